@@ -1,0 +1,2 @@
+from .model import Forest as Forest
+from .solve import solve as solve

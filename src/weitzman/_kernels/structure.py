@@ -1,0 +1,280 @@
+"""From boxes to operations: order, equal subtrees, balanced joins, independent parts.
+
+Boxes whose numbers are equal and whose children are equal, with equal counts, form one *class*:
+they have the same capped value, which is computed once. Classes become a list of operations, a
+``BOX`` each and a balanced tree of ``JOIN`` for the children of a box, in topological order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .capped import BOX, COST, JOIN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
+
+_JIT = {"cache": True, "nogil": True}
+UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
+
+
+@njit(**_JIT)
+def postorder(parent):
+    """Boxes with children first, and lists of children; boxes on a cycle are left out."""
+    n = parent.size
+    first, after = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    roots = np.empty(n, np.int64)
+    top = 0
+    for v in range(n - 1, -1, -1):
+        if parent[v] >= 0:
+            after[v] = first[parent[v]]
+            first[parent[v]] = v
+    for v in range(n):
+        if parent[v] < 0:
+            roots[top] = v
+            top += 1
+    order, stack, done = np.empty(n, np.int64), np.empty(n, np.int64), 0
+    for r in range(top):
+        # a reversed preorder (children right to left) is a postorder: fill from the end
+        stack[0], depth, start = roots[r], 1, done
+        while depth > 0:
+            depth -= 1
+            v = stack[depth]
+            order[done] = v
+            done += 1
+            u = first[v]
+            while u >= 0:
+                stack[depth] = u
+                depth += 1
+                u = after[u]
+        order[start:done] = order[start:done][::-1].copy()
+    return order[:done], first, after
+
+
+@njit(inline="always", **_JIT)
+def _scramble(h, x):
+    h ^= np.uint64(x)
+    h *= np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(29))
+
+
+@njit(**_JIT)
+def intern_rows(data, start):
+    """Number equal rows alike: ``data[start[i]:start[i + 1]]`` are the integers of row i.
+
+    Returns the number of each row and, for each number, the first row that has it.
+    """
+    n = start.size - 1
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    number, first, count = np.empty(n, np.int64), np.empty(n, np.int64), 0
+    for i in range(n):
+        lo, length = start[i], start[i + 1] - start[i]
+        h = np.uint64(length)
+        for j in range(length):
+            h = _scramble(h, data[lo + j])
+        slot = np.int64(h & np.uint64(size - 1))
+        while True:
+            c = table[slot]
+            if c < 0:
+                table[slot] = count
+                first[count] = i
+                number[i] = count
+                count += 1
+                break
+            other = start[first[c]]
+            same = start[first[c] + 1] - other == length
+            j = 0
+            while same and j < length:
+                same = data[lo + j] == data[other + j]
+                j += 1
+            if same:
+                number[i] = c
+                break
+            slot = (slot + 1) & (size - 1)
+    return number, first[:count].copy()
+
+
+@njit(**_JIT)
+def classify(order, first, after, law, reward, cost, count):
+    """Classes of equal subtrees, children before parents.
+
+    Returns the class of each box, one box for each class, and the children of each class as
+    ``child[at[c]:at[c + 1]]`` in rising order with their ``copies``.
+    """
+    n = order.size
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    class_of, member = np.full(law.size, -1, np.int64), np.empty(n, np.int64)
+    at, child, copies = np.zeros(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    classes = 0
+    for i in range(n):
+        v = order[i]
+        lo = at[classes]
+        end = lo
+        u = first[v]
+        while u >= 0:
+            child[end], copies[end] = class_of[u], count[u]
+            end += 1
+            u = after[u]
+        if end - lo > 1:
+            by = np.argsort(child[lo:end], kind="mergesort")
+            c, m = child[lo:end][by], copies[lo:end][by]
+            end = lo
+            for j in range(c.size):
+                if j > 0 and c[j] == child[end - 1]:
+                    copies[end - 1] += m[j]
+                else:
+                    child[end], copies[end] = c[j], m[j]
+                    end += 1
+        h = _scramble(_scramble(_scramble(np.uint64(end - lo), law[v]), reward[v]), cost[v])
+        for j in range(lo, end):
+            h = _scramble(_scramble(h, child[j]), copies[j])
+        slot = np.int64(h & np.uint64(size - 1))
+        while True:
+            c = table[slot]
+            if c < 0:
+                table[slot] = classes
+                member[classes] = v
+                class_of[v] = classes
+                classes += 1
+                at[classes] = end
+                break
+            w = member[c]
+            same = law[w] == law[v] and reward[w] == reward[v] and cost[w] == cost[v]
+            same = same and at[c + 1] - at[c] == end - lo
+            j = 0
+            while same and j < end - lo:
+                same = child[at[c] + j] == child[lo + j] and copies[at[c] + j] == copies[lo + j]
+                j += 1
+            if same:
+                class_of[v] = c
+                break
+            slot = (slot + 1) & (size - 1)
+    end = at[classes]
+    return (
+        class_of,
+        member[:classes].copy(),
+        at[: classes + 1].copy(),
+        child[:end].copy(),
+        copies[:end].copy(),
+    )
+
+
+@njit(**_JIT)
+def _balance(items, powers_in, n, states, floor, ops, powers, floors, used):
+    """Join ``items[:n]`` pairwise until one is left; returns it, its power and the ops used."""
+    while n > 1:
+        half = 0
+        for i in range(0, n - 1, 2):
+            ops[used, KIND], ops[used, STATES] = JOIN, states
+            ops[used, LEFT], ops[used, RIGHT] = items[i], items[i + 1]
+            powers[used, 0], powers[used, 1] = powers_in[i], powers_in[i + 1]
+            floors[used] = floor
+            items[half], powers_in[half] = used, 1.0
+            half += 1
+            used += 1
+        if n % 2 == 1:
+            items[half], powers_in[half] = items[n - 1], powers_in[n - 1]
+            half += 1
+        n = half
+    return items[0], powers_in[0], used
+
+
+@njit(**_JIT)
+def build_operations(member, at, child, copies, law, reward, cost, states, lowest, top, top_copies,
+                     cuts, outside):  # fmt: skip
+    """Operations for all classes, then for the roots ``top`` in parts ``top[cuts[p]:cuts[p + 1]]``.
+
+    ``states[c]`` is the number of states that class c is conditioned on, ``lowest[r]`` the floor
+    set by the rewards r. Returns the table, powers, floors, the operation of each class, the
+    operation and power of each part, and those of the whole.
+    """
+    classes, parts = member.size, cuts.size - 1
+    room = classes + child.size + top.size + parts
+    ops, powers = np.full((room, 7), -1, np.int64), np.ones((room, 2))
+    floors, op_of = np.full(room, -np.inf), np.empty(classes, np.int64)
+    widest = top.size
+    for c in range(classes):
+        widest = max(widest, at[c + 1] - at[c])
+    items, power = np.empty(max(widest, parts, 1), np.int64), np.empty(max(widest, parts, 1))
+    used = 0
+    for c in range(classes):
+        v, n = member[c], at[c + 1] - at[c]
+        left, times = -1, 1.0
+        if n > 0:
+            for j in range(n):
+                items[j], power[j] = op_of[child[at[c] + j]], copies[at[c] + j]
+            floor = lowest[reward[v]]
+            k = states[child[at[c]]]
+            left, times, used = _balance(items, power, n, k, floor, ops, powers, floors, used)
+        ops[used, KIND], ops[used, STATES], ops[used, LEFT] = BOX, states[c], left
+        ops[used, LAW], ops[used, REWARD], ops[used, COST] = law[v], reward[v], cost[v]
+        powers[used, 0] = times
+        op_of[c] = used
+        used += 1
+    part_op, part_power = np.empty(parts, np.int64), np.empty(parts)
+    for p in range(parts):
+        n = cuts[p + 1] - cuts[p]
+        for j in range(n):
+            items[j], power[j] = op_of[top[cuts[p] + j]], top_copies[cuts[p] + j]
+        part_op[p], part_power[p], used = _balance(
+            items, power, n, 1, outside, ops, powers, floors, used
+        )
+    items[:parts], power[:parts] = part_op, part_power
+    last, times, used = _balance(items, power, parts, 1, outside, ops, powers, floors, used)
+    return (
+        ops[:used].copy(), powers[:used].copy(), floors[:used].copy(), op_of, part_op, last, times
+    )  # fmt: skip
+
+
+@njit(**_JIT)
+def assign_owners(ops, part_op, last):
+    """The part that alone needs each operation, or SHARED, or FINAL; and the number of uses."""
+    n = ops.shape[0]
+    owner, refs = np.full(n, UNUSED, np.int64), np.zeros(n, np.int64)
+    owner[last] = FINAL
+    for p in range(part_op.size):
+        owner[part_op[p]] = p
+    for op in range(n - 1, -1, -1):
+        for side in (LEFT, RIGHT):
+            x = ops[op, side]
+            if x >= 0:
+                refs[x] += 1
+                if owner[op] == FINAL:
+                    if owner[x] == UNUSED:
+                        owner[x] = FINAL
+                elif owner[x] == UNUSED:
+                    owner[x] = owner[op]
+                elif owner[x] != owner[op]:
+                    owner[x] = SHARED
+    return owner, refs
+
+
+@njit(**_JIT)
+def schedule(ops, owner, mine, tops):
+    """Order of the operations owned by ``mine`` under ``tops``: depth first, so few stay alive."""
+    done = np.zeros(ops.shape[0], np.uint8)
+    order, n = np.empty(ops.shape[0], np.int64), 0
+    stack = np.empty(2 * ops.shape[0] + 1, np.int64)
+    for t in range(tops.size):
+        stack[0], depth = tops[t], 1
+        while depth > 0:
+            op = stack[depth - 1]
+            if done[op] == 2 or owner[op] != mine:
+                depth -= 1
+            elif done[op] == 1:
+                done[op] = 2
+                order[n] = op
+                n += 1
+                depth -= 1
+            else:
+                done[op] = 1
+                for side in (RIGHT, LEFT):
+                    x = ops[op, side]
+                    if x >= 0 and done[x] == 0 and owner[x] == mine:
+                        stack[depth] = x
+                        depth += 1
+    return order[:n].copy()

@@ -1,0 +1,85 @@
+"""Many small matrices in one flat array, equal ones stored once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._kernels.structure import intern_rows
+from ._types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """A read-only list of matrices.
+
+    ``data[start[i]:start[i + 1]]`` are the entries of matrix i in row order, ``shape[i]`` its rows
+    and columns.
+    """
+
+    data: FloatArray
+    start: IntArray
+    shape: IntArray
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("data", np.float64), ("start", np.int64), ("shape", np.int64)):
+            column = np.ascontiguousarray(getattr(self, name), dtype)
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return len(self.shape)
+
+    def __getitem__(self, i: int) -> FloatArray:
+        rows, cols = self.shape[i]
+        return self.data[self.start[i] : self.start[i + 1]].reshape(rows, cols)
+
+    def rows(self) -> tuple[IntArray, IntArray]:
+        """For each row of each matrix: where it starts, and which matrix it belongs to."""
+        owner = np.repeat(np.arange(len(self)), self.shape[:, 0])
+        first = np.cumsum(self.shape[:, 0]) - self.shape[:, 0]
+        within = np.arange(len(owner)) - first[owner]
+        return self.start[owner] + within * self.shape[owner, 1], owner
+
+
+def stack_pool(stack: FloatArray) -> tuple[Pool, IntArray]:
+    """Pool of the matrices ``stack[i]`` and the place of each in it."""
+    n, rows, cols = stack.shape
+    data = np.ascontiguousarray(stack, np.float64).reshape(-1) + 0.0  # -0.0 and 0.0 are one number
+    start = np.arange(n + 1, dtype=np.int64) * (rows * cols)
+    number, first = intern_rows(data.view(np.int64), start)
+    if len(first) < n:
+        data = data.reshape(n, rows * cols)[first].reshape(-1)
+        start = start[: len(first) + 1]
+    shape = np.full((len(first), 2), (rows, cols), np.int64)
+    return Pool(data, start, shape), number
+
+
+def list_pool(
+    items: Sequence[ArrayLike], group: Sequence[bool], convert: Callable[[int], FloatArray]
+) -> tuple[Pool, IntArray]:
+    """Pool of ``convert(i)`` for all items; one object in one group is converted once."""
+    alive = list(items)  # so that no two of them can have the same id
+    seen: dict[tuple[int, bool], int] = {}
+    distinct: list[FloatArray] = []
+    place = np.empty(len(alive), np.int64)
+    for i, item in enumerate(alive):
+        j = seen.setdefault((id(item), group[i]), len(distinct))
+        if j == len(distinct):
+            distinct.append(convert(i))
+        place[i] = j
+    shape = np.array([m.shape for m in distinct], np.int64).reshape(-1, 2)
+    data = np.concatenate([m.reshape(-1) for m in distinct] or [np.empty(0)]) + 0.0
+    start = np.concatenate([[0], np.cumsum(shape[:, 0] * shape[:, 1])]).astype(np.int64)
+    bits, _ = intern_rows(data.view(np.int64), start)
+    key = np.column_stack([bits, shape]).reshape(-1)
+    number, first = intern_rows(key, np.arange(len(distinct) + 1, dtype=np.int64) * 3)
+    if len(first) < len(distinct):
+        distinct = [distinct[i] for i in first]
+        shape = shape[first]
+        data = np.concatenate([m.reshape(-1) for m in distinct]) + 0.0
+        start = np.concatenate([[0], np.cumsum(shape[:, 0] * shape[:, 1])]).astype(np.int64)
+    return Pool(data, start, shape), number[place]

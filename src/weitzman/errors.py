@@ -1,0 +1,30 @@
+"""What can go wrong, as a small family of exceptions.
+
+    WeitzmanError
+    ├── InvalidForest (ValueError)    the problem breaks a rule
+    ├── InvalidFile (ValueError)      a file cannot be read as what it claims to be
+    └── UnknownName (KeyError)        no box or state of that name or number
+
+Every message states the rule, names the first offender, says how many there are and what to do.
+"""
+
+from __future__ import annotations
+
+
+class WeitzmanError(Exception):
+    """Base class of all errors raised on purpose by this package."""
+
+
+class InvalidForest(WeitzmanError, ValueError):
+    """The description of the boxes breaks a rule."""
+
+
+class InvalidFile(WeitzmanError, ValueError):
+    """The file is not an instance file, or a damaged one."""
+
+
+class UnknownName(WeitzmanError, KeyError):
+    """There is no box or state of that name or number."""
+
+    def __str__(self) -> str:  # KeyError would show the message in quotes
+        return str(self.args[0])

@@ -1,0 +1,177 @@
+"""What solving gives: the value, every index, and how far they can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._types import FloatArray, IntArray
+from .errors import UnknownName
+from .model import Forest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Status(Enum):
+    """How exact a solution is. The value of each member says it in words."""
+
+    EXACT = "Solved exactly, up to rounding."
+    CERTIFIED = "Negligible breakpoints were merged; `gap` bounds the error of the value."
+    COARSE = "`gap` is larger than asked for. Lower `tolerance`, or use exact=True."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The optimal value and the index of every box.
+
+    The optimal policy: open the available box of highest index while that index exceeds the best
+    reward so far (the outside option at first); otherwise stop and take it. When minimising, read
+    lowest for highest and below for exceeds.
+
+    Attributes
+    ----------
+    forest : Forest
+    value : float
+        Expected payoff of the optimal policy.
+    gap : float
+        The true value differs from ``value`` by at most this. 0 when the status is EXACT.
+    status : Status
+    breakpoints : int
+        The work done: total number of breakpoints that were carried through the recursion.
+    """
+
+    forest: Forest
+    value: float
+    gap: float
+    status: Status
+    breakpoints: int
+    _class_of: IntArray
+    _start: IntArray
+    _index: FloatArray
+
+    def index(self, box: str | int, state: str | int | float | None = None) -> float:
+        """The index of a box after its parent showed ``state`` (omitted for a root).
+
+        Parameters
+        ----------
+        box : str or int
+            Name or number of the box.
+        state : str or int, optional
+            Name or number of the state of its parent.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> weitzman.solve(weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)).index(0)
+        8.0
+        """
+        v = self.forest.box(box)
+        up = int(self.forest.parent[v])
+        if up < 0:
+            if state is not None:
+                raise UnknownName(
+                    f"box {self.forest.name(v)!r} is a root: its index depends on no state. Leave "
+                    f"the state out."
+                )
+            return float(self.indices(v)[0])
+        if state is None:
+            known = ", ".join(self.forest.states(up)[:8])
+            raise UnknownName(
+                f"the index of box {self.forest.name(v)!r} depends on the state of its parent "
+                f"{self.forest.name(up)!r}. Give one of {known}."
+            )
+        return float(self.indices(v)[self.forest.state(up, state)])
+
+    def indices(self, box: str | int) -> FloatArray:
+        """The indices of a box for all states of its parent (one entry for a root)."""
+        c = self._class_of[self.forest.box(box)]
+        return self._index[self._start[c] : self._start[c + 1]]
+
+    @property
+    def first(self) -> int | None:
+        """The box to open first, or None if it is best to open nothing."""
+        f = self.forest
+        sign = -1.0 if f.minimise else 1.0
+        index = sign * self._index[self._start[self._class_of[f.roots]]]
+        best = int(np.argmax(index))
+        return int(f.roots[best]) if index[best] > sign * f.outside else None
+
+    def columns(self, limit: int | None = None) -> dict[str, list[Any]]:
+        """One entry for each box and state of its parent: box, parent, state, cost, index."""
+        f = self.forest
+        out: dict[str, list[Any]] = {k: [] for k in ("box", "parent", "state", "cost", "index")}
+        for v in range(len(f)):
+            up = int(f.parent[v])
+            states: tuple[str | None, ...] = (None,) if up < 0 else f.states(up)
+            cost = mean_cost(f, v)
+            for s, (name, index) in enumerate(zip(states, self.indices(v), strict=True)):
+                if limit is not None and len(out["box"]) == limit:
+                    return out
+                out["box"].append(f.name(v))
+                out["parent"].append(None if up < 0 else f.name(up))
+                out["state"].append(name)
+                out["cost"].append(float(cost[s]))
+                out["index"].append(float(index))
+        return out
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The indices as a data frame with the columns box, parent, state, cost, index."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def table(self, limit: int = 40) -> str:
+        """The indices as text, at most ``limit`` lines."""
+        lines = [
+            f"value {self.value:.10g}   gap {self.gap:.2g}   {self.status.value}",
+            f"{'box':<16} {'after':<24} {'cost':>12} {'index':>14}",
+        ]
+        c = self.columns(limit + 1)
+        rows = list(zip(*c.values(), strict=True))
+        for box, parent, state, cost, index in rows[:limit]:
+            after = "" if parent is None else f"{parent} = {state}"
+            lines.append(f"{box:<16.16} {after:<24.24} {cost:>12.6g} {index:>14.8g}")
+        if len(rows) > limit:
+            lines.append(f"... {len(self._index_rows()) - limit} more rows")
+        return "\n".join(lines)
+
+    def _index_rows(self) -> range:
+        sizes = np.diff(self._start)
+        return range(int(sizes[self._class_of].sum()))
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return f"Solution(value={self.value:.10g}, gap={self.gap:.2g}, {self.status.name})"
+
+    def _repr_html_(self) -> str:
+        c = self.columns(200)
+        head = "".join(f"<th>{escape(k)}</th>" for k in c)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape('' if x is None else _cell(x))}</td>" for x in row)
+            + "</tr>"
+            for row in zip(*c.values(), strict=True)
+        )  # fmt: skip
+        more = len(self._index_rows()) - len(c["box"])
+        foot = f"<p>… and {more} more rows</p>" if more > 0 else ""
+        return (
+            f"<p><b>value {self.value:.10g}</b>, gap {self.gap:.2g}. {escape(self.status.value)}"
+            f"</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+        )
+
+
+def _cell(x: object) -> str:
+    return f"{x:.8g}" if isinstance(x, float) else str(x)
+
+
+def mean_cost(forest: Forest, box: int) -> FloatArray:
+    """Expected cost of opening a box, for each state of its parent."""
+    law = forest.laws[int(forest.law[box])]
+    cost = forest.costs[int(forest.cost[box])]
+    return (law * cost).sum(axis=1) if cost.shape[1] > 1 else np.repeat(cost, len(law), 0)[: len(law), 0]

@@ -1,0 +1,264 @@
+r"""Solve a forest exactly.
+
+The problem: boxes on a forest; opening box :math:`i` after its parent showed :math:`s` costs
+:math:`c_i(s)` and shows a state :math:`y` with probability :math:`P_i(s, y)`; stop at any time with
+the best reward seen or the outside option :math:`x_0`. Maximise E[best - total cost].
+
+The solution, bottom-up, for each box :math:`v` and state :math:`s` of its parent:
+
+.. math::
+
+   W_s &= \max\bigl(r(Y),\ \max_{u\ \text{child of}\ v} \kappa_{u|Y}\bigr), \quad Y \sim P_v(s,\cdot)\\
+   \sigma_v(s) &: \quad E\,(W_s - \sigma)^+ = c_v(s) \qquad\text{the index}\\
+   \kappa_{v|s} &= \min(W_s, \sigma_v(s)) \qquad\text{the capped value}
+
+and :math:`V = E \max(x_0, \max_{\text{roots}} \kappa)`. Opening the available box of highest index
+while it exceeds the best so far earns exactly V, and no policy earns more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._kernels import capped, structure
+from ._types import FloatArray, IntArray
+from .model import Forest
+from .solution import Solution, Status
+
+Progress = Callable[[int, int], None]
+
+_PARTS = 64  # fixed, so that the result does not depend on the number of threads
+_PART_LEAST = 2048  # operations below which splitting is not worth it
+_CHUNK = 20_000  # operations between two calls of the progress function
+_FIRST_EPS = 1e-3  # first guess of the tolerance a box, as a share of what is asked for
+
+
+def solve(
+    forest: Forest,
+    *,
+    tolerance: float = 1e-9,
+    exact: bool = False,
+    clip: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """The optimal value and the index of every box.
+
+    Parameters
+    ----------
+    forest : Forest
+    tolerance : float
+        Certified error of the value, as a share of the range of the rewards.
+    exact : bool
+        Drop no breakpoint at all. The error is then only rounding, but time and memory can grow
+        with the square of the depth.
+    clip : bool
+        Leave out everything below the outside option: faster when most of it is, but an index
+        below the outside option is then only known to be so and given as minus infinity (plus,
+        when minimising).
+    threads : int, optional
+        All cores by default. The result does not depend on it, to the last bit.
+    progress : callable, optional
+        Called now and then with (operations done, operations in all).
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.Builder()
+    >>> _ = chest.add("A", cost=2, rewards={0: 0.5, 10: 0.5})
+    >>> weitzman.solve(chest.build()).value
+    3.0
+    """
+    plan = Plan.of(forest)
+    span = plan.span
+    eps = 0.0 if exact else tolerance * _FIRST_EPS * span
+    run = plan.run(eps, clip, threads, progress)
+    if run.gap > tolerance * span:  # errors added up more than guessed: now their size is known
+        run = plan.run(eps * tolerance * span / run.gap / 2, clip, threads, progress)
+    sign = -1.0 if forest.minimise else 1.0
+    status = Status.EXACT if exact else Status.CERTIFIED
+    if run.gap > tolerance * span:
+        status = Status.COARSE
+    index = sign * run.sigma
+    index.flags.writeable = False
+    return Solution(
+        forest, sign * run.value, run.gap, status, int(run.width.sum()), plan.class_of,
+        plan.sigma_at, index,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What one pass over the plan gives; ``width`` counts columns of each matrix product."""
+
+    value: float
+    gap: float
+    sigma: FloatArray
+    width: IntArray
+    tail: tuple[FloatArray, FloatArray]  # breakpoints and tails of the best capped value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A forest as operations on capped values: one for each class of equal subtrees, and joins."""
+
+    forest: Forest
+    class_of: IntArray
+    sigma_at: IntArray  # where the indices of each class start
+    op_of: IntArray
+    ops: IntArray
+    powers: FloatArray
+    floors: FloatArray
+    owner: IntArray
+    refs: IntArray
+    part_op: IntArray
+    last: int
+    last_power: float
+    levels: FloatArray  # sorted rewards of each pool row, and the rank of each state among them
+    level_at: IntArray
+    rank: IntArray
+    rank_at: IntArray
+    outside: float
+    span: float
+
+    @classmethod
+    def of(cls, forest: Forest) -> Plan:
+        """Find equal subtrees and lay out the work."""
+        f = forest
+        sign = -1.0 if f.minimise else 1.0
+        outside = sign * f.outside
+        order, first, after = structure.postorder(f.parent)
+        class_of, member, at, child, copies = structure.classify(
+            order, first, after, f.law, f.reward, f.cost, f.count
+        )
+        levels, level_at, rank, lowest = _rank_rewards(sign * f.rewards.data, f.rewards.start)
+        states = f.laws.shape[f.law[member], 0]
+        top, inverse = np.unique(class_of[f.roots], return_inverse=True)
+        top_copies = np.zeros(len(top), np.int64)
+        np.add.at(top_copies, inverse, f.count[f.roots])
+        cuts = _cut(top, len(member) + len(child))
+        ops, powers, floors, op_of, part_op, last, last_power = structure.build_operations(
+            member, at, child, copies, f.law, f.reward, f.cost, states, lowest, top, top_copies,
+            cuts, outside,
+        )  # fmt: skip
+        owner, refs = structure.assign_owners(ops, part_op, last)
+        finite = levels[np.isfinite(levels)]
+        ends = [finite.max(), finite.min()] if len(finite) else []
+        ends += [outside] if np.isfinite(outside) else []
+        return cls(
+            f, class_of, np.concatenate([[0], np.cumsum(states)]), op_of, ops, powers, floors,
+            owner, refs, part_op, int(last), float(last_power), levels, level_at, rank,
+            f.rewards.start, outside, float(max(ends) - min(ends)) if ends else 0.0,
+        )  # fmt: skip
+
+    def run(
+        self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
+    ) -> Run:
+        """One pass: shared operations, then the parts in parallel, then what joins them."""
+        f, n = self.forest, len(self.ops)
+        sigma_of = np.full(n, -1, np.int64)
+        sigma_of[self.op_of] = self.sigma_at[:-1]
+        loc, size, refs = np.zeros(n, np.int64), np.zeros(n, np.int64), self.refs.copy()
+        sigma, width = np.empty(self.sigma_at[-1]), np.zeros(n, np.int64)
+        low = self.outside if clip else -np.inf
+        done = [0]
+
+        def work(order: IntArray, shared: FloatArray) -> FloatArray:
+            heap, state = capped.new_heap(1024)
+            for i in range(0, len(order), _CHUNK):
+                heap = capped.sweep(
+                    order[i : i + _CHUNK], self.ops, self.powers, self.floors, f.laws.data,
+                    f.laws.start, self.levels, self.rank, self.rank_at, self.level_at,
+                    f.costs.data, f.costs.start, f.costs.shape, low, self.outside, eps, loc, size,
+                    refs, shared, sigma, sigma_of, width, heap, state,
+                )  # fmt: skip
+                done[0] += len(order[i : i + _CHUNK])
+                if progress is not None:
+                    progress(done[0], n)
+            return heap
+
+        def block(op: int, heap: FloatArray) -> FloatArray:
+            k, m = self.ops[op, capped.STATES], size[op]
+            at = loc[op] if loc[op] >= 0 else -1 - loc[op]
+            return heap[at : at + m + k + k * m].copy()
+
+        def part(p: int) -> FloatArray:
+            op = int(self.part_op[p])
+            if self.owner[op] == structure.SHARED:
+                return block(op, common)
+            order = structure.schedule(self.ops, self.owner, p, self.part_op[p : p + 1])
+            return block(op, work(order, common))
+
+        together = np.flatnonzero(self.owner == structure.SHARED)
+        common = work(together, np.empty(0))
+        loc[together] = -1 - loc[together]
+        if len(self.part_op) == 1:
+            result = part(0)
+        else:
+            with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+                blocks = list(pool.map(part, range(len(self.part_op))))
+            at = np.cumsum([0, *map(len, blocks)])
+            loc[self.part_op] = -1 - at[:-1]
+            order = structure.schedule(
+                self.ops, self.owner, structure.FINAL, np.array([self.last])
+            )
+            result = block(self.last, work(order, np.concatenate(blocks)))
+        value, gap, tail = self._best(result, int(size[self.last]))
+        return Run(value, gap, sigma, width, tail)
+
+    def _best(
+        self, block: FloatArray, m: int
+    ) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
+        """E max(outside, best of the roots), its error, and the distribution itself."""
+        grid, err, tail = block[:m], block[m], block[m + 1 :]
+        if self.last_power != 1.0:
+            with np.errstate(divide="ignore"):
+                many = -np.expm1(self.last_power * np.log1p(-tail))
+            if m:
+                err = err * many[-1] / tail[-1]
+            tail = many
+        over = grid > self.outside
+        if not over.any():
+            return self.outside if m == 0 else max(self.outside, float(grid[-1])), 0.0, (grid, tail)
+        start = self.outside if np.isfinite(self.outside) else grid[0]
+        edges = np.concatenate([[start], np.maximum(grid[over], start)])
+        value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))
+        return value, float(err), (grid, tail)
+
+
+def _cut(top: IntArray, work: int) -> IntArray:
+    """Boundaries of the parts of the roots, about equal in work (class numbers follow the trees)."""
+    parts = max(1, min(_PARTS, work // _PART_LEAST, len(top)))
+    want = np.linspace(0, top[-1] + 1, parts + 1)[1:-1]
+    inner = np.searchsorted(top, want)
+    return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)
+
+
+def _rank_rewards(
+    data: FloatArray, start: IntArray
+) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+    """Sorted distinct rewards of each row, the rank of each state (-1: none), and the floors."""
+    row = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    by = np.lexsort((data, row))
+    value, owner = data[by], row[by]
+    real = value != -np.inf
+    new = real.copy()
+    new[1:] &= (value[1:] != value[:-1]) | (owner[1:] != owner[:-1])
+    levels = value[new]
+    level_at = np.zeros(len(start), np.int64)
+    np.add.at(level_at, owner[new] + 1, 1)
+    level_at = np.cumsum(level_at)
+    rank = np.full(len(data), -1, np.int64)
+    rank[by[real]] = (np.cumsum(new) - 1)[real] - level_at[owner[real]]
+    lowest = np.full(len(start) - 1, np.inf)
+    np.minimum.at(lowest, row, data)
+    return levels, level_at, rank, lowest
