@@ -218,10 +218,11 @@ def test_paper_half_of_the_optimum_is_beyond_any_fixed_set() -> None:
 
 
 def test_ties_of_indices_open_the_lowest_number() -> None:
-    problem = from_nested([-1, -1], [1, 1], [10, 0], [["1/2", "1/2"]] * 2)
+    problem = from_nested([-1, -1], [1, 1], [[10, 0], [11, 1]], [["1/2", "1/2"]] * 2, -1)
     followed = follow_indices(problem, [8, 8])
     assert followed.opened == (1, F(1, 2))
     assert followed.tied
+    assert not follow_indices(problem, [8, 9]).tied
 
 
 def test_ties_of_rewards_keep_the_first_seen_and_the_outside_option() -> None:

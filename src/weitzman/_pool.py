@@ -72,14 +72,35 @@ def list_pool(
             distinct.append(convert(i))
         place[i] = j
     shape = np.array([m.shape for m in distinct], np.int64).reshape(-1, 2)
-    data = np.concatenate([m.reshape(-1) for m in distinct] or [np.empty(0)]) + 0.0
-    start = np.concatenate([[0], np.cumsum(shape[:, 0] * shape[:, 1])]).astype(np.int64)
-    bits, _ = intern_rows(data.view(np.int64), start)
-    key = np.column_stack([bits, shape]).reshape(-1)
-    number, first = intern_rows(key, np.arange(len(distinct) + 1, dtype=np.int64) * 3)
-    if len(first) < len(distinct):
-        distinct = [distinct[i] for i in first]
-        shape = shape[first]
-        data = np.concatenate([m.reshape(-1) for m in distinct]) + 0.0
-        start = np.concatenate([[0], np.cumsum(shape[:, 0] * shape[:, 1])]).astype(np.int64)
-    return Pool(data, start, shape), number[place]
+    data = np.concatenate([m.reshape(-1) for m in distinct] or [np.empty(0)])
+    pool, number, _ = intern_pool(Pool(data, starts(shape), shape))
+    return pool, number[place]
+
+
+def concat_pools(pools: Sequence[Pool]) -> Pool:
+    """The matrices of all pools one after the other, none left out."""
+    shape = np.concatenate([p.shape for p in pools])
+    return Pool(np.concatenate([p.data for p in pools]), starts(shape), shape)
+
+
+def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray, IntArray]:
+    """Store equal matrices with equal tags once.
+
+    Returns the smaller pool, the place in it of each matrix, and the first matrix at each place.
+    """
+    data = pool.data + 0.0  # -0.0 and 0.0 are one number
+    bits, _ = intern_rows(data.view(np.int64), pool.start)
+    key = np.column_stack([bits, pool.shape] if tag is None else [bits, pool.shape, tag])
+    at = np.arange(len(pool) + 1, dtype=np.int64) * key.shape[1]
+    number, first = intern_rows(np.ascontiguousarray(key, np.int64).reshape(-1), at)
+    if len(first) == len(pool):
+        return Pool(data, pool.start, pool.shape), number, first
+    shape = pool.shape[first]
+    start = starts(shape)
+    take = np.repeat(pool.start[first] - start[:-1], np.diff(start)) + np.arange(start[-1])
+    return Pool(data[take], start, shape), number, first
+
+
+def starts(shape: IntArray) -> IntArray:
+    """Where matrices of these shapes start when they are laid out one after the other."""
+    return np.concatenate([[0], np.cumsum(shape[:, 0] * shape[:, 1])]).astype(np.int64)

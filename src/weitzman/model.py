@@ -387,7 +387,7 @@ def _law_columns(
 def _cost_columns(
     cost: Any, parent: IntArray, n: int, title: Sequence[object]
 ) -> tuple[Pool, IntArray]:
-    if np.ndim(cost) == 0 and isinstance(cost, (int, float, np.number)):
+    if isinstance(cost, (int, float, np.number)):
         cost = np.full(n, float(cost))
     try:
         plain = np.asarray(cost)
@@ -486,14 +486,15 @@ def _check_names(f: Forest) -> None:
             f"{len(f.state_names)} for {len(f.rewards)}."
         )
     for row, given in enumerate(f.state_names):
-        if given is not None:
-            box, title = _first(f, f.reward, row)
-            if len(given) != f.rewards.shape[row, 1]:
-                raise InvalidForest(
-                    f"a box needs as many state names as rewards, but box {title} has "
-                    f"{len(given)} names for {f.rewards.shape[row, 1]} rewards."
-                )
-            _check_distinct(given, f"names of the states of box {title}")
+        if given is None:
+            continue
+        if len(given) != f.rewards.shape[row, 1]:
+            raise InvalidForest(
+                f"a box needs as many state names as rewards, but box {_first(f, f.reward, row)[1]}"
+                f" has {len(given)} names for {f.rewards.shape[row, 1]} rewards."
+            )
+        if len(set(given)) < len(given):
+            _check_distinct(given, f"names of the states of box {_first(f, f.reward, row)[1]}")
 
 
 def _check_distinct(names: Sequence[str], what: str) -> None:

@@ -117,7 +117,6 @@ class Plan:
     op_of: IntArray
     ops: IntArray
     powers: FloatArray
-    floors: FloatArray
     owner: IntArray
     refs: IntArray
     part_op: IntArray
@@ -140,23 +139,22 @@ class Plan:
         class_of, member, at, child, copies = structure.classify(
             order, first, after, f.law, f.reward, f.cost, f.count
         )
-        levels, level_at, rank, lowest = _rank_rewards(sign * f.rewards.data, f.rewards.start)
+        levels, level_at, rank = _rank_rewards(sign * f.rewards.data, f.rewards.start)
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[f.roots], return_inverse=True)
         top_copies = np.zeros(len(top), np.int64)
         np.add.at(top_copies, inverse, f.count[f.roots])
         cuts = _cut(top, len(member) + len(child))
-        ops, powers, floors, op_of, part_op, last, last_power = structure.build_operations(
-            member, at, child, copies, f.law, f.reward, f.cost, states, lowest, top, top_copies,
-            cuts, outside,
-        )  # fmt: skip
+        ops, powers, op_of, part_op, last, last_power = structure.build_operations(
+            member, at, child, copies, f.law, f.reward, f.cost, states, top, top_copies, cuts
+        )
         owner, refs = structure.assign_owners(ops, part_op, last)
         finite = levels[np.isfinite(levels)]
         ends = [finite.max(), finite.min()] if len(finite) else []
         ends += [outside] if np.isfinite(outside) else []
         return cls(
-            f, class_of, np.concatenate([[0], np.cumsum(states)]), op_of, ops, powers, floors,
-            owner, refs, part_op, int(last), float(last_power), levels, level_at, rank,
+            f, class_of, np.concatenate([[0], np.cumsum(states)]), op_of, ops, powers, owner,
+            refs, part_op, int(last), float(last_power), levels, level_at, rank,
             f.rewards.start, outside, float(max(ends) - min(ends)) if ends else 0.0,
         )  # fmt: skip
 
@@ -167,7 +165,8 @@ class Plan:
         f, n = self.forest, len(self.ops)
         sigma_of = np.full(n, -1, np.int64)
         sigma_of[self.op_of] = self.sigma_at[:-1]
-        loc, size, refs = np.zeros(n, np.int64), np.zeros(n, np.int64), self.refs.copy()
+        loc, size, room = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+        refs = self.refs.copy()
         sigma, width = np.empty(self.sigma_at[-1]), np.zeros(n, np.int64)
         low = self.outside if clip else -np.inf
         done = [0]
@@ -176,10 +175,10 @@ class Plan:
             heap, state = capped.new_heap(1024)
             for i in range(0, len(order), _CHUNK):
                 heap = capped.sweep(
-                    order[i : i + _CHUNK], self.ops, self.powers, self.floors, f.laws.data,
+                    order[i : i + _CHUNK], self.ops, self.powers, f.laws.data,
                     f.laws.start, self.levels, self.rank, self.rank_at, self.level_at,
                     f.costs.data, f.costs.start, f.costs.shape, low, self.outside, eps, loc, size,
-                    refs, shared, sigma, sigma_of, width, heap, state,
+                    room, refs, shared, sigma, sigma_of, width, heap, state,
                 )  # fmt: skip
                 done[0] += len(order[i : i + _CHUNK])
                 if progress is not None:
@@ -187,9 +186,9 @@ class Plan:
             return heap
 
         def block(op: int, heap: FloatArray) -> FloatArray:
-            k, m = self.ops[op, capped.STATES], size[op]
+            k, w = self.ops[op, capped.STATES], room[op]
             at = loc[op] if loc[op] >= 0 else -1 - loc[op]
-            return heap[at : at + m + k + k * m].copy()
+            return heap[at : at + capped.block_size(w, k)].copy()
 
         def part(p: int) -> FloatArray:
             op = int(self.part_op[p])
@@ -212,14 +211,15 @@ class Plan:
                 self.ops, self.owner, structure.FINAL, np.array([self.last])
             )
             result = block(self.last, work(order, np.concatenate(blocks)))
-        value, gap, tail = self._best(result, int(size[self.last]))
+        value, gap, tail = self._best(result, int(size[self.last]), int(room[self.last]))
         return Run(value, gap, sigma, width, tail)
 
     def _best(
-        self, block: FloatArray, m: int
+        self, block: FloatArray, m: int, w: int
     ) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
-        grid, err, tail = block[:m], block[m], block[m + 1 :]
+        grid, err = block[w : w + m], block[3 * w]
+        tail = block[block[2 * w : 2 * w + m].astype(np.int64)]
         if self.last_power != 1.0:
             with np.errstate(divide="ignore"):
                 many = -np.expm1(self.last_power * np.log1p(-tail))
@@ -245,8 +245,8 @@ def _cut(top: IntArray, work: int) -> IntArray:
 
 def _rank_rewards(
     data: FloatArray, start: IntArray
-) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
-    """Sorted distinct rewards of each row, the rank of each state (-1: none), and the floors."""
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Sorted distinct rewards of each row, and the rank of each state among them (-1: none)."""
     row = np.repeat(np.arange(len(start) - 1), np.diff(start))
     by = np.lexsort((data, row))
     value, owner = data[by], row[by]
@@ -259,6 +259,4 @@ def _rank_rewards(
     level_at = np.cumsum(level_at)
     rank = np.full(len(data), -1, np.int64)
     rank[by[real]] = (np.cumsum(new) - 1)[real] - level_at[owner[real]]
-    lowest = np.full(len(start) - 1, np.inf)
-    np.minimum.at(lowest, row, data)
-    return levels, level_at, rank, lowest
+    return levels, level_at, rank

@@ -18,7 +18,13 @@ carries, per state, a bound ``err[y]`` with
 :math:`0 \le E\max(x, \tilde\kappa_y) - E\max(x, \kappa_y) \le err[y]` for all x above the outside
 option. The bounds add along the recursion, weighted by the probability that they matter.
 
-Values live in one growing ``heap`` of floats as blocks ``[b (m), err (k), t (k * m)]``.
+Only what a user of the value looks at must be right: a box with reward r(y) looks at X_y above
+r(y). So each state has a *floor*, and mass at or below it is free to move.
+
+Values live in one growing ``heap`` of floats. To save copying, a block keeps the rows as they were
+computed and, for each breakpoint, the column that holds its tails:
+``[rows (k * w), b (w), column (w), err (k), reach (k)]``, where w is the room for columns and state
+y reaches the first ``reach[y]`` breakpoints only.
 """
 
 from __future__ import annotations
@@ -30,7 +36,8 @@ from numba import njit
 
 BOX, JOIN = 0, 1
 # columns of the integer table of operations
-KIND, LEFT, RIGHT, LAW, REWARD, COST, STATES = range(7)
+KIND, LEFT, RIGHT, LAW, REWARD, COST, STATES, USER = range(8)
+MIXED_USERS, OUTSIDE_USER = -1, -2  # in USER, besides the row of rewards of the only user
 _SIZES = 64  # size classes of the allocator: powers of two
 TOP = _SIZES  # slot of the allocator state that holds the first never-used position
 
@@ -42,6 +49,11 @@ def new_heap(size: int) -> tuple[np.ndarray, np.ndarray]:
     state = np.full(_SIZES + 1, -1, np.int64)
     state[TOP] = 0
     return np.empty(size), state
+
+
+@njit(inline="always", **_JIT)
+def block_size(w, k):
+    return k * w + 2 * w + 2 * k
 
 
 @njit(inline="always", **_JIT)
@@ -89,169 +101,129 @@ def _power(tail, copies):
 def reservation(grid, tail, m, cost):
     """Root in x of E[(W - x)^+] = cost, where ``tail[j]`` = P(W >= grid[j]).
 
-    Areas under the tail are summed from the top, so that nothing cancels. A free box gets the
-    smallest solution: the top of the support. Minus infinity when W never is a number.
+    Also the number of breakpoints below the root. Areas under the tail are summed from the top, so
+    that nothing cancels. A free box gets the smallest solution: the top of the support. Minus
+    infinity when W never is a number.
     """
     if cost <= 0.0:
         for j in range(m - 1, -1, -1):
             if tail[j] > 0.0:
-                return grid[j]
-        return -np.inf
+                return grid[j], j
+        return -np.inf, 0
     area = 0.0
     for j in range(m - 1, 0, -1):
         grown = area + tail[j] * (grid[j] - grid[j - 1])
         if grown >= cost:
-            return max(grid[j] - (cost - area) / tail[j], grid[j - 1])
+            x = grid[j] - (cost - area) / tail[j]
+            return (x, j) if x > grid[j - 1] else (grid[j - 1], j - 1)
         area = grown
     if m == 0 or tail[0] <= 0.0:
-        return -np.inf
-    return grid[0] - (cost - area) / tail[0]
+        return -np.inf, 0
+    return grid[0] - (cost - area) / tail[0], 0
 
 
 @njit(**_JIT)
-def _mix(law, at, rows, cols, after, m, out):
-    """out[s, :m] = sum_y law[s, y] * after[y, :m], eight states y at a time."""
-    for s in range(rows):
-        p = law[at + s * cols : at + (s + 1) * cols]
-        o = out[s]
-        y = 0
-        if cols >= 8:
-            p0, p1, p2, p3, p4, p5, p6, p7 = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
-            a0, a1, a2, a3 = after[0], after[1], after[2], after[3]
-            a4, a5, a6, a7 = after[4], after[5], after[6], after[7]
-            for j in range(m):
-                o[j] = (
-                    p0 * a0[j] + p1 * a1[j] + p2 * a2[j] + p3 * a3[j]
-                    + p4 * a4[j] + p5 * a5[j] + p6 * a6[j] + p7 * a7[j]
-                )  # fmt: skip
-            y = 8
-        else:
-            p0, a0 = p[0], after[0]
-            for j in range(m):
-                o[j] = p0 * a0[j]
-            y = 1
-        while y + 8 <= cols:
-            p0, p1, p2, p3 = p[y], p[y + 1], p[y + 2], p[y + 3]
-            p4, p5, p6, p7 = p[y + 4], p[y + 5], p[y + 6], p[y + 7]
-            a0, a1, a2, a3 = after[y], after[y + 1], after[y + 2], after[y + 3]
-            a4, a5, a6, a7 = after[y + 4], after[y + 5], after[y + 6], after[y + 7]
-            for j in range(m):
-                o[j] += (
-                    p0 * a0[j] + p1 * a1[j] + p2 * a2[j] + p3 * a3[j]
-                    + p4 * a4[j] + p5 * a5[j] + p6 * a6[j] + p7 * a7[j]
-                )  # fmt: skip
-            y += 8
-        while y < cols:
-            p0, a0 = p[y], after[y]
-            for j in range(m):
-                o[j] += p0 * a0[j]
-            y += 1
-
-
-@njit(**_JIT)
-def _thin(grid, tail, m, k, eps, weight, keep):
-    """Choose the breakpoints to keep; returns how many.
-
-    Dropping those strictly between two kept ones, a and c, moves x -> E max(x, kappa_s) up by at
-    most (mass_s between a and c) * (c - a) / 4. ``weight`` is room for the largest mass over the
-    states at each breakpoint.
-    """
-    if m <= 2:
+def _mix_two(p, q, cols, y, after, m, o, u):
+    """Add columns y to y + 7 of the product to two rows at once: every load is used twice."""
+    p0, p1, p2, p3 = p[y], p[y + 1], p[y + 2], p[y + 3]
+    p4, p5, p6, p7 = p[y + 4], p[y + 5], p[y + 6], p[y + 7]
+    q0, q1, q2, q3 = q[y], q[y + 1], q[y + 2], q[y + 3]
+    q4, q5, q6, q7 = q[y + 4], q[y + 5], q[y + 6], q[y + 7]
+    a0, a1, a2, a3 = after[y], after[y + 1], after[y + 2], after[y + 3]
+    a4, a5, a6, a7 = after[y + 4], after[y + 5], after[y + 6], after[y + 7]
+    if y == 0:
         for j in range(m):
-            keep[j] = j
-        return m
-    weight[:m] = 0.0
-    for s in range(k):
-        t = tail[s]
-        for j in range(m - 1):
-            weight[j] = max(weight[j], t[j] - t[j + 1])
-    keep[0] = 0
-    n, last, mass = 1, 0, 0.0
-    for j in range(1, m - 1):
-        more = mass + weight[j]
-        if more * (grid[j + 1] - grid[last]) <= 4.0 * eps:
-            mass = more
-        else:
-            keep[n] = j
-            n, last, mass = n + 1, j, 0.0
-    keep[n] = m - 1
-    return n + 1
-
-
-@njit(**_JIT)
-def _store(grid, tail, k, keep, n, err, heap, at):
-    """Write the kept breakpoints to the heap; add what thinning cost to the error per state."""
-    for t in range(n):
-        heap[at + t] = grid[keep[t]]
-    e, body = at + n, at + n + k
-    heap[e : e + k] = err[:k]
-    for s in range(k):
-        row = tail[s]
-        o = body + s * n
-        worst = 0.0
-        heap[o] = row[keep[0]]
-        for t in range(1, n):
-            a, c = keep[t - 1], keep[t]
-            if c - a == 1:
-                heap[o + t] = row[c]
-            else:
-                area = 0.0
-                for j in range(a + 1, c + 1):
-                    area += row[j] * (grid[j] - grid[j - 1])
-                span = grid[c] - grid[a]
-                heap[o + t] = min(max(area / span, row[c]), row[a + 1])
-                worst = max(worst, (row[a + 1] - row[c]) * span * 0.25)
-        heap[e + s] += worst
-
-
-@njit(inline="always", **_JIT)
-def _top(heap, body, m, y):
-    """Position of the highest breakpoint that state y can reach, or -1."""
-    j = m - 1
-    while j >= 0 and heap[body + y * m + j] <= 0.0:
-        j -= 1
-    return j
-
-
-@njit(**_JIT)
-def _box_grid(x, at, mx, rewards, bare, low, grid, pos, where):
-    """Breakpoints of max(reward, X): the rewards and those of X above them all.
-
-    ``pos[j]`` is the first breakpoint of X not below ``grid[j]``; ``where[q]`` the place of the
-    q-th reward, -1 when it lies below ``low`` and nobody looks. ``bare``: some state has no
-    reward, so that all of X counts.
-    """
-    i, q, n = 0, 0, 0
-    while q < rewards.size and rewards[q] < low:
-        where[q] = -1
-        q += 1
-    if q == 0 and not bare:  # what lies under the lowest reward is never reached
-        floor = rewards[0]
+            b0, b1, b2, b3 = a0[j], a1[j], a2[j], a3[j]
+            b4, b5, b6, b7 = a4[j], a5[j], a6[j], a7[j]
+            o[j] = p0*b0 + p1*b1 + p2*b2 + p3*b3 + p4*b4 + p5*b5 + p6*b6 + p7*b7  # fmt: skip
+            u[j] = q0*b0 + q1*b1 + q2*b2 + q3*b3 + q4*b4 + q5*b5 + q6*b6 + q7*b7  # fmt: skip
     else:
-        floor = low
-    while i < mx and x[at + i] < floor:
-        i += 1
-    while i < mx or q < rewards.size:
-        pos[n] = i
-        if q < rewards.size and (i >= mx or rewards[q] <= x[at + i]):
-            grid[n] = rewards[q]
-            if i < mx and x[at + i] == rewards[q]:
-                i += 1
-            where[q] = n
-            q += 1
-        else:
-            grid[n] = x[at + i]
-            i += 1
-        n += 1
-    return n
+        for j in range(m):
+            b0, b1, b2, b3 = a0[j], a1[j], a2[j], a3[j]
+            b4, b5, b6, b7 = a4[j], a5[j], a6[j], a7[j]
+            o[j] += p0*b0 + p1*b1 + p2*b2 + p3*b3 + p4*b4 + p5*b5 + p6*b6 + p7*b7  # fmt: skip
+            u[j] += q0*b0 + q1*b1 + q2*b2 + q3*b3 + q4*b4 + q5*b5 + q6*b6 + q7*b7  # fmt: skip
 
 
 @njit(**_JIT)
-def _cap_grid(grid, n, sigma, order, k, low, capped, source, limit):
+def _mix_row(p, cols, y, after, m, o):
+    """The columns from y on of one row of the product."""
+    while y < cols:
+        x, a = p[y], after[y]
+        if y == 0:
+            for j in range(m):
+                o[j] = x * a[j]
+        else:
+            for j in range(m):
+                o[j] += x * a[j]
+        y += 1
+
+
+@njit(**_JIT)
+def mix(law, at, rows, cols, after, m, out, to, w):
+    """out[s, :m] = sum_y law[s, y] * after[y, :m]; row s of ``out`` starts at ``to + s * w``."""
+    s = 0
+    while s + 2 <= rows and cols >= 8:
+        p, q = law[at + s * cols : at + (s + 1) * cols], law[at + (s + 1) * cols : at + (s + 2) * cols]
+        o, u = out[to + s * w : to + s * w + m], out[to + (s + 1) * w : to + (s + 1) * w + m]
+        y = 0
+        while y + 8 <= cols:
+            _mix_two(p, q, cols, y, after, m, o, u)
+            y += 8
+        _mix_row(p, cols, y, after, m, o)
+        _mix_row(q, cols, y, after, m, u)
+        s += 2
+    while s < rows:
+        p = law[at + s * cols : at + (s + 1) * cols]
+        _mix_row(p, cols, 0, after, m, out[to + s * w : to + s * w + m])
+        s += 1
+
+
+@njit(**_JIT)
+def _floors(user, k, levels, level_at, rank, rank_at, outside, low, floor):
+    """Below what the user of a value does not look, per state, and the least of these."""
+    least = np.inf
+    for s in range(k):
+        f = low
+        if user >= 0:
+            r = rank[rank_at[user] + s]
+            if r >= 0:
+                f = max(f, levels[level_at[user] + r])
+        elif user == OUTSIDE_USER:
+            f = max(f, outside)
+        floor[s] = f
+        least = min(least, f)
+    return least
+
+
+@njit(**_JIT)
+def _masses(grid, n, tail, to, w, k, floor, below, weight):
+    """weight[j] = largest P(kappa_s = grid[j]) over the states s whose floor lies under it.
+
+    Only the first ``below[s]`` breakpoints carry mass of state s in this way; the rest is capped.
+    """
+    weight[:n] = 0.0
+    for s in range(k):
+        t = tail[to + s * w : to + (s + 1) * w]
+        lo, hi = 0, below[s]  # first breakpoint above the floor, by bisection
+        while lo < hi:
+            mid = (lo + hi) >> 1
+            if grid[mid] <= floor[s]:
+                lo = mid + 1
+            else:
+                hi = mid
+        for i in range(lo, below[s]):
+            weight[i] = max(weight[i], t[i] - t[i + 1])
+
+
+@njit(**_JIT)
+def _cap(
+    grid, n, tail, to, w, sigma, below, order, k, floor, weight, capped, mass, source, limit
+):
     """Breakpoints of min(W, sigma): those of W below the largest index, and the indices.
 
-    ``source[j]`` is the first breakpoint of W not below ``capped[j]``; state s reaches up to
-    ``limit[s]`` (-1: nowhere).
+    ``source[j]`` is the first breakpoint of W not below ``capped[j]``, ``mass[j]`` the largest
+    mass there; state s reaches up to ``limit[s]`` (-1: nowhere).
     """
     if k <= 32:
         for s in range(k):
@@ -263,52 +235,194 @@ def _cap_grid(grid, n, sigma, order, k, low, capped, source, limit):
     else:
         order[:k] = np.argsort(sigma[:k], kind="mergesort")
     q = 0
-    while q < k and sigma[order[q]] < low or q < k and sigma[order[q]] == -np.inf:
+    while q < k and sigma[order[q]] == -np.inf:
         limit[order[q]] = -1
         q += 1
     i, m = 0, 0
     while q < k:
         s = order[q]
-        while i < n and grid[i] < sigma[s]:
-            capped[m] = grid[i]
-            source[m] = i
+        x = sigma[s]
+        while i < below[s]:
+            capped[m], source[m], mass[m] = grid[i], i, weight[i]
             m += 1
             i += 1
-        capped[m] = sigma[s]
-        source[m] = i
-        if i < n and grid[i] == sigma[s]:
+        capped[m], source[m], mass[m] = x, i, 0.0
+        if i < n and grid[i] == x:
+            mass[m] = weight[i]
             i += 1
-        while q < k and sigma[order[q]] == sigma[s]:
-            limit[order[q]] = m
+        while q < k and sigma[order[q]] == x:
+            s = order[q]
+            if x > floor[s]:
+                mass[m] = max(mass[m], tail[to + s * w + source[m]])
+            limit[s] = m
             q += 1
         m += 1
     return m
 
 
 @njit(**_JIT)
-def _join_grid(a, at, ma, b, bt, mb, low, grid, pos_a, pos_b):
-    i, j, n = 0, 0, 0
-    while i < ma and a[at + i] < low:
-        i += 1
-    while j < mb and b[bt + j] < low:
-        j += 1
-    while i < ma or j < mb:
-        pos_a[n] = i
-        pos_b[n] = j
-        if j >= mb or (i < ma and a[at + i] <= b[bt + j]):
-            grid[n] = a[at + i]
-            if j < mb and a[at + i] == b[bt + j]:
-                j += 1
-            i += 1
+def _thin(grid, mass, m, eps, keep, rank):
+    """Choose the breakpoints to keep; returns how many. ``rank[j]``: kept ones up to j.
+
+    Dropping those strictly between two kept ones, a and c, moves x -> E max(x, kappa_s) up by at
+    most (mass_s between a and c) * (c - a) / 4.
+    """
+    if m == 0:
+        return 0
+    keep[0], rank[0] = 0, 1
+    n, last, dropped, bound = 1, 0, 0.0, 4.0 * eps
+    for j in range(1, m - 1):
+        more = dropped + mass[j]
+        if more * (grid[j + 1] - grid[last]) <= bound:
+            dropped = more
         else:
-            grid[n] = b[bt + j]
-            j += 1
+            keep[n] = j
+            n, last, dropped = n + 1, j, 0.0
+        rank[j] = n
+    if m > 1:
+        keep[n] = m - 1
+        n += 1
+        rank[m - 1] = n
+    return n
+
+
+@njit(**_JIT)
+def _store(grid, source, n, k, floor, limit, keep, rank, kept, err, heap, to, w):
+    """Finish a block whose rows are in place: breakpoints, columns, errors, reach.
+
+    A breakpoint that takes over dropped ones gets new tails: the average over the interval below
+    it. They go to its own column, or to a fresh one where another breakpoint uses the same.
+    """
+    b, column, e, reach = to + k * w, to + k * w + w, to + k * w + 2 * w, to + k * w + 2 * w + k
+    for s in range(k):
+        heap[e + s] = err[s]
+        heap[reach + s] = rank[limit[s]] if limit[s] >= 0 else 0
+    free = n
+    for t in range(kept):
+        c = keep[t]
+        heap[b + t] = grid[c]
+        heap[column + t] = source[c]
+        if t == 0 or c - keep[t - 1] == 1:
+            continue
+        a, to_column = keep[t - 1], source[c]
+        if source[a] == to_column or (t + 1 < kept and source[keep[t + 1]] == to_column):
+            to_column = free
+            free += 1
+            for s in range(k):
+                heap[to + s * w + to_column] = heap[to + s * w + source[c]]
+        heap[column + t] = to_column
+        for s in range(k):
+            if limit[s] <= a or floor[s] >= grid[min(c, limit[s])]:
+                continue  # all zero where anybody looks
+            row = to + s * w
+            bottom = max(grid[a], floor[s])
+            area, first, left = 0.0, -1.0, bottom
+            for j in range(a + 1, min(c, limit[s]) + 1):
+                if grid[j] > bottom:
+                    height = heap[row + source[j]]
+                    first = height if first < 0.0 else first
+                    area += height * (grid[j] - left)
+                    left = grid[j]
+            last = heap[row + source[c]] if c <= limit[s] else 0.0
+            span = grid[c] - bottom
+            heap[row + to_column] = min(max(area / span, last), first)
+            heap[e + s] = max(heap[e + s], err[s] + (first - last) * span * 0.25)
+            if c > limit[s]:
+                heap[reach + s] = t + 1
+
+
+@njit(**_JIT)
+def _box_grid(x, at, own, w, mx, rewards, bare, low, grid, pos, where, place):
+    """Breakpoints of max(reward, X): the rewards, and those of X above the lowest of them.
+
+    ``pos[j]`` is the column of X for ``grid[j]``, that of its first breakpoint not below;
+    ``where[q]`` the place of the q-th reward, -1 when it lies below ``low`` and nobody looks;
+    ``place[i]`` the place of the i-th breakpoint of X. ``bare``: some state has no reward, so that
+    all of X counts.
+    """
+    b, column = at + own * w, at + own * w + w
+    i, q, n = 0, 0, 0
+    while q < rewards.size and rewards[q] < low:
+        where[q] = -1
+        q += 1
+    floor = rewards[0] if q == 0 and not bare else low
+    while i < mx and x[b + i] < floor:
+        place[i] = -1
+        i += 1
+    while i < mx:
+        here = x[b + i]
+        c = np.int64(x[column + i])
+        while q < rewards.size and rewards[q] < here:
+            grid[n], pos[n], where[q] = rewards[q], c, n
+            q += 1
+            n += 1
+        grid[n], pos[n], place[i] = here, c, n
+        if q < rewards.size and rewards[q] == here:
+            where[q] = n
+            q += 1
+        n += 1
+        i += 1
+    while q < rewards.size:
+        grid[n], pos[n], where[q] = rewards[q], 0, n
+        q += 1
         n += 1
     return n
 
 
 @njit(**_JIT)
-def _join_error(a, at, ma, ca, b, bt, mb, cb, k, err):
+def _lift(a, row, pos, copies, ones, top, n, out):
+    """P(max(reward, X^copies) >= grid[j]): one up to the reward, then the tail of X, then zero."""
+    for j in range(ones):
+        out[j] = 1.0
+    if copies == 1.0:
+        for j in range(ones, top):
+            out[j] = a[row + pos[j]]
+    else:
+        for j in range(ones, top):
+            out[j] = _power(a[row + pos[j]], copies)
+    for j in range(max(ones, top), n):
+        out[j] = 0.0
+
+
+@njit(inline="always", **_JIT)
+def _highest(a, at, k, w, y):
+    """The highest breakpoint that state y can reach, and its probability; (-inf, 0) if none."""
+    i = np.int64(a[at + k * w + 2 * w + k + y]) - 1
+    if i < 0:
+        return -np.inf, 0.0
+    return a[at + k * w + i], a[at + y * w + np.int64(a[at + k * w + w + i])]
+
+
+@njit(inline="always", **_JIT)
+def _tail(a, at, k, w, y, x):
+    """P(value >= x) in state y."""
+    lo, hi = 0, np.int64(a[at + k * w + 2 * w + k + y])
+    reach = hi
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if a[at + k * w + mid] < x:
+            lo = mid + 1
+        else:
+            hi = mid
+    return a[at + y * w + np.int64(a[at + k * w + w + lo])] if lo < reach else 0.0
+
+
+@njit(**_JIT)
+def _mix_error(a, at, w, own, copies, ranks, levels, outside, laws, law, k, err):
+    """Errors of X per own state, weighted by the law where X can still matter."""
+    for y in range(own):
+        e = a[at + own * w + 2 * w + y]
+        if e > 0.0:
+            least = outside if ranks[y] < 0 else max(outside, levels[ranks[y]])
+            x, t = _highest(a, at, own, w, y)
+            if x > least:
+                e *= _power(t, copies) / t
+                for s in range(k):
+                    err[s] += laws[law + s * own + y] * e
+
+
+@njit(**_JIT)
+def _join_error(a, at, wa, ca, b, bt, wb, cb, k, err):
     """Error bounds of the larger of A^ca and B^cb, per state.
 
     Replacing the values one at a time, best first, by their thinned versions: an error in a value
@@ -316,154 +430,170 @@ def _join_error(a, at, ma, ca, b, bt, mb, cb, k, err):
     value that sums to P(max >= top) / P(one >= top).
     """
     for y in range(k):
-        ra, rb = at + ma + k, bt + mb + k
-        ja, jb = _top(a, ra, ma, y), _top(b, rb, mb, y)
-        ea, eb = a[at + ma + y], b[bt + mb + y]
-        if ja >= 0:
-            t = a[ra + y * ma + ja]
-            ea *= _power(t, ca) / t
-        if jb >= 0:
-            t = b[rb + y * mb + jb]
-            eb *= _power(t, cb) / t
-        if ja >= 0 and jb >= 0:
-            xa, xb = a[at + ja], b[bt + jb]
-            if xa >= xb:
-                j = np.searchsorted(a[at : at + ma], xb)
-                eb *= 1.0 - _power(a[ra + y * ma + j], ca)
-            else:
-                j = np.searchsorted(b[bt : bt + mb], xa)
-                ea *= 1.0 - _power(b[rb + y * mb + j], cb)
+        ea, eb = a[at + k * wa + 2 * wa + y], b[bt + k * wb + 2 * wb + y]
+        xa, ta = _highest(a, at, k, wa, y)
+        xb, tb = _highest(b, bt, k, wb, y)
+        if ta > 0.0:
+            ea *= _power(ta, ca) / ta
+        if tb > 0.0:
+            eb *= _power(tb, cb) / tb
+        if xa >= xb:
+            eb *= 1.0 - _power(_tail(a, at, k, wa, y, xb), ca)
+        else:
+            ea *= 1.0 - _power(_tail(b, bt, k, wb, y, xa), cb)
         err[y] = ea + eb
 
 
 @njit(**_JIT)
+def _join(a, at, wa, ma, ca, b, bt, wb, mb, cb, k, low, grid, out, to, w):
+    """Breakpoints and tails of max(A^ca, B^cb), from ``low`` up; returns how many."""
+    xa, xb = at + k * wa, bt + k * wb
+    i, j, n = 0, 0, 0
+    while i < ma and a[xa + i] < low:
+        i += 1
+    while j < mb and b[xb + j] < low:
+        j += 1
+    while i < ma or j < mb:
+        x = a[xa + i] if j >= mb or (i < ma and a[xa + i] <= b[xb + j]) else b[xb + j]
+        grid[n] = x
+        for y in range(k):
+            ta = tb = 0.0
+            if i < a[xa + 2 * wa + k + y]:
+                ta = _power(a[at + y * wa + np.int64(a[xa + wa + i])], ca)
+            if j < b[xb + 2 * wb + k + y]:
+                tb = _power(b[bt + y * wb + np.int64(b[xb + wb + j])], cb)
+            out[to + y * w + n] = ta + tb * (1.0 - ta)
+        if i < ma and a[xa + i] == x:
+            i += 1
+        if j < mb and b[xb + j] == x:
+            j += 1
+        n += 1
+    return n
+
+
+@njit(inline="always", **_JIT)
+def _price(costs, at, rows, cols, laws, law, own, s):
+    """Expected cost after the parent showed s."""
+    i = at + (s if rows > 1 else 0) * cols
+    if cols == 1:
+        return costs[i]
+    price = 0.0
+    for y in range(own):
+        price += laws[law + s * own + y] * costs[i + y]
+    return price
+
+
+@njit(**_JIT)
 def sweep(
-    order, ops, powers, floors, laws, law_at, rewards, rank, rank_at, level_at, costs, cost_at,
-    cost_shape, low, outside, eps, loc, size, refs, shared, sigma, sigma_at, width, heap, state,
+    order, ops, powers, laws, law_at, rewards, rank, rank_at, level_at, costs, cost_at, cost_shape,
+    low, outside, eps, loc, size, room, refs, shared, sigma, sigma_at, width, heap, state,
 ):  # fmt: skip
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 
+    The value of an operation has ``size`` breakpoints in a block with ``room`` columns at ``loc``.
     An operand with ``loc < 0`` lies in ``shared`` at ``-1 - loc``; all others in ``heap``, where a
     block is given back after its last use. Rewards come as sorted levels and a rank per state
     (-1: none). ``width`` receives the number of columns of each matrix product, ``sigma`` the
-    indices.
+    indices. What lies below ``low`` is left out.
     """
-    room, kmax = 256, 1
-    grid, capped, weight = np.empty(room), np.empty(room), np.empty(room)
-    pos, source, keep = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    after, mixed = np.empty((kmax, room)), np.empty((kmax, room))
-    err, sig = np.empty(kmax), np.empty(kmax)
-    limit, where, byindex = np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1, np.int64)
-    nothing = np.empty(0)
+    most, kmax = 0, 0
+    grid, capped, weight, mass = np.empty(0), np.empty(0), np.empty(0), np.empty(0)
+    err, sig, floor = np.empty(0), np.empty(0), np.empty(0)
+    pos, source, place = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    keep, kept_to = np.empty(0, np.int64), np.empty(0, np.int64)
+    limit, where = np.empty(0, np.int64), np.empty(0, np.int64)
+    byindex, below = np.empty(0, np.int64), np.empty(0, np.int64)
+    after = np.empty((0, 0))
+    nothing = np.zeros(8)
     for step in range(order.size):
         op = order[step]
         k = ops[op, STATES]
         left, right = ops[op, LEFT], ops[op, RIGHT]
-        a, at, ma, b, bt, mb = nothing, 0, 0, nothing, 0, 0
+        a, at, ma, wa, b, bt, mb, wb = nothing, 0, 0, 0, nothing, 0, 0, 0
+        own, extra = k, 0  # states of the box itself; for a join those of its operands
+        r = ops[op, REWARD]
+        if ops[op, KIND] == BOX:
+            own = rank_at[r + 1] - rank_at[r]
+            extra = level_at[r + 1] - level_at[r] + k
         if left >= 0:
-            at, ma = loc[left], size[left]
+            at, ma, wa = loc[left], size[left], room[left]
             a = heap if at >= 0 else shared
             at = at if at >= 0 else -1 - at
-        own = k  # states of the box itself, for a join those of its operands
-        need, extra = ma, 0
-        if ops[op, KIND] == BOX:
-            r = ops[op, REWARD]
-            own = rank_at[r + 1] - rank_at[r]
-            extra = level_at[r + 1] - level_at[r]
-            need += extra + k
-        else:
-            bt, mb = loc[right], size[right]
+        if right >= 0:
+            bt, mb, wb = loc[right], size[right], room[right]
             b = heap if bt >= 0 else shared
             bt = bt if bt >= 0 else -1 - bt
-            need += mb
-        if need > room or max(own, k, extra) > kmax:
-            room, kmax = max(need + need // 2, room), max(own, k, extra, kmax)
-            grid, capped, weight = np.empty(room), np.empty(room), np.empty(room)
-            pos, source = np.empty(room, np.int64), np.empty(room, np.int64)
-            keep = np.empty(room, np.int64)
-            after, mixed = np.empty((kmax, room)), np.empty((kmax, room))
-            err, sig = np.empty(kmax), np.empty(kmax)
+        w = ma + mb + extra
+        if w > most or max(own, k, extra) > kmax:
+            most, kmax = max(2 * w, most), max(own, k, extra, kmax)
+            grid, capped = np.empty(most), np.empty(most)
+            weight, mass = np.empty(most), np.empty(most)
+            err, sig, floor = np.empty(kmax), np.empty(kmax), np.empty(kmax)
+            pos, source = np.empty(most, np.int64), np.empty(most, np.int64)
+            place = np.empty(most, np.int64)
+            keep, kept_to = np.empty(most, np.int64), np.empty(most, np.int64)
             limit, where = np.empty(kmax, np.int64), np.empty(kmax, np.int64)
-            byindex = np.empty(kmax, np.int64)
+            byindex, below = np.empty(kmax, np.int64), np.empty(kmax, np.int64)
+            after = np.empty((kmax, most))
+        least = _floors(ops[op, USER], k, rewards, level_at, rank, rank_at, outside, low, floor)
+        heap, to = _allocate(heap, state, block_size(w, k))
+        err[:k] = 0.0
 
         if ops[op, KIND] == JOIN:
             ca, cb = powers[op, 0], powers[op, 1]
-            m = _join_grid(a, at, ma, b, bt, mb, max(low, floors[op]), capped, pos, source)
+            m = _join(a, at, wa, ma, ca, b, bt, wb, mb, cb, k, least, capped, heap, to, w)
+            n = m
             for y in range(k):
-                ra, rb, o = at + ma + k + y * ma, bt + mb + k + y * mb, after[y]
-                for j in range(m):
-                    ta = _power(a[ra + pos[j]], ca) if pos[j] < ma else 0.0
-                    tb = _power(b[rb + source[j]], cb) if source[j] < mb else 0.0
-                    o[j] = ta + tb * (1.0 - ta)
+                limit[y] = m - 1
+                while limit[y] >= 0 and heap[to + y * w + limit[y]] <= 0.0:
+                    limit[y] -= 1
+                below[y] = m - 1
+            _masses(capped, m, heap, to, w, k, floor, below, mass)
+            for j in range(m):
+                source[j] = j
             if eps > 0.0:
-                _join_error(a, at, ma, ca, b, bt, mb, cb, k, err)
-            else:
-                err[:k] = 0.0
+                _join_error(a, at, wa, ca, b, bt, wb, cb, k, err)
         else:
-            law, c = law_at[ops[op, LAW]], ops[op, COST]
+            law, c, copies = law_at[ops[op, LAW]], ops[op, COST], powers[op, 0]
             levels = rewards[level_at[r] : level_at[r + 1]]
             ranks = rank[rank_at[r] : rank_at[r + 1]]
-            copies = powers[op, 0]
             bare = False
             for y in range(own):
                 bare = bare or ranks[y] < 0
-            n = _box_grid(a, at, ma, levels, bare, low, grid, pos, where)
+            n = _box_grid(a, at, own, wa, ma, levels, bare, low, grid, pos, where, place)
             width[op] = n
             for y in range(own):
-                o = after[y]
-                j0 = where[ranks[y]] + 1 if ranks[y] >= 0 else 0
-                for j in range(j0):
-                    o[j] = 1.0
-                body = at + ma + own + y * ma
-                for j in range(j0, n):
-                    o[j] = _power(a[body + pos[j]], copies) if pos[j] < ma else 0.0
-            _mix(laws, law, k, own, after, n, mixed)
-            err[:k] = 0.0
+                ones, top = where[ranks[y]] + 1 if ranks[y] >= 0 else 0, 0
+                if left >= 0:
+                    reach = np.int64(a[at + own * wa + 2 * wa + own + y])
+                    top = place[reach - 1] + 1 if reach > 0 else 0
+                _lift(a, at + y * wa, pos, copies, ones, top, n, after[y])
+            mix(laws, law, k, own, after, n, heap, to, w)
             if eps > 0.0 and left >= 0:
-                for y in range(own):
-                    body = at + ma + own
-                    j = _top(a, body, ma, y)
-                    least = outside
-                    if ranks[y] >= 0:
-                        least = max(outside, levels[ranks[y]])
-                    if j >= 0 and a[at + j] > least:
-                        t = a[body + y * ma + j]
-                        e = a[at + ma + y] * _power(t, copies) / t
-                        if e > 0.0:
-                            for s in range(k):
-                                err[s] += laws[law + s * own + y] * e
+                _mix_error(a, at, wa, own, copies, ranks, levels, outside, laws, law, k, err)
             rows, cols = cost_shape[c, 0], cost_shape[c, 1]
             for s in range(k):
-                i = cost_at[c] + (s if rows > 1 else 0) * cols
-                price = costs[i]
-                if cols > 1:
-                    price = 0.0
-                    for y in range(own):
-                        price += laws[law + s * own + y] * costs[i + y]
-                found = reservation(grid, mixed[s], n, price)
-                sig[s] = found if found >= low else -np.inf
-                sigma[sigma_at[op] + s] = sig[s]
-            m = _cap_grid(grid, n, sig, byindex, k, low, capped, source, limit)
-            for s in range(k):
-                w, o = mixed[s], after[s]
-                for j in range(limit[s] + 1):
-                    o[j] = w[source[j]]
-                for j in range(limit[s] + 1, m):
-                    o[j] = 0.0
+                price = _price(costs, cost_at[c], rows, cols, laws, law, own, s)
+                row = to + s * w
+                found, below[s] = reservation(grid, heap[row : row + n], n, price)
+                if found < low:
+                    found, below[s] = -np.inf, 0
+                sig[s] = sigma[sigma_at[op] + s] = found
+            _masses(grid, n, heap, to, w, k, floor, below, weight)
+            m = _cap(
+                grid, n, heap, to, w, sig, below, byindex, k, floor, weight, capped, mass, source,
+                limit,
+            )  # fmt: skip
 
-        kept = _thin(capped, after, m, k, eps, weight, keep)
-        heap, place = _allocate(heap, state, kept + k + k * kept)
-        if kept > 0:
-            _store(capped, after, k, keep, kept, err, heap, place)
-        else:
-            heap[place : place + k] = err[:k]
-        loc[op], size[op] = place, kept
+        kept = _thin(capped, mass, m, eps, keep, kept_to)
+        _store(capped, source, n, k, floor, limit, keep, kept_to, kept, err, heap, to, w)
+        loc[op], size[op], room[op] = to, kept, w
         if left >= 0 and loc[left] >= 0:
             refs[left] -= 1
             if refs[left] == 0:
-                _release(heap, state, loc[left], ma + own + own * ma)
+                _release(heap, state, loc[left], block_size(wa, own))
         if right >= 0 and loc[right] >= 0:
             refs[right] -= 1
             if refs[right] == 0:
-                _release(heap, state, loc[right], size[right] + k + k * size[right])
+                _release(heap, state, loc[right], block_size(wb, k))
     return heap

@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .capped import BOX, COST, JOIN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
+from .capped import (
+    BOX, COST, JOIN, KIND, LAW, LEFT, MIXED_USERS, OUTSIDE_USER, REWARD, RIGHT, STATES, USER,
+)  # fmt: skip
 
 _JIT = {"cache": True, "nogil": True}
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
@@ -164,7 +166,7 @@ def classify(order, first, after, law, reward, cost, count):
 
 
 @njit(**_JIT)
-def _balance(items, powers_in, n, states, floor, ops, powers, floors, used):
+def _balance(items, powers_in, n, states, ops, powers, used):
     """Join ``items[:n]`` pairwise until one is left; returns it, its power and the ops used."""
     while n > 1:
         half = 0
@@ -172,7 +174,6 @@ def _balance(items, powers_in, n, states, floor, ops, powers, floors, used):
             ops[used, KIND], ops[used, STATES] = JOIN, states
             ops[used, LEFT], ops[used, RIGHT] = items[i], items[i + 1]
             powers[used, 0], powers[used, 1] = powers_in[i], powers_in[i + 1]
-            floors[used] = floor
             items[half], powers_in[half] = used, 1.0
             half += 1
             used += 1
@@ -184,18 +185,19 @@ def _balance(items, powers_in, n, states, floor, ops, powers, floors, used):
 
 
 @njit(**_JIT)
-def build_operations(member, at, child, copies, law, reward, cost, states, lowest, top, top_copies,
-                     cuts, outside):  # fmt: skip
+def build_operations(
+    member, at, child, copies, law, reward, cost, states, top, top_copies, cuts
+):
     """Operations for all classes, then for the roots ``top`` in parts ``top[cuts[p]:cuts[p + 1]]``.
 
-    ``states[c]`` is the number of states that class c is conditioned on, ``lowest[r]`` the floor
-    set by the rewards r. Returns the table, powers, floors, the operation of each class, the
-    operation and power of each part, and those of the whole.
+    ``states[c]`` is the number of states that class c is conditioned on. Returns the table, the
+    powers, the operation of each class, the operation of each part, and that of the whole with
+    its power.
     """
     classes, parts = member.size, cuts.size - 1
     room = classes + child.size + top.size + parts
-    ops, powers = np.full((room, 7), -1, np.int64), np.ones((room, 2))
-    floors, op_of = np.full(room, -np.inf), np.empty(classes, np.int64)
+    ops, powers = np.full((room, 8), -1, np.int64), np.ones((room, 2))
+    op_of = np.empty(classes, np.int64)
     widest = top.size
     for c in range(classes):
         widest = max(widest, at[c + 1] - at[c])
@@ -207,9 +209,8 @@ def build_operations(member, at, child, copies, law, reward, cost, states, lowes
         if n > 0:
             for j in range(n):
                 items[j], power[j] = op_of[child[at[c] + j]], copies[at[c] + j]
-            floor = lowest[reward[v]]
             k = states[child[at[c]]]
-            left, times, used = _balance(items, power, n, k, floor, ops, powers, floors, used)
+            left, times, used = _balance(items, power, n, k, ops, powers, used)
         ops[used, KIND], ops[used, STATES], ops[used, LEFT] = BOX, states[c], left
         ops[used, LAW], ops[used, REWARD], ops[used, COST] = law[v], reward[v], cost[v]
         powers[used, 0] = times
@@ -220,14 +221,28 @@ def build_operations(member, at, child, copies, law, reward, cost, states, lowes
         n = cuts[p + 1] - cuts[p]
         for j in range(n):
             items[j], power[j] = op_of[top[cuts[p] + j]], top_copies[cuts[p] + j]
-        part_op[p], part_power[p], used = _balance(
-            items, power, n, 1, outside, ops, powers, floors, used
-        )
+        part_op[p], part_power[p], used = _balance(items, power, n, 1, ops, powers, used)
     items[:parts], power[:parts] = part_op, part_power
-    last, times, used = _balance(items, power, parts, 1, outside, ops, powers, floors, used)
-    return (
-        ops[:used].copy(), powers[:used].copy(), floors[:used].copy(), op_of, part_op, last, times
-    )  # fmt: skip
+    last, times, used = _balance(items, power, parts, 1, ops, powers, used)
+    _set_users(ops, used, last)
+    return ops[:used].copy(), powers[:used].copy(), op_of, part_op, last, times
+
+
+@njit(**_JIT)
+def _set_users(ops, used, last):
+    """Whose rewards each value is compared with, where that is one row of rewards."""
+    unset = -9
+    ops[:used, USER] = unset
+    ops[last, USER] = OUTSIDE_USER
+    for op in range(used - 1, -1, -1):
+        user = ops[op, USER] if ops[op, KIND] == JOIN else ops[op, REWARD]
+        for side in (LEFT, RIGHT):
+            x = ops[op, side]
+            if x >= 0:
+                if ops[x, USER] == unset:
+                    ops[x, USER] = user
+                elif ops[x, USER] != user:
+                    ops[x, USER] = MIXED_USERS
 
 
 @njit(**_JIT)

@@ -1,0 +1,204 @@
+"""Instance files.
+
+``.json`` and ``.json.gz`` hold the format ``weitzman/1``, for people and programs: :func:`schema`
+describes it. ``.wz`` holds the same as raw columns, for millions of boxes. Reading never runs code
+from a file and never takes much more memory than its size implies; writing replaces a file in one
+step or leaves it as it was.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import secrets
+import shutil
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from typing import IO, Any, BinaryIO, cast
+
+from . import _io_binary, _io_json, _io_text, _io_write
+from .errors import InvalidFile, InvalidForest, WeitzmanError
+from .model import Forest
+
+MAX_BYTES = 2**31
+"""The longest JSON text that is read, once unpacked."""
+
+_CHUNK = 2**20
+
+Path = str | os.PathLike[str]
+
+
+def load(path: Path) -> Forest:
+    """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Forest
+
+    Raises
+    ------
+    InvalidFile
+        The file cannot be read, is damaged, or is not an instance file. The cause is the `OSError`
+        if there was one.
+    InvalidForest
+        The file is readable but its boxes break a rule.
+    """
+    name = os.fspath(path)
+    with _explained(name, "read"):
+        read, _ = _FORMATS[_suffix(name)]
+        _check_regular(os.stat(name))
+        return read(name)
+
+
+def save(forest: Forest, path: Path) -> None:
+    """Write a forest to a ``.json``, ``.json.gz`` or ``.wz`` file.
+
+    The file appears complete or not at all: if writing fails, what was there stays.
+
+    Parameters
+    ----------
+    forest : Forest
+    path : str or path
+
+    Raises
+    ------
+    InvalidFile
+        The file cannot be written. The cause is the `OSError`.
+
+    Examples
+    --------
+    >>> import tempfile, weitzman
+    >>> forest = weitzman.Forest.from_arrays(parent=[-1], cost=[1], rewards=[0, 4], law=[[0.5, 0.5]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(forest, f"{folder}/boxes.json")
+    ...     load(f"{folder}/boxes.json")
+    Forest(1 described boxes, 1 with copies, 1 roots, 1 laws, outside 0)
+    """
+    name = os.fspath(path)
+    with _explained(name, "written"):
+        _, write = _FORMATS[_suffix(name)]
+        with _replacing(name) as file:
+            write(forest, file)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the format ``weitzman/1``."""
+    text = files("weitzman").joinpath("instance.schema.json").read_text("utf-8")
+    return cast(dict[str, Any], json.loads(text))
+
+
+def _suffix(name: str) -> str:
+    if "\0" in name:
+        raise InvalidFile("the name of a file must not have a null character in it.")
+    for suffix in _FORMATS:
+        if name.lower().endswith(suffix):
+            return suffix
+    raise InvalidFile(f"the name of an instance file must end in {', '.join(_FORMATS)}.")
+
+
+@contextmanager
+def _explained(name: str, done: str) -> Iterator[None]:
+    """Errors within become one message that names the file."""
+    try:
+        yield
+    except WeitzmanError as error:
+        raise type(error)(f"{name}: {error}") from error.__cause__
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InvalidFile(f"{name}: cannot be {done}: {reason}.") from error
+    except UnicodeEncodeError as error:
+        raise InvalidForest(
+            f"{name}: names must be valid Unicode, but there is {error.object[:40]!r}. Rename it."
+        ) from None
+    except MemoryError as error:
+        raise InvalidFile(f"{name}: cannot be {done}: it does not fit into memory.") from error
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device")
+
+
+@contextmanager
+def _replacing(name: str) -> Iterator[BinaryIO]:
+    """A new file beside ``name`` that takes its place once it is complete and on disk."""
+    target = os.path.realpath(name)
+    exists = os.path.lexists(target)
+    if exists:
+        _check_regular(os.stat(target))
+    new = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(new, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if exists:
+            shutil.copymode(target, new)
+        os.replace(new, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(new)
+        raise
+
+
+def _read_json(name: str) -> Forest:
+    with open(name, "rb") as file:
+        return _io_json.forest(_io_text.parse(_bounded(file)))
+
+
+def _read_gzip(name: str) -> Forest:
+    try:
+        with gzip.open(name, "rb") as file:
+            data = _bounded(cast(IO[bytes], file))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
+    return _io_json.forest(_io_text.parse(data))
+
+
+def _read_binary(name: str) -> Forest:
+    with open(name, "rb") as file:
+        return _io_binary.read(file)
+
+
+def _write_json(forest: Forest, file: BinaryIO) -> None:
+    for piece in _io_write.pieces(forest):
+        file.write(piece.encode())
+
+
+def _write_gzip(forest: Forest, file: BinaryIO) -> None:
+    # no name and no date: equal forests give equal files
+    with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+        for piece in _io_write.pieces(forest):
+            packed.write(piece.encode())
+
+
+def _bounded(file: IO[bytes]) -> bytes:
+    """All bytes of a file, unless they are too many: a small file may unpack to a huge one."""
+    chunks, size = [], 0
+    while chunk := file.read(_CHUNK):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_BYTES:
+            raise InvalidFile(
+                f"the text must have at most {MAX_BYTES} bytes once unpacked, but it has more. "
+                f"Write large instances as .wz, or raise weitzman.io.MAX_BYTES."
+            )
+    return b"".join(chunks)
+
+
+_FORMATS: dict[str, tuple[Callable[[str], Forest], Callable[[Forest, BinaryIO], None]]] = {
+    ".json": (_read_json, _write_json),
+    ".json.gz": (_read_gzip, _write_gzip),
+    ".wz": (_read_binary, _io_binary.write),
+}

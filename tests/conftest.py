@@ -1,0 +1,10 @@
+"""Settings shared by all tests."""
+
+from hypothesis import HealthCheck, settings
+
+# the first call of a kernel compiles it, which no deadline should count
+settings.register_profile(
+    "weitzman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", parent=settings.get_profile("weitzman"), max_examples=2000)
+settings.load_profile("weitzman")
