@@ -77,7 +77,8 @@ def save(forest: Forest, path: Path) -> None:
     Examples
     --------
     >>> import tempfile, weitzman
-    >>> forest = weitzman.Forest.from_arrays(parent=[-1], cost=[1], rewards=[0, 4], law=[[0.5, 0.5]])
+    >>> forest = weitzman.Forest.from_arrays(
+    ...     parent=[-1], cost=[1], rewards=[0, 4], law=[[0.5, 0.5]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(forest, f"{folder}/boxes.json")
     ...     load(f"{folder}/boxes.json")

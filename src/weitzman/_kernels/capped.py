@@ -98,8 +98,8 @@ def _power(tail, copies):
 
 
 @njit(**_JIT)
-def reservation(grid, tail, m, cost):
-    """Root in x of E[(W - x)^+] = cost, where ``tail[j]`` = P(W >= grid[j]).
+def reservation(grid, tails, s, m, cost):
+    """Root in x of E[(W - x)^+] = cost, where ``tails[s, j]`` = P(W >= grid[j]).
 
     Also the number of breakpoints below the root. Areas under the tail are summed from the top, so
     that nothing cancels. A free box gets the smallest solution: the top of the support. Minus
@@ -107,76 +107,71 @@ def reservation(grid, tail, m, cost):
     """
     if cost <= 0.0:
         for j in range(m - 1, -1, -1):
-            if tail[j] > 0.0:
+            if tails[s, j] > 0.0:
                 return grid[j], j
         return -np.inf, 0
     area = 0.0
     for j in range(m - 1, 0, -1):
-        grown = area + tail[j] * (grid[j] - grid[j - 1])
+        grown = area + tails[s, j] * (grid[j] - grid[j - 1])
         if grown >= cost:
-            x = grid[j] - (cost - area) / tail[j]
+            x = grid[j] - (cost - area) / tails[s, j]
             return (x, j) if x > grid[j - 1] else (grid[j - 1], j - 1)
         area = grown
-    if m == 0 or tail[0] <= 0.0:
+    if m == 0 or tails[s, 0] <= 0.0:
         return -np.inf, 0
-    return grid[0] - (cost - area) / tail[0], 0
+    return grid[0] - (cost - area) / tails[s, 0], 0
 
 
 @njit(**_JIT)
-def _mix_two(p, q, cols, y, after, m, o, u):
-    """Add columns y to y + 7 of the product to two rows at once: every load is used twice."""
-    p0, p1, p2, p3 = p[y], p[y + 1], p[y + 2], p[y + 3]
-    p4, p5, p6, p7 = p[y + 4], p[y + 5], p[y + 6], p[y + 7]
-    q0, q1, q2, q3 = q[y], q[y + 1], q[y + 2], q[y + 3]
-    q4, q5, q6, q7 = q[y + 4], q[y + 5], q[y + 6], q[y + 7]
-    a0, a1, a2, a3 = after[y], after[y + 1], after[y + 2], after[y + 3]
-    a4, a5, a6, a7 = after[y + 4], after[y + 5], after[y + 6], after[y + 7]
-    if y == 0:
-        for j in range(m):
-            b0, b1, b2, b3 = a0[j], a1[j], a2[j], a3[j]
-            b4, b5, b6, b7 = a4[j], a5[j], a6[j], a7[j]
-            o[j] = p0*b0 + p1*b1 + p2*b2 + p3*b3 + p4*b4 + p5*b5 + p6*b6 + p7*b7  # fmt: skip
-            u[j] = q0*b0 + q1*b1 + q2*b2 + q3*b3 + q4*b4 + q5*b5 + q6*b6 + q7*b7  # fmt: skip
-    else:
-        for j in range(m):
-            b0, b1, b2, b3 = a0[j], a1[j], a2[j], a3[j]
-            b4, b5, b6, b7 = a4[j], a5[j], a6[j], a7[j]
-            o[j] += p0*b0 + p1*b1 + p2*b2 + p3*b3 + p4*b4 + p5*b5 + p6*b6 + p7*b7  # fmt: skip
-            u[j] += q0*b0 + q1*b1 + q2*b2 + q3*b3 + q4*b4 + q5*b5 + q6*b6 + q7*b7  # fmt: skip
+def mix(law, at, rows, cols, after, m, out):
+    """out[s, :m] = sum_y law[s, y] * after[y, :m], two rows and eight columns at a time.
 
-
-@njit(**_JIT)
-def _mix_row(p, cols, y, after, m, o):
-    """The columns from y on of one row of the product."""
-    while y < cols:
-        x, a = p[y], after[y]
-        if y == 0:
-            for j in range(m):
-                o[j] = x * a[j]
-        else:
-            for j in range(m):
-                o[j] += x * a[j]
-        y += 1
-
-
-@njit(**_JIT)
-def mix(law, at, rows, cols, after, m, out, to, w):
-    """out[s, :m] = sum_y law[s, y] * after[y, :m]; row s of ``out`` starts at ``to + s * w``."""
+    Two-dimensional views rather than slices of rows: a slice costs a reference count.
+    """
+    p = law[at : at + rows * cols].reshape((rows, cols))
     s = 0
-    while s + 2 <= rows and cols >= 8:
-        p, q = law[at + s * cols : at + (s + 1) * cols], law[at + (s + 1) * cols : at + (s + 2) * cols]
-        o, u = out[to + s * w : to + s * w + m], out[to + (s + 1) * w : to + (s + 1) * w + m]
-        y = 0
+    while s + 2 <= rows:
+        u, y = s + 1, 0
         while y + 8 <= cols:
-            _mix_two(p, q, cols, y, after, m, o, u)
+            p0, p1, p2, p3 = p[s, y], p[s, y + 1], p[s, y + 2], p[s, y + 3]
+            p4, p5, p6, p7 = p[s, y + 4], p[s, y + 5], p[s, y + 6], p[s, y + 7]
+            q0, q1, q2, q3 = p[u, y], p[u, y + 1], p[u, y + 2], p[u, y + 3]
+            q4, q5, q6, q7 = p[u, y + 4], p[u, y + 5], p[u, y + 6], p[u, y + 7]
+            y1, y2, y3, y4, y5, y6, y7 = y + 1, y + 2, y + 3, y + 4, y + 5, y + 6, y + 7
+            if y == 0:
+                for j in range(m):
+                    b0, b1, b2, b3 = after[y, j], after[y1, j], after[y2, j], after[y3, j]
+                    b4, b5, b6, b7 = after[y4, j], after[y5, j], after[y6, j], after[y7, j]
+                    out[s, j] = p0*b0 + p1*b1 + p2*b2 + p3*b3 + p4*b4 + p5*b5 + p6*b6 + p7*b7  # fmt: skip
+                    out[u, j] = q0*b0 + q1*b1 + q2*b2 + q3*b3 + q4*b4 + q5*b5 + q6*b6 + q7*b7  # fmt: skip
+            else:
+                for j in range(m):
+                    b0, b1, b2, b3 = after[y, j], after[y1, j], after[y2, j], after[y3, j]
+                    b4, b5, b6, b7 = after[y4, j], after[y5, j], after[y6, j], after[y7, j]
+                    out[s, j] += p0*b0 + p1*b1 + p2*b2 + p3*b3 + p4*b4 + p5*b5 + p6*b6 + p7*b7  # fmt: skip
+                    out[u, j] += q0*b0 + q1*b1 + q2*b2 + q3*b3 + q4*b4 + q5*b5 + q6*b6 + q7*b7  # fmt: skip
             y += 8
-        _mix_row(p, cols, y, after, m, o)
-        _mix_row(q, cols, y, after, m, u)
+        while y < cols:
+            p0, q0 = p[s, y], p[u, y]
+            if y == 0:
+                for j in range(m):
+                    out[s, j] = p0 * after[y, j]
+                    out[u, j] = q0 * after[y, j]
+            else:
+                for j in range(m):
+                    out[s, j] += p0 * after[y, j]
+                    out[u, j] += q0 * after[y, j]
+            y += 1
         s += 2
-    while s < rows:
-        p = law[at + s * cols : at + (s + 1) * cols]
-        _mix_row(p, cols, 0, after, m, out[to + s * w : to + s * w + m])
-        s += 1
+    if s < rows:
+        for y in range(cols):
+            p0 = p[s, y]
+            if y == 0:
+                for j in range(m):
+                    out[s, j] = p0 * after[y, j]
+            else:
+                for j in range(m):
+                    out[s, j] += p0 * after[y, j]
 
 
 @njit(**_JIT)
@@ -197,28 +192,28 @@ def _floors(user, k, levels, level_at, rank, rank_at, outside, low, floor):
 
 
 @njit(**_JIT)
-def _masses(grid, n, tail, to, w, k, floor, below, weight):
+def _masses(grid, n, tails, k, floor, below, weight):
     """weight[j] = largest P(kappa_s = grid[j]) over the states s whose floor lies under it.
 
     Only the first ``below[s]`` breakpoints carry mass of state s in this way; the rest is capped.
     """
     weight[:n] = 0.0
     for s in range(k):
-        t = tail[to + s * w : to + (s + 1) * w]
-        lo, hi = 0, below[s]  # first breakpoint above the floor, by bisection
-        while lo < hi:
-            mid = (lo + hi) >> 1
-            if grid[mid] <= floor[s]:
-                lo = mid + 1
-            else:
-                hi = mid
-        for i in range(lo, below[s]):
-            weight[i] = max(weight[i], t[i] - t[i + 1])
+        lo, span = 0, below[s]  # first breakpoint above the floor, by bisection without branches
+        while span > 0:
+            half = (span + 1) >> 1
+            lo += half * (grid[lo + half - 1] <= floor[s])
+            span -= half
+        hi = below[s]
+        for i in range(n - 1):
+            step = tails[s, i] - tails[s, i + 1]
+            step = step if lo <= i and i < hi else 0.0
+            weight[i] = step if step > weight[i] else weight[i]
 
 
 @njit(**_JIT)
 def _cap(
-    grid, n, tail, to, w, sigma, below, order, k, floor, weight, capped, mass, source, limit
+    grid, n, tails, sigma, below, order, k, floor, weight, capped, mass, source, limit
 ):
     """Breakpoints of min(W, sigma): those of W below the largest index, and the indices.
 
@@ -226,11 +221,10 @@ def _cap(
     mass there; state s reaches up to ``limit[s]`` (-1: nowhere).
     """
     if k <= 32:
-        for s in range(k):
-            i = s
-            while i > 0 and sigma[order[i - 1]] > sigma[s]:
-                order[i] = order[i - 1]
-                i -= 1
+        for s in range(k):  # rank by counting: no branches to guess wrongly
+            x, i = sigma[s], 0
+            for u in range(k):
+                i += (sigma[u] < x) | ((sigma[u] == x) & (u < s))
             order[i] = s
     else:
         order[:k] = np.argsort(sigma[:k], kind="mergesort")
@@ -253,7 +247,7 @@ def _cap(
         while q < k and sigma[order[q]] == x:
             s = order[q]
             if x > floor[s]:
-                mass[m] = max(mass[m], tail[to + s * w + source[m]])
+                mass[m] = max(mass[m], tails[s, source[m]])
             limit[s] = m
             q += 1
         m += 1
@@ -311,24 +305,21 @@ def _store(grid, source, n, k, floor, limit, keep, rank, kept, err, heap, to, w)
             for s in range(k):
                 heap[to + s * w + to_column] = heap[to + s * w + source[c]]
         heap[column + t] = to_column
-        for s in range(k):
-            if limit[s] <= a or floor[s] >= grid[min(c, limit[s])]:
-                continue  # all zero where anybody looks
-            row = to + s * w
-            bottom = max(grid[a], floor[s])
-            area, first, left = 0.0, -1.0, bottom
-            for j in range(a + 1, min(c, limit[s]) + 1):
-                if grid[j] > bottom:
-                    height = heap[row + source[j]]
-                    first = height if first < 0.0 else first
-                    area += height * (grid[j] - left)
-                    left = grid[j]
-            last = heap[row + source[c]] if c <= limit[s] else 0.0
-            span = grid[c] - bottom
-            heap[row + to_column] = min(max(area / span, last), first)
+        for s in range(k):  # plain arithmetic: what is capped or below the floor counts as zero
+            row, bottom = to + s * w, max(grid[a], floor[s])
+            area, first, last, left = 0.0, 0.0, 0.0, grid[a]
+            for j in range(a + 1, c + 1):
+                last = heap[row + source[j]] * (j <= limit[s])
+                step = max(grid[j] - max(left, bottom), 0.0)
+                area += last * step
+                first = max(first, last * (step > 0.0))
+                left = grid[j]
+            span = max(grid[c] - bottom, 0.0)
+            average = area / span if span > 0.0 else last
+            average = min(max(average, last), max(first, last))
+            heap[row + to_column] = average
             heap[e + s] = max(heap[e + s], err[s] + (first - last) * span * 0.25)
-            if c > limit[s]:
-                heap[reach + s] = t + 1
+            heap[reach + s] = max(heap[reach + s], (t + 1.0) * (average > 0.0))
 
 
 @njit(**_JIT)
@@ -351,7 +342,7 @@ def _box_grid(x, at, own, w, mx, rewards, bare, low, grid, pos, where, place):
         i += 1
     while i < mx:
         here = x[b + i]
-        c = np.int64(x[column + i])
+        c = np.uint64(x[column + i])
         while q < rewards.size and rewards[q] < here:
             grid[n], pos[n], where[q] = rewards[q], c, n
             q += 1
@@ -363,25 +354,23 @@ def _box_grid(x, at, own, w, mx, rewards, bare, low, grid, pos, where, place):
         n += 1
         i += 1
     while q < rewards.size:
-        grid[n], pos[n], where[q] = rewards[q], 0, n
+        grid[n], pos[n], where[q] = rewards[q], np.uint64(0), n
         q += 1
         n += 1
     return n
 
 
 @njit(**_JIT)
-def _lift(a, row, pos, copies, ones, top, n, out):
+def _lift(x, y, pos, copies, ones, top, n, after):
     """P(max(reward, X^copies) >= grid[j]): one up to the reward, then the tail of X, then zero."""
-    for j in range(ones):
-        out[j] = 1.0
-    if copies == 1.0:
-        for j in range(ones, top):
-            out[j] = a[row + pos[j]]
+    if copies == 1.0:  # one loop over all, since short loops with odd ends cost more than they save
+        for j in range(n):
+            t = x[y, pos[j]] if j < top else 0.0
+            after[y, j] = 1.0 if j < ones else t
     else:
-        for j in range(ones, top):
-            out[j] = _power(a[row + pos[j]], copies)
-    for j in range(max(ones, top), n):
-        out[j] = 0.0
+        for j in range(n):
+            t = _power(x[y, pos[j]], copies) if j < top else 0.0
+            after[y, j] = 1.0 if j < ones else t
 
 
 @njit(inline="always", **_JIT)
@@ -499,7 +488,7 @@ def sweep(
     most, kmax = 0, 0
     grid, capped, weight, mass = np.empty(0), np.empty(0), np.empty(0), np.empty(0)
     err, sig, floor = np.empty(0), np.empty(0), np.empty(0)
-    pos, source, place = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    pos, source, place = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
     keep, kept_to = np.empty(0, np.int64), np.empty(0, np.int64)
     limit, where = np.empty(0, np.int64), np.empty(0, np.int64)
     byindex, below = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -529,7 +518,7 @@ def sweep(
             grid, capped = np.empty(most), np.empty(most)
             weight, mass = np.empty(most), np.empty(most)
             err, sig, floor = np.empty(kmax), np.empty(kmax), np.empty(kmax)
-            pos, source = np.empty(most, np.int64), np.empty(most, np.int64)
+            pos, source = np.empty(most, np.uint64), np.empty(most, np.int64)
             place = np.empty(most, np.int64)
             keep, kept_to = np.empty(most, np.int64), np.empty(most, np.int64)
             limit, where = np.empty(kmax, np.int64), np.empty(kmax, np.int64)
@@ -537,6 +526,7 @@ def sweep(
             after = np.empty((kmax, most))
         least = _floors(ops[op, USER], k, rewards, level_at, rank, rank_at, outside, low, floor)
         heap, to = _allocate(heap, state, block_size(w, k))
+        rows = heap[to : to + k * w].reshape((k, w))
         err[:k] = 0.0
 
         if ops[op, KIND] == JOIN:
@@ -548,7 +538,7 @@ def sweep(
                 while limit[y] >= 0 and heap[to + y * w + limit[y]] <= 0.0:
                     limit[y] -= 1
                 below[y] = m - 1
-            _masses(capped, m, heap, to, w, k, floor, below, mass)
+            _masses(capped, m, rows, k, floor, below, mass)
             for j in range(m):
                 source[j] = j
             if eps > 0.0:
@@ -562,28 +552,27 @@ def sweep(
                 bare = bare or ranks[y] < 0
             n = _box_grid(a, at, own, wa, ma, levels, bare, low, grid, pos, where, place)
             width[op] = n
+            x = a[at : at + own * wa].reshape((own, wa))
             for y in range(own):
                 ones, top = where[ranks[y]] + 1 if ranks[y] >= 0 else 0, 0
                 if left >= 0:
                     reach = np.int64(a[at + own * wa + 2 * wa + own + y])
                     top = place[reach - 1] + 1 if reach > 0 else 0
-                _lift(a, at + y * wa, pos, copies, ones, top, n, after[y])
-            mix(laws, law, k, own, after, n, heap, to, w)
+                _lift(x, y, pos, copies, ones, top, n, after)
+            mix(laws, law, k, own, after, n, rows)
             if eps > 0.0 and left >= 0:
                 _mix_error(a, at, wa, own, copies, ranks, levels, outside, laws, law, k, err)
-            rows, cols = cost_shape[c, 0], cost_shape[c, 1]
+            per_parent, per_own = cost_shape[c, 0], cost_shape[c, 1]
             for s in range(k):
-                price = _price(costs, cost_at[c], rows, cols, laws, law, own, s)
-                row = to + s * w
-                found, below[s] = reservation(grid, heap[row : row + n], n, price)
+                price = _price(costs, cost_at[c], per_parent, per_own, laws, law, own, s)
+                found, below[s] = reservation(grid, rows, s, n, price)
                 if found < low:
                     found, below[s] = -np.inf, 0
                 sig[s] = sigma[sigma_at[op] + s] = found
-            _masses(grid, n, heap, to, w, k, floor, below, weight)
+            _masses(grid, n, rows, k, floor, below, weight)
             m = _cap(
-                grid, n, heap, to, w, sig, below, byindex, k, floor, weight, capped, mass, source,
-                limit,
-            )  # fmt: skip
+                grid, n, rows, sig, below, byindex, k, floor, weight, capped, mass, source, limit
+            )
 
         kept = _thin(capped, mass, m, eps, keep, kept_to)
         _store(capped, source, n, k, floor, limit, keep, kept_to, kept, err, heap, to, w)

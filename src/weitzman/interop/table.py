@@ -1,0 +1,144 @@
+"""Forests as pandas tables, one row for each box, state of its parent and own state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._optional import need
+from .._pool import Pool, intern_pool, starts
+from .._types import FloatArray, IntArray
+from ..errors import InvalidForest
+from ..model import Forest, _like, default_outside, label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
+
+
+def from_pandas(
+    table: pd.DataFrame, *, outside: float | None = None, minimise: bool | None = None
+) -> Forest:
+    """A forest from a long table: a row for each box, state of its parent, and own state.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The columns are
+
+        * ``box``: name or number of the box; numbers 0 to n - 1 are kept as they are;
+        * ``parent``, ``parent_state``: missing for a root;
+        * ``state``: own state; its order of appearance is kept;
+        * ``reward``: of the own state, missing where it has none;
+        * ``probability``: rows of probability 0 may be left out;
+        * ``cost``: may differ between the rows of a box;
+        * ``count``: copies of the box; may be left out.
+    outside, minimise : optional
+        As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import weitzman
+    >>> table = pd.DataFrame({
+    ...     "box": ["A", "A"], "parent": [None, None], "parent_state": [None, None],
+    ...     "state": [0, 10], "reward": [0, 10], "probability": [0.5, 0.5], "cost": [1, 1]})
+    >>> weitzman.solve(weitzman.from_pandas(table)).index("A")
+    8.0
+    """
+    pd = need("pandas", "table")
+    minimise = bool(table.attrs.get("minimise", False) if minimise is None else minimise)
+    outside = table.attrs.get("outside") if outside is None else outside
+    rows = _Rows(pd, table)
+    box, parent, names = rows.boxes()
+    own, given, slots = rows.states(box, parent, names)
+    size = np.bincount(slots.owner, minlength=len(names))
+    shape = np.column_stack([np.where(parent < 0, 1, size[parent]), size])
+    probability = rows.numbers("probability", box, names)
+    laws, law, _ = intern_pool(rows.laws(box, given, own, probability, shape, names))
+    costs, cost, _ = intern_pool(rows.costs(box, given, own, probability > 0, shape, names))
+    values = rows.rewards(box, slots, names, np.inf if minimise else -np.inf)
+    flat = np.column_stack([np.ones_like(size), size])
+    _, kind, _ = intern_pool(Pool(slots.name.astype(np.float64), starts(flat), flat))
+    rewards, reward, first = intern_pool(Pool(values, starts(flat), flat), kind)
+    return Forest(
+        parent=parent,
+        law=law,
+        reward=reward,
+        cost=cost,
+        laws=laws,
+        rewards=rewards,
+        costs=costs,
+        count=rows.counts(box, names),
+        outside=default_outside(outside, minimise),
+        minimise=minimise,
+        names=None if names == _digits(len(names)) else names,
+        state_names=tuple(slots.names(int(v)) for v in first),
+    )
+
+
+def to_pandas(forest: Forest) -> pd.DataFrame:
+    """The forest as a table that :func:`from_pandas` reads.
+
+    The outside option and the sense travel in ``attrs``, which files do not keep.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> weitzman.to_pandas(forest)["probability"].tolist()
+    [0.5, 0.5]
+    """
+    pd = need("pandas", "table")
+    f = forest
+    shape = f.laws.shape[f.law]
+    size = shape[:, 0] * shape[:, 1]
+    box = np.repeat(np.arange(len(f)), size)
+    within = np.arange(len(box)) - np.repeat(np.cumsum(size) - size, size)
+    given, own = np.divmod(within, shape[box, 1])
+    up = f.parent[box]
+    rows, cols = f.costs.shape[f.cost[box]].T
+    reward = f.rewards.data[f.rewards.start[f.reward[box]] + own]
+    above = np.where(up < 0, -1, f.reward[up])
+    table = pd.DataFrame(
+        {
+            "box": _box_names(pd, f, box),
+            "parent": _box_names(pd, f, up),
+            "parent_state": _state_names(pd, f, above, given),
+            "state": _state_names(pd, f, f.reward[box], own),
+            "reward": np.where(np.isfinite(reward), reward, np.nan),
+            "probability": f.laws.data[f.laws.start[f.law[box]] + within],
+            "cost": f.costs.data[
+                f.costs.start[f.cost[box]]
+                + np.where(rows > 1, given, 0) * cols
+                + np.where(cols > 1, own, 0)
+            ],
+            "count": f.count[box],
+        }
+    )
+    table.attrs.update(outside=f.outside, minimise=f.minimise)
+    return table
+
+
+def _box_names(pd: Any, f: Forest, box: IntArray) -> Any:
+    """Names of boxes (-1: none), or numbers where they have no names."""
+    return _missing(pd, box) if f.names is None else np.array([*f.names, None], object)[box]
+
+
+def _missing(pd: Any, number: IntArray) -> Any:
+    return pd.arrays.IntegerArray(np.maximum(number, 0), number < 0)
+
+
+def _state_names(pd: Any, f: Forest, row: IntArray, state: IntArray) -> Any:
+    """Names of states by rows of rewards (-1: none); numbers where no box has names."""
+    if all(names is None for names in f.state_names):
+        return _missing(pd, np.where(row < 0, -1, state))
+    sizes = f.rewards.shape[:, 1].tolist()
+    flat = [
+        name
+        for names, k in zip(f.state_names, sizes, strict=True)
+        for name in (map(str, range(k)) if names is None else names)
+    ]
+    return np.array([*flat, None], object)[np.where(row < 0, len(flat), f.rewards.start[row] + state)]
