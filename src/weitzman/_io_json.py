@@ -56,12 +56,12 @@ def forest(document: Any) -> Forest:
     convert = _Convert(np.inf if minimise else -np.inf)
     rewards = [convert.rewards(e) for e in entries]
     states = [convert.states(e, len(r)) for e, r in zip(entries, rewards, strict=True)]
-    above = [None if p < 0 else _titles(states[p], len(rewards[p])) for p in parent]
-    law = [convert.law(e, up) for e, up in zip(entries, above, strict=True)]
-    cost = [
-        convert.cost(e, up, own, len(r), p)
-        for e, up, own, r, p in zip(entries, above, states, rewards, law, strict=True)
-    ]
+    law, cost = [], []
+    for i, (e, p) in enumerate(zip(entries, parent, strict=True)):
+        above = None if p < 0 else convert.titles(states[p], len(rewards[p]))
+        law.append(convert.law(e, above))
+        own = convert.titles(states[i], len(rewards[i]))
+        cost.append(convert.cost(e, above, own, law[-1]))
     names = [e.name for e in entries if e.name is not None]
     return Forest.from_arrays(
         parent=parent,
@@ -168,6 +168,10 @@ def _check_complete(given: dict[str, Any], where: str) -> None:
             f"{where}: {missing[0]!r} is missing. A box has a cost, and either outcomes, or "
             f"rewards and a law; its kind may give them."
         )
+    if "worth" in given and "outcomes" not in given:
+        raise InvalidFile(
+            f"{where}: worth tells the rewards of outcomes, but there are none. Use rewards alone."
+        )
     extra = [key for key in ("rewards", "states", "law") if key in given]
     if "outcomes" in given and extra:
         raise InvalidFile(
@@ -220,7 +224,7 @@ class _Convert:
 
     def rewards(self, entry: Entry) -> FloatArray:
         if "outcomes" in entry.given:
-            return self._filled(self._outcomes(entry).rewards)
+            return self._once(self._rewards, self._outcomes(entry).rewards, entry.where)
         return self._once(self._rewards, entry.given["rewards"], f"{entry.where}: rewards")
 
     def states(self, entry: Entry, size: int) -> list[str] | None:
@@ -231,11 +235,36 @@ class _Convert:
             return None
         return self._once(_states, entry.given["states"], f"{entry.where}: states", size)
 
+    def titles(self, states: list[str] | None, size: int) -> Names:
+        """Names of the states, or their numbers."""
+        return self._once(_titles, states, "", size)
+
     def law(self, entry: Entry, above: Names | None) -> FloatArray:
-        """The law; ``above`` are the states of the parent."""
+        """The law; ``above`` names the states of the parent."""
         if "outcomes" not in entry.given:
             return self._once(array, entry.given["law"], f"{entry.where}: law")
         return self._once(Outcomes.law, self._outcomes(entry), entry.where, above)
+
+    def cost(
+        self, entry: Entry, above: Names | None, own: Names, law: FloatArray
+    ) -> FloatArray | float:
+        cost, where = entry.given["cost"], f"{entry.where}: cost"
+        if is_number(cost):
+            return float(cost)
+        if isinstance(cost, list):
+            return self._once(array, cost, where)
+        if not isinstance(cost, dict):
+            wrong(where, "a number, a list, a list of lists or an object", cost)
+        return read_cost(cost, where, above, own, law)
+
+    def _outcomes(self, entry: Entry) -> Outcomes:
+        given, root = entry.given, entry.parent is None
+        worth = given.get("worth")
+        key = (id(given["outcomes"]), id(worth), root)
+        if key not in self.done:
+            self.done[key] = read_outcomes(given["outcomes"], entry.where, worth, root)
+        return cast(Outcomes, self.done[key])
+
     def _once(self, convert: Callable[..., T], raw: Any, where: str, *more: Any) -> T:
         key = (convert, id(raw), *more)
         if key not in self.done:
@@ -256,3 +285,7 @@ def _states(x: Any, where: str, size: int) -> list[str]:
     if not isinstance(x, list) or len(x) != size:
         wrong(where, f"a list of {size} names, one for each reward", x)
     return [name(s, f"{where}[{i}]") for i, s in enumerate(x)]
+
+
+def _titles(states: list[str] | None, where: str, size: int) -> Names:
+    return tuple(map(str, range(size))) if states is None else tuple(states)

@@ -92,6 +92,10 @@ class Solution:
         c = self._class_of[self.forest.box(box)]
         return self._index[self._start[c] : self._start[c + 1]]
 
+    def index_columns(self) -> tuple[IntArray, FloatArray]:
+        """All indices as two arrays: where those of each box start, and the indices."""
+        return self._start[self._class_of], self._index
+
     @property
     def first(self) -> int | None:
         """The box to open first, or None if it is best to open nothing."""
@@ -174,4 +178,4 @@ def mean_cost(forest: Forest, box: int) -> FloatArray:
     """Expected cost of opening a box, for each state of its parent."""
     law = forest.laws[int(forest.law[box])]
     cost = forest.costs[int(forest.cost[box])]
-    return (law * cost).sum(axis=1) if cost.shape[1] > 1 else np.repeat(cost, len(law), 0)[: len(law), 0]
+    return np.asarray((law * cost).sum(axis=1) if cost.shape[1] > 1 else cost[:, 0] + 0 * law[:, 0])

@@ -8,14 +8,12 @@ import numpy as np
 
 from .._optional import need
 from .._pool import Pool, intern_pool, starts
-from .._types import FloatArray, IntArray
-from ..errors import InvalidForest
-from ..model import Forest, _like, default_outside, label
+from .._types import IntArray
+from ..model import Forest, default_outside
+from ._rows import Rows, digits
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
 
 
 def from_pandas(
@@ -51,31 +49,27 @@ def from_pandas(
     pd = need("pandas", "table")
     minimise = bool(table.attrs.get("minimise", False) if minimise is None else minimise)
     outside = table.attrs.get("outside") if outside is None else outside
-    rows = _Rows(pd, table)
-    box, parent, names = rows.boxes()
-    own, given, slots = rows.states(box, parent, names)
-    size = np.bincount(slots.owner, minlength=len(names))
-    shape = np.column_stack([np.where(parent < 0, 1, size[parent]), size])
-    probability = rows.numbers("probability", box, names)
-    laws, law, _ = intern_pool(rows.laws(box, given, own, probability, shape, names))
-    costs, cost, _ = intern_pool(rows.costs(box, given, own, probability > 0, shape, names))
-    values = rows.rewards(box, slots, names, np.inf if minimise else -np.inf)
-    flat = np.column_stack([np.ones_like(size), size])
-    _, kind, _ = intern_pool(Pool(slots.name.astype(np.float64), starts(flat), flat))
-    rewards, reward, first = intern_pool(Pool(values, starts(flat), flat), kind)
+    rows = Rows(pd, table)
+    laws, law, _ = intern_pool(rows.laws())
+    costs, cost, _ = intern_pool(rows.costs())
+    shape = np.column_stack([np.ones_like(rows.size), rows.size])
+    _, tag, _ = intern_pool(Pool(rows.state_name, rows.start, shape))
+    values = rows.rewards(np.inf if minimise else -np.inf)
+    rewards, reward, first = intern_pool(Pool(values, rows.start, shape), tag)
+    names, states = tuple(rows.names), (rows.labels(int(v)) for v in first)
     return Forest(
-        parent=parent,
+        parent=rows.parent,
         law=law,
         reward=reward,
         cost=cost,
         laws=laws,
         rewards=rewards,
         costs=costs,
-        count=rows.counts(box, names),
+        count=rows.counts(),
         outside=default_outside(outside, minimise),
         minimise=minimise,
-        names=None if names == _digits(len(names)) else names,
-        state_names=tuple(slots.names(int(v)) for v in first),
+        names=None if names == digits(len(names)) else names,
+        state_names=tuple(None if s == digits(len(s)) else s for s in states),
     )
 
 
@@ -141,4 +135,6 @@ def _state_names(pd: Any, f: Forest, row: IntArray, state: IntArray) -> Any:
         for names, k in zip(f.state_names, sizes, strict=True)
         for name in (map(str, range(k)) if names is None else names)
     ]
-    return np.array([*flat, None], object)[np.where(row < 0, len(flat), f.rewards.start[row] + state)]
+    return np.array([*flat, None], object)[
+        np.where(row < 0, len(flat), f.rewards.start[row] + state)
+    ]

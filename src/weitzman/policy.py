@@ -1,0 +1,73 @@
+"""An index policy as columns: what to open next is a lookup.
+
+The rule, for the optimal policy and for any other that ranks boxes by a number: open the available
+box of highest index while that index exceeds the best reward so far; otherwise stop. Equal indices:
+the box of lowest number first, and of its copies the first. An index equal to the best: stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._types import FloatArray, IntArray
+from .model import Forest
+from .solution import Solution
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """An index for every box and state of its parent; immutable, shared by any number of runs.
+
+    Attributes
+    ----------
+    forest : Forest
+    index_at : (n,) array of int
+        The indices of box i start at ``index[index_at[i]]``, one for each state of its parent
+        (one for a root). Boxes that are alike may share them.
+    index : array of float
+        Signed so that higher is better, also when minimising; as :attr:`rewards`.
+    rewards : array of float
+        The rewards of ``forest.rewards.data``, signed likewise.
+    outside : float
+        The outside option, signed likewise.
+    root : array of int
+        The roots, highest index first, equal ones by number.
+    child_at, child : arrays of int
+        ``child[child_at[i]:child_at[i + 1]]`` are the children of box i, lowest number first.
+    """
+
+    forest: Forest
+    index_at: IntArray
+    index: FloatArray
+    rewards: FloatArray
+    outside: float
+    root: IntArray
+    child_at: IntArray
+    child: IntArray
+
+    @classmethod
+    def of(cls, forest: Forest, index_at: IntArray, index: FloatArray) -> Policy:
+        """A policy from any indices (in the user's sign; lower is better when minimising)."""
+        sign = -1.0 if forest.minimise else 1.0
+        signed = sign * np.asarray(index, np.float64)
+        roots = forest.roots
+        by = np.argsort(-signed[index_at[roots]], kind="stable")
+        by_parent = np.argsort(forest.parent, kind="stable")
+        sizes = np.bincount(forest.parent + 1, minlength=len(forest) + 1)
+        return cls(
+            forest=forest,
+            index_at=np.asarray(index_at, np.int64),
+            index=signed,
+            rewards=sign * forest.rewards.data,
+            outside=sign * forest.outside,
+            root=roots[by],
+            child_at=np.concatenate([[0], np.cumsum(sizes[1:])]).astype(np.int64),
+            child=by_parent[len(roots) :],
+        )
+
+    @classmethod
+    def optimal(cls, solution: Solution) -> Policy:
+        """The policy of a solution."""
+        return cls.of(solution.forest, *solution.index_columns())
