@@ -102,6 +102,8 @@ def _read_mappings(
 ) -> tuple[tuple[str, ...], tuple[float | None, ...], dict[str | None, FloatArray]]:
     what = f"the rewards of box {name!r}"
     keys = {label(key): key for row in given.values() for key in row}
+    if not keys:
+        raise InvalidForest(f"a box must have a state, but {what} name none.")
     priced = {} if worth is None else by_label(worth, f"`worth` of box {name!r}")
     unknown = [s for s in priced if s not in keys]
     if unknown:

@@ -66,11 +66,13 @@ def write(forest: Forest, file: BinaryIO) -> None:
 
 def read(file: BinaryIO) -> Forest:
     """Read a forest; nothing is believed before it is checked against the size of the file."""
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
     header, at = _header(file, size)
     columns: Columns = {}
     for name, dtype, count, crc, start in _layout(header, at, size):
-        file.seek(start)
+        if any(file.read(start - file.tell())):
+            raise InvalidFile(f"the bytes before column {name!r} are damaged. Copy the file again.")
         columns[name] = _column(file, name, dtype, count, crc)
     for name, column in columns.items():
         _check_type(name, column)

@@ -30,10 +30,8 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
     return rows
 
 
-def table(solution: Solution, limit: int) -> Iterator[str]:
-    """Value, first box and the indices, ``limit`` rows of them (0: all)."""
-    yield from columns(headline(solution))
-    yield ""
+def indices(solution: Solution, limit: int) -> Iterator[str]:
+    """The indices of all boxes, ``limit`` rows of them (0: all)."""
     c = solution.columns(limit or None)
     after = [
         "" if p is None else f"{_short(p)} = {_short(s)}"

@@ -66,9 +66,9 @@ class Builder:
 
     def add(
         self,
-        name: object,
+        name: str | int,
         *,
-        parent: object = None,
+        parent: str | int | None = None,
         cost: Number | Mapping[State, Number | Mapping[State, Number]],
         rewards: Mapping[Any, Any] | Distribution | Discretised,
         worth: Mapping[State, Number | None] | None = None,

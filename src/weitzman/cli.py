@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import signal
 import sys
@@ -11,63 +10,29 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from .errors import InvalidFile, WeitzmanError
-
-if TYPE_CHECKING:
-    from .model import Forest
+from ._cli_parser import parser
+from .errors import WeitzmanError
 
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
-_ABOUT = """\
-Search when looking costs something.
+_LONGEST = 2000  # characters of a message
 
-Boxes hold rewards that nobody knows before they are opened. Opening a box costs something and may
-tell about the boxes behind it; you may stop at any time with the best reward found. weitzman
-computes which box to open next, when to stop, and what the whole search is worth."""
-
-_EXAMPLES = """\
-start here:
-  weitzman demo                         a small example, solved and explained
-  weitzman demo --json > boxes.json     its file, to change as you like
-  weitzman solve boxes.json --explain   the best policy in words
-  weitzman schema                       all that a file may say
-
-exit codes:
-  0    done
-  1    the instance is invalid, or its file is damaged
-  2    the command was not understood
-  3    a file cannot be read or written, or memory does not suffice
-  70   a bug in this program
-  130  interrupted"""
-
-_SOLVE = """\
-Print the value of the search, the box to open first, and the index of every box.
-
-The index of a box is the reward in hand at which opening it makes no difference. The best policy:
-open the box of highest index among those that can be opened, as long as that index is above the
-best reward so far; otherwise stop. (When minimising: lowest index, below the least loss.)"""
-
-_CONVERT = """\
-Read an instance from one file and write it to another; the endings of the names tell how.
-
-  .json     for people and programs; see weitzman schema
-  .json.gz  the same, compressed
-  .wz       compact columns with checksums, for millions of boxes
-  .csv      a table with a row for each transition (needs pandas); it does not hold the objective
-            and the outside option, so give --minimise and --outside when reading one"""
-
-_NEXT = """\
-Why: every closed box has an index, the reward in hand at which opening it makes no difference. Open
-the box of highest index as long as that is above the best reward so far; otherwise stop."""
+_WHY = """\
+Why: every closed box has an index, the reward in hand at which opening it
+makes no difference. Open the box of highest index as long as that is above the
+best reward so far; otherwise stop."""
 
 _TRY = """\
 Try your own numbers:
   weitzman demo --json > boxes.json
   weitzman solve boxes.json --explain"""
+
+
+class _Misused(WeitzmanError):
+    """Options that do not go together."""
 
 
 # -- commands ----------------------------------------------------------------------------------
@@ -88,10 +53,11 @@ def _demo(arguments: argparse.Namespace) -> None:
     solution = solve(problem)
     print(f"{len(problem)} closed boxes:\n")
     _print(f"  {line}" for line in describe(problem).splitlines())
-    print("\nStop at any time and keep the best reward found, or 0 if nothing was opened.\n")
+    print("\nStop at any time and take the best reward found, or the outside option, ", end="")
+    print(f"{problem.outside:.6g}.\n")
     print(f"The best policy earns {solution.value:.6g} on average:\n")
     _print(f"  {line}" for line in explain(solution).splitlines())
-    print(f"\n{_NEXT}\n")
+    print(f"\n{_WHY}\n")
     _print(f"  {line}" for line in _report.indices(solution, 0))
     print(f"\n{_TRY}")
 
@@ -135,17 +101,150 @@ def _check(arguments: argparse.Namespace) -> None:
 def _convert(arguments: argparse.Namespace) -> None:
     from .io import load, save
 
-    if _is_table(arguments.source):
-        forest = _load_table(arguments.source, arguments.outside, arguments.minimise)
+    source, target = arguments.source, arguments.target
+    if _is_table(source):
+        from ._io_table import load_table
+
+        forest = load_table(source, arguments.outside, arguments.minimise)
     elif arguments.outside is not None or arguments.minimise:
-        raise InvalidFile("--outside and --minimise are for .csv only: other files say it.")
+        raise _Misused("--outside and --minimise are for reading .csv; other files say it.")
     else:
-        forest = load(arguments.source)
-    if _is_table(arguments.target):
-        _save_table(forest, arguments.target)
+        forest = load(source)
+    if _is_table(target):
+        from ._io_table import save_table
+
+        save_table(forest, target)
     else:
-        save(forest, arguments.target)
+        save(forest, target)
+
+
+def _is_table(path: str) -> bool:
+    return path.lower().endswith(".csv")
 
 
 def _schema(arguments: argparse.Namespace) -> None:
     print(files("weitzman").joinpath("instance.schema.json").read_text("utf-8").rstrip())
+
+
+# -- what the user sees while it runs ----------------------------------------------------------
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+@contextmanager
+def _progress(stream: TextIO) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on a terminal once a second has passed; nothing elsewhere."""
+    if not stream.isatty():
+        yield None
+        return
+    start = last = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - start > 1 and now - last > 0.1:
+            last = now
+            share = done / max(total, 1)
+            stream.write(f"\rsolving [{'#' * int(30 * share):<30}] {100 * share:3.0f}%")
+            stream.flush()
+
+    try:
+        yield show
+    finally:
+        if last > start:
+            stream.write("\r" + " " * 50 + "\r")
+            stream.flush()
+
+
+@contextmanager
+def _killable() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: compiled code would not notice it for a while."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# -- how it ends -------------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        The arguments after the name of the command; those of the process by default.
+    """
+    try:
+        arguments = parser().parse_args(argv)
+        if arguments.command is None:
+            parser().print_help()
+            return USAGE
+        with suppress(AttributeError):  # a name that the terminal cannot show is no reason to stop
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        _COMMANDS[arguments.command](arguments)
+        sys.stdout.flush()
+    except SystemExit as stop:  # argparse has said why
+        return int(stop.code or 0)
+    except KeyboardInterrupt:
+        return _fail(INTERRUPTED, "interrupted")
+    except BrokenPipeError:  # the reader has seen enough
+        _drop_output()
+    except Exception as error:
+        return _failed(error)
+    return OK
+
+
+def _failed(error: Exception) -> int:
+    """Say what went wrong in one line."""
+    if isinstance(error, _Misused):
+        return _fail(USAGE, str(error))
+    if isinstance(error, WeitzmanError):
+        unreadable = isinstance(error.__cause__, OSError | MemoryError)
+        return _fail(UNREADABLE if unreadable else INVALID, str(error))
+    if isinstance(error, OSError):
+        _drop_output()
+        return _fail(UNREADABLE, f"the output cannot be written: {error.strerror or error}.")
+    if isinstance(error, MemoryError):
+        return _fail(UNREADABLE, "memory does not suffice. Try --clip, or leave out --exact.")
+    if os.environ.get("WEITZMAN_DEBUG"):
+        raise error
+    return _fail(
+        BUG,
+        f"{type(error).__name__}: {error}. This is a bug: please report it with the command and "
+        f"the file. WEITZMAN_DEBUG=1 shows where it happened.",
+    )
+
+
+def _fail(code: int, message: str) -> int:
+    from .explain import printable
+
+    text = printable(message)
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST] + "..."
+    with suppress(OSError, ValueError):
+        print(f"weitzman: error: {text}", file=sys.stderr)
+    return code
+
+
+def _drop_output() -> None:
+    """Send the rest of the output nowhere, so that nothing complains at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "demo": _demo,
+    "solve": _solve,
+    "check": _check,
+    "convert": _convert,
+    "schema": _schema,
+}

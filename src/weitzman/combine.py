@@ -41,7 +41,7 @@ def lines(
     >>> one = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
     >>> two = weitzman.line([[0.5, 0.5]], rewards=[0, 20], cost=1)
     >>> weitzman.solve(weitzman.lines(one, two)).value
-    10.5
+    11.0
     """
     parts = list(chain.from_iterable([f] if isinstance(f, Forest) else f for f in forests))
     if not parts:

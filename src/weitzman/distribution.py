@@ -105,13 +105,14 @@ def discretise(
         raise InvalidForest(f"`states` must be at least {least}, but is {states}.")
     values, mass, error = table(distribution, states)
     if len(values) <= states:
-        return Discretised(values, mass, error)
+        return Discretised(values, mass, float(error))
     if method == "mean":
         rewards, weight = gather(values, mass, states)
     else:
         rewards = nodes_of(values, mass, states)
         weight = split(values, mass, rewards)
-    return Discretised(rewards, weight, error + largest_gap(values, mass, rewards, weight))
+    error += largest_gap(values, mass, rewards, weight)
+    return Discretised(rewards, weight, float(error))
 
 
 def discretise_rows(

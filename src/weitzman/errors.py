@@ -3,7 +3,9 @@
     WeitzmanError
     ├── InvalidForest (ValueError)    the problem breaks a rule
     ├── InvalidFile (ValueError)      a file cannot be read as what it claims to be
-    └── UnknownName (KeyError)        no box or state of that name or number
+    ├── UnknownName (KeyError)        no box or state of that name or number
+    ├── InvalidAnswer (ValueError)    what a running search was told cannot be
+    └── JournalError (RuntimeError)   a journal cannot be written, or not by this process
 
 Every message states the rule, names the first offender, says how many there are and what to do.
 """
@@ -28,3 +30,11 @@ class UnknownName(WeitzmanError, KeyError):
 
     def __str__(self) -> str:  # KeyError would show the message in quotes
         return str(self.args[0])
+
+
+class InvalidAnswer(WeitzmanError, ValueError):
+    """What a running search was told cannot be, or contradicts what it was told before."""
+
+
+class JournalError(WeitzmanError, RuntimeError):
+    """The journal of a search cannot be written, or this process may not use it."""

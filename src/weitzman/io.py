@@ -53,9 +53,9 @@ def load(path: Path) -> Forest:
         The file is readable but its boxes break a rule.
     """
     name = os.fspath(path)
-    with _explained(name, "read"):
+    with explained(name, "read"):
         read, _ = _FORMATS[_suffix(name)]
-        _check_regular(os.stat(name))
+        check_regular(os.stat(name))
         return read(name)
 
 
@@ -85,9 +85,9 @@ def save(forest: Forest, path: Path) -> None:
     Forest(1 described boxes, 1 with copies, 1 roots, 1 laws, outside 0)
     """
     name = os.fspath(path)
-    with _explained(name, "written"):
+    with explained(name, "written"):
         _, write = _FORMATS[_suffix(name)]
-        with _replacing(name) as file:
+        with replacing(name) as file:
             write(forest, file)
 
 
@@ -103,11 +103,11 @@ def _suffix(name: str) -> str:
     for suffix in _FORMATS:
         if name.lower().endswith(suffix):
             return suffix
-    raise InvalidFile(f"the name of an instance file must end in {', '.join(_FORMATS)}.")
+    raise InvalidFile("the name of an instance file must end in .json, .json.gz or .wz.")
 
 
 @contextmanager
-def _explained(name: str, done: str) -> Iterator[None]:
+def explained(name: str, done: str) -> Iterator[None]:
     """Errors within become one message that names the file."""
     try:
         yield
@@ -124,7 +124,8 @@ def _explained(name: str, done: str) -> Iterator[None]:
         raise InvalidFile(f"{name}: cannot be {done}: it does not fit into memory.") from error
 
 
-def _check_regular(status: os.stat_result) -> None:
+def check_regular(status: os.stat_result) -> None:
+    """Refuse folders, and pipes and devices, from which reading may never end."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder")
     if not stat.S_ISREG(status.st_mode):
@@ -132,12 +133,12 @@ def _check_regular(status: os.stat_result) -> None:
 
 
 @contextmanager
-def _replacing(name: str) -> Iterator[BinaryIO]:
+def replacing(name: str) -> Iterator[BinaryIO]:
     """A new file beside ``name`` that takes its place once it is complete and on disk."""
     target = os.path.realpath(name)
     exists = os.path.lexists(target)
     if exists:
-        _check_regular(os.stat(target))
+        check_regular(os.stat(target))
     new = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
     try:
         with open(new, "xb") as file:

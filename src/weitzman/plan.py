@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ._types import FloatArray, IntArray
 from .model import Forest
 
 Progress = Callable[[int, int], None]
+T = TypeVar("T")
 
 _PARTS = 64  # fixed, so that the result does not depend on the number of threads
 _PART_LEAST = 2048  # operations below which splitting is not worth it
@@ -46,7 +48,7 @@ class Plan:
     part_op: IntArray
     last: int
     last_power: float
-    levels: FloatArray  # sorted rewards of each pool row, and the rank of each state among them
+    levels: FloatArray  # sorted rewards of each row, and the rank of each state among them
     level_at: IntArray
     rank: IntArray
     rank_at: IntArray
@@ -58,90 +60,54 @@ class Plan:
         """Find equal subtrees and lay out the work."""
         f = forest
         sign = -1.0 if f.minimise else 1.0
-        outside = sign * f.outside
+        rewards = sign * f.rewards.data
+        return cls.lay_out(f, f.law, f.reward, rewards, f.rewards.start, sign * f.outside)
+
+    @classmethod
+    def lay_out(
+        cls, forest: Forest, key: IntArray, reward: IntArray, rewards: FloatArray,
+        reward_at: IntArray, outside: float,
+    ) -> Plan:  # fmt: skip
+        """Lay out with other rewards than the forest's; boxes of different keys are never equal."""
+        f = forest
         order, first, after = structure.postorder(f.parent)
         class_of, member, at, child, copies = structure.classify(
-            order, first, after, f.law, f.reward, f.cost, f.count
+            order, first, after, key, reward, f.cost, f.count
         )
-        levels, level_at, rank = _rank_rewards(sign * f.rewards.data, f.rewards.start)
+        levels, level_at, rank = _rank_rewards(rewards, reward_at)
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[f.roots], return_inverse=True)
         top_copies = np.zeros(len(top), np.int64)
         np.add.at(top_copies, inverse, f.count[f.roots])
         cuts = _cut(top, len(member) + len(child))
         ops, powers, op_of, part_op, last, last_power = structure.build_operations(
-            member, at, child, copies, f.law, f.reward, f.cost, states, top, top_copies, cuts
+            member, at, child, copies, f.law, reward, f.cost, states, top, top_copies, cuts
         )
         owner, refs = structure.assign_owners(ops, part_op, last)
-        finite = levels[np.isfinite(levels)]
-        ends = [finite.max(), finite.min()] if len(finite) else []
+        ends = [levels.max(), levels.min()] if len(levels) else []
         ends += [outside] if np.isfinite(outside) else []
         return cls(
             f, class_of, np.concatenate([[0], np.cumsum(states)]), op_of, ops, powers, owner,
             refs, part_op, int(last), float(last_power), levels, level_at, rank,
-            f.rewards.start, outside, float(max(ends) - min(ends)) if ends else 0.0,
+            reward_at, outside, float(max(ends) - min(ends)) if ends else 0.0,
         )  # fmt: skip
 
     def run(
         self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
     ) -> Run:
         """One pass: shared operations, then the parts in parallel, then what joins them."""
-        f, n = self.forest, len(self.ops)
-        sigma_of = np.full(n, -1, np.int64)
-        sigma_of[self.op_of] = self.sigma_at[:-1]
-        loc, size, room = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
-        refs = self.refs.copy()
-        sigma, width = np.empty(self.sigma_at[-1]), np.zeros(n, np.int64)
-        low = self.outside if clip else -np.inf
-        done = [0]
-
-        def work(order: IntArray, shared: FloatArray) -> FloatArray:
-            heap, state = capped.new_heap(1024)
-            for i in range(0, len(order), _CHUNK):
-                heap = capped.sweep(
-                    order[i : i + _CHUNK], self.ops, self.powers, f.laws.data,
-                    f.laws.start, self.levels, self.rank, self.rank_at, self.level_at,
-                    f.costs.data, f.costs.start, f.costs.shape, low, self.outside, eps, loc, size,
-                    room, refs, shared, sigma, sigma_of, width, heap, state,
-                )  # fmt: skip
-                done[0] += len(order[i : i + _CHUNK])
-                if progress is not None:
-                    progress(done[0], n)
-            return heap
-
-        def block(op: int, heap: FloatArray) -> FloatArray:
-            k, w = self.ops[op, capped.STATES], room[op]
-            at = loc[op] if loc[op] >= 0 else -1 - loc[op]
-            return heap[at : at + capped.block_size(w, k)].copy()
-
-        def part(p: int) -> FloatArray:
-            op = int(self.part_op[p])
-            if self.owner[op] == structure.SHARED:
-                return block(op, common)
-            order = structure.schedule(self.ops, self.owner, p, self.part_op[p : p + 1])
-            return block(op, work(order, common))
-
-        together = np.flatnonzero(self.owner == structure.SHARED)
-        common = work(together, np.empty(0))
-        loc[together] = -1 - loc[together]
-        if len(self.part_op) == 1:
-            result = part(0)
-        else:
-            with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-                blocks = list(pool.map(part, range(len(self.part_op))))
-            at = np.cumsum([0, *map(len, blocks)])
-            loc[self.part_op] = -1 - at[:-1]
-            order = structure.schedule(
-                self.ops, self.owner, structure.FINAL, np.array([self.last])
-            )
-            result = block(self.last, work(order, np.concatenate(blocks)))
-        value, gap, tail = self._best(result, int(size[self.last]), int(room[self.last]))
-        return Run(value, gap, sigma, width, tail)
+        step = Pass.start(self, eps, self.outside if clip else -np.inf, progress=progress)
+        common = step.common()
+        blocks = step.parts(lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads)
+        result = step.block(self.last, step.final(blocks)) if len(blocks) > 1 else blocks[0]
+        value, gap, tail = self._best(step, result)
+        return Run(value, gap, step.sigma, step.width, tail)
 
     def _best(
-        self, block: FloatArray, m: int, w: int
+        self, step: Pass, block: FloatArray
     ) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
+        m, w = int(step.size[self.last]), int(step.room[self.last])
         grid, err = block[w : w + m], block[3 * w]
         tail = block[block[2 * w : 2 * w + m].astype(np.int64)]
         if self.last_power != 1.0:
@@ -152,11 +118,101 @@ class Plan:
             tail = many
         over = grid > self.outside
         if not over.any():
-            return self.outside if m == 0 else max(self.outside, float(grid[-1])), 0.0, (grid, tail)
+            return self.outside, 0.0, (grid, tail)
         start = self.outside if np.isfinite(self.outside) else grid[0]
         edges = np.concatenate([[start], np.maximum(grid[over], start)])
         value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))
         return value, float(err), (grid, tail)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pass:
+    """The working arrays of one pass over a plan: where the value of each operation lies."""
+
+    plan: Plan
+    eps: float
+    low: float
+    given: bool  # the indices are given rather than looked for
+    clear: FloatArray  # then: probability that no child reaches the reward of each state
+    sigma: FloatArray
+    sigma_of: IntArray
+    loc: IntArray
+    size: IntArray
+    room: IntArray
+    refs: IntArray
+    width: IntArray
+    progress: Progress | None
+    done: list[int]
+
+    @classmethod
+    def start(
+        cls, plan: Plan, eps: float, low: float, sigma: FloatArray | None = None,
+        progress: Progress | None = None,
+    ) -> Pass:  # fmt: skip
+        n = len(plan.ops)
+        sigma_of = np.full(n, -1, np.int64)
+        sigma_of[plan.op_of] = plan.sigma_at[:-1]
+        return cls(
+            plan, eps, low, sigma is not None, np.empty(0 if sigma is None else plan.rank_at[-1]),
+            np.empty(plan.sigma_at[-1]) if sigma is None else sigma, sigma_of,
+            np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), plan.refs.copy(),
+            np.zeros(n, np.int64), progress, [0],
+        )  # fmt: skip
+
+    def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
+        """Carry out operations in a heap of their own and return it."""
+        p, f = self.plan, self.plan.forest
+        heap, state = capped.new_heap(1024)
+        for i in range(0, len(order), _CHUNK):
+            heap = capped.sweep(
+                order[i : i + _CHUNK], p.ops, p.powers, f.laws.data, f.laws.start, p.levels,
+                p.rank, p.rank_at, p.level_at, f.costs.data, f.costs.start, f.costs.shape,
+                self.low, p.outside, self.eps, self.given, self.clear, self.loc, self.size, self.room,
+                self.refs, shared, self.sigma, self.sigma_of, self.width, heap, state,
+            )  # fmt: skip
+            self.done[0] += len(order[i : i + _CHUNK])
+            if self.progress is not None:
+                self.progress(self.done[0], len(p.ops))
+        return heap
+
+    def common(self) -> FloatArray:
+        """What several parts need, computed first."""
+        together = np.flatnonzero(self.plan.owner == structure.SHARED)
+        heap = self.work(together, np.empty(0))
+        self.loc[together] = -1 - self.loc[together]
+        return heap
+
+    def order(self, part: int) -> IntArray:
+        """The operations that one part needs alone."""
+        p = self.plan
+        return structure.schedule(p.ops, p.owner, part, p.part_op[part : part + 1])
+
+    def part(self, part: int, common: FloatArray) -> FloatArray:
+        """The heap that holds the value of a part."""
+        if self.plan.owner[self.plan.part_op[part]] == structure.SHARED:
+            return common
+        return self.work(self.order(part), common)
+
+    def parts(self, task: Callable[[int], T], threads: int | None) -> list[T]:
+        """A task for every part, on all cores."""
+        count = len(self.plan.part_op)
+        if count == 1:
+            return [task(0)]
+        with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+            return list(pool.map(task, range(count)))
+
+    def final(self, blocks: list[FloatArray]) -> FloatArray:
+        """Join the values of the parts."""
+        p = self.plan
+        self.loc[p.part_op] = -1 - np.cumsum([0, *map(len, blocks[:-1])])
+        order = structure.schedule(p.ops, p.owner, structure.FINAL, np.array([p.last]))
+        return self.work(order, np.concatenate(blocks))
+
+    def block(self, op: int, heap: FloatArray) -> FloatArray:
+        """A copy of the value of an operation."""
+        at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
+        size = capped.block_size(self.room[op], self.plan.ops[op, capped.STATES])
+        return heap[at : at + size].copy()
 
 
 def _cut(top: IntArray, work: int) -> IntArray:

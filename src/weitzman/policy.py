@@ -8,12 +8,18 @@ the box of lowest number first, and of its copies the first. An index equal to t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._types import FloatArray, IntArray
 from .model import Forest
 from .solution import Solution
+
+if TYPE_CHECKING:
+    from ._answer import Rule
+    from .journal import Path
+    from .search import Search
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,3 +77,20 @@ class Policy:
     def optimal(cls, solution: Solution) -> Policy:
         """The policy of a solution."""
         return cls.of(solution.forest, *solution.index_columns())
+
+    def start(self, *, journal: Path | None = None, rewards: Rule = "refuse") -> Search:
+        """Begin to open boxes: see :class:`~weitzman.search.Search`.
+
+        Parameters
+        ----------
+        journal : str or path, optional
+            A file, not there yet, that will hold the search so that no crash can lose it.
+        rewards : "refuse", "nearest" or edges of bins
+            What to make of a reward that is not among those of the box. "refuse": an error.
+            "nearest": the state of nearest reward, of two as near the one of lower reward. Rising
+            numbers: the state whose reward lies in the same bin between two of them, the lower
+            edge included. The best so far keeps the true number.
+        """
+        from .search import Search  # here, since a search runs a policy
+
+        return Search(self, journal=journal, rewards=rewards)

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._kernels import capped
 from ._types import FloatArray, IntArray
 from .errors import UnknownName
 from .model import Forest
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .policy import Policy
 
 
 class Status(Enum):
@@ -96,6 +99,21 @@ class Solution:
         """All indices as two arrays: where those of each box start, and the indices."""
         return self._start[self._class_of], self._index
 
+    def policy(self) -> Policy:
+        """The optimal policy: what to open next, whatever has been seen.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
+        >>> search = weitzman.solve(chest).policy().start()
+        >>> search.ask()
+        'chest'
+        """
+        from .policy import Policy  # here, since a policy is made from a solution
+
+        return Policy.optimal(self)
+
     @property
     def first(self) -> int | None:
         """The box to open first, or None if it is best to open nothing."""
@@ -109,17 +127,17 @@ class Solution:
         """One entry for each box and state of its parent: box, parent, state, cost, index."""
         f = self.forest
         out: dict[str, list[Any]] = {k: [] for k in ("box", "parent", "state", "cost", "index")}
+        costs, start = mean_costs(f)
         for v in range(len(f)):
             up = int(f.parent[v])
             states: tuple[str | None, ...] = (None,) if up < 0 else f.states(up)
-            cost = mean_cost(f, v)
             for s, (name, index) in enumerate(zip(states, self.indices(v), strict=True)):
                 if limit is not None and len(out["box"]) == limit:
                     return out
                 out["box"].append(f.name(v))
                 out["parent"].append(None if up < 0 else f.name(up))
                 out["state"].append(name)
-                out["cost"].append(float(cost[s]))
+                out["cost"].append(float(costs[start[v] + s]))
                 out["index"].append(float(index))
         return out
 
@@ -174,8 +192,12 @@ def _cell(x: object) -> str:
     return f"{x:.8g}" if isinstance(x, float) else str(x)
 
 
-def mean_cost(forest: Forest, box: int) -> FloatArray:
-    """Expected cost of opening a box, for each state of its parent."""
-    law = forest.laws[int(forest.law[box])]
-    cost = forest.costs[int(forest.cost[box])]
-    return np.asarray((law * cost).sum(axis=1) if cost.shape[1] > 1 else cost[:, 0] + 0 * law[:, 0])
+def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
+    """Expected cost of opening each box after each state of its parent, and where each starts."""
+    f = forest
+    start = np.concatenate([[0], np.cumsum(f.laws.shape[f.law, 0])]).astype(np.int64)
+    costs = capped.mean_costs(
+        f.law, f.cost, f.laws.data, f.laws.start, f.laws.shape, f.costs.data, f.costs.start,
+        f.costs.shape, start,
+    )  # fmt: skip
+    return costs, start

@@ -396,6 +396,20 @@ def _tail(a, at, k, w, y, x):
     return a[at + y * w + np.int64(a[at + k * w + w + lo])] if lo < reach else 0.0
 
 
+@njit(inline="always", **_JIT)
+def points(a, at, k, w):
+    """Where the breakpoints of a value start."""
+    return at + k * w
+
+
+@njit(inline="always", **_JIT)
+def tail_at(a, at, k, w, y, i):
+    """P(value >= breakpoint i) in state y."""
+    if i >= a[at + k * w + 2 * w + k + y]:
+        return 0.0
+    return a[at + y * w + np.int64(a[at + k * w + w + i])]
+
+
 @njit(**_JIT)
 def _mix_error(a, at, w, own, copies, ranks, levels, outside, laws, law, k, err):
     """Errors of X per own state, weighted by the law where X can still matter."""
@@ -473,9 +487,23 @@ def _price(costs, at, rows, cols, laws, law, own, s):
 
 
 @njit(**_JIT)
+def mean_costs(law, cost, laws, law_at, law_shape, costs, cost_at, cost_shape, start):
+    """Expected cost of each box after each state of its parent; those of box i at ``start[i]``."""
+    out = np.empty(start[-1])
+    for i in range(law.size):
+        c, rows, own = cost[i], law_shape[law[i], 0], law_shape[law[i], 1]
+        for s in range(rows):
+            out[start[i] + s] = _price(
+                costs, cost_at[c], cost_shape[c, 0], cost_shape[c, 1], laws, law_at[law[i]], own, s
+            )
+    return out
+
+
+@njit(**_JIT)
 def sweep(
     order, ops, powers, laws, law_at, rewards, rank, rank_at, level_at, costs, cost_at, cost_shape,
-    low, outside, eps, loc, size, room, refs, shared, sigma, sigma_at, width, heap, state,
+    low, outside, eps, given, clear, loc, size, room, refs, shared, sigma, sigma_at, width, heap,
+    state,
 ):  # fmt: skip
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 
@@ -483,7 +511,8 @@ def sweep(
     An operand with ``loc < 0`` lies in ``shared`` at ``-1 - loc``; all others in ``heap``, where a
     block is given back after its last use. Rewards come as sorted levels and a rank per state
     (-1: none). ``width`` receives the number of columns of each matrix product, ``sigma`` the
-    indices. What lies below ``low`` is left out.
+    indices. If the indices are ``given`` instead, ``clear`` receives the probability that no child
+    reaches the reward of each state. What lies below ``low`` is left out.
     """
     most, kmax = 0, 0
     grid, capped, weight, mass = np.empty(0), np.empty(0), np.empty(0), np.empty(0)
@@ -559,16 +588,26 @@ def sweep(
                     reach = np.int64(a[at + own * wa + 2 * wa + own + y])
                     top = place[reach - 1] + 1 if reach > 0 else 0
                 _lift(x, y, pos, copies, ones, top, n, after)
+                if given:
+                    clear[rank_at[r] + y] = 1.0 - after[y, ones] if ones < n else 1.0
             mix(laws, law, k, own, after, n, rows)
             if eps > 0.0 and left >= 0:
                 _mix_error(a, at, wa, own, copies, ranks, levels, outside, laws, law, k, err)
             per_parent, per_own = cost_shape[c, 0], cost_shape[c, 1]
             for s in range(k):
-                price = _price(costs, cost_at[c], per_parent, per_own, laws, law, own, s)
-                found, below[s] = reservation(grid, rows, s, n, price)
+                if given:
+                    found = sigma[sigma_at[op] + s]
+                    below[s] = np.searchsorted(grid[:n], found)
+                    if below[s] == n:  # above everything: no cap at all
+                        found, below[s] = (grid[n - 1], n - 1) if n > 0 else (-np.inf, 0)
+                else:
+                    price = _price(costs, cost_at[c], per_parent, per_own, laws, law, own, s)
+                    found, below[s] = reservation(grid, rows, s, n, price)
                 if found < low:
                     found, below[s] = -np.inf, 0
-                sig[s] = sigma[sigma_at[op] + s] = found
+                sig[s] = found
+                if not given:
+                    sigma[sigma_at[op] + s] = found
             _masses(grid, n, rows, k, floor, below, weight)
             m = _cap(
                 grid, n, rows, sig, below, byindex, k, floor, weight, capped, mass, source, limit

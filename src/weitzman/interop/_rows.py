@@ -140,12 +140,14 @@ class Rows:
             number = np.array([*map(int, names), *range(n, len(known) + 1)])  # -1 stays out
             box, above, names = number[box], np.where(above < 0, -1, number[above]), list(digits(n))
         self.box, self.names = box, names
-        first = int(np.argmax(above >= n))
-        self._refuse(
-            above >= n, "a parent must be a box of the table",
-            f"has {known[above[first]]!r}, which is none{_like(known[above[first]], names)}",
-            "Add its rows, or leave the parent of a root empty.",
-        )  # fmt: skip
+        if (above >= n).any():
+            lost = known[above[np.argmax(above >= n)]]
+            self._refuse(
+                above >= n,
+                "a parent must be a box of the table",
+                f"has {lost!r}, which is none{_like(lost, names)}",
+                "Add its rows, or leave the parent of a root empty.",
+            )
         self.parent = above[_first(box, n)]
         self._refuse(
             above != self.parent[box], "a box has one parent", "has another than the first"
@@ -172,12 +174,13 @@ class Rows:
         wanted = np.where(up < 0, found[0], up * k + after)
         rank = np.argsort(found)
         at = rank[np.minimum(np.searchsorted(found, wanted, sorter=rank), len(found) - 1)]
-        first = int(np.argmax(found[at] != wanted))
+        lost = int(np.argmax(found[at] != wanted))
         self._refuse(
-            found[at] != wanted, "a parent_state must be a state of the parent",
-            f"has {self._state_names[after[first]]!r}, which {self.names[up[first]]!r} has not",
+            found[at] != wanted,
+            "a parent_state must be a state of the parent",
+            f"has {self._state_names[after[lost]]!r}, which {self.names[up[lost]]!r} has not",
             "Give the parent a row with it, of probability 0 if need be.",
-        )  # fmt: skip
+        )
         self.given = np.where(up < 0, 0, slot[at] - self.start[np.maximum(up, 0)])
 
     def _codes(self, *columns: str) -> tuple[list[IntArray], list[str]]:
@@ -186,7 +189,7 @@ class Rows:
         codes = []
         for column in columns:
             code, found = self._pd.factorize(self._table[column])
-            number = [known.setdefault(label(_plain(x)), len(known)) for x in found]
+            number = [known.setdefault(label(x), len(known)) for x in found]
             codes.append(np.array([*number, -1], np.int64)[code])
         return codes, list(known)
 
@@ -213,11 +216,6 @@ class Rows:
 def digits(n: int) -> tuple[str, ...]:
     """The names that boxes and states have when none are given."""
     return tuple(map(str, range(n)))
-
-
-def _plain(x: Any) -> Any:
-    """NumPy's scalars as Python's: their text differs."""
-    return x.item() if isinstance(x, np.generic) else x
 
 
 def _first(code: IntArray, n: int) -> IntArray:

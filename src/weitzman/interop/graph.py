@@ -75,11 +75,11 @@ def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
     >>> weitzman.to_networkx(forest).nodes["A"]["rewards"].tolist()
     [0.0, 10.0]
     """
-    nx = need("networkx", "graph")
+    networkx = need("networkx", "graph")
     nodes: list[Any] = list(range(len(forest)) if forest.names is None else forest.names)
     root = forest.parent < 0
     laws, rewards, costs = map(_views, (forest.laws, forest.rewards, forest.costs))
-    graph = nx.DiGraph(outside=forest.outside, minimise=forest.minimise)
+    graph: nx.DiGraph[Any] = networkx.DiGraph(outside=forest.outside, minimise=forest.minimise)
     for v, node in enumerate(nodes):
         law, reward, cost = laws[forest.law[v]], rewards[forest.reward[v]], costs[forest.cost[v]]
         states = forest.state_names[forest.reward[v]]
@@ -109,16 +109,16 @@ def _shortest(cost: tuple[Any, list[Any]], root: bool) -> Any:
     return matrix[:, 0] if matrix.shape[1] == 1 else matrix
 
 
-def _check_graph(nx: Any, graph: Any) -> tuple[list[Any], list[int]]:
+def _check_graph(networkx: Any, graph: Any) -> tuple[list[Any], list[int]]:
     """Nodes in the order of the boxes, and the number of the parent of each."""
-    if not isinstance(graph, nx.Graph) or not graph.is_directed() or graph.is_multigraph():
+    if not isinstance(graph, networkx.Graph) or not graph.is_directed() or graph.is_multigraph():
         raise InvalidForest(
             f"a forest must be a networkx.DiGraph, but this is a {type(graph).__name__}. Draw an "
             f"edge from each parent to its child."
         )
     if len(graph) == 0:
         raise InvalidForest("a forest needs at least one box, but the graph has no nodes.")
-    if not nx.is_branching(graph):
+    if not networkx.is_branching(graph):
         several = [v for v, degree in graph.in_degree() if degree > 1]
         if several:
             above = [u for u, _ in graph.in_edges(several[0])]
@@ -126,7 +126,7 @@ def _check_graph(nx: Any, graph: Any) -> tuple[list[Any], list[int]]:
                 f"a box has at most one parent, but node {several[0]!r} has {len(above)}: "
                 f"{_short(above)} ({len(several)} such nodes). Only forests can be solved."
             )
-        cycle = [u for u, _ in nx.find_cycle(graph)]
+        cycle = [u for u, _ in networkx.find_cycle(graph)]
         raise InvalidForest(
             f"parents must lead to a root, but {_short(cycle)} go round in a circle. Take out one "
             f"of these edges."

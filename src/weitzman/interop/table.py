@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._optional import need
-from .._pool import Pool, intern_pool, starts
+from .._pool import Pool, intern_pool
 from .._types import IntArray
 from ..model import Forest, default_outside
 from ._rows import Rows, digits
@@ -46,14 +46,14 @@ def from_pandas(
     >>> weitzman.solve(weitzman.from_pandas(table)).index("A")
     8.0
     """
-    pd = need("pandas", "table")
+    pandas = need("pandas", "table")
     minimise = bool(table.attrs.get("minimise", False) if minimise is None else minimise)
     outside = table.attrs.get("outside") if outside is None else outside
-    rows = Rows(pd, table)
+    rows = Rows(pandas, table)
     laws, law, _ = intern_pool(rows.laws())
     costs, cost, _ = intern_pool(rows.costs())
     shape = np.column_stack([np.ones_like(rows.size), rows.size])
-    _, tag, _ = intern_pool(Pool(rows.state_name, rows.start, shape))
+    _, tag, _ = intern_pool(Pool(rows.state_name.astype(np.float64), rows.start, shape))
     values = rows.rewards(np.inf if minimise else -np.inf)
     rewards, reward, first = intern_pool(Pool(values, rows.start, shape), tag)
     names, states = tuple(rows.names), (rows.labels(int(v)) for v in first)
@@ -85,7 +85,7 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
     >>> weitzman.to_pandas(forest)["probability"].tolist()
     [0.5, 0.5]
     """
-    pd = need("pandas", "table")
+    pandas = need("pandas", "table")
     f = forest
     shape = f.laws.shape[f.law]
     size = shape[:, 0] * shape[:, 1]
@@ -96,12 +96,12 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
     rows, cols = f.costs.shape[f.cost[box]].T
     reward = f.rewards.data[f.rewards.start[f.reward[box]] + own]
     above = np.where(up < 0, -1, f.reward[up])
-    table = pd.DataFrame(
+    table: pd.DataFrame = pandas.DataFrame(
         {
-            "box": _box_names(pd, f, box),
-            "parent": _box_names(pd, f, up),
-            "parent_state": _state_names(pd, f, above, given),
-            "state": _state_names(pd, f, f.reward[box], own),
+            "box": _box_names(pandas, f, box),
+            "parent": _box_names(pandas, f, up),
+            "parent_state": _state_names(pandas, f, above, given),
+            "state": _state_names(pandas, f, f.reward[box], own),
             "reward": np.where(np.isfinite(reward), reward, np.nan),
             "probability": f.laws.data[f.laws.start[f.law[box]] + within],
             "cost": f.costs.data[
@@ -116,19 +116,19 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
     return table
 
 
-def _box_names(pd: Any, f: Forest, box: IntArray) -> Any:
+def _box_names(pandas: Any, f: Forest, box: IntArray) -> Any:
     """Names of boxes (-1: none), or numbers where they have no names."""
-    return _missing(pd, box) if f.names is None else np.array([*f.names, None], object)[box]
+    return _missing(pandas, box) if f.names is None else np.array([*f.names, None], object)[box]
 
 
-def _missing(pd: Any, number: IntArray) -> Any:
-    return pd.arrays.IntegerArray(np.maximum(number, 0), number < 0)
+def _missing(pandas: Any, number: IntArray) -> Any:
+    return pandas.arrays.IntegerArray(np.maximum(number, 0), number < 0)
 
 
-def _state_names(pd: Any, f: Forest, row: IntArray, state: IntArray) -> Any:
+def _state_names(pandas: Any, f: Forest, row: IntArray, state: IntArray) -> Any:
     """Names of states by rows of rewards (-1: none); numbers where no box has names."""
     if all(names is None for names in f.state_names):
-        return _missing(pd, np.where(row < 0, -1, state))
+        return _missing(pandas, np.where(row < 0, -1, state))
     sizes = f.rewards.shape[:, 1].tolist()
     flat = [
         name

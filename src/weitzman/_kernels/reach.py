@@ -1,0 +1,252 @@
+r"""The way back: how likely each box is opened, and each state chosen, under an index policy.
+
+For an operation of the plan let :math:`G_y(x)` be the probability that the box it hangs under has
+been opened and showed y, and that everything else (what was found above it, and the capped values
+of all alternatives) is at most x. Then for a box v with index :math:`\sigma(s)`:
+
+* it is opened after s with probability :math:`q_s = G_s(\sigma(s)^-)`;
+* what lies below it competes with :math:`H_y(x) = \sum_s P(s, y)\,G_s(\min(x, \sigma(s)^-))`: once
+  opened, at least everything below its index stays closed for good;
+* its state y is chosen with probability :math:`H_y(r(y)^-)\,P(X_y < r(y))`, X its children;
+* its children see :math:`G_y(x) = H_y(x)\,1[x \ge r(y)]`, and each of two joined values the
+  distribution function of the other.
+
+This holds for any indices, optimal or not. Everything is compared by *ranks* in one total order of
+all indices and rewards, in which no two are equal: so ties are broken as the policy breaks them.
+Of ``m`` copies, those before the one looked at must stay strictly below, the others may tie:
+:math:`\sum_{j<m} F(x^-)^j F(x)^{m-1-j}`.
+
+A block of G is ``[x (n), rows (k * n)]``: a step function that has the value of column j from x[j]
+on, and zero below x[0].
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from .capped import BOX, KIND, LAW, LEFT, REWARD, RIGHT, STATES, _allocate, _release, points, tail_at
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+_LEAST = 1e-17  # steps of a probability not worth keeping
+
+
+@njit(**_JIT)
+def _copies(now, before, m):
+    """sum_{j < m} before^j now^(m - 1 - j), for distribution values before <= now."""
+    if now <= 0.0:
+        return 1.0 if m == 1.0 else 0.0
+    d = math.log1p(-(now - before) / now) if before > 0.0 else -np.inf
+    power = math.exp((m - 1.0) * math.log(now))
+    if d == 0.0:
+        return m * power
+    return power * (math.expm1(m * d) / math.expm1(d))
+
+
+@njit(**_JIT)
+def _merge(x, n, y, m, out):
+    """Sorted union of two sorted lists, without doubles."""
+    i, j, count = 0, 0, 0
+    while i < n or j < m:
+        if j >= m or (i < n and x[i] <= y[j]):
+            v = x[i]
+            i += 1
+            if j < m and y[j] == v:
+                j += 1
+        else:
+            v = y[j]
+            j += 1
+        out[count] = v
+        count += 1
+    return count
+
+
+@njit(**_JIT)
+def _below(x, n, v):
+    """Number of entries of sorted x[:n] that are smaller than v."""
+    lo, hi = 0, n
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if x[mid] < v:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+@njit(**_JIT)
+def _not_above(a, at, k, w, m, y, v):
+    """P(value <= v) and P(value < v) of a capped value in state y."""
+    b = points(a, at, k, w)
+    i = _below(a[b : b + m], m, v)
+    before = 1.0 - tail_at(a, at, k, w, y, i)
+    if i < m and a[b + i] == v:
+        return 1.0 - tail_at(a, at, k, w, y, i + 1), before
+    return before, before
+
+
+@njit(**_JIT)
+def _keep_steps(x, rows, n, k):
+    """Leave out the columns in which no row changes; returns how many stay."""
+    kept = 0
+    for j in range(n):
+        change = 0.0
+        for y in range(k):
+            last = rows[y, kept - 1] if kept > 0 else 0.0
+            change = max(change, abs(rows[y, j] - last))
+        if change > _LEAST:
+            x[kept] = x[j]
+            for y in range(k):
+                rows[y, kept] = rows[y, j]
+            kept += 1
+    return kept
+
+
+@njit(**_JIT)
+def _put(x, rows, n, k, heap, state):
+    n = _keep_steps(x, rows, n, k)
+    if n == 0:  # never reached
+        return heap, 0, 0
+    heap, at = _allocate(heap, state, n * (k + 1))
+    heap[at : at + n] = x[:n]
+    for y in range(k):
+        heap[at + n * (y + 1) : at + n * (y + 2)] = rows[y, :n]
+    return heap, at, n
+
+
+@njit(**_JIT)
+def _times_copies(x, rows, n, k, a, at, w, m, copies):
+    """Multiply by the chance that the other copies of a value stay below, on a finer grid.
+
+    At a breakpoint of the value the copies before must be strictly below; just after it (half a
+    rank) all of them may be there.
+    """
+    b = points(a, at, k, w)
+    own = np.empty(2 * m)
+    for i in range(m):
+        own[2 * i], own[2 * i + 1] = a[b + i], a[b + i] + 0.5
+    finer = np.empty(n + 2 * m)
+    count = _merge(x, n, own, 2 * m, finer)
+    out = np.zeros((k, count))
+    for j in range(count):
+        i = _below(x, n, finer[j] + 0.25) - 1
+        if i >= 0:
+            for y in range(k):
+                if rows[y, i] > 0.0:
+                    now, before = _not_above(a, at, k, w, m, y, finer[j])
+                    out[y, j] = rows[y, i] * _copies(now, before, copies)
+    return finer, out, count
+
+
+@njit(**_JIT)
+def _times_other(x, rows, n, k, a, at, w, m, copies):
+    """Multiply by the distribution function of the larger of ``copies`` of another value."""
+    b = points(a, at, k, w)
+    finer = np.empty(n + m)
+    count = _merge(x, n, a[b : b + m], m, finer)
+    out = np.zeros((k, count))
+    i = -1
+    for j in range(count):
+        while i + 1 < n and x[i + 1] <= finer[j]:
+            i += 1
+        if i >= 0:
+            for y in range(k):
+                if rows[y, i] > 0.0:
+                    now, _ = _not_above(a, at, k, w, m, y, finer[j])
+                    out[y, j] = rows[y, i] * now**copies
+    return finer, out, count
+
+
+@njit(**_JIT)
+def _pass_box(x, rows, n, k, sigma, reward, laws, law, own, opened):
+    """From what competes with a box to what competes below it: H, and the chance to be opened."""
+    marks = np.empty(k + own)
+    marks[:k] = sigma
+    marks[k:] = reward
+    marks.sort()
+    skip = 0
+    while skip < k + own and marks[skip] == -np.inf:
+        skip += 1
+    finer = np.empty(n + k + own)
+    count = _merge(x, n, marks[skip:], k + own - skip, finer)
+    out = np.zeros((own, count))
+    for s in range(k):
+        i = _below(x, n, sigma[s]) - 1
+        opened[s] = rows[s, i] if i >= 0 else 0.0
+        if opened[s] <= 0.0:
+            continue
+        i = -1
+        for j in range(count):
+            while i + 1 < n and x[i + 1] <= finer[j]:
+                i += 1
+            g = opened[s] if finer[j] >= sigma[s] else (rows[s, i] if i >= 0 else 0.0)
+            if g > 0.0:
+                for y in range(own):
+                    out[y, j] += laws[law + s * own + y] * g
+    return finer, out, count
+
+
+@njit(**_JIT)
+def retrace(
+    order, ops, powers, laws, law_at, ranks, rank_at, clear, loc, size, room, values, shared, sigma,
+    sigma_at, opened, chosen, seen, seen_n, heap, state,
+):  # fmt: skip
+    """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
+
+    ``ranks`` are the rewards of each box as ranks (minus infinity: none), ``clear`` the probability
+    that no child reaches them. Operands of joins and of several copies lie in ``values``, or in
+    ``shared`` at ``-1 - loc``. ``seen[op]`` is the
+    place of the G of an operation in ``heap``, ``seen_n[op]`` its length. Fills ``opened`` (like
+    ``sigma``) and ``chosen`` (like ``ranks``). Returns the heap, which may have moved.
+    """
+    for step in range(order.size - 1, -1, -1):
+        op = order[step]
+        k, at, n = ops[op, STATES], seen[op], seen_n[op]
+        left, right = ops[op, LEFT], ops[op, RIGHT]
+        if n == 0:
+            for child in (left, right):
+                if child >= 0:
+                    seen_n[child] = 0
+            continue
+        x, rows = heap[at : at + n].copy(), np.empty((k, n))
+        for y in range(k):
+            rows[y] = heap[at + n * (y + 1) : at + n * (y + 2)]
+        _release(heap, state, at, n * (k + 1))
+        if ops[op, KIND] == BOX:
+            r = ops[op, REWARD]
+            own = rank_at[r + 1] - rank_at[r]
+            reward, law = ranks[rank_at[r] : rank_at[r + 1]], law_at[ops[op, LAW]]
+            o = sigma_at[op]
+            x, rows, n = _pass_box(
+                x, rows, n, k, sigma[o : o + k], reward, laws, law, own, opened[o : o + k]
+            )
+            for y in range(own):
+                j = _below(x, n, reward[y]) - 1
+                if reward[y] > -np.inf and j >= 0:
+                    chosen[rank_at[r] + y] = rows[y, j] * clear[rank_at[r] + y]
+                for i in range(j + 1):
+                    rows[y, i] = 0.0
+            if left >= 0:
+                if powers[op, 0] != 1.0:
+                    x, rows, n = _times_copies(
+                        x, rows, n, own, values, loc[left], room[left], size[left], powers[op, 0]
+                    )
+                heap, seen[left], seen_n[left] = _put(x, rows, n, own, heap, state)
+        else:
+            for side in range(2):
+                me, other = (left, right) if side == 0 else (right, left)
+                a = values if loc[me] >= 0 else shared
+                b = values if loc[other] >= 0 else shared
+                ma = loc[me] if loc[me] >= 0 else -1 - loc[me]
+                mb = loc[other] if loc[other] >= 0 else -1 - loc[other]
+                fx, frows, fn = _times_other(
+                    x, rows, n, k, b, mb, room[other], size[other], powers[op, 1 - side]
+                )
+                if powers[op, side] != 1.0:
+                    fx, frows, fn = _times_copies(
+                        fx, frows, fn, k, a, ma, room[me], size[me], powers[op, side]
+                    )
+                heap, seen[me], seen_n[me] = _put(fx, frows, fn, k, heap, state)
+    return heap

@@ -1,0 +1,308 @@
+"""What a policy will do, exactly: openings, choices, spending, before anything is opened.
+
+One pass forward and one back through the operations of the plan, for any index policy (see
+:mod:`weitzman._kernels.reach`); no simulation, no enumeration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._kernels import capped, reach, structure
+from ._types import FloatArray, IntArray
+from .model import Forest
+from .plan import Pass, Plan
+from .policy import Policy
+from .solution import Solution, mean_costs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# masses below this (in units of one rank over all ranks) are merged in the forward pass
+_EPS = 1e-20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerBox:
+    """A short array for every box, looked up by its name or number."""
+
+    forest: Forest
+    data: FloatArray
+    start: IntArray
+
+    def __getitem__(self, box: str | int) -> FloatArray:
+        v = self.forest.box(box)
+        return self.data[self.start[v] : self.start[v + 1]]
+
+    def __len__(self) -> int:
+        return len(self.forest)
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return (self[v] for v in range(len(self)))
+
+    def totals(self) -> FloatArray:
+        """(n,) sum of each array."""
+        return np.asarray(np.add.reduceat(self.data, self.start[:-1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """What following a policy leads to, in expectation.
+
+    Attributes
+    ----------
+    forest : Forest
+    opened : (n,) array of float
+        Expected number of copies of each box that are opened; without copies, the probability.
+    chosen : PerBox
+        ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
+        Between equal rewards the box of lowest number is chosen, the outside option before any.
+    opened_after : PerBox
+        ``opened_after[box][state]``: expected openings of the box after its parent showed that
+        state (one entry for a root).
+    value, reward, spend, openings : float
+        Expected payoff, reward taken (in the user's sign), total cost, number of boxes opened.
+    outside : float
+        Probability that the outside option is taken.
+    residual : float
+        1 minus the sum of all probabilities of being chosen: what rounding has lost.
+    """
+
+    forest: Forest
+    opened: FloatArray
+    chosen: PerBox
+    opened_after: PerBox
+    value: float
+    reward: float
+    spend: float
+    openings: float
+    outside: float
+    residual: float
+
+    @property
+    def wins(self) -> FloatArray:
+        """(n,) probability that each box (any of its copies, any state) is the chosen one."""
+        return self.chosen.totals()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One entry a box: name, opened, wins, spend."""
+        f, wins, spend = self.forest, self.wins, self._spend()
+        return {
+            "box": [f.name(v) for v in range(len(f))],
+            "opened": self.opened.tolist(),
+            "chosen": wins.tolist(),
+            "spend": spend.tolist(),
+        }
+
+    def _spend(self) -> FloatArray:
+        o = self.opened_after
+        return np.asarray(np.add.reduceat(o.data * mean_costs(self.forest)[0], o.start[:-1]))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a box: box, opened, chosen, spend."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def table(self, limit: int = 40) -> str:
+        """The same as text, the boxes most often opened first."""
+        by = np.argsort(-self.opened, kind="stable")
+        c, lines = self.columns(), [
+            f"value {self.value:.10g} = reward {self.reward:.10g} "
+            f"{'+' if self.forest.minimise else '-'} spend {self.spend:.10g}   "
+            f"openings {self.openings:.6g}   outside option taken {self.outside:.4g}",
+            f"{'box':<16} {'opened':>12} {'chosen':>12} {'spend':>12}",
+        ]  # fmt: skip
+        for v in by[:limit]:
+            lines.append(
+                f"{c['box'][v]:<16.16} {c['opened'][v]:>12.6g} {c['chosen'][v]:>12.6g} "
+                f"{c['spend'][v]:>12.6g}"
+            )
+        if len(by) > limit:
+            lines.append(f"... {len(by) - limit} more boxes")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation(value={self.value:.10g}, reward={self.reward:.10g}, "
+            f"spend={self.spend:.10g}, openings={self.openings:.6g})"
+        )
+
+
+def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evaluation:
+    """Exactly what following a policy leads to.
+
+    Parameters
+    ----------
+    policy : Policy or Solution
+        The optimal policy of a solution, or any index policy.
+    threads : int, optional
+        All cores by default.
+
+    Returns
+    -------
+    Evaluation
+
+    Notes
+    -----
+    For the optimal policy ``opened`` is also minus the derivative of the value in the cost of each
+    box, and ``chosen`` its derivative in each reward (where these exist).
+    """
+    if isinstance(policy, Solution):
+        policy = Policy.optimal(policy)
+    f = policy.forest
+    own = f.rewards.shape[f.reward, 1]
+    given = f.laws.shape[f.law, 0]
+    opened_at, chosen_at = _starts(given), _starts(own)
+    index, rewards, outside = _ranks(policy, opened_at, chosen_at)
+    n = len(f)
+    plan = Plan.lay_out(f, np.arange(n), np.arange(n), rewards, chosen_at, outside)
+    sigma = np.empty(len(index))
+    member = np.empty(n, np.int64)
+    member[plan.class_of] = np.arange(n)
+    sizes = given[member]
+    take = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], sizes) + np.arange(len(index))
+    sigma[:] = index[take]
+    opened, chosen, none = _both_ways(plan, sigma, rewards, threads)
+    back = np.empty(len(index))
+    back[take] = opened
+    return _summary(f, back, opened_at, chosen, chosen_at, none)
+
+
+def _starts(sizes: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _ranks(
+    policy: Policy, index_at: IntArray, reward_at: IntArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Places of all indices and rewards in one total order, box by box; and of the outside option.
+
+    From low to high at equal numbers: indices, then rewards (an index must exceed a reward), each
+    with the lowest box number last; the outside option above all.
+    """
+    f = policy.forest
+    shift = np.repeat(policy.index_at - index_at[:-1], np.diff(index_at))
+    index = policy.index[shift + np.arange(index_at[-1])]
+    shift = np.repeat(f.rewards.start[f.reward] - reward_at[:-1], np.diff(reward_at))
+    rewards = policy.rewards[shift + np.arange(reward_at[-1])]
+    values = np.concatenate([index[::-1], rewards[::-1], [policy.outside]])
+    by = np.argsort(values, kind="stable")
+    rank = np.empty(len(values))
+    rank[by] = np.arange(len(values))
+    i, r = rank[: len(index)][::-1].copy(), rank[len(index) : -1][::-1].copy()
+    i[index == -np.inf] = -np.inf
+    r[rewards == -np.inf] = -np.inf
+    return i, r, float(rank[-1]) if np.isfinite(policy.outside) else -np.inf
+
+
+def _both_ways(
+    plan: Plan, sigma: FloatArray, rewards: FloatArray, threads: int | None
+) -> tuple[FloatArray, FloatArray, float]:
+    """Forward for the values of the parts, back through what joins them, then part by part."""
+    opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
+    step = Pass.start(plan, _EPS * max(plan.span, 1.0), -np.inf, sigma)
+    _hold_operands(step)
+    parts = len(plan.part_op)
+    seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
+
+    def back(order: IntArray, values: FloatArray, shared: FloatArray, g: FloatArray) -> FloatArray:
+        """Retrace from the last of ``order``, whose G is ``g``; the heap with what is left."""
+        heap, state = capped.new_heap(1024)
+        last = order[-1]
+        heap, at = capped._allocate(heap, state, len(g))
+        heap[at : at + len(g)] = g
+        seen[last], seen_n[last] = at, len(g) // 2
+        f = plan.forest
+        return reach.retrace(
+            order, plan.ops, plan.powers, f.laws.data, f.laws.start, rewards, plan.rank_at,
+            step.clear, step.loc, step.size, step.room, values, shared, sigma, step.sigma_of, opened, chosen,
+            seen, seen_n, heap, state,
+        )  # fmt: skip
+
+    start = np.array([plan.outside if np.isfinite(plan.outside) else -1.0, 1.0])
+    nothing = np.empty(0)
+    if parts == 1:
+        order = step.order(0)
+        values = step.work(order, nothing)
+        none, g = _at_the_roots(step, plan.last, values, start)
+        back(order, values, nothing, g)
+        return opened, chosen, none
+    blocks = step.parts(lambda p: step.block(int(plan.part_op[p]), step.part(p, nothing)), threads)
+    values = step.final(blocks)
+    none, g = _at_the_roots(step, plan.last, values, start)
+    order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
+    heap = back(order, values, np.concatenate(blocks), g)
+    towards = []
+    for op in plan.part_op:
+        towards.append(heap[seen[op] : seen[op] + 2 * seen_n[op]].copy())
+    again = Pass.start(plan, step.eps, -np.inf, sigma)
+    _hold_operands(again)
+    step = again
+
+    def part(p: int) -> None:
+        if len(towards[p]) and towards[p][len(towards[p]) // 2 :].max() > 0:
+            order = step.order(p)
+            back(order, step.work(order, nothing), nothing, towards[p])
+
+    step.parts(part, threads)
+    return opened, chosen, none
+
+
+def _hold_operands(step: Pass) -> None:
+    """Keep the values that the way back needs: operands of joins and of several copies."""
+    ops, powers = step.plan.ops, step.plan.powers
+    join = ops[:, capped.KIND] == capped.JOIN
+    several = (powers[:, 0] != 1.0) & (ops[:, capped.LEFT] >= 0)
+    step.refs[ops[join | several, capped.LEFT]] += 1
+    step.refs[ops[join, capped.RIGHT]] += 1
+
+
+def _at_the_roots(
+    step: Pass, op: int, values: FloatArray, start: FloatArray
+) -> tuple[float, FloatArray]:
+    """Probability that nothing beats the outside option, and the G of the root operation."""
+    plan = step.plan
+    at, w, m = int(step.loc[op]), int(step.room[op]), int(step.size[op])
+    now, _ = reach._not_above(values, at, 1, w, m, 0, start[0])
+    none = float(now) ** plan.last_power
+    if plan.last_power == 1.0:
+        return none, start
+    x, rows, n = reach._times_copies(
+        start[:1], start[1:].reshape(1, 1), 1, 1, values, at, w, m, plan.last_power
+    )
+    n = reach._keep_steps(x, rows, n, 1)
+    return none, np.concatenate([x[:n], rows[0, :n]])
+
+
+def _summary(
+    f: Forest, opened: FloatArray, opened_at: IntArray, chosen: FloatArray, chosen_at: IntArray,
+    none: float,
+) -> Evaluation:  # fmt: skip
+    shift = np.repeat(f.rewards.start[f.reward] - chosen_at[:-1], np.diff(chosen_at))
+    rewards = f.rewards.data[shift + np.arange(chosen_at[-1])]
+    taken = chosen > 0
+    reward = float(np.sum(chosen[taken] * rewards[taken]))
+    reward += none * f.outside if none > 0 else 0.0
+    spend = float(np.sum(opened * mean_costs(f)[0]))
+    after = PerBox(f, opened, opened_at)
+    per_box = after.totals()
+    return Evaluation(
+        forest=f,
+        opened=per_box,
+        chosen=PerBox(f, chosen, chosen_at),
+        opened_after=after,
+        value=reward + spend if f.minimise else reward - spend,
+        reward=reward,
+        spend=spend,
+        openings=float(per_box.sum()),
+        outside=none,
+        residual=1.0 - none - float(chosen.sum()),
+    )
