@@ -344,15 +344,16 @@ class Terminal:
 
 
 def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch):
-    clock = iter([0.0, 0.5, 1.5, 1.55, 2.0])
+    clock = iter([0.0, 0.5, 1.5, 1.55, 2.0, 3.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     terminal = Terminal()
     with cli._progress(terminal) as show:  # type: ignore[arg-type]
-        for done in (1, 2, 3, 4):
+        for done in (1, 2, 3, 4, 1):
             show(done, 4)
     bars = [
         f"\rsolving [{'#' * 15}{' ' * 15}]  50%",
         f"\rsolving [{'#' * 30}] 100%",
+        f"\rrefining [{'#' * 7}{' ' * 23}]  25%",
         "\r" + " " * 50 + "\r",
     ]
     assert terminal.text == "".join(bars)
@@ -371,20 +372,34 @@ def test_explain_counts_copies_and_names_states(tmp_path):
     )  # fmt: skip
     forest = io.load(path)
     assert describe(forest).splitlines() == [
-        "S: costs 1.25 on average, shows good (no reward) (25%) or bad (no reward) (75%)",
+        "S: costs 1.25 on average, shows good (25%) or bad (75%)",
         "D (2 copies): costs 5, can be opened after S",
-        "  after good (no reward): shows 0 (50%) or 40 (50%)",
-        "  after bad (no reward): shows 0 (90%) or 40 (10%)",
+        "  after good: shows 0 (50%) or 40 (50%)",
+        "  after bad: shows 0 (90%) or 40 (10%)",
     ]
     assert explain(weitzman.solve(forest)).splitlines() == [
         "Open S (cost 1.25 on average).",
-        "  If S shows good (no reward) (25%): open one of 2 copies of D (cost 5).",
+        "  If S shows good (25%): open one of 2 copies of D (cost 5).",
         "    If D shows 0 (50%): open D (cost 5).",
         "      If D shows 0 (50%): stop and take 0, the outside option.",
         "      If D shows 40 (50%): stop and take 40 from D.",
         "    If D shows 40 (50%): stop and take 40 from D.",
-        "  If S shows bad (no reward) (75%): stop and take 0, the outside option.",
+        "  If S shows bad (75%): stop and take 0, the outside option.",
     ]
+
+
+def test_explain_tells_copies_apart(tmp_path):
+    path = write(
+        tmp_path / "x.json",
+        {"name": "S", "cost": 1, "count": 2, "outcomes": {"good": 0.5, "bad": 0.5},
+         "worth": {"good": 1, "bad": None}},
+        {"name": "D", "parent": "S", "cost": 1,
+         "outcomes": {"good": {"40": 0.5, "2": 0.5}, "bad": {"40": 0.1, "2": 0.9}}},
+    )  # fmt: skip
+    text = explain(weitzman.solve(io.load(path)), lines=100)
+    assert "If S shows good, worth 1 (50%): open D (cost 1).\n" in text
+    assert "If S shows bad (50%): open S (cost 1).\n" in text
+    assert "If S shows good, worth 1 (50%): open D behind S = good, worth 1 (cost 1).\n" in text
 
 
 def test_explain_minimises():

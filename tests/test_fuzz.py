@@ -149,7 +149,7 @@ def mutate_document(x: dict[str, Any], pick: random.Random) -> dict[str, Any]:
             part[pick.choice(KEYS)] = part.pop(key)
         elif action == 4 and isinstance(part, list):
             part.insert(key, copy.deepcopy(part[key]))
-        elif isinstance(part[key], (int, float)) and not isinstance(part[key], bool):
+        elif isinstance(part[key], (int, float)) and abs(part[key]) < 1e300:
             part[key] = part[key] * pick.choice([-1, 2, 1e-9, 1 + 1e-10, 1e300, 10**15])
         if not isinstance(x, dict) or not places(x):
             break

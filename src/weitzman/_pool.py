@@ -37,6 +37,15 @@ class Pool:
         rows, cols = self.shape[i]
         return self.data[self.start[i] : self.start[i + 1]].reshape(rows, cols)
 
+    def with_more(self, matrices: Sequence[FloatArray]) -> Pool:
+        """This pool with matrices added at its end."""
+        sizes = [m.size for m in matrices]
+        return Pool(
+            np.concatenate([self.data, *(m.reshape(-1) for m in matrices)]),
+            np.concatenate([self.start, self.start[-1] + np.cumsum(sizes)]),
+            np.concatenate([self.shape, [m.shape for m in matrices]]),
+        )
+
     def rows(self) -> tuple[IntArray, IntArray]:
         """For each row of each matrix: where it starts, and which matrix it belongs to."""
         owner = np.repeat(np.arange(len(self)), self.shape[:, 0])

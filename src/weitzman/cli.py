@@ -141,14 +141,18 @@ def _progress(stream: TextIO) -> Iterator[Callable[[int, int], None] | None]:
         yield None
         return
     start = last = time.monotonic()
+    word, most = "solving", 0
 
     def show(done: int, total: int) -> None:
-        nonlocal last
+        nonlocal last, word, most
+        if done < most // 2:  # solving starts again if the error was guessed too large
+            word, most = "refining", 0
+        most = max(most, done)
         now = time.monotonic()
         if now - start > 1 and now - last > 0.1:
             last = now
             share = done / max(total, 1)
-            stream.write(f"\rsolving [{'#' * int(30 * share):<30}] {100 * share:3.0f}%")
+            stream.write(f"\r{word} [{'#' * int(30 * share):<30}] {100 * share:3.0f}%")
             stream.flush()
 
     try:

@@ -107,12 +107,14 @@ def _chances(f: Forest, v: int, s: int) -> str:
 def _state(f: Forest, v: int, y: int) -> str:
     """A state by its reward if that says it all, else by name and reward."""
     row = int(f.reward[v])
-    rewards = f.rewards[row][0]
-    reward = f"{rewards[y]:.6g}" if np.isfinite(rewards[y]) else "no reward"
-    names = f.state_names[row]
-    if names is None:
-        return reward if len(np.unique(rewards)) == len(rewards) else f"state {y} ({reward})"
-    return reward if names[y] == label(rewards[y]) else f"{printable(names[y])} ({reward})"
+    rewards, names = f.rewards[row][0], f.state_names[row]
+    worth = f"{rewards[y]:.6g}"
+    if names is not None and names[y] == label(rewards[y]):
+        return worth
+    if names is None and len(np.unique(rewards)) == len(rewards) and np.isfinite(rewards[y]):
+        return worth
+    name = f"state {y}" if names is None else printable(names[y])
+    return f"{name}, worth {worth}" if np.isfinite(rewards[y]) else name
 
 
 def _percent(p: float) -> str:
@@ -176,9 +178,13 @@ class _Walk:
             self._branch(top, best, closed, level + 1)
 
     def _opening(self, top: Key, closed: Counter[Key]) -> str:
+        f, (v, s) = self.forest, top
         one = f"one of {closed[top]} copies of " if closed[top] > 1 else ""
-        name = printable(self.forest.name(top[0]))
-        return f"open {one}{name} (cost {_cost(self.forest, *top)})"
+        which = ""
+        if any(u == v and state != s for u, state in closed):  # copies behind different findings
+            up = int(f.parent[v])
+            which = f" behind {printable(f.name(up))} = {_state(f, up, s)}"
+        return f"open {one}{printable(f.name(v))}{which} (cost {_cost(f, v, s)})"
 
     def _branch(self, top: Key, best: _Best, closed: Counter[Key], level: int) -> None:
         f, v = self.forest, top[0]

@@ -11,7 +11,7 @@ Words used all over the package:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -192,6 +192,62 @@ class Forest:
             names=None if names is None else tuple(label(x) for x in names),
             state_names=labels,
         )
+
+    # -- other forests from this one ------------------------------------------------------------
+
+    def changed(
+        self,
+        *,
+        cost: Mapping[str | int, ArrayLike] | None = None,
+        outside: float | None = None,
+    ) -> Forest:
+        """The same forest with other costs of some boxes, or another outside option.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+        >>> weitzman.solve(forest.changed(cost={0: 2.5})).value
+        2.5
+        """
+        columns = {name: getattr(self, name) for name in _FIELDS}
+        if outside is not None:
+            columns["outside"] = outside
+        if cost:
+            which, boxes = self.cost.copy(), [self.box(b) for b in cost]
+            rows = [_as_cost(c, self.parent[b] < 0, self.name(b)) for b, c in zip(boxes, cost.values(), strict=True)]
+            which[boxes] = len(self.costs) + np.arange(len(rows))
+            columns["cost"], columns["costs"] = which, self.costs.with_more(rows)
+        return Forest(**columns)
+
+    def subtree(self, box: str | int, state: str | int | float | None = None) -> Forest:
+        """A box and all below it, as they stand once its parent showed ``state``.
+
+        One copy of the box, which becomes box 0; the outside option stays.
+        """
+        top = self.box(box)
+        s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]
+        order, _, _ = postorder(self.parent)
+        inside = np.zeros(len(self) + 1, bool)
+        inside[top] = True
+        for v in order[::-1]:
+            inside[v] |= v != top and inside[self.parent[v]]  # -1 looks at the spare entry
+        keep = np.flatnonzero(inside[:-1])
+        keep = np.concatenate([[top], keep[keep != top]])
+        place = np.full(len(self), -1, np.int64)
+        place[keep] = np.arange(len(keep))
+        parent = np.where(keep == top, -1, place[self.parent[keep]])
+        columns = {name: getattr(self, name) for name in _FIELDS}
+        for name in ("law", "reward", "cost", "count"):
+            columns[name] = getattr(self, name)[keep]
+        cost = self.costs[int(self.cost[top])]
+        columns["parent"] = parent
+        columns["names"] = None if self.names is None else tuple(self.names[v] for v in keep)
+        columns["laws"] = self.laws.with_more([self.laws[int(self.law[top])][s : s + 1]])
+        columns["costs"] = self.costs.with_more([cost[s : s + 1] if len(cost) > 1 else cost])
+        columns["law"][0], columns["cost"][0] = len(self.laws), len(self.costs)
+        columns["count"][0] = 1
+        return Forest(**columns)
 
     # -- looking things up ---------------------------------------------------------------------
 
@@ -399,19 +455,23 @@ def _cost_columns(
     _check_length(cost, n, "cost")
 
     def convert(i: int) -> FloatArray:
-        c = _numbers(cost[i], f"the cost of box {title[i]!r}")
-        if c.ndim == 0:
-            return c.reshape(1, 1)
-        if c.ndim == 1:
-            return c.reshape(1, -1) if parent[i] < 0 else c.reshape(-1, 1)
-        if c.ndim == 2:
-            return c
-        raise InvalidForest(
-            f"a cost is a number, a vector or a matrix, but that of box {title[i]!r} has {c.ndim} "
-            f"dimensions."
-        )
+        return _as_cost(cost[i], parent[i] < 0, title[i])
 
     return list_pool(cost, (parent < 0).tolist(), convert)
+
+
+def _as_cost(cost: object, root: bool, title: object) -> FloatArray:
+    c = _numbers(cost, f"the cost of box {title!r}")
+    if c.ndim == 0:
+        return c.reshape(1, 1)
+    if c.ndim == 1:
+        return c.reshape(1, -1) if root else c.reshape(-1, 1)
+    if c.ndim == 2:
+        return c
+    raise InvalidForest(
+        f"a cost is a number, a vector or a matrix, but that of box {title!r} has {c.ndim} "
+        f"dimensions."
+    )
 
 
 def _nested(x: object) -> bool:

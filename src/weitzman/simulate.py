@@ -226,30 +226,26 @@ def stream_key(rng: np.random.Generator | int) -> IntArray:
 def tabulate(policy: Policy) -> kernel.Tables:
     """A policy as the kernel reads it."""
     f = policy.forest
-    states = f.rewards.shape[f.reward, 1]
-    siblings, list_at, step, children = kernel.list_siblings(
-        policy.root, policy.child_at, policy.child, policy.index_at, policy.index, states
-    )
+    boxes = np.empty((len(f), kernel.COLUMNS), np.int64)
+    boxes[:, kernel.INDEX_AT] = policy.index_at
+    boxes[:, kernel.LAW_AT] = f.laws.start[f.law]
+    boxes[:, kernel.REWARD_AT] = f.rewards.start[f.reward]
+    boxes[:, kernel.COST_AT] = f.costs.start[f.cost]
+    rows, cols = f.costs.shape[f.cost].T
+    boxes[:, kernel.COST_ROW] = np.where(rows > 1, cols, 0)
+    boxes[:, kernel.COST_STEP] = cols > 1
+    boxes[:, kernel.STATES] = f.rewards.shape[f.reward, 1]
+    boxes[:, kernel.COUNT] = f.count
     row, owner = f.laws.rows()
     return kernel.Tables(
-        index_at=policy.index_at,
+        siblings=kernel.list_siblings(
+            policy.root, policy.child_at, policy.child, policy.index, boxes
+        ),
+        boxes=boxes,
         index=policy.index,
-        siblings=siblings,
-        list_at=list_at,
-        list_step=step,
-        children=children,
-        count=f.count,
-        law=f.law,
-        reward=f.reward,
-        cost=f.cost,
-        states=states,
         chances=kernel.cumulate(f.laws.data, row, f.laws.shape[owner, 1]),
-        chance_at=f.laws.start,
         rewards=policy.rewards,
-        reward_at=f.rewards.start,
         costs=f.costs.data,
-        cost_at=f.costs.start,
-        cost_shape=f.costs.shape,
     )
 
 

@@ -201,3 +201,10 @@ def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
         f.costs.shape, start,
     )  # fmt: skip
     return costs, start
+
+
+def mean_cost(forest: Forest, box: int) -> FloatArray:
+    """Expected cost of opening one box, for each state of its parent."""
+    law = forest.laws[int(forest.law[box])]
+    cost = forest.costs[int(forest.cost[box])]
+    return np.asarray((law * cost).sum(axis=1) if cost.shape[1] > 1 else cost[:, 0] + 0 * law[:, 0])

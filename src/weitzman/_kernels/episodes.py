@@ -19,6 +19,10 @@ _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 PAYOFF, REWARD, SPEND, OPENINGS, ROUNDS = range(5)  # rows of what is recorded
 RECORDED = 5
+# columns of the table of boxes: where its numbers start, and how far apart they are
+INDEX_AT, LAW_AT, REWARD_AT, COST_AT, LIST_AT, COST_ROW, COST_STEP, LIST_STEP = range(8)
+STATES, CHILDREN, COUNT = range(8, 11)
+COLUMNS = 11
 BOX, STATE, POSITION, END, ABOVE, COPY = range(6)  # columns of a list in the heap
 _FEW = 16  # states among which counting is faster than bisection
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -27,24 +31,12 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 class Tables(NamedTuple):
     """All that an episode looks up; signs are such that higher is better."""
 
-    index_at: np.ndarray  # (n,) where the indices of each box start
+    boxes: np.ndarray  # (n, COLUMNS)
     index: np.ndarray
     siblings: np.ndarray  # lists of siblings, best first; the roots come first
-    list_at: np.ndarray  # (n,) where the children of each box are listed
-    list_step: np.ndarray  # (n,) how much further on they are listed for the next state
-    children: np.ndarray  # (n,) how many they are
-    count: np.ndarray
-    law: np.ndarray
-    reward: np.ndarray
-    cost: np.ndarray
-    states: np.ndarray  # (n,) how many each box has
-    chances: np.ndarray  # cumulative laws, row by row
-    chance_at: np.ndarray
+    chances: np.ndarray  # cumulative laws
     rewards: np.ndarray
-    reward_at: np.ndarray
     costs: np.ndarray
-    cost_at: np.ndarray
-    cost_shape: np.ndarray
 
 
 @njit(**_JIT)
@@ -69,36 +61,32 @@ def cumulate(data, row, size):
 
 
 @njit(**_JIT)
-def list_siblings(roots, child_at, child, index_at, index, states):
-    """Lists of siblings, best first and equal ones by number: the columns of `Tables`.
+def list_siblings(roots, child_at, child, index, boxes):
+    """Lists of siblings, best first and equal ones by number; fills in where they are.
 
     One child needs one list for all states of its parent; more need one for each.
     """
-    n = child_at.size - 1
-    list_at, step, size = np.empty(n, np.int64), np.zeros(n, np.int64), np.empty(n, np.int64)
     end = roots.size
-    for v in range(n):
+    for v in range(boxes.shape[0]):
         m = child_at[v + 1] - child_at[v]
-        list_at[v], size[v] = end, m
-        if m > 1:
-            step[v] = m
-        end += m * states[v] if m > 1 else m
+        step = m if m > 1 else 0
+        boxes[v, LIST_AT], boxes[v, CHILDREN], boxes[v, LIST_STEP] = end, m, step
+        end += m + step * (boxes[v, STATES] - 1)
     out = np.empty(end, np.int64)
     out[: roots.size] = roots
-    for v in range(n):
-        m = size[v]
+    for v in range(boxes.shape[0]):
+        at, m = boxes[v, LIST_AT], boxes[v, CHILDREN]
         if m == 1:
-            out[list_at[v]] = child[child_at[v]]
+            out[at] = child[child_at[v]]
         elif m > 1:
-            own = child[child_at[v] : child_at[v + 1]]
-            for y in range(states[v]):
-                key = np.empty(m)
+            own, key = child[child_at[v] : child_at[v + 1]], np.empty(m)
+            for y in range(boxes[v, STATES]):
                 for i in range(m):
-                    key[i] = -index[index_at[own[i]] + y]
+                    key[i] = -index[boxes[own[i], INDEX_AT] + y]
                 by = np.argsort(key, kind="mergesort")
                 for i in range(m):
-                    out[list_at[v] + y * m + i] = own[by[i]]
-    return out, list_at, step, size
+                    out[at + y * m + i] = own[by[i]]
+    return out
 
 
 @njit(inline="always", **_JIT)
@@ -161,97 +149,92 @@ def _sink(key, heap, size):
         if j + 1 < size and _before(key, heap, j + 1, j):
             j += 1
         if j >= size or not _before(key, heap, j, i):
-            return
+            break
         _swap(key, heap, i, j)
         i = j
 
 
 @njit(inline="always", **_JIT)
-def _add(t, key, heap, size, position, end, state, above, best):
-    """Add a list of siblings if its first box is worth opening; returns the size and the heap."""
-    box = t.siblings[position]
-    x = t.index[t.index_at[box] + state]
-    if not x > best:
-        return size, key, heap
-    if size == key.size:
-        more_key, more = np.empty(2 * size), np.empty((2 * size, 6), np.int64)
-        more_key[:size], more[:size] = key, heap
-        key, heap = more_key, more
-    i, key[size] = size, x
-    heap[i, BOX], heap[i, STATE], heap[i, POSITION], heap[i, END] = box, state, position, end
-    heap[i, ABOVE], heap[i, COPY] = above, above * t.count[box]
+def _rise(key, heap, i):
+    """Restore the order of the heap after entry i was added at its end."""
     while i > 0 and _before(key, heap, i, (i - 1) >> 1):
         _swap(key, heap, i, (i - 1) >> 1)
         i = (i - 1) >> 1
-    return size + 1, key, heap
-
-
-@njit(inline="always", **_JIT)
-def _advance(t, key, heap, size, best):
-    """Let the list on top go on to its next copy or box; returns the size of the heap.
-
-    Copies are numbered as if all were written out: those under copy a of the parent are
-    ``a * count`` and up (modulo 2**64, which matters to ties among more copies than that only).
-    """
-    copies = t.count[heap[0, BOX]]
-    heap[0, COPY] += 1
-    if heap[0, COPY] - heap[0, ABOVE] * copies < copies:
-        return size
-    heap[0, POSITION] += 1
-    if heap[0, POSITION] < heap[0, END]:
-        box = t.siblings[heap[0, POSITION]]
-        x = t.index[t.index_at[box] + heap[0, STATE]]
-        if x > best:
-            heap[0, BOX], heap[0, COPY], key[0] = box, heap[0, ABOVE] * t.count[box], x
-            _sink(key, heap, size)
-            return size
-    size -= 1
-    _swap(key, heap, 0, size)
-    _sink(key, heap, size)
-    return size
-
-
-@njit(inline="always", **_JIT)
-def _open(t, v, s, u):
-    """The state that ``u`` stands for of box v after its parent showed s, its reward and cost."""
-    k, c = t.states[v], t.cost[v]
-    y = _draw(t.chances, t.chance_at[t.law[v]] + s * k, k, u)
-    at, rows, cols = t.cost_at[c], t.cost_shape[c, 0], t.cost_shape[c, 1]
-    at += (s * cols if rows > 1 else 0) + (y if cols > 1 else 0)
-    return y, t.rewards[t.reward_at[t.reward[v]] + y], t.costs[at]
 
 
 @njit(**_JIT)
-def play(t, roots, outside, workers, stream_key, first, last, out, opened, key, heap):
+def _grown(key, heap, least):
+    """The same heap with more room."""
+    room = max(2 * key.size, least)
+    more_key, more = np.empty(room), np.empty((room, 6), np.int64)
+    more_key[: key.size], more[: key.size] = key, heap
+    return more_key, more
+
+
+@njit(**_JIT)
+def play(tables, roots, outside, workers, stream_key, first, last, out, opened, key, heap):
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``out``.
 
     In each round the policy opens up to ``workers`` boxes whose indices exceed the best reward
     found before. ``opened`` counts openings of each box. Returns the heap, which may have grown.
+
+    Copies are numbered as if all were written out: those under copy a of the parent are
+    ``a * count`` and up (modulo 2**64, which matters to ties among more copies than that only).
     """
+    boxes, index, siblings, chances, rewards, costs = tables  # a tuple costs reference counts
     batch = np.empty((workers, 3), np.int64)  # box, state, copy
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, openings, rounds = outside, 0.0, 0, 0
-        size, key, heap = _add(t, key, heap, 0, 0, roots, 0, 0, best)
+        u = siblings[0]
+        key[0], size = index[boxes[u, INDEX_AT]], 1
+        heap[0, BOX], heap[0, STATE], heap[0, ABOVE], heap[0, COPY] = u, 0, 0, 0
+        heap[0, POSITION], heap[0, END] = 0, roots
         while size > 0 and key[0] > best:
             n = 0
             while n < workers and size > 0 and key[0] > best:
-                batch[n, 0], batch[n, 1], batch[n, 2] = heap[0, BOX], heap[0, STATE], heap[0, COPY]
-                size = _advance(t, key, heap, size, best)
+                v, s = heap[0, BOX], heap[0, STATE]
+                batch[n, 0], batch[n, 1], batch[n, 2] = v, s, heap[0, COPY]
                 n += 1
+                heap[0, COPY] += 1
+                if heap[0, COPY] - heap[0, ABOVE] * boxes[v, COUNT] < boxes[v, COUNT]:
+                    continue
+                heap[0, POSITION] += 1
+                x = -np.inf
+                if heap[0, POSITION] < heap[0, END]:
+                    v = siblings[heap[0, POSITION]]
+                    x = index[boxes[v, INDEX_AT] + s]
+                if x > best:
+                    key[0], heap[0, BOX], heap[0, COPY] = x, v, heap[0, ABOVE] * boxes[v, COUNT]
+                else:
+                    size -= 1
+                    _swap(key, heap, 0, size)
+                _sink(key, heap, size)
             for i in range(n):
+                v, s = batch[i, 0], batch[i, 1]
                 stream += _GOLDEN
-                y, reward, cost = _open(t, batch[i, 0], batch[i, 1], _uniform(stream))
-                spend += cost
-                best = max(best, reward)
-                opened[batch[i, 0]] += 1
+                k = boxes[v, STATES]
+                y = _draw(chances, boxes[v, LAW_AT] + s * k, k, _uniform(stream))
+                spend += costs[boxes[v, COST_AT] + s * boxes[v, COST_ROW] + y * boxes[v, COST_STEP]]
+                best = max(best, rewards[boxes[v, REWARD_AT] + y])
+                opened[v] += 1
                 batch[i, 1] = y
+            if size + n > key.size:
+                key, heap = _grown(key, heap, size + n)
             for i in range(n):
                 v, y = batch[i, 0], batch[i, 1]
-                if t.children[v] > 0:
-                    at = t.list_at[v] + y * t.list_step[v]
-                    end = at + t.children[v]
-                    size, key, heap = _add(t, key, heap, size, at, end, y, batch[i, 2], best)
+                if boxes[v, CHILDREN] == 0:
+                    continue
+                at = boxes[v, LIST_AT] + y * boxes[v, LIST_STEP]
+                u = siblings[at]
+                x = index[boxes[u, INDEX_AT] + y]
+                if x > best:
+                    key[size], heap[size, BOX], heap[size, STATE] = x, u, y
+                    heap[size, POSITION], heap[size, END] = at, at + boxes[v, CHILDREN]
+                    above = batch[i, 2]
+                    heap[size, ABOVE], heap[size, COPY] = above, above * boxes[u, COUNT]
+                    _rise(key, heap, size)
+                    size += 1
             rounds += 1
             openings += n
         i = episode - first

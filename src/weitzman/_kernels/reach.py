@@ -4,10 +4,10 @@ For an operation of the plan let :math:`G_y(x)` be the probability that the box 
 been opened and showed y, and that everything else (what was found above it, and the capped values
 of all alternatives) is at most x. Then for a box v with index :math:`\sigma(s)`:
 
-* it is opened after s with probability :math:`q_s = G_s(\sigma(s)^-)`;
-* what lies below it competes with :math:`H_y(x) = \sum_s P(s, y)\,G_s(\min(x, \sigma(s)^-))`: once
+* it is opened after s with probability :math:`q_s = G_s(\sigma(s))`;
+* what lies below it competes with :math:`H_y(x) = \sum_s P(s, y)\,G_s(\min(x, \sigma(s)))`: once
   opened, at least everything below its index stays closed for good;
-* its state y is chosen with probability :math:`H_y(r(y)^-)\,P(X_y < r(y))`, X its children;
+* its state y is chosen with probability :math:`H_y(r(y))\,P(X_y < r(y))`, X its children;
 * its children see :math:`G_y(x) = H_y(x)\,1[x \ge r(y)]`, and each of two joined values the
   distribution function of the other.
 
@@ -173,7 +173,7 @@ def _pass_box(x, rows, n, k, sigma, reward, laws, law, own, opened):
     count = _merge(x, n, marks[skip:], k + own - skip, finer)
     out = np.zeros((own, count))
     for s in range(k):
-        i = _below(x, n, sigma[s]) - 1
+        i = _below(x, n, sigma[s] + 0.25) - 1  # at the index: only copies of the box share its rank
         opened[s] = rows[s, i] if i >= 0 else 0.0
         if opened[s] <= 0.0:
             continue
@@ -223,10 +223,10 @@ def retrace(
                 x, rows, n, k, sigma[o : o + k], reward, laws, law, own, opened[o : o + k]
             )
             for y in range(own):
-                j = _below(x, n, reward[y]) - 1
-                if reward[y] > -np.inf and j >= 0:
+                j = _below(x, n, reward[y])
+                if reward[y] > -np.inf:
                     chosen[rank_at[r] + y] = rows[y, j] * clear[rank_at[r] + y]
-                for i in range(j + 1):
+                for i in range(j):
                     rows[y, i] = 0.0
             if left >= 0:
                 if powers[op, 0] != 1.0:

@@ -1,0 +1,69 @@
+"""One plain sentence why to open a box, or why to stop."""
+
+from __future__ import annotations
+
+import math
+
+from ._frontier import Id
+from ._ledger import Ledger
+from .solution import mean_cost
+
+
+def why_open(ledger: Ledger, box: Id) -> str:
+    """Why a box that is out, or the next one, is to be opened."""
+    state = ledger.state_above(box)
+    index, best = ledger.frontier.index(box[0], state), ledger.sign * ledger.best[0]
+    above, higher = _words(ledger)
+    cost = f"{mean_cost(ledger.forest, box[0])[state]:.6g}"
+    if ledger.forest.costs.shape[ledger.forest.cost[box[0]], 1] > 1:
+        cost += " on average"
+    what = f"Open {ledger.box(box)} (cost {cost})"
+    shown = f"{ledger.sign * index:.6g}"
+    if index <= best:
+        return (
+            f"{what}: it was handed out before {_best(ledger)} was found; its index {shown} is not "
+            f"{above} that, so give it back if it is not being opened yet."
+        )
+    top = ledger.frontier.top()
+    rest = ""
+    if top is None or top[1] <= index:
+        rest = f", and no box that can be opened has a {higher} one"
+    return f"{what}: its index {shown} is {above} {_so_far(ledger)}, {_best(ledger)}{rest}."
+
+
+def why_stop(ledger: Ledger) -> str:
+    """Why no further box is to be opened."""
+    above, higher = _words(ledger)
+    most = higher[:-1] + "st"
+    top = ledger.frontier.top()
+    if ledger.out:
+        names = [str(ledger.box(box)) for box in list(ledger.out)[:4]]
+        more = f" and {len(ledger.out) - 4} more" if len(ledger.out) > 4 else ""
+        what = f"Wait for {', '.join(names)}{more}"
+        over = f"{_so_far(ledger)}, {_best(ledger)}"
+    else:
+        what, over = f"Stop and take {_best(ledger)}", "that"
+    if top is None:
+        return f"{what}: no other box can be opened now." if ledger.out else (
+            f"{what}: no box is left to open."
+        )  # fmt: skip
+    (box, index), other = top, "other " if ledger.out else ""
+    best = ""
+    if math.isfinite(index):
+        best = f"; the {most} is {ledger.sign * index:.6g}, of {ledger.box(box)}"
+    return f"{what}: no {other}box that can be opened has an index {above} {over}{best}."
+
+
+def _words(ledger: Ledger) -> tuple[str, str]:
+    return ("below", "lower") if ledger.forest.minimise else ("above", "higher")
+
+
+def _so_far(ledger: Ledger) -> str:
+    return "the least loss so far" if ledger.forest.minimise else "the best so far"
+
+
+def _best(ledger: Ledger) -> str:
+    best, box, _ = ledger.best
+    if not math.isfinite(best):
+        return "nothing"
+    return f"{best:.6g}, the outside option" if box is None else f"{best:.6g} from {box}"
