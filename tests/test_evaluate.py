@@ -88,7 +88,9 @@ def test_openings_are_minus_the_derivative_in_costs_and_choices_that_in_rewards(
         assert slope.cost_totals[box] == pytest.approx((up - down) / (2 * h), abs=1e-6)
     up, down = (solve(f.changed(outside=x), exact=True).value for x in (h, -h))
     assert slope.outside == pytest.approx((up - down) / (2 * h), abs=1e-6)
-    one = f.rewards.with_more([f.rewards[int(f.reward[3])] + [[h] + [0] * (f.rewards.shape[f.reward[3], 1] - 1)]])
+    one = f.rewards.with_more(
+        [f.rewards[int(f.reward[3])] + [[h] + [0] * (f.rewards.shape[f.reward[3], 1] - 1)]]
+    )
     which = f.reward.copy()
     which[3] = len(f.rewards)
     raised = Forest(
@@ -137,7 +139,9 @@ def test_a_billion_boxes_by_counts():
 
 def test_minimising():
     losses = [[-r for r in row] for row in PAPER["rewards"]]
-    e = evaluate(solve(Forest.from_arrays(**{**PAPER, "rewards": losses}, minimise=True, outside=0)))
+    e = evaluate(
+        solve(Forest.from_arrays(**{**PAPER, "rewards": losses}, minimise=True, outside=0))
+    )
     assert e.value == pytest.approx(-94.325)
     assert e.value == pytest.approx(e.reward + e.spend)
     assert e.opened == pytest.approx([1, 0.55, 0.9])

@@ -37,8 +37,7 @@ def random_forest(
     k = rng.integers(1, most + 1, n)
     rewards = [spread * rng.random(k[i]) for i in range(n)]
     law = [
-        rng.dirichlet(np.full(k[i], 0.7), None if parent[i] < 0 else k[parent[i]])
-        for i in range(n)
+        rng.dirichlet(np.full(k[i], 0.7), None if parent[i] < 0 else k[parent[i]]) for i in range(n)
     ]
     return Forest.from_arrays(
         parent=parent, cost=spread * rng.uniform(0.001, 0.2, n), rewards=rewards, law=law
@@ -99,7 +98,9 @@ def test_a_box_that_only_informs():
     none = -np.inf
     s = solve(
         Forest.from_arrays(
-            parent=[-1, 0], cost=[1, 1], rewards=[[none, none], [0, 10]],
+            parent=[-1, 0],
+            cost=[1, 1],
+            rewards=[[none, none], [0, 10]],
             law=[[0.5, 0.5], [[1, 0], [0, 1]]],
         )  # fmt: skip
     )
@@ -432,9 +433,7 @@ def test_extreme_scales(scale):
 
 def test_tiny_probabilities_keep_their_digits():
     p = 1e-300
-    s = solve(
-        Forest.from_arrays(parent=[-1], cost=[1.0], rewards=[0, 4e300], law=[[1 - p, p]])
-    )
+    s = solve(Forest.from_arrays(parent=[-1], cost=[1.0], rewards=[0, 4e300], law=[[1 - p, p]]))
     assert s.index(0) == pytest.approx(3e300, rel=1e-12)  # p * (4e300 - x) = 1
     assert s.value == pytest.approx(3.0, rel=1e-12)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -20,15 +21,16 @@ _SHOWN = 8  # rewards told in a message
 
 def checked_rule(rule: Rule) -> Literal["refuse", "nearest"] | tuple[float, ...]:
     """The rule as it is kept, once it is known to be one."""
-    if rule == "refuse" or rule == "nearest":
-        return rule
-    try:
-        if isinstance(rule, str):
-            raise ValueError
-        edges = tuple(float(x) for x in rule)
-    except (TypeError, ValueError):
-        edges = ()
-    rising = all(a < b for a, b in zip(edges, edges[1:], strict=False))
+    if isinstance(rule, str):
+        if rule in ("refuse", "nearest"):
+            return rule
+        edges: tuple[float, ...] = ()
+    else:
+        try:
+            edges = tuple(float(x) for x in rule)
+        except (TypeError, ValueError):
+            edges = ()
+    rising = all(a < b for a, b in pairwise(edges))
     if not edges or not rising or not all(map(math.isfinite, edges)):
         raise InvalidAnswer(
             f'`rewards` must be "refuse", "nearest" or a rising list of finite edges of bins, but '

@@ -14,9 +14,9 @@ from .errors import InvalidForest
 
 _FINER = 20  # cells of the fine table for each state asked for
 _FINE_LEAST, _FINE_MOST = 1000, 20_000
-_FAR, _FAR_ATOM = 1e-20, 1e-15  # probability beyond the fine table, continuous and discrete
-_MOST_ATOMS = 1_000_000
-_MASS_ERROR, _ROUNDING = 1e-6, 1e-13
+_FAR = 1e-20  # probability beyond the last node of the fine table
+_MOST_ATOMS, _FIRST_REACH = 1_000_000, 1000
+_MASS_ERROR, _ROUNDING = 1e-6, 1e-11
 _CLOSE = 1.001  # the largest error of a bin is within this factor of the least possible
 
 
@@ -61,24 +61,25 @@ def _atoms(distribution: Any) -> tuple[FloatArray, FloatArray, float]:
         values = np.sort(np.asarray(listed, float).reshape(-1))
         values = values + (low - values[0])
         return values, np.asarray(distribution.pmf(values), float), 0.0
-    complete = high - low < _MOST_ATOMS
-    if not complete:
-        low = max(low, float(distribution.ppf(_FAR_ATOM)))
-        high = min(high, float(distribution.ppf(1 - _FAR_ATOM)), low + _MOST_ATOMS)
-    values = np.arange(low, high + 1)
-    mass = np.asarray(distribution.pmf(values), float)
-    if complete:
+    values = mass = np.empty(0)
+    reach, left = _FIRST_REACH, 1.0
+    middle = np.clip(np.floor(distribution.mean()), low, high)
+    while left > _ROUNDING and len(values) < min(high - low + 1, _MOST_ATOMS):
+        values = np.arange(max(low, middle - reach), min(high, middle + reach) + 1)
+        mass = np.asarray(distribution.pmf(values), float)
+        reach, left = 4 * reach, 1.0 - mass.sum()
+    if values[0] == low and values[-1] == high:
         return values, mass, 0.0
-    left = max(1.0 - mass.sum(), 0.0)
-    beyond = float(distribution.mean() - mass @ values)  # of the mean
-    if left > _MASS_ERROR:
+    if left > _MASS_ERROR or (left > _ROUNDING and values[0] > low):
         raise InvalidForest(
             f"a discrete distribution must have nearly all its mass on {_MOST_ATOMS} values, but "
             f"{_called(distribution)} leaves {left:.3g}. Use a continuous one in its place."
         )
-    if left < _ROUNDING or beyond <= left * high:
-        return values, mass, abs(beyond) + left * max(abs(low), abs(high))
-    return np.append(values, beyond / left), np.append(mass, left), beyond - left * high
+    beyond = float(distribution.mean() - mass @ values)  # what is missing of the mean
+    error = beyond - left * values[-1]  # E (R - last value)^+
+    if left <= 0 or error <= 0 or values[0] > low:  # nothing but rounding
+        return values, mass, abs(beyond) + abs(left) * np.abs(values).max()
+    return np.append(values, beyond / left), np.append(mass, left), float(error)
 
 
 def _cells(distribution: Any, cells: int) -> tuple[FloatArray, FloatArray, float]:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ._columns import label, short
+from ._rules import like
 from ._types import FloatArray
 from .distribution import Discretised, discretise, discretise_rows, is_distribution
 from .errors import InvalidForest
-from .model import _like, _short, label
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
 
@@ -77,7 +78,7 @@ def read_box(
         raise InvalidForest(
             f"the rewards of a box must be a mapping such as {{10: 0.5, 0: 0.5}} (for a child one "
             f"for each state of its parent) or a distribution, but those of box {name!r} are "
-            f"{_short(rewards)}."
+            f"{short(rewards)}."
         )
     deep = [isinstance(x, Mapping) or is_distribution(x) for x in rewards.values()]
     if any(deep) and (not all(deep) or parent is None):
@@ -109,7 +110,7 @@ def _read_mappings(
     if unknown:
         raise InvalidForest(
             f"`worth` must name states of the box, but box {name!r} has no state {unknown[0]!r} "
-            f"({len(unknown)} such names{_like(unknown[0], list(keys))})."
+            f"({len(unknown)} such names{like(unknown[0], list(keys))})."
         )
     rest = [s for s in keys if s not in priced]
     words = [s for s in rest if not _is_number(keys[s])]
@@ -163,7 +164,7 @@ def by_label(mapping: Mapping[Any, Any], what: str) -> dict[str, Any]:
 def number(x: Any, what: str) -> float:
     """x as a float, or an error that says what it is."""
     if not _is_number(x):
-        raise InvalidForest(f"{what} must be numbers, but there is {_short(x)}.")
+        raise InvalidForest(f"{what} must be numbers, but there is {short(x)}.")
     return float(x)
 
 
@@ -179,7 +180,7 @@ def _check_keys(given: Iterable[str | None], wanted: Sequence[str], what: str, k
     if unknown:
         raise InvalidForest(
             f"{what} must have an entry for each {kind}, but {unknown[0]!r} is none "
-            f"({len(unknown)} such entries{_like(unknown[0], wanted)}). They are "
+            f"({len(unknown)} such entries{like(unknown[0], wanted)}). They are "
             f"{', '.join(wanted[:8])}{', ...' if len(wanted) > 8 else ''}."
         )
     have = set(given)

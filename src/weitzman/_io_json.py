@@ -15,9 +15,10 @@ import numpy as np
 from ._io_checks import array, choice, fields, is_number, like, name, numbers, whole, wrong
 from ._io_outcomes import Names, Outcomes, read_cost, read_outcomes
 from ._io_text import shown
+from ._rules import MAX_COUNT
 from ._types import FloatArray
 from .errors import InvalidFile
-from .model import MAX_COUNT, Forest
+from .model import Forest
 
 FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for

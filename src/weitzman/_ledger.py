@@ -106,7 +106,7 @@ class Ledger:
     def state_above(self, box: Id) -> int:
         """What the parent showed (0 for a root); an error if the box cannot be opened."""
         v, copy = box
-        count, above = int(self.forest.count[v]), self._above(box)
+        count, above = int(self.forest.count[v]), self.above(box)
         own = copy[-1:] if count > 1 else ()
         if count == 1 or (own and 1 <= own[0] <= count):
             if above is None and copy == own:
@@ -138,7 +138,8 @@ class Ledger:
         self, box: str | int, state: State | None, reward: object, cost: object
     ) -> Event | None:
         """The event of an answer, checked; None if it was told before."""
-        v, copy = here = self.locate(box)
+        here = self.locate(box)
+        v = here[0]
         true = None if reward is None else number(reward, "a reward")
         paid = None if cost is None else number(cost, "a cost")
         if paid is not None and paid < 0:
@@ -190,11 +191,12 @@ class Ledger:
         elif here not in self.told:
             assert event.state is not None
             assert event.cost is not None
-            self._tell(here, event.state, event.reward, event.cost)
+            self.open(here, event.state, event.reward, event.cost)
         self.out.pop(here, None)
         self.again.pop(here, None)
 
-    def _tell(self, here: Id, state: int, reward: float | None, cost: float) -> None:
+    def open(self, here: Id, state: int, reward: float | None, cost: float) -> None:
+        """Write down an answer, once it is checked."""
         self.frontier.add_children(here, state)
         best, best_box, spent = self.best
         box = self.box(here)
@@ -205,63 +207,10 @@ class Ledger:
         seen = Opened(box, name, state, reward, cost, best, best_box, spent + cost)
         self.told[here] = seen
 
-    # -- another model for the same boxes ------------------------------------------------------
-
-    def replacing(self, policy: Policy) -> Event:
-        """The event of going on with another policy, checked."""
-        return Event("replace", self.me, model=self.replaced(policy).model)
-
-    def replaced(self, policy: Policy) -> Ledger:
-        """The same search with another policy; an error if it does not have the same boxes."""
-        if policy.forest.minimise != self.forest.minimise:
-            raise InvalidForest("a new model must minimise if the old one does, and only then.")
-        new = Ledger(policy, self.rule, self.me)
-        moved: dict[Id, Id] = {}
-        for box, seen in self.told.items():
-            moved[box] = there = self._moved(box, new, moved)
-            state = self.forest.state_names[int(self.forest.reward[box[0]])]
-            try:
-                key = seen.state_number if state is None else seen.state
-                y = new.forest.state(there[0], key)
-            except UnknownName as error:
-                raise InvalidForest(
-                    f"a state that was seen must stay in a new model, but {error}"
-                ) from None
-            new._tell(there, y, seen.reward, seen.cost)
-        for box, worker in self.out.items():
-            new.out[self._moved(box, new, moved)] = worker
-        new.again = {self._moved(box, new, moved): None for box in self.again}
-        new.owner, new.model = self.owner, self.model + 1
-        return new
-
-    def _moved(self, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
-        """Where an opened box, or one that is out, is in the new model."""
-        name, above = self.forest.name(box[0]), self._above(box)
-        try:
-            v = new.forest.box(name)
-        except UnknownName:
-            raise InvalidForest(
-                f"a box that was opened or handed out must stay in a new model, but "
-                f"{self.box(box)!r} is missing."
-            ) from None
-        up = int(new.forest.parent[v])
-        if (None if above is None else moved[above][0]) != (None if up < 0 else up):
-            raise InvalidForest(
-                f"a box that was opened or handed out must keep its parent in a new model, but "
-                f"{self.box(box)!r} does not."
-            )
-        own = box[1][-1] if self.forest.count[box[0]] > 1 else 1
-        if own > new.forest.count[v]:
-            raise InvalidForest(
-                f"a copy that was opened or handed out must stay in a new model, but of "
-                f"{self.box(box)!r} there are only {new.forest.count[v]}."
-            )
-        copy = () if above is None else moved[above][1]
-        return v, (*copy, own) if new.forest.count[v] > 1 else copy
-
     # -- details -------------------------------------------------------------------------------
 
-    def _above(self, box: Id) -> Id | None:
+    def above(self, box: Id) -> Id | None:
+        """The parent of a box; None for a root."""
         v, copy = box
         up = int(self.forest.parent[v])
         return None if up < 0 else (up, copy[:-1] if self.forest.count[v] > 1 else copy)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ._answer import Rule, checked_rule
 from ._ledger import Event, Ledger
+from ._replace import replaced
 from .errors import InvalidAnswer, InvalidFile, WeitzmanError
 from .journal import Journal, Path
 from .policy import Policy
@@ -39,8 +40,8 @@ class Record:
         return cls(ledger, None if path is None else Journal.create(path, policy, settings))
 
     @classmethod
-    def open(cls, path: Path, worker: str | None) -> Record:
-        """Continue a search as a worker of that name; None takes it over from all others."""
+    def open(cls, path: Path, worker: str | None, *, alone: bool) -> Record:
+        """Continue a search: as a worker of that name, or alone, taking it over from all others."""
         journal = Journal.open(path)
         with journal.turn() as db:
             policy = journal.policy(db, 0)
@@ -49,7 +50,7 @@ class Record:
         except (KeyError, InvalidAnswer) as error:
             raise InvalidFile(f"{journal.path}: the settings are damaged: {error}.") from error
         self = cls(Ledger(policy, rule, worker or secrets.token_hex(8)), journal)
-        self.act(lambda ledger: [] if worker else [Event("resume", ledger.me)])
+        self.act(lambda ledger: [Event("resume", ledger.me)] if alone else [])
         self.owner = self.ledger.owner
         return self
 
@@ -97,4 +98,4 @@ class Record:
         if policy is None:
             self.ledger.apply(event)
         else:
-            self.ledger = self.ledger.replaced(policy)
+            self.ledger = replaced(self.ledger, policy)

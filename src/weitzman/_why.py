@@ -28,7 +28,7 @@ def why_open(ledger: Ledger, box: Id) -> str:
     rest = ""
     if top is None or top[1] <= index:
         rest = f", and no box that can be opened has a {higher} one"
-    return f"{what}: its index {shown} is {above} {_so_far(ledger)}, {_best(ledger)}{rest}."
+    return f"{what}: its index {shown} is {above} {_so_far(ledger)} ({_best(ledger)}){rest}."
 
 
 def why_stop(ledger: Ledger) -> str:
@@ -40,7 +40,7 @@ def why_stop(ledger: Ledger) -> str:
         names = [str(ledger.box(box)) for box in list(ledger.out)[:4]]
         more = f" and {len(ledger.out) - 4} more" if len(ledger.out) > 4 else ""
         what = f"Wait for {', '.join(names)}{more}"
-        over = f"{_so_far(ledger)}, {_best(ledger)}"
+        over = f"{_so_far(ledger)} ({_best(ledger)})"
     else:
         what, over = f"Stop and take {_best(ledger)}", "that"
     if top is None:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._columns import default_outside, label
 from ._forms import Entry, read_box
+from ._rules import like
 from ._types import FloatArray
 from .distribution import Discretised, Distribution
 from .errors import InvalidForest
-from .model import Forest, _like, default_outside, label
+from .model import Forest
 
 Number = int | float
 State = str | int | float
@@ -155,7 +157,7 @@ class Builder:
             raise InvalidForest(
                 f"a parent must be a box, but {lost[0].parent!r}, parent of {lost[0].name!r}, was "
                 f"never added ({len(lost)} such boxes"
-                f"{_like(lost[0].parent, list(self._entries))})."
+                f"{like(lost[0].parent, list(self._entries))})."
             )
 
 

@@ -7,11 +7,13 @@ from itertools import chain
 
 import numpy as np
 
+from ._columns import whole_numbers
 from ._kernels.structure import postorder
 from ._pool import Pool, concat_pools, intern_pool
+from ._rules import MAX_COUNT
 from ._types import IntArray
 from .errors import InvalidForest
-from .model import MAX_COUNT, Forest, _whole_numbers
+from .model import Forest
 
 
 def lines(
@@ -165,7 +167,7 @@ def _multiply(parts: Sequence[Forest], counts: Sequence[int] | None) -> IntArray
     count = np.concatenate([f.count for f in parts])
     if counts is None:
         return count
-    times = _whole_numbers(counts, "counts")
+    times = whole_numbers(counts, "counts")
     if times.shape != (len(parts),):
         raise InvalidForest(
             f"`counts` must have one entry a forest, but has {times.size} for {len(parts)}."

@@ -221,11 +221,12 @@ def _both_ways(
         heap[at : at + len(g)] = g
         seen[last], seen_n[last] = at, len(g) // 2
         f = plan.forest
-        return reach.retrace(
+        out: FloatArray = reach.retrace(
             order, plan.ops, plan.powers, f.laws.data, f.laws.start, rewards, plan.rank_at,
-            step.clear, step.loc, step.size, step.room, values, shared, sigma, step.sigma_of, opened, chosen,
-            seen, seen_n, heap, state,
+            step.clear, step.loc, step.size, step.room, values, shared, sigma, step.sigma_of,
+            opened, chosen, seen, seen_n, heap, state,
         )  # fmt: skip
+        return out
 
     start = np.array([plan.outside if np.isfinite(plan.outside) else -1.0, 1.0])
     nothing = np.empty(0)

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._columns import label
 from ._types import FloatArray
-from .model import Forest, label
+from .model import Forest
 from .solution import Solution
 
 _OUTCOMES = 12  # states of one box that are told one by one

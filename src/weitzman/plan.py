@@ -98,7 +98,9 @@ class Plan:
         """One pass: shared operations, then the parts in parallel, then what joins them."""
         step = Pass.start(self, eps, self.outside if clip else -np.inf, progress=progress)
         common = step.common()
-        blocks = step.parts(lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads)
+        blocks = step.parts(
+            lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads
+        )
         result = step.block(self.last, step.final(blocks)) if len(blocks) > 1 else blocks[0]
         value, gap, tail = self._best(step, result)
         return Run(value, gap, step.sigma, step.width, tail)
@@ -167,8 +169,8 @@ class Pass:
             heap = capped.sweep(
                 order[i : i + _CHUNK], p.ops, p.powers, f.laws.data, f.laws.start, p.levels,
                 p.rank, p.rank_at, p.level_at, f.costs.data, f.costs.start, f.costs.shape,
-                self.low, p.outside, self.eps, self.given, self.clear, self.loc, self.size, self.room,
-                self.refs, shared, self.sigma, self.sigma_of, self.width, heap, state,
+                self.low, p.outside, self.eps, self.given, self.clear, self.loc, self.size,
+                self.room, self.refs, shared, self.sigma, self.sigma_of, self.width, heap, state,
             )  # fmt: skip
             self.done[0] += len(order[i : i + _CHUNK])
             if self.progress is not None:
@@ -216,16 +218,14 @@ class Pass:
 
 
 def _cut(top: IntArray, work: int) -> IntArray:
-    """Boundaries of the parts of the roots, about equal in work (class numbers follow the trees)."""
+    """Boundaries of the parts of the roots, about equal in work: classes follow the trees."""
     parts = max(1, min(_PARTS, work // _PART_LEAST, len(top)))
     want = np.linspace(0, top[-1] + 1, parts + 1)[1:-1]
     inner = np.searchsorted(top, want)
     return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)
 
 
-def _rank_rewards(
-    data: FloatArray, start: IntArray
-) -> tuple[FloatArray, IntArray, IntArray]:
+def _rank_rewards(data: FloatArray, start: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Sorted distinct rewards of each row, and the rank of each state among them (-1: none)."""
     row = np.repeat(np.arange(len(start) - 1), np.diff(start))
     by = np.lexsort((data, row))

@@ -17,24 +17,18 @@ from __future__ import annotations
 
 from itertools import islice
 from types import TracebackType
-from typing import NamedTuple, overload
+from typing import overload
 
 from ._answer import Rule
 from ._frontier import Box
 from ._ledger import Event, Ledger, Opened, State
 from ._record import Record
+from ._replace import replaced
 from ._why import why_open, why_stop
 from .errors import InvalidAnswer, JournalError
 from .journal import Path
 from .policy import Policy
 from .solution import Solution
-
-
-class Available(NamedTuple):
-    """A box that can be opened now, and its index."""
-
-    box: Box
-    index: float
 
 
 class Search:
@@ -63,7 +57,7 @@ class Search:
     'A'
     >>> search.tell("A", 900)
     >>> search.explain()
-    'Open B (cost 3): its index 914 is above the best so far, 900 from A, and no box that can be \
+    'Open B (cost 3): its index 914 is above the best so far (900 from A), and no box that can be \
 opened has a higher one.'
     >>> search.tell(search.ask(), reward=890)
     >>> search.ask() is None, search.best, search.spent, search.payoff
@@ -87,7 +81,7 @@ opened has a higher one.'
         out again first. A process that used the journal before can still tell what it knows but is
         not given any more boxes.
         """
-        return cls._open(path, None)
+        return cls._open(path, None, alone=True)
 
     @classmethod
     def join(cls, path: Path, *, worker: str | None = None) -> Search:
@@ -105,12 +99,12 @@ opened has a higher one.'
             is first handed out again what the dead one had. The boxes of a nameless worker that
             died can be given back with :meth:`release`; they are in :attr:`pending`.
         """
-        return cls._open(path, worker or secrets.token_hex(8))
+        return cls._open(path, worker, alone=False)
 
     @classmethod
-    def _open(cls, path: Path, worker: str | None) -> Search:
+    def _open(cls, path: Path, worker: str | None, *, alone: bool) -> Search:
         self = cls.__new__(cls)
-        self._record = Record.open(path, worker)
+        self._record = Record.open(path, worker, alone=alone)
         self._last = None
         return self
 
@@ -209,7 +203,7 @@ opened has a higher one.'
         out may come, go and change; the others must stay, with their parents and the states seen.
         """
         policy = model if isinstance(model, Policy) else Policy.optimal(model)
-        self._record.act(lambda ledger: [ledger.replacing(policy)], policy)
+        self._record.act(lambda ledger: [_replacing(ledger, policy)], policy)
 
     # -- how it stands -------------------------------------------------------------------------
 
@@ -242,7 +236,7 @@ opened has a higher one.'
 
     @property
     def payoff(self) -> float:
-        """What stopping now earns: ``best - spent``. When minimising, ``best + spent``: the loss."""
+        """What stopping now earns: ``best - spent``; when minimising it costs ``best + spent``."""
         with self._record.lock:
             best, _, spent = self._ledger.best
             return best - self._ledger.sign * spent
@@ -265,8 +259,10 @@ opened has a higher one.'
         with self._record.lock:
             return list(self._ledger.told.values())
 
-    def available(self, limit: int | None = 20) -> list[Available]:
-        """The boxes that can be opened now and are not handed out, best first.
+    def available(self, limit: int | None = 20) -> list[tuple[Box, float]]:
+        """The boxes that can be opened now, best first, each with its index.
+
+        Those handed out are not among them.
 
         Parameters
         ----------
@@ -276,7 +272,7 @@ opened has a higher one.'
         with self._record.lock:
             ranked = islice(self._ledger.frontier.best_first(), limit)
             sign = self._ledger.sign
-            return [Available(self._ledger.box(box), sign * index) for box, index in ranked]
+            return [(self._ledger.box(box), sign * index) for box, index in ranked]
 
     def explain(self, box: str | int | None = None) -> str:
         """One sentence why to open a box, or why to stop.
@@ -314,3 +310,7 @@ opened has a higher one.'
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _replacing(ledger: Ledger, policy: Policy) -> Event:
+    return Event("replace", ledger.me, model=replaced(ledger, policy).model)

@@ -156,6 +156,7 @@ def simulate(
     rng: np.random.Generator | int,
     *,
     workers: int = 1,
+    budget: int | None = None,
     keep: int = 1_000_000,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -176,6 +177,9 @@ def simulate(
         Open so many boxes at once: in each round those of highest index above the best reward so
         far (fewer if there are fewer), then see all that they show. The optimal policy is no
         longer optimal then: compare ``payoff`` and ``rounds`` with those of one worker.
+    budget : int, optional
+        Open exactly so many boxes, highest index first, whatever is found (fewer if there are
+        fewer). Without it the policy stops when no index exceeds the best reward so far.
     keep : int
         Keep the numbers of so many episodes, for quantiles. Means and errors are over all.
     threads : int, optional
@@ -192,9 +196,9 @@ def simulate(
     1.7507
     """
     rule = Policy.optimal(policy) if isinstance(policy, Solution) else policy
-    at_least_one(workers=workers)
+    at_least_one(workers=workers, budget=1 if budget is None else budget)
     f, tables = rule.forest, tabulate(rule)
-    workers = min(workers, f.boxes)
+    workers, most = min(workers, f.boxes), f.boxes if budget is None else budget
     key = stream_key(rng)
     scratch: list[tuple[FloatArray, IntArray]] = []
 
@@ -202,8 +206,9 @@ def simulate(
         heap = scratch.pop() if scratch else (np.empty(64), np.empty((64, 6), np.int64))
         scratch.append(
             kernel.play(
-                tables, len(rule.root), rule.outside, workers, key, first, last, out, opened, *heap
-            )
+                tables, len(rule.root), rule.outside, workers, most, budget is None, key, first,
+                last, out, opened, *heap,
+            )  # fmt: skip
         )
 
     return run_episodes(

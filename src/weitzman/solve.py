@@ -8,7 +8,7 @@ The solution, bottom-up, for each box :math:`v` and state :math:`s` of its paren
 
 .. math::
 
-   W_s &= \max\bigl(r(Y),\ \max_{u\ \text{child of}\ v} \kappa_{u|Y}\bigr), \quad Y \sim P_v(s,\cdot)\\
+   W_s &= \max\bigl(r(Y),\ \max_{u\ \text{child of}\ v} \kappa_{u|Y}\bigr),\ Y \sim P_v(s,\cdot)\\
    \sigma_v(s) &: \quad E\,(W_s - \sigma)^+ = c_v(s) \qquad\text{the index}\\
    \kappa_{v|s} &= \min(W_s, \sigma_v(s)) \qquad\text{the capped value}
 

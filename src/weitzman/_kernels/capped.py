@@ -212,9 +212,7 @@ def _masses(grid, n, tails, k, floor, below, weight):
 
 
 @njit(**_JIT)
-def _cap(
-    grid, n, tails, sigma, below, order, k, floor, weight, capped, mass, source, limit
-):
+def _cap(grid, n, tails, sigma, below, order, k, floor, weight, capped, mass, source, limit):
     """Breakpoints of min(W, sigma): those of W below the largest index, and the indices.
 
     ``source[j]`` is the first breakpoint of W not below ``capped[j]``, ``mass[j]`` the largest

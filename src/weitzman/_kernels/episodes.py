@@ -172,11 +172,14 @@ def _grown(key, heap, least):
 
 
 @njit(**_JIT)
-def play(tables, roots, outside, workers, stream_key, first, last, out, opened, key, heap):
+def play(
+    tables, roots, outside, workers, budget, stops, stream_key, first, last, out, opened, key, heap
+):
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``out``.
 
     In each round the policy opens up to ``workers`` boxes whose indices exceed the best reward
-    found before. ``opened`` counts openings of each box. Returns the heap, which may have grown.
+    found before (any boxes if it never ``stops``), ``budget`` boxes in all at most. ``opened``
+    counts openings of each box. Returns the heap, which may have grown.
 
     Copies are numbered as if all were written out: those under copy a of the parent are
     ``a * count`` and up (modulo 2**64, which matters to ties among more copies than that only).
@@ -186,13 +189,14 @@ def play(tables, roots, outside, workers, stream_key, first, last, out, opened, 
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, openings, rounds = outside, 0.0, 0, 0
+        bar = best if stops else -np.inf
         u = siblings[0]
         key[0], size = index[boxes[u, INDEX_AT]], 1
         heap[0, BOX], heap[0, STATE], heap[0, ABOVE], heap[0, COPY] = u, 0, 0, 0
         heap[0, POSITION], heap[0, END] = 0, roots
-        while size > 0 and key[0] > best:
-            n = 0
-            while n < workers and size > 0 and key[0] > best:
+        while size > 0 and key[0] > bar and openings < budget:
+            n, most = 0, min(workers, budget - openings)
+            while n < most and size > 0 and key[0] > bar:
                 v, s = heap[0, BOX], heap[0, STATE]
                 batch[n, 0], batch[n, 1], batch[n, 2] = v, s, heap[0, COPY]
                 n += 1
@@ -204,7 +208,7 @@ def play(tables, roots, outside, workers, stream_key, first, last, out, opened, 
                 if heap[0, POSITION] < heap[0, END]:
                     v = siblings[heap[0, POSITION]]
                     x = index[boxes[v, INDEX_AT] + s]
-                if x > best:
+                if x > bar:
                     key[0], heap[0, BOX], heap[0, COPY] = x, v, heap[0, ABOVE] * boxes[v, COUNT]
                 else:
                     size -= 1
@@ -219,6 +223,7 @@ def play(tables, roots, outside, workers, stream_key, first, last, out, opened, 
                 best = max(best, rewards[boxes[v, REWARD_AT] + y])
                 opened[v] += 1
                 batch[i, 1] = y
+            bar = best if stops else bar
             if size + n > key.size:
                 key, heap = _grown(key, heap, size + n)
             for i in range(n):
@@ -228,7 +233,7 @@ def play(tables, roots, outside, workers, stream_key, first, last, out, opened, 
                 at = boxes[v, LIST_AT] + y * boxes[v, LIST_STEP]
                 u = siblings[at]
                 x = index[boxes[u, INDEX_AT] + y]
-                if x > best:
+                if x > bar:
                     key[size], heap[size, BOX], heap[size, STATE] = x, u, y
                     heap[size, POSITION], heap[size, END] = at, at + boxes[v, CHILDREN]
                     above = batch[i, 2]

@@ -27,7 +27,19 @@ import math
 import numpy as np
 from numba import njit
 
-from .capped import BOX, KIND, LAW, LEFT, REWARD, RIGHT, STATES, _allocate, _release, points, tail_at
+from .capped import (
+    BOX,
+    KIND,
+    LAW,
+    LEFT,
+    REWARD,
+    RIGHT,
+    STATES,
+    _allocate,
+    _release,
+    points,
+    tail_at,
+)
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 _LEAST = 1e-17  # steps of a probability not worth keeping

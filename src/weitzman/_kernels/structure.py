@@ -11,7 +11,18 @@ import numpy as np
 from numba import njit
 
 from .capped import (
-    BOX, COST, JOIN, KIND, LAW, LEFT, MIXED_USERS, OUTSIDE_USER, REWARD, RIGHT, STATES, USER,
+    BOX,
+    COST,
+    JOIN,
+    KIND,
+    LAW,
+    LEFT,
+    MIXED_USERS,
+    OUTSIDE_USER,
+    REWARD,
+    RIGHT,
+    STATES,
+    USER,
 )  # fmt: skip
 
 _JIT = {"cache": True, "nogil": True}
@@ -185,9 +196,7 @@ def _balance(items, powers_in, n, states, ops, powers, used):
 
 
 @njit(**_JIT)
-def build_operations(
-    member, at, child, copies, law, reward, cost, states, top, top_copies, cuts
-):
+def build_operations(member, at, child, copies, law, reward, cost, states, top, top_copies, cuts):
     """Operations for all classes, then for the roots ``top`` in parts ``top[cuts[p]:cuts[p + 1]]``.
 
     ``states[c]`` is the number of states that class c is conditioned on. Returns the table, the

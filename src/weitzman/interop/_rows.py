@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from .._columns import label, short
 from .._pool import Pool, starts
+from .._rules import like
 from .._types import FloatArray, IntArray
 from ..errors import InvalidForest
-from ..model import _like, _short, label
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
 
@@ -119,10 +120,10 @@ class Rows:
     def _check_columns(self) -> None:
         missing = [c for c in COLUMNS if c not in self._table]
         if missing:
-            like = _like(missing[0], [str(c) for c in self._table.columns])
+            hint = like(missing[0], [str(c) for c in self._table.columns])
             raise InvalidForest(
                 f"the table must have the columns {', '.join(COLUMNS)}, but {missing[0]!r} is "
-                f"missing ({len(missing)} such columns{like})."
+                f"missing ({len(missing)} such columns{hint})."
             )
         if len(self._table) == 0:
             raise InvalidForest("a forest needs at least one box, but the table has no rows.")
@@ -145,7 +146,7 @@ class Rows:
             self._refuse(
                 above >= n,
                 "a parent must be a box of the table",
-                f"has {lost!r}, which is none{_like(lost, names)}",
+                f"has {lost!r}, which is none{like(lost, names)}",
                 "Add its rows, or leave the parent of a root empty.",
             )
         self.parent = above[_first(box, n)]
@@ -200,7 +201,7 @@ class Rows:
         bad = np.isnan(number) & (needed | given.notna().to_numpy())
         first = int(np.argmax(bad))
         self._refuse(
-            bad, f"the column {column!r} must hold numbers", f"has {_short(given.iloc[first])}"
+            bad, f"the column {column!r} must hold numbers", f"has {short(given.iloc[first])}"
         )
         return np.array(number)
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._columns import short
 from .._optional import need
 from .._pool import Pool
 from ..errors import InvalidForest
-from ..model import Forest, _short
+from ..model import Forest
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -124,11 +125,11 @@ def _check_graph(networkx: Any, graph: Any) -> tuple[list[Any], list[int]]:
             above = [u for u, _ in graph.in_edges(several[0])]
             raise InvalidForest(
                 f"a box has at most one parent, but node {several[0]!r} has {len(above)}: "
-                f"{_short(above)} ({len(several)} such nodes). Only forests can be solved."
+                f"{short(above)} ({len(several)} such nodes). Only forests can be solved."
             )
         cycle = [u for u, _ in networkx.find_cycle(graph)]
         raise InvalidForest(
-            f"parents must lead to a root, but {_short(cycle)} go round in a circle. Take out one "
+            f"parents must lead to a root, but {short(cycle)} go round in a circle. Take out one "
             f"of these edges."
         )
     nodes = list(graph)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._columns import default_outside
 from .._optional import need
 from .._pool import Pool, intern_pool
 from .._types import IntArray
-from ..model import Forest, default_outside
+from ..model import Forest
 from ._rows import Rows, digits
 
 if TYPE_CHECKING:

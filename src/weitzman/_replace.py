@@ -1,0 +1,55 @@
+"""Another model for the boxes of a running search."""
+
+from __future__ import annotations
+
+from ._frontier import Id
+from ._ledger import Ledger
+from .errors import InvalidForest, UnknownName
+from .policy import Policy
+
+
+def replaced(old: Ledger, policy: Policy) -> Ledger:
+    """The same search with another policy; an error if that does not have the same boxes."""
+    if policy.forest.minimise != old.forest.minimise:
+        raise InvalidForest("a new model must minimise if the old one does, and only then.")
+    new = Ledger(policy, old.rule, old.me)
+    moved: dict[Id, Id] = {}
+    for box, seen in old.told.items():  # parents come before their children
+        moved[box] = _moved(old, box, new, moved)
+        new.open(moved[box], _state(old, box, new, moved[box][0]), seen.reward, seen.cost)
+    for box in old.out:
+        moved[box] = _moved(old, box, new, moved)
+        new.out[moved[box]] = old.out[box]
+    new.again = {moved[box]: None for box in old.again}
+    new.owner, new.model = old.owner, old.model + 1
+    return new
+
+
+def _moved(old: Ledger, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
+    """Where an opened box, or one that is out, is in the new model."""
+    must = "a box that was opened or handed out must stay as it is in a new model, but"
+    try:
+        v = new.forest.box(old.forest.name(box[0]))
+    except UnknownName:
+        raise InvalidForest(f"{must} {old.box(box)!r} is missing.") from None
+    above, up = old.above(box), int(new.forest.parent[v])
+    if (-1 if above is None else moved[above][0]) != up:
+        raise InvalidForest(f"{must} {old.box(box)!r} has another parent.")
+    own = box[1][-1] if old.forest.count[box[0]] > 1 else 1
+    count = int(new.forest.count[v])
+    if own > count:
+        raise InvalidForest(f"{must} of {old.box(box)!r} there are only {count} copies.")
+    copy = () if above is None else moved[above][1]
+    return v, (*copy, own) if count > 1 else copy
+
+
+def _state(old: Ledger, box: Id, new: Ledger, v: int) -> int:
+    """The state that an opened box showed, in the new model."""
+    seen = old.told[box]
+    named = old.forest.state_names[int(old.forest.reward[box[0]])] is not None
+    try:
+        return new.forest.state(v, seen.state if named else seen.state_number)
+    except UnknownName as error:
+        raise InvalidForest(
+            f"a state that was seen must stay in a new model, but {error}"
+        ) from None
