@@ -84,6 +84,7 @@ def test_equal_forests_give_equal_files(tmp_path, read):
         io.save(forest, one)
         io.save(forest, two)
         assert one.read_bytes() == two.read_bytes()
+    assert (tmp_path / "1.json.gz").read_bytes()[4:8] == bytes(4)  # no date in it
 
 
 def test_text_is_compact_and_readable(tmp_path):
@@ -115,6 +116,26 @@ def test_text_is_compact_and_readable(tmp_path):
 }
 """
     )
+
+
+def test_kinds_are_numbered_as_they_appear(tmp_path):
+    def law(p: float) -> list[float]:
+        return [p, 1 - p]
+
+    forest = Forest.from_arrays(
+        parent=[-1, -1, -1, -1, -1, -1, 5],
+        cost=[1, 1, 1, 1, 1, 1, [1, 2]],
+        rewards=[[1, 2], [1, 2], [3, 4], [3, 4], [5, 6], [5, 6], [1, 2]],
+        law=[law(0.1), law(0.2), law(0.3), law(0.3), law(0.4), law(0.5), [law(0), law(1)]],
+    )
+    io.save(forest, tmp_path / "x.json")
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert [box["kind"] for box in document["boxes"]] == ["k0"] * 2 + ["k1"] * 2 + ["k2"] * 2 + [
+        "k0"
+    ]
+    assert document["kinds"]["k2"]["rewards"] == [5, 6]
+    assert document["boxes"][6]["cost"] == [1, 2]
+    assert content(io.load(tmp_path / "x.json")) == content(forest)
 
 
 def test_a_static_line_is_written_with_one_matrix(tmp_path):
@@ -180,6 +201,18 @@ def test_kinds_are_overridden(read):
     assert [float(forest.costs[int(c)][0, 0]) for c in forest.cost] == [2, 1, 1]
     assert forest.states("S") == ("lo", "hi")
     assert forest.state_names[int(forest.reward[2])] is None
+
+
+def test_a_kind_fits_each_parent(read):
+    """Outcomes go by the names of the parent's states, whatever their order."""
+    kinds = {"k": {"cost": {"a": 1, "b": 2}, "outcomes": {"a": {"1": 1}, "b": {"2": 1}}}}
+    up = {"name": "U", "cost": 1, "rewards": [0, 1], "states": ["a", "b"], "law": [0, 1]}
+    down = {**up, "name": "D", "states": ["b", "a"]}
+    below = [{"name": f"below {x}", "parent": x, "kind": "k"} for x in "UD"]
+    forest = read(document(up, down, *below, kinds=kinds))
+    assert forest.laws[int(forest.law[2])].tolist() == [[1, 0], [0, 1]]
+    assert forest.laws[int(forest.law[3])].tolist() == [[0, 1], [1, 0]]
+    assert forest.costs[int(forest.cost[3])].tolist() == [[2], [1]]
 
 
 def test_a_line_stands_for_its_boxes(read):

@@ -52,19 +52,24 @@ def number(x: object, what: str) -> float:
     return value + 0.0  # -0.0 and 0.0 are one number
 
 
-def state_of(forest: Forest, box: int, reward: float, rule: Rule) -> int:
-    """The state that a reward stands for: the one that has it, else by the rule."""
+def state_of(forest: Forest, box: int, above: int, reward: float, rule: Rule) -> int:
+    """The state that a reward stands for: the one that has it, else by the rule.
+
+    States that are impossible after ``above``, the state of the parent, only count if no possible
+    one has that very reward.
+    """
     rewards = forest.rewards[int(forest.reward[box])][0]
-    name = forest.name(box)
-    found = np.flatnonzero(rewards == reward)
+    likely = np.where(forest.laws[int(forest.law[box])][above] > 0, rewards, np.nan)
+    found = np.flatnonzero(likely == reward)
     if len(found) == 0:
-        found = _by_rule(rewards, reward, rule, name)
+        found = np.flatnonzero(rewards == reward)
+    if len(found) == 0:
+        found = _by_rule(likely, reward, rule, forest.name(box))
     if len(found) > 1:
-        states = forest.states(box)
-        shared = ", ".join(states[y] for y in found[:_SHOWN].tolist())
+        shared = ", ".join(forest.states(box)[y] for y in found[:_SHOWN].tolist())
         raise InvalidAnswer(
-            f"a reward must tell the state, but {reward:g} fits {len(found)} states of box {name!r}"
-            f": {shared}. Give the state as well."
+            f"a reward must tell the state, but {reward:g} fits {len(found)} states of box "
+            f"{forest.name(box)!r}: {shared}. Give the state as well."
         )
     return int(found[0])
 
@@ -75,16 +80,16 @@ def _by_rule(rewards: FloatArray, reward: float, rule: Rule, name: str) -> IntAr
         known = ", ".join(f"{x:.12g}" for x in finite[:_SHOWN]) or "none"
         more = f" and {len(finite) - _SHOWN} more" if len(finite) > _SHOWN else ""
         raise InvalidAnswer(
-            f"{reward!r} is not among the rewards of box {name!r}, which are {known}{more}. Give "
-            f'the state, or start the search with rewards="nearest" or with edges of bins.'
+            f"{reward:.12g} is not among the rewards of box {name!r}, which are {known}{more}. "
+            f'Give the state, or start the search with rewards="nearest" or with edges of bins.'
         )
     if rule == "nearest":
         return np.flatnonzero(rewards == finite[np.argmin(np.abs(finite - reward))])
-    bins = np.searchsorted(np.asarray(rule, np.float64), rewards, side="right")
-    own = np.searchsorted(np.asarray(rule, np.float64), reward, side="right")
+    edges = np.asarray(rule, np.float64)
+    bins, own = np.searchsorted(edges, rewards, side="right"), int(np.sum(edges <= reward))
     found = np.flatnonzero((bins == own) & np.isfinite(rewards))
     if len(found) == 0:
-        ends = [-math.inf, *map(float, rule), math.inf]
+        ends = [-math.inf, *map(float, edges), math.inf]
         raise InvalidAnswer(
             f"box {name!r} has no reward in the bin from {ends[own]:g} to {ends[own + 1]:g}, where "
             f"{reward:g} lies. Give the state."

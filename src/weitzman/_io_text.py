@@ -23,7 +23,7 @@ def parse(data: bytes) -> Any:
             f"the text must be UTF-8, but byte {error.start} ({data[error.start]:#04x}) is not. "
             f"Save the file with that encoding."
         ) from None
-    if not text.strip():
+    if not text or text.isspace():
         raise InvalidFile("there must be a JSON object, but there is nothing.")
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)

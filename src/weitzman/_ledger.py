@@ -151,7 +151,7 @@ class Ledger:
         if state is not None:
             y = self.forest.state(v, state)
         elif true is not None:
-            y = state_of(self.forest, v, true, self.rule)
+            y = state_of(self.forest, v, above, true, self.rule)
         else:
             raise InvalidAnswer(f"say what box {self.box(here)!r} showed: a state or reward=.")
         if true is None:

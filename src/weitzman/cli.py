@@ -188,22 +188,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         The arguments after the name of the command; those of the process by default.
     """
     try:
-        arguments = parser().parse_args(argv)
-        if arguments.command is None:
-            parser().print_help()
-            return USAGE
-        with suppress(AttributeError):  # a name that the terminal cannot show is no reason to stop
-            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        _COMMANDS[arguments.command](arguments)
-        sys.stdout.flush()
-    except SystemExit as stop:  # argparse has said why
-        return int(stop.code or 0)
+        code = _run(argv)
+        print(end="", flush=True)
+        return code
     except KeyboardInterrupt:
         return _fail(INTERRUPTED, "interrupted")
     except BrokenPipeError:  # the reader has seen enough
         _drop_output()
+        return OK
     except Exception as error:
         return _failed(error)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        arguments = parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has said why
+        return int(stop.code or OK)
+    if arguments.command is None:
+        parser().print_help()
+        return USAGE
+    with suppress(AttributeError):  # a name that the terminal cannot show is no reason to stop
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    _COMMANDS[arguments.command](arguments)
     return OK
 
 

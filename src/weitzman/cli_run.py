@@ -6,7 +6,7 @@ import argparse
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
     from ._answer import Rule
@@ -92,9 +92,11 @@ def _search(arguments: argparse.Namespace) -> Search:
 
 
 def _rule(arguments: argparse.Namespace) -> Rule:
-    text = arguments.rewards or "refuse"
-    if text == "refuse" or text == "nearest":
-        return text  # type: ignore[no-any-return]
+    text: str = arguments.rewards or "refuse"
+    known: tuple[Literal["refuse", "nearest"], ...] = ("refuse", "nearest")
+    for rule in known:
+        if text == rule:
+            return rule
     try:
         return [float(x) for x in text.split(",")]
     except ValueError:

@@ -1,4 +1,174 @@
+"""The fully adaptive optimum by looking at everything that can happen.
+
+For forests :func:`~weitzman.solve` gives the same at once. On a graph where boxes depend on several
+others the problem is NP-hard, and this is the way to solve small ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .dag import Dag
 from .errors import WeitzmanError
+from .model import Forest
+
+Situation = tuple[frozenset[int], tuple[int, ...], float]  # closed boxes, states that matter, best
+
+
 class TooLarge(WeitzmanError, ValueError):
+    """The exact answer would take too long; ``states`` says how many situations there may be."""
+
     def __init__(self, message: str, states: float) -> None:
-        super().__init__(message); self.states = states
+        super().__init__(message)
+        self.states = states
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exhaustive:
+    """The optimum, and how it begins.
+
+    Attributes
+    ----------
+    value : float
+        Expected payoff of the best strategy whatsoever.
+    first : int or None
+        The box to open first; None if it is best to open nothing.
+    states : int
+        Situations that were looked at.
+    """
+
+    value: float
+    first: int | None
+    states: int
+
+
+def exhaustive(problem: Dag | Forest, *, limit: int = 1_000_000) -> Exhaustive:
+    """The best adaptive strategy on any small graph of boxes.
+
+    A situation is which boxes are closed, what the open ones with closed children showed, and the
+    best reward so far; boxes that can no longer lead to a better reward are left out. The optimum
+    is a maximum over all actions in every situation.
+
+    Parameters
+    ----------
+    problem : Dag or Forest
+        Copies of a forest are written out.
+    limit : int
+        Refuse problems that may have more situations than this. 10^6 take about half a minute.
+
+    Raises
+    ------
+    TooLarge
+        With an estimate (an upper bound) of the number of situations.
+
+    Examples
+    --------
+    >>> agree = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
+    >>> coins = Dag(parents=[[], [], [0, 1]], cost=[1, 1, 1], law=[[0.5, 0.5], [0.5, 0.5], agree],
+    ...             rewards=[[0, 0], [0, 0], [0, 16]])
+    >>> exhaustive(coins).value
+    5.5
+    """
+    dag = Dag.of(problem) if isinstance(problem, Forest) else problem
+    states = count_situations(dag)
+    if states > limit:
+        raise TooLarge(
+            f"there may be {_about(states)} situations to look at, more than the limit of {limit}. "
+            f"Raise `limit` if you can wait, or use spanning_policy for a strategy and bounds.",
+            states,
+        )
+    search = _Search(dag)
+    value, first = search.start()
+    return Exhaustive(dag.sign * value, first, len(search.memo))
+
+
+def count_situations(dag: Dag) -> float:
+    """An upper bound on the number of situations, by two ways of counting."""
+    return min(_by_assignments(dag), _by_sets(dag))
+
+
+def _by_assignments(dag: Dag) -> float:
+    """Every box closed or in one of its states, closed below a closed parent (one of them)."""
+    ways = [1.0] * len(dag)
+    for i in reversed(dag.order):
+        ways[i] = 1.0 + min(1e300, len(dag.rewards[i]) * ways[i])
+        if dag.parents[i]:
+            p = max(dag.parents[i], key=dag.order.index)
+            ways[p] = min(1e300, ways[p] * ways[i])
+    return min(1e300, math.prod(min(1e300, ways[i]) for i in dag.order if not dag.parents[i]))
+
+
+def _by_sets(dag: Dag, most: int = 20_000) -> float:
+    """Sets of open boxes, times the states that matter, times the rewards in hand."""
+    children = dag.children()
+    sets = [frozenset[int]()]
+    for i in dag.order:
+        sets += [s | {i} for s in sets if s.issuperset(dag.parents[i])]
+        if len(sets) > most:
+            return math.inf
+    levels = len({r for row in dag.rewards for r in row.tolist()}) + 1
+    matter = ([i for i in s if not s.issuperset(children[i])] for s in sets)
+    return float(levels * sum(math.prod(len(dag.rewards[i]) for i in m) for m in matter))
+
+
+def _about(x: float) -> str:
+    return f"{x:.0f}" if x < 1e6 else f"more than {1e300:.0g}" if x >= 1e300 else f"about {x:.1e}"
+
+
+class _Search:
+    """Dynamic programme over situations; signs are such that higher is better."""
+
+    def __init__(self, dag: Dag) -> None:
+        self.dag, self.children = dag, dag.children()
+        self.reward = [[dag.sign * r for r in row.tolist()] for row in dag.rewards]
+        self.cost = [dag.mean_cost(i) for i in range(len(dag))]
+        self.hope = self._hopes()
+        self.memo: dict[Situation, float] = {}
+
+    def _hopes(self) -> list[float]:
+        """The best reward that each box, or one below it, can ever hold."""
+        hope = [0.0] * len(self.dag)
+        for i in reversed(self.dag.order):
+            possible = self.dag.law[i].reshape(-1, len(self.reward[i])).max(axis=0) > 0
+            own = max(r for r, p in zip(self.reward[i], possible, strict=True) if p)
+            hope[i] = max([own, *(hope[c] for c in self.children[i])])
+        return hope
+
+    def start(self) -> tuple[float, int | None]:
+        """Optimal value, and the first box to open."""
+        everything = frozenset(range(len(self.dag)))
+        best = self.dag.sign * self.dag.outside
+        value = self.value(everything, {}, best)
+        closed = self._worth(everything, best)
+        actions = [
+            (self._opening(closed, {}, best, i), -i) for i in closed if not self.dag.parents[i]
+        ]
+        top, number = max(actions, default=(-math.inf, 0))
+        return value, -number if top > best and top >= value else None
+
+    def value(self, closed: frozenset[int], seen: dict[int, int], best: float) -> float:
+        """The best of stopping now and of opening any box that can be opened."""
+        closed = self._worth(closed, best)
+        matter = sorted(i for i in seen if not closed.isdisjoint(self.children[i]))
+        key = (closed, tuple(x for i in matter for x in (i, seen[i])), best)
+        if key not in self.memo:
+            left = {i: seen[i] for i in matter}
+            ready = [i for i in closed if closed.isdisjoint(self.dag.parents[i])]
+            self.memo[key] = max([best, *(self._opening(closed, left, best, i) for i in ready)])
+        return self.memo[key]
+
+    def _worth(self, closed: frozenset[int], best: float) -> frozenset[int]:
+        """Closed boxes that can still lead to a better reward."""
+        return frozenset(i for i in closed if self.hope[i] > best)
+
+    def _opening(
+        self, closed: frozenset[int], seen: dict[int, int], best: float, i: int
+    ) -> float:
+        above = tuple(seen[p] for p in self.dag.parents[i])
+        total = -float(self.cost[i][above])
+        for y, p in enumerate(self.dag.law[i][above].tolist()):
+            if p > 0:
+                now = max(best, self.reward[i][y])
+                total += p * self.value(closed - {i}, {**seen, i: y}, now)
+        return total

@@ -25,8 +25,8 @@ from . import _io_binary, _io_json, _io_text, _io_write
 from .errors import InvalidFile, InvalidForest, WeitzmanError
 from .model import Forest
 
-MAX_BYTES = 2**31
-"""The longest JSON text that is read, once unpacked."""
+MAX_BYTES = 2**29
+"""The longest JSON text that is read, once unpacked: its objects take ten times as much memory."""
 
 _CHUNK = 2**20
 

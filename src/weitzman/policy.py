@@ -89,7 +89,8 @@ class Policy:
             What to make of a reward that is not among those of the box. "refuse": an error.
             "nearest": the state of nearest reward, of two as near the one of lower reward. Rising
             numbers: the state whose reward lies in the same bin between two of them, the lower
-            edge included. The best so far keeps the true number.
+            edge included. Of the states only those count that are possible after what the parent
+            showed. The best so far keeps the true number.
         """
         from .search import Search  # here, since a search runs a policy
 

@@ -20,8 +20,9 @@ from types import TracebackType
 from typing import overload
 
 from ._answer import Rule
-from ._frontier import Box
-from ._ledger import Event, Ledger, Opened, State
+from ._frontier import Box as Box
+from ._ledger import Event, Ledger, State
+from ._ledger import Opened as Opened
 from ._record import Record
 from ._replace import replaced
 from ._why import why_open, why_stop

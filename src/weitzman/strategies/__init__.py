@@ -1,0 +1,15 @@
+"""Strategies to compare with the optimal one: the paper's classes, and what people do."""
+
+from .comparison import Comparison as Comparison
+from .comparison import Strategy as Strategy
+from .comparison import compare as compare
+from .fixed_order import FixedOrder as FixedOrder
+from .fixed_order import best_partially_adaptive as best_partially_adaptive
+from .fixed_order import value_of_order as value_of_order
+from .fixed_set import FixedSet as FixedSet
+from .fixed_set import best_nonadaptive as best_nonadaptive
+from .fixed_set import value_of_set as value_of_set
+from .random_order import random_order as random_order
+from .rules import everything as everything
+from .rules import myopic as myopic
+from .rules import on_reward_grid as on_reward_grid

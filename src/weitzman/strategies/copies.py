@@ -1,12 +1,15 @@
-"""Policies on a forest with copies, written out so that every box is there by itself."""
+"""Forests with copies: parts of them, and all copies written out."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._types import IntArray
+from .._types import FloatArray, IntArray
 from ..combine import expand
+from ..model import Forest
 from ..policy import Policy
+
+WRITE_OUT = 5000  # boxes that are written out, at most
 
 
 def parents_first(policy: Policy) -> list[int]:
@@ -21,20 +24,51 @@ def parents_first(policy: Policy) -> list[int]:
     return order
 
 
-def origin(policy: Policy) -> IntArray:
-    """For each box of the forest with all copies written out, the box that it is a copy of."""
-    f = policy.forest
-    copies = f.count.copy()
-    for v in parents_first(policy):
-        if f.parent[v] >= 0:
-            copies[v] *= copies[f.parent[v]]
-    return np.repeat(np.arange(len(f)), copies)
+def likely_part(forest: Forest, opened: FloatArray) -> tuple[Forest, bool]:
+    """A forest without copies, and whether it is the whole of the one given.
+
+    If the whole is too large, the part of it that the optimal policy is most likely to open: what
+    can be earned there can be earned in the whole. ``opened`` says how often each box is opened.
+    """
+    if forest.boxes <= WRITE_OUT:
+        return expand(forest), True
+    often = np.zeros(len(forest), np.int64)
+    often[np.argsort(-opened, kind="stable")[: WRITE_OUT // 2]] = 1
+    often = closed(forest, np.where(opened > 0, often, 0))
+    if not often.any():
+        often[0 if forest.parent[0] < 0 else forest.roots[0]] = 1
+    for most in (1000, 300, 100, 30, 10, 3, 1):
+        cut = part(forest, np.minimum(forest.count, most) * often)
+        if cut.boxes <= WRITE_OUT:
+            break
+    return expand(cut), False
 
 
-def written_out(policy: Policy, limit: int = 100_000) -> Policy:
-    """The same policy on the forest with all copies written out."""
-    forest = expand(policy.forest, limit)
-    if forest is policy.forest:
-        return policy
-    sign = -1.0 if forest.minimise else 1.0
-    return Policy.of(forest, policy.index_at[origin(policy)], sign * policy.index)
+def closed(forest: Forest, copies: IntArray) -> IntArray:
+    """Leave out boxes whose parents are left out."""
+    while True:
+        lost = (copies > 0) & (forest.parent >= 0) & (copies[forest.parent] == 0)
+        if not lost.any():
+            return copies
+        copies = np.where(lost, 0, copies)
+
+
+def part(forest: Forest, copies: IntArray) -> Forest:
+    """The boxes of which there are ``copies``; with a box its parent must be there."""
+    kept = np.flatnonzero(copies)
+    place = np.full(len(forest) + 1, -1)
+    place[kept] = np.arange(len(kept))
+    return Forest(
+        parent=place[forest.parent[kept]],
+        law=forest.law[kept],
+        reward=forest.reward[kept],
+        cost=forest.cost[kept],
+        laws=forest.laws,
+        rewards=forest.rewards,
+        costs=forest.costs,
+        count=copies[kept],
+        outside=forest.outside,
+        minimise=forest.minimise,
+        names=None if forest.names is None else tuple(forest.names[v] for v in kept),
+        state_names=forest.state_names,
+    )

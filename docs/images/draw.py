@@ -1,0 +1,118 @@
+"""Draw docs/images/search.png from a real run (needs matplotlib)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+
+import weitzman
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+LEVELS = np.arange(60.0, 100.0, 5.0)  # accuracy in per cent
+COLOURS = {"run 1": "#0072B2", "run 4": "#D55E00", "run 7": "#009E73"}  # Okabe and Ito
+MARKERS = {"run 1": "o", "run 4": "s", "run 7": "D"}
+BLACK, GREY = "#222222", "#8c8c8c"
+
+
+def training_runs() -> weitzman.Forest:
+    """Eight training runs of six steps each; the next result depends on the last one."""
+    rng = np.random.default_rng(4)
+    runs = []
+    for i in range(8):
+        start = rng.dirichlet(np.exp(-0.8 * np.arange(len(LEVELS))) * 3)
+        rise, cost = [(0.5, 1.0), (0.35, 1.5), (0.2, 0.8)][i % 3]
+        runs.append(
+            weitzman.line(
+                (start, _step(rise)), length=6, rewards=LEVELS, cost=cost, outside=60.0,
+                names=[f"run {i + 1}, step {j + 1}" for j in range(6)],
+            )
+        )  # fmt: skip
+    return weitzman.lines(runs)
+
+
+def _step(rise: float) -> np.ndarray:
+    k = len(LEVELS)
+    law = np.zeros((k, k))
+    for i in range(k):
+        for move, p in ((-1, 0.05), (0, 0.95 - rise), (1, 0.7 * rise), (2, 0.3 * rise)):
+            law[i, min(max(i + move, 0), k - 1)] += p
+    return law
+
+
+def play(solution: weitzman.Solution, seed: int) -> tuple[list[tuple[str, float]], list[float]]:
+    """What each opening showed, and the highest index before each decision."""
+    f, rng = solution.forest, np.random.default_rng(seed)
+    search, state, shown, index = solution.policy().start(), {}, [], []
+    while True:
+        index.append(search.available(1)[0][1])
+        box = search.ask()
+        if box is None:
+            return shown, index
+        up = int(f.parent[box.number])
+        law = f.laws[int(f.law[box.number])][0 if up < 0 else state[up]]
+        state[box.number] = int(rng.choice(len(law), p=law))
+        search.tell(box, state[box.number])
+        shown.append((box.split(",")[0], LEVELS[state[box.number]]))
+
+
+def draw_run(ax: plt.Axes, shown: list[tuple[str, float]], index: list[float]) -> None:
+    """Left: one search. Open while the highest index is above the best so far."""
+    n = len(shown)
+    best = np.maximum.accumulate([60.0, *(y for _, y in shown)])
+    ax.step(np.arange(n + 1) + 0.5, best, where="post", color=BLACK, lw=1.8)
+    ax.plot([n + 0.5, n + 1.35], [best[-1]] * 2, color=BLACK, lw=1.8)
+    ax.plot(np.arange(1, n + 2), index, "--", marker="_", ms=12, color=GREY, lw=1.2)
+    for name in COLOURS:
+        at = [(i + 1, y) for i, (run, y) in enumerate(shown) if run == name]
+        ax.plot(*zip(*at, strict=True), MARKERS[name], color=COLOURS[name], ms=7, label=name)
+    ax.annotate("highest index", (1.1, index[0] + 0.9), color="#666666", ha="left", va="bottom")
+    ax.annotate("best so far", (1.7, 65.7), color=BLACK, ha="left", va="bottom")
+    ax.annotate("stop", (n + 1, index[-1] - 1), color=BLACK, ha="center", va="top")
+    ax.set(xlim=(0.4, n + 1.5), xticks=range(1, n + 1), ylim=(57, 97))
+    ax.set(xlabel="opening", ylabel="accuracy (%)")
+    ax.set_title("One search: go on while an index is above the best")
+    ax.legend(frameon=False, loc="lower right", handletextpad=0.2)
+
+
+def draw_values(ax: plt.Axes, solution: weitzman.Solution) -> None:
+    """Right: what this and other strategies earn on average."""
+    table = weitzman.compare(solution.forest, solution=solution, episodes=200_000)
+    rows = [
+        ("optimal", "optimal (index rule)"),
+        ("fixed_order", "fixed order*"),
+        ("myopic", "each box by itself"),
+        ("fixed_set", "fixed set*"),
+        ("random_order", "random order"),
+        ("nothing", "open nothing"),
+    ]
+    values = [table[key].value for key, _ in rows]
+    ax.barh(range(len(rows)), np.array(values) - 60, left=60, color=[COLOURS["run 1"]] + [GREY] * 5)
+    for i, value in enumerate(values):
+        ax.annotate(f"{value:.1f}", (value + 0.3, i), va="center")
+    ax.set(yticks=range(len(rows)), xlim=(60, 82))
+    ax.set_xlabel("accuracy less cost, on average (* best one found)")
+    ax.set_yticklabels([name for _, name in rows])
+    ax.set_title("All searches: what a strategy earns")
+    ax.invert_yaxis()
+
+
+def main() -> None:
+    """Draw both panels."""
+    plt.rcParams.update({"font.size": 9, "axes.titlesize": 10})
+    solution = weitzman.solve(training_runs())
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.3), width_ratios=(1.25, 1))
+    draw_run(left, *play(solution, 0))
+    draw_values(right, solution)
+    for ax in (left, right):
+        ax.spines[["top", "right"]].set_visible(False)
+    fig.tight_layout()
+    here = Path(__file__).parent
+    fig.savefig(here / "search.png", dpi=150, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()

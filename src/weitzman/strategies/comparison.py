@@ -1,0 +1,272 @@
+"""What full adaptivity is worth: the optimal policy next to all that one might do instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._report import columns as aligned
+from ..evaluate import Evaluation, evaluate
+from ..model import Forest
+from ..plan import Progress
+from ..policy import Policy
+from ..simulate import Simulation, simulate
+from ..solution import Solution
+from ..solve import solve
+from .copies import WRITE_OUT
+from .fixed_order import FixedOrder, best_partially_adaptive
+from .fixed_set import FixedSet, best_nonadaptive
+from .random_order import random_order
+from .rules import everything, myopic, on_reward_grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NONE = math.nan
+_ROUNDING = 1e-12  # differences of values, as a share of them, that are only rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One way to search, and what it earns, in the user's sign.
+
+    Attributes
+    ----------
+    key, name : str
+        For programs and for people.
+    value : float
+        Expected payoff; where only a bound is known to be reached, that of the best one found.
+    error : float
+        Standard error of the value; 0 unless it was simulated.
+    bound : float
+        No strategy of this kind earns more (less, when minimising); NaN for a single strategy.
+    how : str
+        "exact", "simulated", or "best found" for a kind of which better ones may exist.
+    openings, spend : float
+        Expectations; NaN where they were not computed.
+    """
+
+    key: str
+    name: str
+    value: float
+    error: float
+    bound: float
+    how: str
+    openings: float = _NONE
+    spend: float = _NONE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Strategies side by side, the optimal one first.
+
+    Attributes
+    ----------
+    forest : Forest
+    strategies : tuple of Strategy
+    fixed_order : FixedOrder
+        The best partially adaptive strategy found.
+    fixed_set : FixedSet
+        The best non-adaptive strategy found.
+    """
+
+    forest: Forest
+    strategies: tuple[Strategy, ...]
+    fixed_order: FixedOrder
+    fixed_set: FixedSet
+
+    def __getitem__(self, key: str) -> Strategy:
+        """The strategy of that key."""
+        return next(s for s in self.strategies if s.key == key)
+
+    def lost(self, key: str) -> float:
+        """How much less a strategy earns than the optimal one."""
+        sign = -1.0 if self.forest.minimise else 1.0
+        best, value = self.strategies[0].value, self[key].value
+        return 0.0 if math.isclose(best, value, rel_tol=_ROUNDING) else sign * (best - value)
+
+    def share(self, key: str) -> float:
+        """The part it earns of what searching can gain over the outside option.
+
+        NaN where nothing can be gained or there is no outside option.
+        """
+        gain = self.strategies[0].value - self.forest.outside
+        return (self[key].value - self.forest.outside) / gain if gain and math.isfinite(gain) else _NONE
+
+    def gap(self, key: str) -> tuple[float, float]:
+        """What the optimum earns more than the best of a kind: at least and at most."""
+        sign = -1.0 if self.forest.minimise else 1.0
+        best, s = self.strategies[0].value, self[key]
+        bound = s.value if math.isnan(s.bound) else s.bound
+        return max(0.0, sign * (best - bound)), max(0.0, sign * (best - s.value))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One entry a strategy: key, name, value, error, bound, lost, share, openings, spend, how."""
+        out: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        for s in self.strategies:
+            more = {"lost": self.lost(s.key), "share": self.share(s.key)}
+            for name in _COLUMNS:
+                out[name].append(more[name] if name in more else getattr(s, name))
+        return out
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The columns as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def table(self) -> str:
+        """The strategies as text, and what adaptivity is worth."""
+        return "\n".join([*aligned(self._cells(), right=1), "", *self._gaps()])
+
+    def _cells(self) -> list[list[str]]:
+        cells = [["strategy", "value", "±", "lost", "share", "openings", "bound", "how"]]
+        for s in self.strategies:
+            share = self.share(s.key)
+            cells.append(
+                [
+                    s.name, f"{s.value:.8g}", f"{s.error:.1g}" if s.error else "",
+                    f"{self.lost(s.key):.4g}", "" if math.isnan(share) else f"{100 * share:.4g}%",
+                    _known(s.openings, 4), "" if s.bound == s.value else _known(s.bound, 8), s.how,
+                ]
+            )  # fmt: skip
+        return cells
+
+    def _gaps(self) -> Iterator[str]:
+        for key, what in (("fixed_order", "over the best fixed order"), ("fixed_set", "over the best fixed set")):
+            low, high = self.gap(key)
+            gap = f"{high:.4g}" if low == high else f"between {low:.4g} and {high:.4g}"
+            yield f"adaptivity gap {what}: {gap}"
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{s.key}={s.value:.6g}" for s in self.strategies)
+        return f"Comparison({values})"
+
+    def _repr_html_(self) -> str:
+        head, *body = (
+            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            for tag, row in zip(["th"] + ["td"] * len(self.strategies), self._cells(), strict=True)
+        )
+        gaps = "".join(f"<p>{escape(line)}</p>" for line in self._gaps())
+        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{gaps}"
+
+
+_COLUMNS = (
+    "key", "name", "value", "error", "bound", "lost", "share", "openings", "spend", "how",
+)  # fmt: skip
+
+
+def _known(x: float, digits: int) -> str:
+    return "" if math.isnan(x) else f"{x:.{digits}g}"
+
+
+def compare(
+    forest: Forest,
+    *,
+    episodes: int = 100_000,
+    rng: np.random.Generator | int = 0,
+    budget: int | None = None,
+    solution: Solution | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """The optimal policy next to the best fixed order, the best fixed set and usual heuristics.
+
+    Index policies and sets are evaluated exactly; the best order and set are exact for small
+    forests and otherwise the best found, with a bound; what chooses at random or ends with a
+    budget is simulated.
+
+    Parameters
+    ----------
+    forest : Forest
+    episodes : int
+        Of each simulation.
+    rng : Generator or int
+        For the simulations.
+    budget : int, optional
+        Boxes that strategies with a budget open; by default what the optimal policy opens on
+        average.
+    solution : Solution, optional
+        That of the forest, if it is at hand.
+    threads : int, optional
+    progress : callable, optional
+        Called with (strategies done, strategies in all).
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=2, rewards={0: 0.5, 20: 0.5}).build()
+    >>> compare(chest).lost("everything")
+    0.5
+    """
+    solved = solve(forest, threads=threads) if solution is None else solution
+    optimum = evaluate(solved, threads=threads)
+    most = max(1, round(optimum.openings)) if budget is None else budget
+    at_random = forest.boxes <= WRITE_OUT
+    found: list[Strategy] = []
+
+    def add(strategy: Strategy) -> None:
+        found.append(strategy)
+        if progress is not None:
+            progress(len(found), 10 if at_random else 8)
+
+    best = _exact("optimal", "fully adaptive (optimal)", optimum)
+    add(replace(best, value=solved.value))
+    chosen = best_nonadaptive(forest, solution=solved)
+    order = best_partially_adaptive(
+        forest, episodes=episodes, rng=rng, solution=solved, fixed_set=chosen
+    )
+    add(_of_order(order))
+    add(_of_set(chosen))
+    rules = _rules(forest, solved)
+    for key, name, policy in rules:
+        add(_exact(key, name, evaluate(policy, threads=threads)))
+    played = simulate(solved, episodes, rng, budget=most, threads=threads)
+    add(_simulated("budget", f"the best {most} by index", played))
+    if at_random:
+        played = random_order(solved, episodes, rng, threads=threads)
+        add(_simulated("random_order", "random order, right stopping", played))
+        played = random_order(solved, episodes, rng, budget=most, threads=threads)
+        add(_simulated("random_budget", f"any {most} at random", played))
+    add(Strategy("nothing", "nothing", forest.outside, 0.0, _NONE, "exact", 0.0, 0.0))
+    return Comparison(forest, tuple(found), order, chosen)
+
+
+def _rules(forest: Forest, solution: Solution) -> list[tuple[str, str, Policy]]:
+    return [
+        ("reward_grid", "index read off the rewards", on_reward_grid(solution)),
+        ("myopic", "own value only (myopic)", myopic(forest)),
+        ("everything", "everything", everything(forest)),
+    ]
+
+
+def _exact(key: str, name: str, e: Evaluation) -> Strategy:
+    return Strategy(key, name, e.value, 0.0, _NONE, "exact", e.openings, e.spend)
+
+
+def _simulated(key: str, name: str, s: Simulation) -> Strategy:
+    return Strategy(
+        key, name, s.payoff.mean, s.payoff.standard_error, _NONE, "simulated", s.openings.mean,
+        s.spend.mean,
+    )  # fmt: skip
+
+
+def _of_order(order: FixedOrder) -> Strategy:
+    how = "exact" if order.exact else "best found"
+    return Strategy(
+        "fixed_order", "fixed order, best stopping", order.value, order.error, order.bound, how
+    )
+
+
+def _of_set(chosen: FixedSet) -> Strategy:
+    how = "exact" if chosen.exact else "best found"
+    return Strategy("fixed_set", "fixed set", chosen.value, 0.0, chosen.bound, how)

@@ -1,0 +1,284 @@
+"""Partially adaptive strategies: fix the order beforehand, stop according to what is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._kernels import orders
+from .._types import FloatArray, IntArray
+from ..errors import InvalidForest
+from ..evaluate import evaluate
+from ..model import Forest
+from ..plan import Plan
+from ..policy import Policy
+from ..simulate import Simulation, run_episodes, stream_key, tabulate
+from ..solution import Solution
+from ..solve import solve
+from ._prefix import OutOfWork, Prefixes
+from .copies import likely_part, parents_first
+from .fixed_set import FixedSet
+from .rules import everything
+
+_ROUNDING = 1e-12  # differences of values, as a share of the range, that are only rounding
+_MOST = 300  # boxes of a forest whose orders are searched
+_AHEAD = (1, 4, 16, 64)  # how far a simulated order looks ahead before it stops
+_TRIAL = 5000  # episodes to choose among these
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedOrder:
+    """The best order found, to be followed until it is best to stop.
+
+    Attributes
+    ----------
+    forest : Forest
+        That of the problem, or a part of it, with all copies written out.
+    order : tuple of int
+        Numbers of the boxes in the order of opening; after the last one, stop.
+    value : float
+        What following it earns, or an estimate.
+    error : float
+        Standard error of the value; 0 unless it was simulated.
+    bound : float
+        No order earns more (less, when minimising).
+    exact : bool
+        Whether this is the best order of all.
+    """
+
+    forest: Forest
+    order: tuple[int, ...]
+    value: float
+    error: float
+    bound: float
+    exact: bool
+
+    @property
+    def boxes(self) -> tuple[str, ...]:
+        """Names of the boxes in the order of opening."""
+        return tuple(self.forest.name(v) for v in self.order)
+
+    def __repr__(self) -> str:
+        kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
+        error = f" ± {self.error:.2g}" if self.error else ""
+        return f"FixedOrder({len(self.order)} boxes, value={self.value:.8g}{error}, {kind})"
+
+
+def best_partially_adaptive(
+    forest: Forest,
+    *,
+    limit: int = 100_000,
+    episodes: int = 100_000,
+    rng: np.random.Generator | int = 0,
+    solution: Solution | None = None,
+    fixed_set: FixedSet | None = None,
+) -> FixedOrder:
+    """The order in which boxes are best opened when only stopping may depend on what is seen.
+
+    Orders are searched by branch and bound: no order that begins in a certain way earns more than
+    beginning so and going on freely. If the limit is reached first, the value is that of the best
+    order found, and the bound says what could be missed. Where even one order is too large to be
+    evaluated, boxes are opened in the order in which the optimal policy is most likely to open
+    them, with a simple rule to stop, and the value is simulated.
+
+    Parameters
+    ----------
+    forest : Forest
+    limit : int
+        Situations to look at, at most.
+    episodes : int
+        For the simulation.
+    rng : Generator or int
+        For the simulation.
+    solution : Solution, optional
+        That of the forest, if it is at hand.
+    fixed_set : FixedSet, optional
+        A set to fall back on: opened as a whole, it is an order without stopping.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=2, rewards={0: 0.5, 20: 0.5}).build()
+    >>> best_partially_adaptive(chest).boxes
+    ('B', 'A')
+    """
+    solved = solve(forest) if solution is None else solution
+    full, whole = likely_part(forest, evaluate(solved).opened)
+    if len(full) <= _MOST:
+        found = _search(solve(full, exact=True), limit)
+    else:
+        found = _simulated(solved if full is forest else solve(full), episodes, rng)
+    sign = -1.0 if forest.minimise else 1.0
+    if not whole:
+        found = replace(found, bound=solved.value + sign * solved.gap, exact=False)
+    if fixed_set is not None and sign * fixed_set.value > sign * found.value + _ROUNDING:
+        order = parents_first(everything(fixed_set.forest))
+        boxes = tuple(v for v in order if fixed_set.copies[v])
+        return FixedOrder(fixed_set.forest, boxes, fixed_set.value, 0.0, found.bound, False)
+    return found
+
+
+def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
+    """What opening boxes in this order earns, with optimal stopping; after the last one, stop.
+
+    The forest must be without copies. Time can grow exponentially with the number of boxes whose
+    children come much later.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> value_of_order(box, [0])
+    4.0
+    """
+    boxes = tuple(forest.box(b) for b in order)
+    place = {v: i for i, v in enumerate(boxes)}
+    up = [int(forest.parent[v]) for v in boxes]
+    if forest.count.max() > 1:
+        raise InvalidForest("an order needs a forest without copies. Use weitzman.expand first.")
+    if len(place) < len(boxes):
+        raise InvalidForest("an order must not name a box twice. Leave out the second.")
+    lost = [v for i, v in enumerate(boxes) if up[i] >= 0 and place.get(up[i], i) >= i]
+    if lost:
+        raise InvalidForest(
+            f"an order must name a box after its parent, but {forest.name(lost[0])!r} comes "
+            f"without or before {forest.name(int(forest.parent[lost[0]]))!r} ({len(lost)} such "
+            f"boxes)."
+        )
+    sign = -1.0 if forest.minimise else 1.0
+    return sign * Prefixes(solve(forest, exact=True)).values(boxes)[0]
+
+
+# -- search --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Branch:
+    """Orders that begin with ``prefix``: none earns more than ``ceiling``."""
+
+    ceiling: float
+    prefix: tuple[int, ...]
+    untried: list[int]
+    longer: list[tuple[float, tuple[int, ...]]]
+
+
+def _search(solution: Solution, limit: int) -> FixedOrder:
+    """Depth first, best bound first; exact if the limit is not reached."""
+    f = solution.forest
+    boxes = Prefixes(solution, limit)
+    search = _Search(boxes, Plan.of(f).class_of)
+    try:
+        search.run()
+    except OutOfWork:
+        pass
+    sign = -1.0 if f.minimise else 1.0
+    bound = max([search.best, *(branch.ceiling for branch in search.stack)])
+    exact = bound <= search.best + search.slack
+    return FixedOrder(
+        f, search.found, sign * search.best, 0.0, sign * (search.best if exact else bound), exact
+    )
+
+
+class _Search:
+    def __init__(self, boxes: Prefixes, class_of: IntArray) -> None:
+        self.boxes, self.class_of = boxes, class_of
+        self.slack = _ROUNDING * float(np.ptp(boxes.grid[np.isfinite(boxes.grid)]))
+        self.best, free = boxes.values(())
+        self.found: tuple[int, ...] = ()
+        self.stack: list[_Branch] = []
+        self._push(free, ())
+
+    def run(self) -> None:
+        """Until no branch can hold a better order."""
+        while self.stack:
+            branch = self.stack[-1]
+            if branch.ceiling <= self.best + self.slack:
+                self.stack.pop()
+            elif branch.untried:
+                self._try(branch, branch.untried[-1])
+                branch.untried.pop()
+            else:
+                self.stack.pop()
+                for ceiling, prefix in sorted(branch.longer):
+                    self._push(ceiling, prefix)
+
+    def _try(self, branch: _Branch, v: int) -> None:
+        prefix = (*branch.prefix, v)
+        stop, free = self.boxes.values(prefix)
+        if stop > self.best:
+            self.best, self.found = stop, prefix
+        if free >= branch.ceiling - self.slack:  # no other box does better here: follow this first
+            self._push(free, prefix)
+        elif free > self.best + self.slack:
+            branch.longer.append((free, prefix))
+
+    def _push(self, ceiling: float, prefix: tuple[int, ...]) -> None:
+        """Boxes alike are opened in the order of their numbers, those of highest index first."""
+        boxes, opened = self.boxes, set(prefix)
+        ready = [v for v in boxes.order if v not in opened and _ready(boxes, v, opened)]
+        first: dict[tuple[int, int], int] = {}
+        for v in sorted(ready):
+            first.setdefault((boxes.parent[v], int(self.class_of[v])), v)
+        untried = sorted(first.values(), key=lambda v: (max(boxes.index[v]), -v))
+        self.stack.append(_Branch(ceiling, prefix, untried, []))
+
+
+def _ready(boxes: Prefixes, v: int, opened: set[int]) -> bool:
+    return boxes.parent[v] < 0 or boxes.parent[v] in opened
+
+
+# -- where no order can be evaluated exactly -----------------------------------------------------
+
+
+def _simulated(
+    solution: Solution, episodes: int, rng: np.random.Generator | int
+) -> FixedOrder:
+    """Boxes by the probability that the optimal policy opens them, with the best simple stop."""
+    generator = np.random.default_rng(rng)
+    order = _likely_first(solution)
+    trials = [(simulate_order(solution, order, a, _TRIAL, generator), a) for a in _AHEAD]
+    sign = -1.0 if solution.forest.minimise else 1.0
+    _, ahead = max(trials, key=lambda trial: sign * trial[0].payoff.mean)
+    payoff = simulate_order(solution, order, ahead, episodes, generator).payoff
+    return FixedOrder(
+        solution.forest, tuple(order.tolist()), payoff.mean, payoff.standard_error, solution.value,
+        False,
+    )  # fmt: skip
+
+
+def _likely_first(solution: Solution) -> IntArray:
+    f = solution.forest
+    opened, parent = evaluate(solution).opened.tolist(), f.parent.tolist()
+    order = parents_first(Policy.optimal(solution))
+    for v in order:
+        if parent[v] >= 0:
+            opened[v] = min(opened[v], opened[parent[v]])  # rounding may say otherwise
+    by = sorted(range(len(order)), key=lambda i: (-opened[order[i]], i))
+    return np.array([order[i] for i in by if opened[order[i]] > 0], np.int64)
+
+
+def simulate_order(
+    solution: Solution,
+    order: IntArray,
+    ahead: int,
+    episodes: int,
+    rng: np.random.Generator | int,
+) -> Simulation:
+    """Follow an order while one of the next ``ahead`` boxes has an index above the best so far."""
+    f, policy = solution.forest, Policy.optimal(solution)
+    tables, key = tabulate(policy), stream_key(rng)
+    place = np.full(len(f), len(f))
+    place[order] = np.arange(len(order))
+
+    def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
+        shown = np.zeros(len(f), np.int64)
+        orders.play_order(
+            tables, f.parent, order, place, ahead, policy.outside, key, first, last, out, opened,
+            shown,
+        )  # fmt: skip
+
+    return run_episodes(play, f, episodes)
+

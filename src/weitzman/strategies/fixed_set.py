@@ -1,0 +1,233 @@
+"""Non-adaptive strategies: choose a set of boxes beforehand, open them all, take the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from ..errors import InvalidForest
+from ..evaluate import evaluate
+from ..model import Forest
+from ..plan import Plan
+from ..solution import Solution
+from ..solve import solve
+from ._gains import Gains
+from .copies import closed, likely_part, part
+from .rules import everything
+
+_SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+_ROUNDING = 1e-12  # differences of values, as a share of the range, that are only rounding
+_WORK = 10**9  # spent on examining sets, roughly in nanoseconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedSet:
+    """The best set found, to be opened whatever is seen.
+
+    Attributes
+    ----------
+    forest : Forest
+        That of the problem, or a part of it with all copies written out.
+    copies : (n,) array of int
+        How many copies of each box to open, under each copy of its parent that is opened.
+    value : float
+        What opening them earns.
+    bound : float
+        No set earns more (less, when minimising).
+    exact : bool
+        Whether this is the best set of all.
+    """
+
+    forest: Forest
+    copies: IntArray
+    value: float
+    bound: float
+    exact: bool
+
+    @property
+    def boxes(self) -> tuple[str, ...]:
+        """Names of the boxes to open."""
+        return tuple(self.forest.name(v) for v in np.flatnonzero(self.copies).tolist())
+
+    def __repr__(self) -> str:
+        kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
+        return f"FixedSet({np.count_nonzero(self.copies)} boxes, value={self.value:.8g}, {kind})"
+
+
+def best_nonadaptive(
+    forest: Forest, *, limit: int = 2000, solution: Solution | None = None
+) -> FixedSet:
+    """The set of boxes that is best opened as a whole, whatever is seen.
+
+    The set holds with a box its parent. Small forests are searched exhaustively by branch and
+    bound; otherwise the sets that the optimal policy opens with at least a certain probability are
+    tried and improved box by box, and the bound says what could be missed.
+
+    Parameters
+    ----------
+    forest : Forest
+    limit : int
+        Sets to examine, at most. Fewer where examining one is costly.
+    solution : Solution, optional
+        That of the forest, if it is at hand.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=9, rewards={0: 0.5, 10: 0.5}).build()
+    >>> best_nonadaptive(chest).boxes
+    ('A',)
+    """
+    solved = solve(forest) if solution is None else solution
+    sign = -1.0 if forest.minimise else 1.0
+    ceiling = sign * solved.value + solved.gap
+    optimum = evaluate(solved)
+    copies, value = max(_candidates(forest, optimum.opened), key=lambda pair: sign * pair[1])
+    full, whole = likely_part(forest, optimum.opened)
+    gains = Gains(full)
+    room = min(limit, _WORK // gains.work)
+    if room == 0:
+        return FixedSet(forest, copies, value, sign * ceiling, False)
+    start = _candidates(full, optimum.opened if full is forest else evaluate(solve(full)).opened)
+    first, _ = max(start, key=lambda pair: sign * pair[1])
+    members = _improve(gains, np.flatnonzero(first).tolist(), room)
+    members, bound, exact = _branch(full, gains, members, room)
+    found = value_of_set(full, members)
+    if not whole and sign * value > sign * found:  # what was left out may be worth opening
+        return FixedSet(forest, copies, value, sign * ceiling, False)
+    if exact and whole:
+        bound = sign * found
+    bound = min(bound, ceiling) if whole else ceiling
+    chosen = np.zeros(len(full), np.int64)
+    chosen[members] = 1
+    return FixedSet(full, chosen, found, sign * bound, exact and whole)
+
+
+def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
+    """What opening these boxes earns, whatever they show; all copies of each.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> pair = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
+    >>> value_of_set(pair, [0])
+    5.5
+    """
+    copies = np.zeros(len(forest), np.int64)
+    for v in (forest.box(b) for b in boxes):
+        copies[v] = forest.count[v]
+    lost = np.flatnonzero((copies > 0) & (forest.parent >= 0) & (copies[forest.parent] == 0))
+    if len(lost):
+        v = int(lost[0])
+        raise InvalidForest(
+            f"a set must hold with a box its parent, but {forest.name(v)!r} is there and "
+            f"{forest.name(int(forest.parent[v]))!r} is not ({len(lost)} such boxes)."
+        )
+    return _value(forest, copies)
+
+
+def _value(forest: Forest, copies: IntArray) -> float:
+    if not copies.any():
+        return forest.outside
+    return evaluate(everything(part(forest, copies))).value
+
+
+def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, float]]:
+    """Nothing, everything, and the boxes that the optimal policy opens often enough."""
+    yield np.zeros(len(forest), np.int64), forest.outside
+    yield forest.count.copy(), _value(forest, forest.count)
+    up = forest.parent
+    wanted = opened / np.maximum(1.0, np.where(up < 0, 1.0, opened[up]))
+    seen: set[bytes] = set()
+    for times in (1.0, 0.5, 2.0) if forest.count.max() > 1 else (1.0,):
+        some = np.clip(np.rint(times * wanted), 1, forest.count).astype(np.int64)
+        for share in _SHARES:
+            copies = closed(forest, np.where(opened >= share, some, 0))
+            if copies.any() and copies.tobytes() not in seen:
+                seen.add(copies.tobytes())
+                yield copies, _value(forest, copies)
+
+
+# -- sets without copies, examined one by one ----------------------------------------------------
+
+
+def _improve(gains: Gains, members: list[int], room: int) -> list[int]:
+    """Add or drop the box that helps most, as long as one helps; examine up to ``room`` sets."""
+    slack = _ROUNDING * float(np.ptp(gains.grid))
+    value, gain = gains.of(members)
+    while True:
+        inside = set(members)
+        free = [v for v in gains.order if v not in inside and _ready(gains, v, inside)]
+        moves = [(value + gain[v] - gains.cost[v], [*members, v]) for v in free]
+        leaves = [v for v in members if not inside.intersection(gains.children[v])]
+        room -= 1 + len(leaves)
+        if room < 0:
+            return members
+        for v in leaves:
+            rest = [u for u in members if u != v]
+            moves.append((gains.of(rest)[0], rest))
+        best, changed = max(moves, key=lambda move: move[0], default=(-np.inf, members))
+        if best <= value + slack:
+            return members
+        members = changed
+        value, gain = gains.of(members)
+
+
+def _ready(gains: Gains, v: int, inside: set[int]) -> bool:
+    return gains.parent[v] < 0 or gains.parent[v] in inside
+
+
+def _branch(
+    forest: Forest, gains: Gains, members: list[int], room: int
+) -> tuple[list[int], float, bool]:
+    """Best set, a bound on all sets, and whether the bound is reached: depth-first search."""
+    class_of = Plan.of(forest).class_of
+    best, found = gains.of(members)[0], members
+    slack = _ROUNDING * float(np.ptp(gains.grid))
+    stack: list[tuple[frozenset[int], frozenset[int], float]] = [
+        (frozenset(), frozenset(), np.inf)
+    ]  # members, boxes left out, bound
+    while stack and room > 0:
+        inside, out, ceiling = stack.pop()
+        if ceiling <= best + slack:
+            continue
+        room -= 1
+        value, gain = gains.of(inside)
+        if value > best:
+            best, found = value, sorted(inside)
+        hope = _hope(gains, inside, out, gain - gains.cost)
+        ready = [v for v in gains.order if hope[v] > 0 and _ready(gains, v, inside)]
+        ceiling = min(ceiling, value + sum(hope[v] for v in ready))
+        if not ready or ceiling <= best + slack:
+            continue
+        v = max(ready, key=lambda u: (hope[u], -u))
+        if gains.cost[v] > 0:  # a free box is in some best set
+            stack.append((inside, out | _alike(gains, class_of, v, inside), ceiling))
+        stack.append((inside | {v}, out, ceiling))
+    bound = max([best, *(ceiling for _, _, ceiling in stack)])
+    return found, bound, bound <= best + slack
+
+
+def _hope(
+    gains: Gains, inside: frozenset[int], out: frozenset[int], net: FloatArray
+) -> FloatArray:
+    """The most that adding each box, with any boxes below it, can earn; 0 where it cannot."""
+    hope = np.zeros(len(net))
+    for v in reversed(gains.order):
+        if v not in inside and v not in out:
+            hope[v] = max(0.0, net[v] + sum(hope[u] for u in gains.children[v]))
+    return hope
+
+
+def _alike(gains: Gains, class_of: IntArray, v: int, inside: frozenset[int]) -> set[int]:
+    """The box and all siblings that are just like it and no members yet: leave out all or none."""
+    siblings = (
+        [u for u in gains.order if gains.parent[u] < 0]
+        if gains.parent[v] < 0
+        else gains.children[gains.parent[v]]
+    )
+    return {u for u in siblings if class_of[u] == class_of[v] and u not in inside}

@@ -1,0 +1,140 @@
+"""Every code block of the documentation runs and gives what it says.
+
+In each file, in order and in one namespace: ``python`` blocks are executed, those with ``>>>`` as
+doctests; ``console`` blocks with ``$ weitzman ...`` are run and their output is compared. A block
+after the line ``<!-- no-run -->`` is left alone. Relative links must lead somewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from weitzman import cli
+
+ROOT = Path(__file__).parents[1]
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+SKIP = "<!-- no-run -->"
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, the line it starts on (from 1), its text."""
+
+    language: str
+    line: int
+    text: str
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The fenced blocks of a Markdown text that are not to be skipped."""
+    lines = text.splitlines()
+    i = 0
+    while i < len(lines):
+        fence = re.match(r"( *)(`{3,})(\S*)", lines[i])
+        if fence is None:
+            i += 1
+            continue
+        margin, ticks, language = fence.groups()
+        end = next(j for j in range(i + 1, len(lines)) if lines[j] == margin + ticks)
+        before = next((x for x in reversed(lines[:i]) if x.strip()), "")
+        if before.strip() != SKIP:
+            body = [x.removeprefix(margin) for x in lines[i + 1 : end]]
+            yield Block(language, i + 2, "\n".join(body) + "\n")
+        i = end + 1
+
+
+def run_python(block: Block, where: str, names: dict[str, Any]) -> None:
+    """Execute a block, or check it as a doctest."""
+    if ">>>" not in block.text:
+        padded = "\n" * (block.line - 1) + block.text  # so that errors show the line in the file
+        exec(compile(padded, where, "exec"), names)
+        return
+    test = doctest.DocTestParser().get_doctest(block.text, names, where, where, block.line - 1)
+    report = io.StringIO()
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.write, clear_globs=False)
+    names.update(test.globs)
+    assert not report.getvalue(), report.getvalue()
+
+
+def run_console(block: Block, where: str) -> None:
+    """Run the ``weitzman`` commands of a session and compare what they print."""
+    code = 0
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, wanted = part.partition("\n")
+        words = shlex.split(command)
+        if command == "echo $?":
+            found = f"{code}\n"
+        elif words[0] == "weitzman":
+            code, found = run_command(words[1:])
+        else:
+            continue
+        same = doctest.OutputChecker().check_output(wanted, found, OPTIONS)
+        assert same, f"{where}: $ {command}\nwanted:\n{wanted}\nfound:\n{found}"
+
+
+def run_command(words: list[str]) -> tuple[int, str]:
+    """Exit code and output (with errors); ``> FILE`` and ``< FILE`` work as in a shell."""
+    out, source = io.StringIO(), io.StringIO()
+    target = None
+    if "<" in words:
+        i = words.index("<")
+        source = io.StringIO(Path(words[i + 1]).read_text())
+        del words[i : i + 2]
+    if ">" in words:
+        i = words.index(">")
+        target = Path(words[i + 1])
+        del words[i : i + 2]
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(out),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr("sys.stdin", source)
+        code = cli.main(words)
+    if target is not None:
+        target.write_text(out.getvalue())
+        return code, ""
+    return code, out.getvalue()
+
+
+def names_of(files: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in files]
+
+
+@pytest.mark.parametrize("name", names_of(FILES))
+def test_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__docs__"}
+    for block in blocks((ROOT / name).read_text("utf-8")):
+        where = f"{name}:{block.line}"
+        if block.language == "python":
+            run_python(block, where, names)
+        elif block.language == "console":
+            run_console(block, where)
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of the headings of a file, as GitHub and MyST make them."""
+    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", [*names_of(FILES), "CHANGELOG.md", "CONTRIBUTING.md"])
+def test_links_lead_somewhere(name: str) -> None:
+    path = ROOT / name
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8")):
+        if "://" not in link:
+            target, _, anchor = link.partition("#")
+            file = (path.parent / target).resolve() if target else path
+            assert file.exists(), f"{name} links to {link}"
+            assert not anchor or anchor in anchors(file), f"{name} links to {link}"
