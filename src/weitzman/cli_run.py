@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from .search import Box, Search
 
 _ABOUT = """\
-Say which box to open and why, ask what it showed, and go on until it is best to stop.
+Say which box to open and why, ask what it showed, and go on until it is best to
+stop.
 
-Answer with the name or the number of the state that was seen, or with =12.5 for a reward. Add @3.5
-if opening cost 3.5 and not what the file says. A line with quit, or Ctrl-D, stops for now.
+Answer with the name or the number of the state that was seen, or with =12.5 for
+a reward. Add @3.5 if opening cost 3.5 and not what the file says. The word quit
+(or Ctrl-D) stops for now.
 
-With --journal nothing is lost, whatever happens: the same command goes on where it stopped. The
-file is then not needed, and not read unless it is given."""
+With --journal nothing is lost, whatever happens, and the same command goes on
+where it stopped; FILE is then not needed any more."""
 
 _STATES = 12  # states named in a question
 _OTHERS = 3  # further boxes named

@@ -217,14 +217,14 @@ def _both_ways(
         """Retrace from the last of ``order``, whose G is ``g``; the heap with what is left."""
         heap, state = capped.new_heap(1024)
         last = order[-1]
-        heap, at = capped._allocate(heap, state, len(g))
+        heap, at = capped.allocate(heap, state, len(g))
         heap[at : at + len(g)] = g
         seen[last], seen_n[last] = at, len(g) // 2
         f = plan.forest
         out: FloatArray = reach.retrace(
-            order, plan.ops, plan.powers, f.laws.data, f.laws.start, rewards, plan.rank_at,
-            step.clear, step.loc, step.size, step.room, values, shared, sigma, step.sigma_of,
-            opened, chosen, seen, seen_n, heap, state,
+            order, plan.ops, plan.powers, f.laws.data, f.laws.start, rewards,
+            plan.reward_at, step.clear, step.loc, values, shared, sigma, step.sigma_of, opened,
+            chosen, seen, seen_n, heap, state,
         )  # fmt: skip
         return out
 
@@ -271,13 +271,13 @@ def _at_the_roots(
 ) -> tuple[float, FloatArray]:
     """Probability that nothing beats the outside option, and the G of the root operation."""
     plan = step.plan
-    at, w, m = int(step.loc[op]), int(step.room[op]), int(step.size[op])
-    now, _ = reach._not_above(values, at, 1, w, m, 0, start[0])
+    at = int(step.loc[op])
+    now, _ = reach._not_above(values, at, 1, 0, start[0])
     none = float(now) ** plan.last_power
     if plan.last_power == 1.0:
         return none, start
     x, rows, n = reach._times_copies(
-        start[:1], start[1:].reshape(1, 1), 1, 1, values, at, w, m, plan.last_power
+        start[:1], start[1:].reshape(1, 1), 1, 1, values, at, plan.last_power
     )
     n = reach._keep_steps(x, rows, n, 1)
     return none, np.concatenate([x[:n], rows[0, :n]])

@@ -43,7 +43,7 @@ class Exhaustive:
     states: int
 
 
-def exhaustive(problem: Dag | Forest, *, limit: int = 1_000_000) -> Exhaustive:
+def exhaustive(problem: Dag | Forest, *, limit: int = 200_000) -> Exhaustive:
     """The best adaptive strategy on any small graph of boxes.
 
     A situation is which boxes are closed, what the open ones with closed children showed, and the
@@ -55,12 +55,12 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 1_000_000) -> Exhaustive:
     problem : Dag or Forest
         Copies of a forest are written out.
     limit : int
-        Refuse problems that may have more situations than this. 10^6 take about half a minute.
+        Give up after so many situations; 10^5 take a few seconds.
 
     Raises
     ------
     TooLarge
-        With an estimate (an upper bound) of the number of situations.
+        With an upper bound on the number of situations.
 
     Examples
     --------
@@ -71,15 +71,17 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 1_000_000) -> Exhaustive:
     5.5
     """
     dag = Dag.of(problem) if isinstance(problem, Forest) else problem
-    states = count_situations(dag)
-    if states > limit:
+    search = _Search(dag, limit)
+    try:
+        value, first = search.start()
+    except (_Enough, RecursionError) as error:
+        states = count_situations(dag)
         raise TooLarge(
-            f"there may be {_about(states)} situations to look at, more than the limit of {limit}. "
-            f"Raise `limit` if you can wait, or use spanning_policy for a strategy and bounds.",
+            f"after {len(search.memo)} situations there is no end yet, and there may be "
+            f"{_about(states)} of them; the limit is {limit}. Raise `limit` if you can wait, or use "
+            f"spanning_policy for a strategy and bounds.",
             states,
-        )
-    search = _Search(dag)
-    value, first = search.start()
+        ) from error
     return Exhaustive(dag.sign * value, first, len(search.memo))
 
 
@@ -113,14 +115,18 @@ def _by_sets(dag: Dag, most: int = 20_000) -> float:
 
 
 def _about(x: float) -> str:
-    return f"{x:.0f}" if x < 1e6 else f"more than {1e300:.0g}" if x >= 1e300 else f"about {x:.1e}"
+    return f"up to {x:.0f}" if x < 1e6 else f"up to {x:.1e}" if x < 1e300 else "endlessly many"
+
+
+class _Enough(Exception):
+    """The limit is reached."""
 
 
 class _Search:
     """Dynamic programme over situations; signs are such that higher is better."""
 
-    def __init__(self, dag: Dag) -> None:
-        self.dag, self.children = dag, dag.children()
+    def __init__(self, dag: Dag, limit: int) -> None:
+        self.dag, self.children, self.limit = dag, dag.children(), limit
         self.reward = [[dag.sign * r for r in row.tolist()] for row in dag.rewards]
         self.cost = [dag.mean_cost(i) for i in range(len(dag))]
         self.hope = self._hopes()
@@ -153,6 +159,8 @@ class _Search:
         matter = sorted(i for i in seen if not closed.isdisjoint(self.children[i]))
         key = (closed, tuple(x for i in matter for x in (i, seen[i])), best)
         if key not in self.memo:
+            if len(self.memo) >= self.limit:
+                raise _Enough
             left = {i: seen[i] for i in matter}
             ready = [i for i in closed if closed.isdisjoint(self.dag.parents[i])]
             self.memo[key] = max([best, *(self._opening(closed, left, best, i) for i in ready)])

@@ -48,10 +48,10 @@ class Plan:
     part_op: IntArray
     last: int
     last_power: float
-    levels: FloatArray  # sorted rewards of each row, and the rank of each state among them
+    reward: FloatArray  # of each state, to be maximised; those of row r from reward_at[r] on
+    reward_at: IntArray
+    levels: FloatArray  # the same sorted, without doubles and what is none
     level_at: IntArray
-    rank: IntArray
-    rank_at: IntArray
     outside: float
     span: float
 
@@ -74,7 +74,7 @@ class Plan:
         class_of, member, at, child, copies = structure.classify(
             order, first, after, key, reward, f.cost, f.count
         )
-        levels, level_at, rank = _rank_rewards(rewards, reward_at)
+        levels, level_at = _levels(rewards, reward_at)
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[f.roots], return_inverse=True)
         top_copies = np.zeros(len(top), np.int64)
@@ -88,8 +88,8 @@ class Plan:
         ends += [outside] if np.isfinite(outside) else []
         return cls(
             f, class_of, np.concatenate([[0], np.cumsum(states)]), op_of, ops, powers, owner,
-            refs, part_op, int(last), float(last_power), levels, level_at, rank,
-            reward_at, outside, float(max(ends) - min(ends)) if ends else 0.0,
+            refs, part_op, int(last), float(last_power), rewards, reward_at, levels, level_at,
+            outside, float(max(ends) - min(ends)) if ends else 0.0,
         )  # fmt: skip
 
     def run(
@@ -102,19 +102,16 @@ class Plan:
             lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads
         )
         result = step.block(self.last, step.final(blocks)) if len(blocks) > 1 else blocks[0]
-        value, gap, tail = self._best(step, result)
+        value, gap, tail = self._best(result)
         return Run(value, gap, step.sigma, step.width, tail)
 
-    def _best(
-        self, step: Pass, block: FloatArray
-    ) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
+    def _best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
-        m, w = int(step.size[self.last]), int(step.room[self.last])
-        grid, err = block[w : w + m], block[3 * w]
-        tail = block[block[2 * w : 2 * w + m].astype(np.int64)]
+        grid, tail = capped.distribution(block, 0, 1, 0)
+        m, err = len(grid), capped.error(block, 0, 0)
         if self.last_power != 1.0:
             with np.errstate(divide="ignore"):
-                many = -np.expm1(self.last_power * np.log1p(-tail))
+                many = -np.expm1(self.last_power * np.log1p(-np.minimum(tail, 1.0)))
             if m:
                 err = err * many[-1] / tail[-1]
             tail = many
@@ -139,8 +136,6 @@ class Pass:
     sigma: FloatArray
     sigma_of: IntArray
     loc: IntArray
-    size: IntArray
-    room: IntArray
     refs: IntArray
     width: IntArray
     progress: Progress | None
@@ -155,10 +150,9 @@ class Pass:
         sigma_of = np.full(n, -1, np.int64)
         sigma_of[plan.op_of] = plan.sigma_at[:-1]
         return cls(
-            plan, eps, low, sigma is not None, np.empty(0 if sigma is None else plan.rank_at[-1]),
+            plan, eps, low, sigma is not None, np.empty(0 if sigma is None else plan.reward_at[-1]),
             np.empty(plan.sigma_at[-1]) if sigma is None else sigma, sigma_of,
-            np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), plan.refs.copy(),
-            np.zeros(n, np.int64), progress, [0],
+            np.zeros(n, np.int64), plan.refs.copy(), np.zeros(n, np.int64), progress, [0],
         )  # fmt: skip
 
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
@@ -167,10 +161,10 @@ class Pass:
         heap, state = capped.new_heap(1024)
         for i in range(0, len(order), _CHUNK):
             heap = capped.sweep(
-                order[i : i + _CHUNK], p.ops, p.powers, f.laws.data, f.laws.start, p.levels,
-                p.rank, p.rank_at, p.level_at, f.costs.data, f.costs.start, f.costs.shape,
-                self.low, p.outside, self.eps, self.given, self.clear, self.loc, self.size,
-                self.room, self.refs, shared, self.sigma, self.sigma_of, self.width, heap, state,
+                order[i : i + _CHUNK], p.ops, p.powers, f.laws.data, f.laws.start, p.reward,
+                p.reward_at, p.levels, p.level_at, f.costs.data, f.costs.start, f.costs.shape,
+                self.low, p.outside, self.eps, self.given, self.clear, self.loc, self.refs,
+                shared, self.sigma, self.sigma_of, self.width, heap, state,
             )  # fmt: skip
             self.done[0] += len(order[i : i + _CHUNK])
             if self.progress is not None:
@@ -213,8 +207,7 @@ class Pass:
     def block(self, op: int, heap: FloatArray) -> FloatArray:
         """A copy of the value of an operation."""
         at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
-        size = capped.block_size(self.room[op], self.plan.ops[op, capped.STATES])
-        return heap[at : at + size].copy()
+        return heap[at : at + capped.extent(heap, at, self.plan.ops[op, capped.STATES])].copy()
 
 
 def _cut(top: IntArray, work: int) -> IntArray:
@@ -225,18 +218,12 @@ def _cut(top: IntArray, work: int) -> IntArray:
     return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)
 
 
-def _rank_rewards(data: FloatArray, start: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Sorted distinct rewards of each row, and the rank of each state among them (-1: none)."""
+def _levels(data: FloatArray, start: IntArray) -> tuple[FloatArray, IntArray]:
+    """Sorted distinct rewards of each row, and where those of each row start."""
     row = np.repeat(np.arange(len(start) - 1), np.diff(start))
     by = np.lexsort((data, row))
     value, owner = data[by], row[by]
-    real = value != -np.inf
-    new = real.copy()
+    new = value != -np.inf
     new[1:] &= (value[1:] != value[:-1]) | (owner[1:] != owner[:-1])
-    levels = value[new]
-    level_at = np.zeros(len(start), np.int64)
-    np.add.at(level_at, owner[new] + 1, 1)
-    level_at = np.cumsum(level_at)
-    rank = np.full(len(data), -1, np.int64)
-    rank[by[real]] = (np.cumsum(new) - 1)[real] - level_at[owner[real]]
-    return levels, level_at, rank
+    sizes = np.bincount(owner[new], minlength=len(start) - 1)
+    return value[new], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -1,9 +1,10 @@
 r"""Arithmetic of capped values: the heart of the package.
 
 A *value* is a random variable :math:`\kappa_{|y}` for every state :math:`y` of a conditioning box.
-It is held as breakpoints ``b[0] < ... < b[m-1]`` and tails ``t[y, j] = P(kappa_y >= b[j])``. Mass
-missing from ``t[y, 0]`` lies at minus infinity (no reward, or below a floor that nobody looks
-under). Tails rather than distribution functions, so that rare prizes keep all their digits.
+It is held as breakpoints ``b[0] > b[1] > ... > b[m-1]``, from the top down, and tails
+``t[j, y] = P(kappa_y >= b[j])``. Mass missing from ``t[m-1, y]`` lies at minus infinity (no reward,
+or below a floor that nobody looks under). Tails rather than distribution functions, so that rare
+prizes keep all their digits.
 
 Two operations build every value from others:
 
@@ -21,10 +22,16 @@ option. The bounds add along the recursion, weighted by the probability that the
 Only what a user of the value looks at must be right: a box with reward r(y) looks at X_y above
 r(y). So each state has a *floor*, and mass at or below it is free to move.
 
-Values live in one growing ``heap`` of floats. To save copying, a block keeps the rows as they were
-computed and, for each breakpoint, the column that holds its tails:
-``[rows (k * w), b (w), column (w), err (k), reach (k)]``, where w is the room for columns and state
-y reaches the first ``reach[y]`` breakpoints only.
+Values live in one growing ``heap`` of floats, each in a block that :func:`count`,
+:func:`breakpoint`, :func:`tail` and :func:`error` read. The states of a breakpoint lie side by
+side, padded to a multiple of eight with states of probability zero, so that every step is a short
+loop over breakpoints whose body works on eight states at once (see :mod:`.lanes`):
+
+``[m, room, ...(8), err (K), top (K), rows ((room + 1) * K), b (room + 2)]``
+
+where K is k padded and ``top[y]`` the highest breakpoint that state y can reach. To spare the loops
+their special cases, ``b`` starts with plus infinity, whose row is zero, and ends with minus
+infinity.
 """
 
 from __future__ import annotations
@@ -34,38 +41,133 @@ import math
 import numpy as np
 from numba import njit
 
+from .lanes import (
+    LANES, above, add, at_least, both, div, either, larger, load, madd, mul, smaller, some, splat,
+    splat_at, store, sub, where,
+)  # fmt: skip
+
 BOX, JOIN = 0, 1
 # columns of the integer table of operations
 KIND, LEFT, RIGHT, LAW, REWARD, COST, STATES, USER = range(8)
 MIXED_USERS, OUTSIDE_USER = -1, -2  # in USER, besides the row of rewards of the only user
 _SIZES = 64  # size classes of the allocator: powers of two
 TOP = _SIZES  # slot of the allocator state that holds the first never-used position
+_HEAD = 8  # floats at the start of a block: how many breakpoints, and room for how many
+_GROUP = 4  # breakpoints that a matrix product takes at a time
 
 _JIT = {"cache": True, "nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
+_INLINE = {**_JIT, "forceinline": True}
+
+
+# Blocks
+
+
+@njit(**_INLINE)
+def padded(k):
+    """Number of states with padding: the next multiple of eight."""
+    return (k + LANES - 1) & -LANES
+
+
+@njit(**_INLINE)
+def _block_size(room, lanes):
+    return _HEAD + (room + 3) * lanes + room + 2
+
+
+@njit(**_INLINE)
+def _rows_at(at, lanes):
+    """Where the rows of a block start: first that of plus infinity, then the breakpoints'."""
+    return at + _HEAD + 2 * lanes
+
+
+@njit(**_INLINE)
+def _grid_at(heap, at, lanes):
+    """Where the breakpoints of a block start: first plus infinity."""
+    return at + _HEAD + (np.int64(heap[at + 1]) + 3) * lanes
+
+
+@njit(**_JIT)
+def extent(heap, at, k):
+    """Number of floats in the block at ``at`` of a value conditioned on k states."""
+    return _block_size(np.int64(heap[at + 1]), padded(k))
+
+
+@njit(**_INLINE)
+def count(heap, at):
+    """Number of breakpoints."""
+    return np.int64(heap[at])
+
+
+@njit(**_INLINE)
+def breakpoint(heap, at, k, j):
+    """The j-th breakpoint from the top, j = 0, ..., count - 1."""
+    return heap[_grid_at(heap, at, padded(k)) + 1 + j]
+
+
+@njit(**_INLINE)
+def tail(heap, at, k, y, j):
+    """P(value >= breakpoint j) in state y."""
+    return heap[_rows_at(at, padded(k)) + (j + 1) * padded(k) + y]
+
+
+@njit(**_INLINE)
+def error(heap, at, y):
+    """Bound on how far thinning has raised E max(x, value) in state y."""
+    return heap[at + _HEAD + y]
+
+
+@njit(**_JIT)
+def distribution(heap, at, k, y):
+    """Breakpoints in rising order, and the tails of state y."""
+    m = count(heap, at)
+    grid, tails = np.empty(m), np.empty(m)
+    for j in range(m):
+        grid[m - 1 - j] = breakpoint(heap, at, k, j)
+        tails[m - 1 - j] = tail(heap, at, k, y, j)
+    return grid, tails
+
+
+@njit(**_JIT)
+def tail_from(heap, at, k, y, x):
+    """P(value >= x) in state y."""
+    lanes = padded(k)
+    b = _grid_at(heap, at, lanes)
+    i, span = 0, count(heap, at)  # the lowest breakpoint not below x, by bisection without branches
+    while span > 0:
+        half = (span + 1) >> 1
+        i += half * (heap[b + i + half] >= x)
+        span -= half
+    return heap[_rows_at(at, lanes) + i * lanes + y]
+
+
+@njit(**_JIT)
+def _aligned(size):
+    """Uninitialised floats that start on a cache line, so that a row of eight lies in one."""
+    raw = np.empty(size + LANES)
+    skip = -(raw.ctypes.data >> 3) & (LANES - 1)
+    return raw[skip : skip + size]
 
 
 def new_heap(size: int) -> tuple[np.ndarray, np.ndarray]:
     """An empty heap and the state of its allocator (heads of the free lists, then the top)."""
     state = np.full(_SIZES + 1, -1, np.int64)
     state[TOP] = 0
-    return np.empty(size), state
+    return _aligned(size), state
 
 
-@njit(inline="always", **_JIT)
-def block_size(w, k):
-    return k * w + 2 * w + 2 * k
-
-
-@njit(inline="always", **_JIT)
+@njit(**_INLINE)
 def _size_class(size):
-    c = 3
-    while (1 << c) < size:
-        c += 1
-    return c
+    return max(math.frexp(size - 1.0)[1], 3)
 
 
 @njit(**_JIT)
-def _allocate(heap, state, size):
+def _grow(heap, used, size):
+    bigger = _aligned(size)
+    bigger[:used] = heap[:used]
+    return bigger
+
+
+@njit(**_INLINE)
+def allocate(heap, state, size):
     """Position of a block of at least ``size`` floats; the heap is replaced when it must grow."""
     c = _size_class(size)
     at = state[c]
@@ -75,413 +177,435 @@ def _allocate(heap, state, size):
     at = state[TOP]
     end = at + (1 << c)
     if end > heap.size:
-        bigger = np.empty(max(end, 2 * heap.size))
-        bigger[:at] = heap[:at]
-        heap = bigger
+        heap = _grow(heap, at, max(end, 2 * heap.size))
     state[TOP] = end
     return heap, at
 
 
-@njit(**_JIT)
-def _release(heap, state, at, size):
+@njit(**_INLINE)
+def release(heap, state, at, size):
     c = _size_class(size)
     heap[at] = state[c]
     state[c] = at
 
 
-@njit(inline="always", **_JIT)
+@njit(**_INLINE)
+def _begin(heap, at, room, lanes):
+    """Write what every block has: the room, and the row of plus infinity."""
+    heap[at], heap[at + 1] = 0.0, room
+    for u in range(0, lanes, LANES):
+        store(heap, _rows_at(at, lanes) + u, splat(0.0))
+    heap[_grid_at(heap, at, lanes)] = np.inf
+
+
+@njit(**_INLINE)
+def _end(heap, at, m, lanes):
+    """Close a block with m breakpoints."""
+    heap[at] = m
+    heap[_grid_at(heap, at, lanes) + m + 1] = -np.inf
+
+
+@njit(**_JIT)
+def _nothing(heap, lanes):
+    """Write a value that is minus infinity for sure, at the start of ``heap``."""
+    _begin(heap, 0, 0, lanes)
+    for u in range(0, lanes, LANES):
+        store(heap, _HEAD + u, splat(0.0))
+        store(heap, _HEAD + lanes + u, splat(-np.inf))
+    _end(heap, 0, 0, lanes)
+
+
+# Copies
+
+
+@njit(**_INLINE)
 def _power(tail, copies):
     """P(max of ``copies`` independent values >= x) from P(one >= x)."""
     if copies == 1.0:
         return tail
-    return -math.expm1(copies * math.log1p(-tail))
+    return -math.expm1(copies * math.log1p(-min(tail, 1.0)))
 
 
 @njit(**_JIT)
-def reservation(grid, tails, s, m, cost):
-    """Root in x of E[(W - x)^+] = cost, where ``tails[s, j]`` = P(W >= grid[j]).
+def _raise(heap, at, k, copies, out):
+    """Rows of the largest of ``copies`` independent values, that of plus infinity first."""
+    lanes = padded(k)
+    rows = _rows_at(at, lanes)
+    for i in range((count(heap, at) + 1) * lanes):
+        out[i] = _power(heap[rows + i], copies)
 
-    Also the number of breakpoints below the root. Areas under the tail are summed from the top, so
-    that nothing cancels. A free box gets the smallest solution: the top of the support. Minus
-    infinity when W never is a number.
+
+@njit(**_JIT)
+def _copy_errors(heap, at, k, copies, err):
+    """Errors of the largest of ``copies`` independent values.
+
+    Replacing the copies one at a time by their thinned versions: an error in one matters only while
+    those before it stay below the top of its support. That sums to P(max >= top) / P(one >= top).
     """
-    if cost <= 0.0:
-        for j in range(m - 1, -1, -1):
-            if tails[s, j] > 0.0:
-                return grid[j], j
-        return -np.inf, 0
-    area = 0.0
-    for j in range(m - 1, 0, -1):
-        grown = area + tails[s, j] * (grid[j] - grid[j - 1])
-        if grown >= cost:
-            x = grid[j] - (cost - area) / tails[s, j]
-            return (x, j) if x > grid[j - 1] else (grid[j - 1], j - 1)
-        area = grown
-    if m == 0 or tails[s, 0] <= 0.0:
-        return -np.inf, 0
-    return grid[0] - (cost - area) / tails[s, 0], 0
+    lanes = padded(k)
+    for u in range(0, lanes, LANES):
+        store(err, u, load(heap, at + _HEAD + u))
+    if copies != 1.0:
+        for y in range(k):
+            t = tail_from(heap, at, k, y, heap[at + _HEAD + lanes + y])
+            if t > 0.0:
+                err[y] *= _power(t, copies) / t
 
 
-@njit(**_JIT)
-def mix(law, at, rows, cols, after, m, out):
-    """out[s, :m] = sum_y law[s, y] * after[y, :m], two rows and eight columns at a time.
-
-    Two-dimensional views rather than slices of rows: a slice costs a reference count.
-    """
-    p = law[at : at + rows * cols].reshape((rows, cols))
-    s = 0
-    while s + 2 <= rows:
-        u, y = s + 1, 0
-        while y + 8 <= cols:
-            p0, p1, p2, p3 = p[s, y], p[s, y + 1], p[s, y + 2], p[s, y + 3]
-            p4, p5, p6, p7 = p[s, y + 4], p[s, y + 5], p[s, y + 6], p[s, y + 7]
-            q0, q1, q2, q3 = p[u, y], p[u, y + 1], p[u, y + 2], p[u, y + 3]
-            q4, q5, q6, q7 = p[u, y + 4], p[u, y + 5], p[u, y + 6], p[u, y + 7]
-            y1, y2, y3, y4, y5, y6, y7 = y + 1, y + 2, y + 3, y + 4, y + 5, y + 6, y + 7
-            if y == 0:
-                for j in range(m):
-                    b0, b1, b2, b3 = after[y, j], after[y1, j], after[y2, j], after[y3, j]
-                    b4, b5, b6, b7 = after[y4, j], after[y5, j], after[y6, j], after[y7, j]
-                    out[s, j] = p0*b0 + p1*b1 + p2*b2 + p3*b3 + p4*b4 + p5*b5 + p6*b6 + p7*b7  # fmt: skip
-                    out[u, j] = q0*b0 + q1*b1 + q2*b2 + q3*b3 + q4*b4 + q5*b5 + q6*b6 + q7*b7  # fmt: skip
-            else:
-                for j in range(m):
-                    b0, b1, b2, b3 = after[y, j], after[y1, j], after[y2, j], after[y3, j]
-                    b4, b5, b6, b7 = after[y4, j], after[y5, j], after[y6, j], after[y7, j]
-                    out[s, j] += p0*b0 + p1*b1 + p2*b2 + p3*b3 + p4*b4 + p5*b5 + p6*b6 + p7*b7  # fmt: skip
-                    out[u, j] += q0*b0 + q1*b1 + q2*b2 + q3*b3 + q4*b4 + q5*b5 + q6*b6 + q7*b7  # fmt: skip
-            y += 8
-        while y < cols:
-            p0, q0 = p[s, y], p[u, y]
-            if y == 0:
-                for j in range(m):
-                    out[s, j] = p0 * after[y, j]
-                    out[u, j] = q0 * after[y, j]
-            else:
-                for j in range(m):
-                    out[s, j] += p0 * after[y, j]
-                    out[u, j] += q0 * after[y, j]
-            y += 1
-        s += 2
-    if s < rows:
-        for y in range(cols):
-            p0 = p[s, y]
-            if y == 0:
-                for j in range(m):
-                    out[s, j] = p0 * after[y, j]
-            else:
-                for j in range(m):
-                    out[s, j] += p0 * after[y, j]
+# The value of a box
 
 
-@njit(**_JIT)
-def _floors(user, k, levels, level_at, rank, rank_at, outside, low, floor):
-    """Below what the user of a value does not look, per state, and the least of these."""
-    least = np.inf
+@njit(**_INLINE)
+def _transpose(laws, at, k, own, out):
+    """out[y, s] = P(s, y), with zeros for the padding of s."""
+    lanes = padded(k)
+    if lanes != k:
+        for i in range(0, own * lanes, LANES):
+            store(out, i, splat(0.0))
     for s in range(k):
-        f = low
-        if user >= 0:
-            r = rank[rank_at[user] + s]
-            if r >= 0:
-                f = max(f, levels[level_at[user] + r])
-        elif user == OUTSIDE_USER:
-            f = max(f, outside)
-        floor[s] = f
-        least = min(least, f)
-    return least
+        for y in range(own):
+            out[y * lanes + s] = laws[at + s * own + y]
+
+
+@njit(**_INLINE)
+def _box_grid(x, b, m, levels, start, end, bare, low, grid, pos):
+    """Breakpoints of max(reward, X), from the top: the rewards, and those of X above the lowest.
+
+    ``x[b:]`` are the breakpoints of X, ``levels[start:end]`` the rewards in rising order. ``pos[j]``
+    is the row of X for ``grid[j]``: that of its lowest breakpoint not below. ``bare``: some state
+    has no reward, so that all of X counts. Nobody looks below ``low``.
+    """
+    i, q, n = 1, end - 1, 0
+    while q >= start and levels[q] >= low:
+        level = levels[q]
+        while x[b + i] > level:
+            grid[n], pos[n] = x[b + i], i
+            n += 1
+            i += 1
+        i += x[b + i] == level
+        grid[n], pos[n] = level, i - 1
+        n += 1
+        q -= 1
+    if bare or q >= start:
+        while i <= m and x[b + i] >= low:
+            grid[n], pos[n] = x[b + i], i
+            n += 1
+            i += 1
+    grid[n] = -np.inf
+    return n
+
+
+@njit(**_INLINE)
+def _lift(x, rows, lanes, reward, grid, pos, n, after):
+    """after[j, y] = P(max(reward(y), X_y) >= grid[j]): one up to the reward, then the tail of X."""
+    for u in range(0, lanes, LANES):
+        r, one = load(reward, u), splat(1.0)
+        for j in range(n):
+            t = load(x, rows + pos[j] * lanes + u)
+            store(after, j * lanes + u, where(at_least(r, splat_at(grid, j)), one, t))
+
+
+@njit(**_INLINE)
+def _lift_error(err, x, top, lanes, reward, outside, after, to):
+    """Errors of X where X can still matter: its top lies above what is at hand."""
+    for u in range(0, lanes, LANES):
+        matters = above(load(x, top + u), larger(load(reward, u), splat(outside)))
+        store(after, to + u, where(matters, load(err, u), splat(0.0)))
 
 
 @njit(**_JIT)
-def _masses(grid, n, tails, k, floor, below, weight):
-    """weight[j] = largest P(kappa_s = grid[j]) over the states s whose floor lies under it.
+def mix(after, own, law, lanes, n, out):
+    """out[j, s] = sum_y after[j, y] * law[y, s], for j < n rounded up to a multiple of four."""
+    across = padded(own)
+    for j in range(0, n, _GROUP):
+        i = j * across
+        for u in range(0, lanes, LANES):
+            a = b = c = d = splat(0.0)
+            for y in range(own):
+                p = load(law, y * lanes + u)
+                a = madd(splat_at(after, i + y), p, a)
+                b = madd(splat_at(after, i + across + y), p, b)
+                c = madd(splat_at(after, i + 2 * across + y), p, c)
+                d = madd(splat_at(after, i + 3 * across + y), p, d)
+            to = j * lanes + u
+            store(out, to, a)
+            store(out, to + lanes, b)
+            store(out, to + 2 * lanes, c)
+            store(out, to + 3 * lanes, d)
 
-    Only the first ``below[s]`` breakpoints carry mass of state s in this way; the rest is capped.
+
+@njit(**_INLINE)
+def _indices(grid, n, rows, lanes, price, low, sigma):
+    """Root in x of E[(W_s - x)^+] = price[s], where ``rows[j, s]`` = P(W_s >= grid[j]).
+
+    Areas under the tail are summed from the top, so that nothing cancels. A free box gets the
+    smallest solution: the top of the support. Minus infinity when W never is a number, or when the
+    root lies below ``low``. ``grid[n]`` is minus infinity: down to there any area can be had.
     """
-    weight[:n] = 0.0
-    for s in range(k):
-        lo, span = 0, below[s]  # first breakpoint above the floor, by bisection without branches
-        while span > 0:
-            half = (span + 1) >> 1
-            lo += half * (grid[lo + half - 1] <= floor[s])
-            span -= half
-        hi = below[s]
-        for i in range(n - 1):
-            step = tails[s, i] - tails[s, i + 1]
-            step = step if lo <= i and i < hi else 0.0
-            weight[i] = step if step > weight[i] else weight[i]
+    for u in range(0, lanes, LANES):
+        c, never = load(price, u), splat(-np.inf)
+        area = before = height = splat(0.0)
+        left = right = never
+        open_ = above(splat(np.inf), c)  # not yet found: those see every breakpoint
+        for j in range(n):
+            t = load(rows, j * lanes + u)
+            height, before = where(open_, t, height), where(open_, area, before)
+            right, left = where(open_, splat_at(grid, j), right), where(open_, splat_at(grid, j + 1), left)
+            area = madd(t, splat(grid[j] - grid[j + 1]), area)
+            open_ = both(open_, either(above(c, area), at_least(splat(0.0), t)))
+            if not some(open_):
+                break
+        x = larger(sub(right, div(sub(c, before), height)), left)
+        x = where(above(height, splat(0.0)), x, never)
+        store(sigma, u, where(above(splat(low), x), never, x))
 
 
-@njit(**_JIT)
-def _cap(grid, n, tails, sigma, below, order, k, floor, weight, capped, mass, source, limit):
-    """Breakpoints of min(W, sigma): those of W below the largest index, and the indices.
+@njit(**_INLINE)
+def _sort_down(v, lanes, rank, out):
+    """The distinct numbers of ``v``, the largest first, with plus infinity in the gaps between.
 
-    ``source[j]`` is the first breakpoint of W not below ``capped[j]``, ``mass[j]`` the largest
-    mass there; state s reaches up to ``limit[s]`` (-1: nowhere).
+    Sorted by counting the larger ones, since a comparison sort guesses wrongly at every branch.
     """
-    if k <= 32:
-        for s in range(k):  # rank by counting: no branches to guess wrongly
-            x, i = sigma[s], 0
-            for u in range(k):
-                i += (sigma[u] < x) | ((sigma[u] == x) & (u < s))
-            order[i] = s
-    else:
-        order[:k] = np.argsort(sigma[:k], kind="mergesort")
-    q = 0
-    while q < k and sigma[order[q]] == -np.inf:
-        limit[order[q]] = -1
-        q += 1
+    for u in range(0, lanes, LANES):
+        x, larger_ones = load(v, u), splat(0.0)
+        for i in range(lanes):
+            one = where(above(splat_at(v, i), x), splat(1.0), splat(0.0))
+            larger_ones = add(larger_ones, one)
+        store(rank, u, larger_ones)
+        store(out, u, splat(np.inf))
+    for i in range(lanes):
+        out[np.uint64(rank[i])] = v[i]
+
+
+@njit(**_INLINE)
+def _cap_grid(grid, n, caps, lanes, x, source):
+    """Breakpoints of min(W, sigma), from the top: the indices, and those of W below the largest.
+
+    ``source[j]`` is the row of W for ``x[j]``: that of its lowest breakpoint not below.
+    """
     i, m = 0, 0
-    while q < k:
-        s = order[q]
-        x = sigma[s]
-        while i < below[s]:
-            capped[m], source[m], mass[m] = grid[i], i, weight[i]
+    while grid[i] > caps[0]:
+        i += 1
+    for q in range(lanes):
+        cap = caps[q]
+        if cap == np.inf:
+            continue
+        if cap == -np.inf:
+            break
+        while grid[i] > cap:
+            x[m], source[m] = grid[i], i
             m += 1
             i += 1
-        capped[m], source[m], mass[m] = x, i, 0.0
-        if i < n and grid[i] == x:
-            mass[m] = weight[i]
-            i += 1
-        while q < k and sigma[order[q]] == x:
-            s = order[q]
-            if x > floor[s]:
-                mass[m] = max(mass[m], tails[s, source[m]])
-            limit[s] = m
-            q += 1
+        i += grid[i] == cap
+        x[m], source[m] = cap, i - 1
         m += 1
+    if m > 0:
+        while i < n:
+            x[m], source[m] = grid[i], i
+            m += 1
+            i += 1
     return m
 
 
-@njit(**_JIT)
-def _thin(grid, mass, m, eps, keep, rank):
-    """Choose the breakpoints to keep; returns how many. ``rank[j]``: kept ones up to j.
+# Thinning
 
-    Dropping those strictly between two kept ones, a and c, moves x -> E max(x, kappa_s) up by at
-    most (mass_s between a and c) * (c - a) / 4.
+
+@njit(**_INLINE)
+def _capped_tail(x, source, rows, lanes, u, cap, j):
+    """P(min(W_s, sigma_s) >= x[j]) for eight states s, whose indices are ``cap``."""
+    t = load(rows, source[j] * lanes + u)
+    return where(at_least(cap, splat_at(x, j)), t, splat(0.0))
+
+
+@njit(**_INLINE)
+def _fits(x, source, rows, lanes, sigma, floor, c, a, bound):
+    """May all breakpoints strictly between c and a + 1 be dropped, if those down to a - 1 may?
+
+    That moves x -> E max(x, kappa_s) up by at most a quarter of the mass of s between, times the
+    distance; what lies at or below the floor does not count.
     """
-    if m == 0:
-        return 0
-    keep[0], rank[0] = 0, 1
-    n, last, dropped, bound = 1, 0, 0.0, 4.0 * eps
-    for j in range(1, m - 1):
-        more = dropped + mass[j]
-        if more * (grid[j + 1] - grid[last]) <= bound:
-            dropped = more
-        else:
-            keep[n] = j
-            n, last, dropped = n + 1, j, 0.0
-        rank[j] = n
-    if m > 1:
-        keep[n] = m - 1
+    for u in range(0, lanes, LANES):
+        cap, bottom = load(sigma, u), load(floor, u)
+        mass = sub(
+            _capped_tail(x, source, rows, lanes, u, cap, a),
+            _capped_tail(x, source, rows, lanes, u, cap, c),
+        )
+        move = mul(mass, sub(splat_at(x, c), larger(splat_at(x, a + 1), bottom)))
+        if some(both(above(splat_at(x, a), bottom), above(move, splat(bound)))):
+            return False
+    return True
+
+
+@njit(**_JIT)
+def _average(x, source, rows, lanes, sigma, floor, c, a, err, heap, to, row):
+    """Give the breakpoint c the mass of the dropped ones between it and a.
+
+    Its new tail is the average over the interval (a, c], or that part of it above the floor.
+    """
+    zero = splat(0.0)
+    for u in range(0, lanes, LANES):
+        cap, bottom = load(sigma, u), load(floor, u)
+        last = _capped_tail(x, source, rows, lanes, u, cap, c)
+        area, first = zero, last
+        for j in range(c, a):
+            t = _capped_tail(x, source, rows, lanes, u, cap, j)
+            right = splat_at(x, j)
+            area = madd(t, larger(sub(right, larger(splat_at(x, j + 1), bottom)), zero), area)
+            first = where(above(right, bottom), t, first)
+        span = sub(splat_at(x, c), larger(splat_at(x, a), bottom))
+        mean = where(above(span, zero), div(area, span), last)
+        mean = smaller(larger(mean, last), first)
+        store(heap, row + u, mean)
+        e, top = to + _HEAD + u, to + _HEAD + lanes + u
+        moved = mul(mul(sub(first, last), span), splat(0.25))
+        store(heap, e, larger(load(heap, e), add(load(err, u), moved)))
+        reached = where(above(mean, zero), splat_at(x, c), splat(-np.inf))
+        store(heap, top, larger(load(heap, top), reached))
+
+
+@njit(**_INLINE)
+def _thin(x, source, m, rows, lanes, sigma, floor, err, top, eps, heap, to):
+    """Write the value to a block, without the breakpoints that do not matter.
+
+    Each kept breakpoint is followed by the lowest one such that those between may go.
+    """
+    for u in range(0, lanes, LANES):
+        store(heap, to + _HEAD + u, load(err, u))
+        store(heap, to + _HEAD + lanes + u, load(top, u))
+    grid, row = _grid_at(heap, to, lanes), _rows_at(to, lanes)
+    c, kept = 0, 0
+    while c < m:
+        kept += 1
+        row += lanes
+        heap[grid + kept] = x[c]
+        for u in range(0, lanes, LANES):
+            store(heap, row + u, _capped_tail(x, source, rows, lanes, u, load(sigma, u), c))
+        a = c + 1
+        while a + 1 < m and _fits(x, source, rows, lanes, sigma, floor, c, a, 4.0 * eps):
+            a += 1
+        if a > c + 1:
+            _average(x, source, rows, lanes, sigma, floor, c, a, err, heap, to, row)
+        c = a
+    _end(heap, to, kept, lanes)
+
+
+# The larger of two values
+
+
+@njit(**_INLINE)
+def _join_grid(a, p, b, q, low, grid, left, right):
+    """Breakpoints of max(A, B), from the top down to ``low``; returns how many.
+
+    ``a[p:]`` and ``b[q:]`` are those of A and B, ``left[j]`` and ``right[j]`` their rows for
+    ``grid[j]``.
+    """
+    i, j, n = 1, 1, 0
+    x = max(a[p + 1], b[q + 1])
+    while x >= low and x > -np.inf:
+        i += a[p + i] == x
+        j += b[q + j] == x
+        grid[n], left[n], right[n] = x, i - 1, j - 1
         n += 1
-        rank[m - 1] = n
+        x = max(a[p + i], b[q + j])
     return n
 
 
-@njit(**_JIT)
-def _store(grid, source, n, k, floor, limit, keep, rank, kept, err, heap, to, w):
-    """Finish a block whose rows are in place: breakpoints, columns, errors, reach.
+@njit(**_INLINE)
+def _join_rows(a, p, left, b, q, right, lanes, n, rows):
+    """P(max(A, B) >= x) = P(A >= x) + P(B >= x) P(A < x), from the rows at ``a[p:]``, ``b[q:]``."""
+    for j in range(n):
+        for u in range(0, lanes, LANES):
+            s, t = load(a, p + left[j] * lanes + u), load(b, q + right[j] * lanes + u)
+            store(rows, j * lanes + u, madd(t, sub(splat(1.0), s), s))
 
-    A breakpoint that takes over dropped ones gets new tails: the average over the interval below
-    it. They go to its own column, or to a fresh one where another breakpoint uses the same.
+
+@njit(**_JIT)
+def _join_error(a, at, ca, ea, b, bt, cb, eb, k, err):
+    """Errors of max(A^ca, B^cb), per state, from those of A^ca and B^cb.
+
+    An error in the one with the lower top matters only while the other stays below that.
     """
-    b, column, e, reach = to + k * w, to + k * w + w, to + k * w + 2 * w, to + k * w + 2 * w + k
-    for s in range(k):
-        heap[e + s] = err[s]
-        heap[reach + s] = rank[limit[s]] if limit[s] >= 0 else 0
-    free = n
-    for t in range(kept):
-        c = keep[t]
-        heap[b + t] = grid[c]
-        heap[column + t] = source[c]
-        if t == 0 or c - keep[t - 1] == 1:
-            continue
-        a, to_column = keep[t - 1], source[c]
-        if source[a] == to_column or (t + 1 < kept and source[keep[t + 1]] == to_column):
-            to_column = free
-            free += 1
-            for s in range(k):
-                heap[to + s * w + to_column] = heap[to + s * w + source[c]]
-        heap[column + t] = to_column
-        for s in range(k):  # plain arithmetic: what is capped or below the floor counts as zero
-            row, bottom = to + s * w, max(grid[a], floor[s])
-            area, first, last, left = 0.0, 0.0, 0.0, grid[a]
-            for j in range(a + 1, c + 1):
-                last = heap[row + source[j]] * (j <= limit[s])
-                step = max(grid[j] - max(left, bottom), 0.0)
-                area += last * step
-                first = max(first, last * (step > 0.0))
-                left = grid[j]
-            span = max(grid[c] - bottom, 0.0)
-            average = area / span if span > 0.0 else last
-            average = min(max(average, last), max(first, last))
-            heap[row + to_column] = average
-            heap[e + s] = max(heap[e + s], err[s] + (first - last) * span * 0.25)
-            heap[reach + s] = max(heap[reach + s], (t + 1.0) * (average > 0.0))
-
-
-@njit(**_JIT)
-def _box_grid(x, at, own, w, mx, rewards, bare, low, grid, pos, where, place):
-    """Breakpoints of max(reward, X): the rewards, and those of X above the lowest of them.
-
-    ``pos[j]`` is the column of X for ``grid[j]``, that of its first breakpoint not below;
-    ``where[q]`` the place of the q-th reward, -1 when it lies below ``low`` and nobody looks;
-    ``place[i]`` the place of the i-th breakpoint of X. ``bare``: some state has no reward, so that
-    all of X counts.
-    """
-    b, column = at + own * w, at + own * w + w
-    i, q, n = 0, 0, 0
-    while q < rewards.size and rewards[q] < low:
-        where[q] = -1
-        q += 1
-    floor = rewards[0] if q == 0 and not bare else low
-    while i < mx and x[b + i] < floor:
-        place[i] = -1
-        i += 1
-    while i < mx:
-        here = x[b + i]
-        c = np.uint64(x[column + i])
-        while q < rewards.size and rewards[q] < here:
-            grid[n], pos[n], where[q] = rewards[q], c, n
-            q += 1
-            n += 1
-        grid[n], pos[n], place[i] = here, c, n
-        if q < rewards.size and rewards[q] == here:
-            where[q] = n
-            q += 1
-        n += 1
-        i += 1
-    while q < rewards.size:
-        grid[n], pos[n], where[q] = rewards[q], np.uint64(0), n
-        q += 1
-        n += 1
-    return n
-
-
-@njit(**_JIT)
-def _lift(x, y, pos, copies, ones, top, n, after):
-    """P(max(reward, X^copies) >= grid[j]): one up to the reward, then the tail of X, then zero."""
-    if copies == 1.0:  # one loop over all, since short loops with odd ends cost more than they save
-        for j in range(n):
-            t = x[y, pos[j]] if j < top else 0.0
-            after[y, j] = 1.0 if j < ones else t
-    else:
-        for j in range(n):
-            t = _power(x[y, pos[j]], copies) if j < top else 0.0
-            after[y, j] = 1.0 if j < ones else t
-
-
-@njit(inline="always", **_JIT)
-def _highest(a, at, k, w, y):
-    """The highest breakpoint that state y can reach, and its probability; (-inf, 0) if none."""
-    i = np.int64(a[at + k * w + 2 * w + k + y]) - 1
-    if i < 0:
-        return -np.inf, 0.0
-    return a[at + k * w + i], a[at + y * w + np.int64(a[at + k * w + w + i])]
-
-
-@njit(inline="always", **_JIT)
-def _tail(a, at, k, w, y, x):
-    """P(value >= x) in state y."""
-    lo, hi = 0, np.int64(a[at + k * w + 2 * w + k + y])
-    reach = hi
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if a[at + k * w + mid] < x:
-            lo = mid + 1
-        else:
-            hi = mid
-    return a[at + y * w + np.int64(a[at + k * w + w + lo])] if lo < reach else 0.0
-
-
-@njit(inline="always", **_JIT)
-def points(a, at, k, w):
-    """Where the breakpoints of a value start."""
-    return at + k * w
-
-
-@njit(inline="always", **_JIT)
-def tail_at(a, at, k, w, y, i):
-    """P(value >= breakpoint i) in state y."""
-    if i >= a[at + k * w + 2 * w + k + y]:
-        return 0.0
-    return a[at + y * w + np.int64(a[at + k * w + w + i])]
-
-
-@njit(**_JIT)
-def _mix_error(a, at, w, own, copies, ranks, levels, outside, laws, law, k, err):
-    """Errors of X per own state, weighted by the law where X can still matter."""
-    for y in range(own):
-        e = a[at + own * w + 2 * w + y]
-        if e > 0.0:
-            least = outside if ranks[y] < 0 else max(outside, levels[ranks[y]])
-            x, t = _highest(a, at, own, w, y)
-            if x > least:
-                e *= _power(t, copies) / t
-                for s in range(k):
-                    err[s] += laws[law + s * own + y] * e
-
-
-@njit(**_JIT)
-def _join_error(a, at, wa, ca, b, bt, wb, cb, k, err):
-    """Error bounds of the larger of A^ca and B^cb, per state.
-
-    Replacing the values one at a time, best first, by their thinned versions: an error in a value
-    matters only while those before it stay below the top of its support. For ``copies`` of one
-    value that sums to P(max >= top) / P(one >= top).
-    """
+    lanes = padded(k)
     for y in range(k):
-        ea, eb = a[at + k * wa + 2 * wa + y], b[bt + k * wb + 2 * wb + y]
-        xa, ta = _highest(a, at, k, wa, y)
-        xb, tb = _highest(b, bt, k, wb, y)
-        if ta > 0.0:
-            ea *= _power(ta, ca) / ta
-        if tb > 0.0:
-            eb *= _power(tb, cb) / tb
-        if xa >= xb:
-            eb *= 1.0 - _power(_tail(a, at, k, wa, y, xb), ca)
+        pa, pb = a[at + _HEAD + lanes + y], b[bt + _HEAD + lanes + y]
+        if pa >= pb:
+            err[y] = ea[y] + eb[y] * (1.0 - _power(tail_from(a, at, k, y, pb), ca))
         else:
-            ea *= 1.0 - _power(_tail(b, bt, k, wb, y, xa), cb)
-        err[y] = ea + eb
+            err[y] = eb[y] + ea[y] * (1.0 - _power(tail_from(b, bt, k, y, pa), cb))
 
 
-@njit(**_JIT)
-def _join(a, at, wa, ma, ca, b, bt, wb, mb, cb, k, low, grid, out, to, w):
-    """Breakpoints and tails of max(A^ca, B^cb), from ``low`` up; returns how many."""
-    xa, xb = at + k * wa, bt + k * wb
-    i, j, n = 0, 0, 0
-    while i < ma and a[xa + i] < low:
-        i += 1
-    while j < mb and b[xb + j] < low:
-        j += 1
-    while i < ma or j < mb:
-        x = a[xa + i] if j >= mb or (i < ma and a[xa + i] <= b[xb + j]) else b[xb + j]
-        grid[n] = x
-        for y in range(k):
-            ta = tb = 0.0
-            if i < a[xa + 2 * wa + k + y]:
-                ta = _power(a[at + y * wa + np.int64(a[xa + wa + i])], ca)
-            if j < b[xb + 2 * wb + k + y]:
-                tb = _power(b[bt + y * wb + np.int64(b[xb + wb + j])], cb)
-            out[to + y * w + n] = ta + tb * (1.0 - ta)
-        if i < ma and a[xa + i] == x:
-            i += 1
-        if j < mb and b[xb + j] == x:
-            j += 1
-        n += 1
-    return n
+# All operations in turn
 
 
-@njit(inline="always", **_JIT)
+@njit(**_INLINE)
+def _floors(user, k, reward, reward_at, outside, low, floor):
+    """Below what the user of a value does not look, per state; the padding looks nowhere.
+
+    Returns the least of these.
+    """
+    lanes, least = padded(k), np.inf
+    for s in range(k, lanes):
+        floor[s] = np.inf
+    base = max(low, outside) if user == OUTSIDE_USER else low
+    for s in range(k):
+        floor[s] = max(base, reward[reward_at[user] + s]) if user >= 0 else base
+        least = min(least, floor[s])
+    return least
+
+
+@njit(**_INLINE)
 def _price(costs, at, rows, cols, laws, law, own, s):
     """Expected cost after the parent showed s."""
     i = at + (s if rows > 1 else 0) * cols
     if cols == 1:
         return costs[i]
-    price = 0.0
+    mean = 0.0
     for y in range(own):
-        price += laws[law + s * own + y] * costs[i + y]
-    return price
+        mean += laws[law + s * own + y] * costs[i + y]
+    return mean
+
+
+@njit(**_INLINE)
+def _prices(costs, at, rows, cols, laws, law, k, own, price):
+    """Expected cost after the parent showed s; the padding can never afford it."""
+    for s in range(k, padded(k)):
+        price[s] = np.inf
+    for s in range(k):
+        price[s] = _price(costs, at, rows, cols, laws, law, own, s)
+
+
+@njit(**_INLINE)
+def _rewards(reward, at, own, out):
+    """Copy the rewards of a box, and minus infinity for the padding; is some of them that?"""
+    bare = False
+    for y in range(own, padded(own)):
+        out[y] = -np.inf
+    for y in range(own):
+        out[y] = reward[at + y]
+        bare |= out[y] == -np.inf
+    return bare
+
+
+@njit(**_JIT)
+def _given_indices(sigma, at, k, grid, n, sig):
+    """Copy indices that are given; one above everything caps nothing, so the top will do."""
+    top = grid[0] if n > 0 else -np.inf
+    for s in range(padded(k)):
+        sig[s] = min(sigma[at + s], top) if s < k else -np.inf
+
+
+@njit(**_JIT)
+def _clear(after, across, reward, own, grid, n, clear, at):
+    """P(X_y < reward(y)) for each own state y, from the row just above the reward."""
+    for y in range(own):
+        lo, hi = 0, n  # number of breakpoints above the reward
+        while lo < hi:
+            mid = (lo + hi) >> 1
+            if grid[mid] > reward[y]:
+                lo = mid + 1
+            else:
+                hi = mid
+        clear[at + y] = 1.0 - after[(lo - 1) * across + y] if lo > 0 else 1.0
 
 
 @njit(**_JIT)
@@ -489,8 +613,8 @@ def mean_costs(law, cost, laws, law_at, law_shape, costs, cost_at, cost_shape, s
     """Expected cost of each box after each state of its parent; those of box i at ``start[i]``."""
     out = np.empty(start[-1])
     for i in range(law.size):
-        c, rows, own = cost[i], law_shape[law[i], 0], law_shape[law[i], 1]
-        for s in range(rows):
+        c, own = cost[i], law_shape[law[i], 1]
+        for s in range(law_shape[law[i], 0]):
             out[start[i] + s] = _price(
                 costs, cost_at[c], cost_shape[c, 0], cost_shape[c, 1], laws, law_at[law[i]], own, s
             )
@@ -499,127 +623,119 @@ def mean_costs(law, cost, laws, law_at, law_shape, costs, cost_at, cost_shape, s
 
 @njit(**_JIT)
 def sweep(
-    order, ops, powers, laws, law_at, rewards, rank, rank_at, level_at, costs, cost_at, cost_shape,
-    low, outside, eps, given, clear, loc, size, room, refs, shared, sigma, sigma_at, width, heap,
-    state,
+    order, ops, powers, laws, law_at, reward, reward_at, levels, level_at, costs, cost_at,
+    cost_shape, low, outside, eps, given, clear, loc, refs, shared, sigma, sigma_at, width,
+    heap, state,
 ):  # fmt: skip
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 
-    The value of an operation has ``size`` breakpoints in a block with ``room`` columns at ``loc``.
-    An operand with ``loc < 0`` lies in ``shared`` at ``-1 - loc``; all others in ``heap``, where a
-    block is given back after its last use. Rewards come as sorted levels and a rank per state
-    (-1: none). ``width`` receives the number of columns of each matrix product, ``sigma`` the
-    indices. If the indices are ``given`` instead, ``clear`` receives the probability that no child
-    reaches the reward of each state. What lies below ``low`` is left out.
+    The value of an operation is the block at ``loc``. An operand with ``loc < 0`` lies in
+    ``shared`` at ``-1 - loc``; all others in ``heap``, where a block is given back after its last
+    use. Rewards come as they are (minus infinity: none) and as sorted levels. ``width`` receives
+    the number of columns of each matrix product, ``sigma`` the indices. If the indices are
+    ``given`` instead, ``clear`` receives the probability that no child reaches the reward of each
+    state. What lies below ``low`` is left out.
     """
-    most, kmax = 0, 0
-    grid, capped, weight, mass = np.empty(0), np.empty(0), np.empty(0), np.empty(0)
-    err, sig, floor = np.empty(0), np.empty(0), np.empty(0)
-    pos, source, place = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
-    keep, kept_to = np.empty(0, np.int64), np.empty(0, np.int64)
-    limit, where = np.empty(0, np.int64), np.empty(0, np.int64)
-    byindex, below = np.empty(0, np.int64), np.empty(0, np.int64)
-    after = np.empty((0, 0))
-    nothing = np.zeros(8)
+    most, widest = 0, 0  # breakpoints and states that there is room for
+    grid, x, after, rows, law = np.empty(0), np.empty(0), np.empty(0), np.empty(0), np.empty(0)
+    pos, source = np.empty(0, np.int64), np.empty(0, np.int64)
+    err, floor, price, own_reward = np.empty(0), np.empty(0), np.empty(0), np.empty(0)
+    sig, caps, rank, top, nothing = np.empty(0), np.empty(0), np.empty(0), np.empty(0), np.empty(0)
     for step in range(order.size):
         op = order[step]
-        k = ops[op, STATES]
-        left, right = ops[op, LEFT], ops[op, RIGHT]
-        a, at, ma, wa, b, bt, mb, wb = nothing, 0, 0, 0, nothing, 0, 0, 0
+        k, left, right, r = ops[op, STATES], ops[op, LEFT], ops[op, RIGHT], ops[op, REWARD]
         own, extra = k, 0  # states of the box itself; for a join those of its operands
-        r = ops[op, REWARD]
         if ops[op, KIND] == BOX:
-            own = rank_at[r + 1] - rank_at[r]
+            own = reward_at[r + 1] - reward_at[r]
             extra = level_at[r + 1] - level_at[r] + k
-        if left >= 0:
-            at, ma, wa = loc[left], size[left], room[left]
-            a = heap if at >= 0 else shared
-            at = at if at >= 0 else -1 - at
-        if right >= 0:
-            bt, mb, wb = loc[right], size[right], room[right]
-            b = heap if bt >= 0 else shared
-            bt = bt if bt >= 0 else -1 - bt
-        w = ma + mb + extra
-        if w > most or max(own, k, extra) > kmax:
-            most, kmax = max(2 * w, most), max(own, k, extra, kmax)
-            grid, capped = np.empty(most), np.empty(most)
-            weight, mass = np.empty(most), np.empty(most)
-            err, sig, floor = np.empty(kmax), np.empty(kmax), np.empty(kmax)
-            pos, source = np.empty(most, np.uint64), np.empty(most, np.int64)
-            place = np.empty(most, np.int64)
-            keep, kept_to = np.empty(most, np.int64), np.empty(most, np.int64)
-            limit, where = np.empty(kmax, np.int64), np.empty(kmax, np.int64)
-            byindex, below = np.empty(kmax, np.int64), np.empty(kmax, np.int64)
-            after = np.empty((kmax, most))
-        least = _floors(ops[op, USER], k, rewards, level_at, rank, rank_at, outside, low, floor)
-        heap, to = _allocate(heap, state, block_size(w, k))
-        rows = heap[to : to + k * w].reshape((k, w))
-        err[:k] = 0.0
+        lanes, across = padded(k), padded(own)
 
+        a, at, b, bt = nothing, 0, nothing, 0
+        if left >= 0:
+            at = loc[left]
+            a, at = (heap, at) if at >= 0 else (shared, -1 - at)
+            extra += count(a, at)
+        if right >= 0:
+            bt = loc[right]
+            b, bt = (heap, bt) if bt >= 0 else (shared, -1 - bt)
+            extra += count(b, bt)
+        if extra > most or max(lanes, across) > widest:
+            most, widest = max(2 * extra, most), max(lanes, across, widest)
+            grid, x = np.empty(most + 1), np.empty(most + 1)
+            pos, source = np.empty(most, np.int64), np.empty(most, np.int64)
+            after = _aligned((most + 1 + _GROUP) * widest)
+            rows = _aligned((most + 1 + _GROUP) * widest)
+            law = _aligned(widest * widest)
+            err, floor, price = _aligned(widest), _aligned(widest), _aligned(widest)
+            sig, caps, rank = _aligned(widest), _aligned(widest), _aligned(widest)
+            own_reward, top = _aligned(widest), _aligned(widest)
+            nothing = _aligned(_block_size(0, widest))
+        if left < 0:
+            a = nothing
+            _nothing(a, across)
+
+        least = _floors(ops[op, USER], k, reward, reward_at, outside, low, floor)
         if ops[op, KIND] == JOIN:
             ca, cb = powers[op, 0], powers[op, 1]
-            m = _join(a, at, wa, ma, ca, b, bt, wb, mb, cb, k, least, capped, heap, to, w)
-            n = m
-            for y in range(k):
-                limit[y] = m - 1
-                while limit[y] >= 0 and heap[to + y * w + limit[y]] <= 0.0:
-                    limit[y] -= 1
-                below[y] = m - 1
-            _masses(capped, m, rows, k, floor, below, mass)
-            for j in range(m):
-                source[j] = j
-            if eps > 0.0:
-                _join_error(a, at, wa, ca, b, bt, wb, cb, k, err)
-        else:
-            law, c, copies = law_at[ops[op, LAW]], ops[op, COST], powers[op, 0]
-            levels = rewards[level_at[r] : level_at[r + 1]]
-            ranks = rank[rank_at[r] : rank_at[r + 1]]
-            bare = False
-            for y in range(own):
-                bare = bare or ranks[y] < 0
-            n = _box_grid(a, at, own, wa, ma, levels, bare, low, grid, pos, where, place)
-            width[op] = n
-            x = a[at : at + own * wa].reshape((own, wa))
-            for y in range(own):
-                ones, top = where[ranks[y]] + 1 if ranks[y] >= 0 else 0, 0
-                if left >= 0:
-                    reach = np.int64(a[at + own * wa + 2 * wa + own + y])
-                    top = place[reach - 1] + 1 if reach > 0 else 0
-                _lift(x, y, pos, copies, ones, top, n, after)
-                if given:
-                    clear[rank_at[r] + y] = 1.0 - after[y, ones] if ones < n else 1.0
-            mix(laws, law, k, own, after, n, rows)
-            if eps > 0.0 and left >= 0:
-                _mix_error(a, at, wa, own, copies, ranks, levels, outside, laws, law, k, err)
-            per_parent, per_own = cost_shape[c, 0], cost_shape[c, 1]
-            for s in range(k):
-                if given:
-                    found = sigma[sigma_at[op] + s]
-                    below[s] = np.searchsorted(grid[:n], found)
-                    if below[s] == n:  # above everything: no cap at all
-                        found, below[s] = (grid[n - 1], n - 1) if n > 0 else (-np.inf, 0)
-                else:
-                    price = _price(costs, cost_at[c], per_parent, per_own, laws, law, own, s)
-                    found, below[s] = reservation(grid, rows, s, n, price)
-                if found < low:
-                    found, below[s] = -np.inf, 0
-                sig[s] = found
-                if not given:
-                    sigma[sigma_at[op] + s] = found
-            _masses(grid, n, rows, k, floor, below, weight)
-            m = _cap(
-                grid, n, rows, sig, below, byindex, k, floor, weight, capped, mass, source, limit
+            p, q, at_a, at_b = a, b, _rows_at(at, lanes), _rows_at(bt, lanes)
+            if ca != 1.0:
+                p, at_a = after, 0
+                _raise(a, at, k, ca, p)
+            if cb != 1.0:
+                q, at_b = after, (count(a, at) + 1) * lanes
+                _raise(b, bt, k, cb, q[at_b:])
+            m = _join_grid(
+                a, _grid_at(a, at, lanes), b, _grid_at(b, bt, lanes), least, grid, pos, source
             )
+            _join_rows(p, at_a, pos, q, at_b, source, lanes, m, rows)
+            _copy_errors(a, at, k, ca, price)
+            _copy_errors(b, bt, k, cb, caps)
+            _join_error(a, at, ca, price, b, bt, cb, caps, k, err)
+            for u in range(0, lanes, LANES):
+                one, two = load(a, at + _HEAD + lanes + u), load(b, bt + _HEAD + lanes + u)
+                store(top, u, larger(one, two))
+                store(sig, u, splat(np.inf))
+            for j in range(m):
+                x[j], source[j] = grid[j], j
+        else:
+            copies, c, matrix = powers[op, 0], ops[op, COST], law_at[ops[op, LAW]]
+            _transpose(laws, matrix, k, own, law)
+            bare = _rewards(reward, reward_at[r], own, own_reward)
+            n = _box_grid(
+                a, _grid_at(a, at, across), count(a, at), levels, level_at[r], level_at[r + 1],
+                bare, low, grid, pos,
+            )  # fmt: skip
+            width[op] = n
+            p, at_p = a, _rows_at(at, across)
+            if copies != 1.0:
+                p, at_p = rows, 0
+                _raise(a, at, own, copies, p)
+            _lift(p, at_p, across, own_reward, grid, pos, n, after)
+            _copy_errors(a, at, own, copies, err)
+            _lift_error(err, a, at + _HEAD + across, across, own_reward, outside, after, n * across)
+            mix(after, own, law, lanes, n + 1, rows)
+            if given:
+                _given_indices(sigma, sigma_at[op], k, grid, n, sig)
+                _clear(after, across, own_reward, own, grid, n, clear, reward_at[r])
+            else:
+                shape = cost_shape[c]
+                _prices(costs, cost_at[c], shape[0], shape[1], laws, matrix, k, own, price)
+                _indices(grid, n, rows, lanes, price, low, sig)
+                for s in range(k):
+                    sigma[sigma_at[op] + s] = sig[s]
+            for u in range(0, lanes, LANES):
+                store(err, u, load(rows, n * lanes + u))
+                store(top, u, load(sig, u))
+            _sort_down(sig, lanes, rank, caps)
+            m = _cap_grid(grid, n, caps, lanes, x, source)
 
-        kept = _thin(capped, mass, m, eps, keep, kept_to)
-        _store(capped, source, n, k, floor, limit, keep, kept_to, kept, err, heap, to, w)
-        loc[op], size[op], room[op] = to, kept, w
-        if left >= 0 and loc[left] >= 0:
-            refs[left] -= 1
-            if refs[left] == 0:
-                _release(heap, state, loc[left], block_size(wa, own))
-        if right >= 0 and loc[right] >= 0:
-            refs[right] -= 1
-            if refs[right] == 0:
-                _release(heap, state, loc[right], block_size(wb, k))
+        for operand, states in ((left, own), (right, k)):
+            if operand >= 0 and loc[operand] >= 0:
+                refs[operand] -= 1
+                if refs[operand] == 0:
+                    release(heap, state, loc[operand], extent(heap, loc[operand], states))
+        heap, to = allocate(heap, state, _block_size(m, lanes))
+        _begin(heap, to, m, lanes)
+        _thin(x, source, m, rows, lanes, sig, floor, err, top, eps, heap, to)
+        loc[op] = to
     return heap

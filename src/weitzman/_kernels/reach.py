@@ -28,18 +28,8 @@ import numpy as np
 from numba import njit
 
 from .capped import (
-    BOX,
-    KIND,
-    LAW,
-    LEFT,
-    REWARD,
-    RIGHT,
-    STATES,
-    _allocate,
-    _release,
-    points,
-    tail_at,
-)
+    BOX, KIND, LAW, LEFT, REWARD, RIGHT, STATES, allocate, breakpoint, count, release, tail,
+)  # fmt: skip
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 _LEAST = 1e-17  # steps of a probability not worth keeping
@@ -60,7 +50,7 @@ def _copies(now, before, m):
 @njit(**_JIT)
 def _merge(x, n, y, m, out):
     """Sorted union of two sorted lists, without doubles."""
-    i, j, count = 0, 0, 0
+    i, j, size = 0, 0, 0
     while i < n or j < m:
         if j >= m or (i < n and x[i] <= y[j]):
             v = x[i]
@@ -70,9 +60,9 @@ def _merge(x, n, y, m, out):
         else:
             v = y[j]
             j += 1
-        out[count] = v
-        count += 1
-    return count
+        out[size] = v
+        size += 1
+    return size
 
 
 @njit(**_JIT)
@@ -89,14 +79,19 @@ def _below(x, n, v):
 
 
 @njit(**_JIT)
-def _not_above(a, at, k, w, m, y, v):
+def _not_above(a, at, k, y, v):
     """P(value <= v) and P(value < v) of a capped value in state y."""
-    b = points(a, at, k, w)
-    i = _below(a[b : b + m], m, v)
-    before = 1.0 - tail_at(a, at, k, w, y, i)
-    if i < m and a[b + i] == v:
-        return 1.0 - tail_at(a, at, k, w, y, i + 1), before
-    return before, before
+    lo, hi = 0, count(a, at)  # number of breakpoints above v
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if breakpoint(a, at, k, mid) > v:
+            lo = mid + 1
+        else:
+            hi = mid
+    now = 1.0 - tail(a, at, k, y, lo - 1) if lo > 0 else 1.0
+    if lo < count(a, at) and breakpoint(a, at, k, lo) == v:
+        return now, 1.0 - tail(a, at, k, y, lo)
+    return now, now
 
 
 @njit(**_JIT)
@@ -121,7 +116,7 @@ def _put(x, rows, n, k, heap, state):
     n = _keep_steps(x, rows, n, k)
     if n == 0:  # never reached
         return heap, 0, 0
-    heap, at = _allocate(heap, state, n * (k + 1))
+    heap, at = allocate(heap, state, n * (k + 1))
     heap[at : at + n] = x[:n]
     for y in range(k):
         heap[at + n * (y + 1) : at + n * (y + 2)] = rows[y, :n]
@@ -129,46 +124,50 @@ def _put(x, rows, n, k, heap, state):
 
 
 @njit(**_JIT)
-def _times_copies(x, rows, n, k, a, at, w, m, copies):
+def _times_copies(x, rows, n, k, a, at, copies):
     """Multiply by the chance that the other copies of a value stay below, on a finer grid.
 
     At a breakpoint of the value the copies before must be strictly below; just after it (half a
     rank) all of them may be there.
     """
-    b = points(a, at, k, w)
+    m = count(a, at)
     own = np.empty(2 * m)
     for i in range(m):
-        own[2 * i], own[2 * i + 1] = a[b + i], a[b + i] + 0.5
+        own[2 * i] = breakpoint(a, at, k, m - 1 - i)
+        own[2 * i + 1] = own[2 * i] + 0.5
     finer = np.empty(n + 2 * m)
-    count = _merge(x, n, own, 2 * m, finer)
-    out = np.zeros((k, count))
-    for j in range(count):
+    size = _merge(x, n, own, 2 * m, finer)
+    out = np.zeros((k, size))
+    for j in range(size):
         i = _below(x, n, finer[j] + 0.25) - 1
         if i >= 0:
             for y in range(k):
                 if rows[y, i] > 0.0:
-                    now, before = _not_above(a, at, k, w, m, y, finer[j])
+                    now, before = _not_above(a, at, k, y, finer[j])
                     out[y, j] = rows[y, i] * _copies(now, before, copies)
-    return finer, out, count
+    return finer, out, size
 
 
 @njit(**_JIT)
-def _times_other(x, rows, n, k, a, at, w, m, copies):
+def _times_other(x, rows, n, k, a, at, copies):
     """Multiply by the distribution function of the larger of ``copies`` of another value."""
-    b = points(a, at, k, w)
+    m = count(a, at)
+    other = np.empty(m)
+    for i in range(m):
+        other[i] = breakpoint(a, at, k, m - 1 - i)
     finer = np.empty(n + m)
-    count = _merge(x, n, a[b : b + m], m, finer)
-    out = np.zeros((k, count))
+    size = _merge(x, n, other, m, finer)
+    out = np.zeros((k, size))
     i = -1
-    for j in range(count):
+    for j in range(size):
         while i + 1 < n and x[i + 1] <= finer[j]:
             i += 1
         if i >= 0:
             for y in range(k):
                 if rows[y, i] > 0.0:
-                    now, _ = _not_above(a, at, k, w, m, y, finer[j])
+                    now, _ = _not_above(a, at, k, y, finer[j])
                     out[y, j] = rows[y, i] * now**copies
-    return finer, out, count
+    return finer, out, size
 
 
 @njit(**_JIT)
@@ -182,28 +181,28 @@ def _pass_box(x, rows, n, k, sigma, reward, laws, law, own, opened):
     while skip < k + own and marks[skip] == -np.inf:
         skip += 1
     finer = np.empty(n + k + own)
-    count = _merge(x, n, marks[skip:], k + own - skip, finer)
-    out = np.zeros((own, count))
+    size = _merge(x, n, marks[skip:], k + own - skip, finer)
+    out = np.zeros((own, size))
     for s in range(k):
         i = _below(x, n, sigma[s] + 0.25) - 1  # at the index: only copies of the box share its rank
         opened[s] = rows[s, i] if i >= 0 else 0.0
         if opened[s] <= 0.0:
             continue
         i = -1
-        for j in range(count):
+        for j in range(size):
             while i + 1 < n and x[i + 1] <= finer[j]:
                 i += 1
             g = opened[s] if finer[j] >= sigma[s] else (rows[s, i] if i >= 0 else 0.0)
             if g > 0.0:
                 for y in range(own):
                     out[y, j] += laws[law + s * own + y] * g
-    return finer, out, count
+    return finer, out, size
 
 
 @njit(**_JIT)
 def retrace(
-    order, ops, powers, laws, law_at, ranks, rank_at, clear, loc, size, room, values, shared, sigma,
-    sigma_at, opened, chosen, seen, seen_n, heap, state,
+    order, ops, powers, laws, law_at, ranks, rank_at, clear, loc, values, shared, sigma, sigma_at,
+    opened, chosen, seen, seen_n, heap, state,
 ):  # fmt: skip
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 
@@ -225,7 +224,7 @@ def retrace(
         x, rows = heap[at : at + n].copy(), np.empty((k, n))
         for y in range(k):
             rows[y] = heap[at + n * (y + 1) : at + n * (y + 2)]
-        _release(heap, state, at, n * (k + 1))
+        release(heap, state, at, n * (k + 1))
         if ops[op, KIND] == BOX:
             r = ops[op, REWARD]
             own = rank_at[r + 1] - rank_at[r]
@@ -243,7 +242,7 @@ def retrace(
             if left >= 0:
                 if powers[op, 0] != 1.0:
                     x, rows, n = _times_copies(
-                        x, rows, n, own, values, loc[left], room[left], size[left], powers[op, 0]
+                        x, rows, n, own, values, loc[left], powers[op, 0]
                     )
                 heap, seen[left], seen_n[left] = _put(x, rows, n, own, heap, state)
         else:
@@ -254,11 +253,11 @@ def retrace(
                 ma = loc[me] if loc[me] >= 0 else -1 - loc[me]
                 mb = loc[other] if loc[other] >= 0 else -1 - loc[other]
                 fx, frows, fn = _times_other(
-                    x, rows, n, k, b, mb, room[other], size[other], powers[op, 1 - side]
+                    x, rows, n, k, b, mb, powers[op, 1 - side]
                 )
                 if powers[op, side] != 1.0:
                     fx, frows, fn = _times_copies(
-                        fx, frows, fn, k, a, ma, room[me], size[me], powers[op, side]
+                        fx, frows, fn, k, a, ma, powers[op, side]
                     )
                 heap, seen[me], seen_n[me] = _put(fx, frows, fn, k, heap, state)
     return heap

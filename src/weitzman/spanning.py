@@ -1,0 +1,231 @@
+"""Graphs too large to be solved: an index policy on a spanning forest, and a bound on all others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._kernels import worlds as kernel
+from ._sample import two_sided
+from ._types import FloatArray, IntArray
+from .dag import Dag
+from .model import Forest
+from .policy import Policy
+from .solution import Solution
+from .solve import solve
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spanning:
+    """A strategy for a graph of boxes, what it earns, and what no strategy can exceed.
+
+    Attributes
+    ----------
+    dag : Dag
+    parent : tuple of int
+        For each box the parent that was kept, the most informative one; -1 for a root.
+    solution : Solution
+        That of the forest which these parents make.
+    value, error : float
+        What the strategy earns on the graph itself, and the standard error of that.
+    bound, bound_error : float
+        What one would earn who knew all states beforehand, and the standard error of that. No
+        strategy earns more (less, when minimising).
+    exact : bool
+        Whether all worlds were looked at rather than drawn: then there are no errors.
+    """
+
+    dag: Dag
+    parent: tuple[int, ...]
+    solution: Solution
+    value: float
+    error: float
+    bound: float
+    bound_error: float
+    exact: bool
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The optimum lies in here; each end holds with at least this confidence."""
+        z = two_sided(level) * self.dag.sign
+        ends = (self.value - z * self.error, self.bound + z * self.bound_error)
+        return min(ends), max(ends)
+
+    def __repr__(self) -> str:
+        return (
+            f"Spanning(value={self.value:.6g} ± {self.error:.2g}, "
+            f"bound={self.bound:.6g} ± {self.bound_error:.2g})"
+        )
+
+
+def spanning_policy(
+    dag: Dag, *, worlds: int = 100_000, rng: np.random.Generator | int = 0
+) -> Spanning:
+    """A good strategy on a graph where boxes depend on several others, with bounds.
+
+    Of the parents of each box the most informative one is kept (that shares most information with
+    it); the states of the others are averaged out, and what it costs to open them first is added
+    to the cost of the box. The index policy of this forest is then followed on the graph itself:
+    to open the box of highest index, first open what must be open before it.
+
+    Parameters
+    ----------
+    dag : Dag
+    worlds : int
+        Draw so many worlds (the states of all boxes); if there are no more, look at them all.
+    rng : Generator or int
+
+    Examples
+    --------
+    >>> agree = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
+    >>> coins = Dag(parents=[[], [], [0, 1]], cost=[1, 1, 1], law=[[0.5, 0.5], [0.5, 0.5], agree],
+    ...             rewards=[[0, 0], [0, 0], [0, 16]])
+    >>> spanning_policy(coins)
+    Spanning(value=5.5 ± 0, bound=6.5 ± 0)
+    """
+    every = _all_worlds(dag, worlds)
+    exact = every is not None
+    states, weight = every if every is not None else _drawn_worlds(dag, worlds, rng)
+    parent, forest = _span(dag, states, weight)
+    solution = solve(forest)
+    payoff = _follow(dag, solution, parent, states)
+    value, error = _mean(payoff, weight, exact)
+    bound, bound_error = _mean(_hindsight(dag, states), weight, exact)
+    sign = dag.sign
+    return Spanning(
+        dag, tuple(parent), solution, sign * value, error, sign * bound, bound_error, exact
+    )
+
+
+def _mean(x: FloatArray, weight: FloatArray, exact: bool) -> tuple[float, float]:
+    mean = float(weight @ x)
+    return mean, 0.0 if exact else float(np.std(x, ddof=1)) / math.sqrt(len(x))
+
+
+# -- worlds: the states of all boxes -------------------------------------------------------------
+
+
+def _law(dag: Dag, i: int, states: IntArray) -> FloatArray:
+    """(worlds, own states): the law of box i in each world."""
+    return np.broadcast_to(
+        dag.law[i][tuple(states[:, p] for p in dag.parents[i])],
+        (len(states), len(dag.rewards[i])),
+    )
+
+
+def _all_worlds(dag: Dag, most: int) -> tuple[IntArray, FloatArray] | None:
+    """Every world that can be and its probability; None if there are more than ``most``."""
+    states, weight = np.zeros((1, len(dag)), np.int64), np.ones(1)
+    for i in dag.order:
+        law = _law(dag, i, states)
+        row, y = np.nonzero(law)
+        if len(row) > most:
+            return None
+        weight = weight[row] * law[row, y]
+        states = states[row]
+        states[:, i] = y
+    return states, weight
+
+
+def _drawn_worlds(
+    dag: Dag, worlds: int, rng: np.random.Generator | int
+) -> tuple[IntArray, FloatArray]:
+    generator = np.random.default_rng(rng)
+    states = np.zeros((worlds, len(dag)), np.int64)
+    for i in dag.order:
+        chances = np.cumsum(_law(dag, i, states), axis=1)
+        u = generator.random(worlds) * chances[:, -1]
+        states[:, i] = (chances <= u[:, None]).sum(axis=1)
+    return states, np.full(worlds, 1 / worlds)
+
+
+def _costs(dag: Dag, states: IntArray, expected: bool) -> FloatArray:
+    """(worlds, n): what each box costs, or is expected to cost once its parents are seen."""
+    out = np.empty(states.shape)
+    for i in range(len(dag)):
+        above = tuple(states[:, p] for p in dag.parents[i])
+        out[:, i] = dag.mean_cost(i)[above] if expected else dag.cost[i][(*above, states[:, i])]
+    return out
+
+
+def _rewards(dag: Dag, states: IntArray) -> FloatArray:
+    columns = [dag.sign * dag.rewards[i][states[:, i]] for i in range(len(dag))]
+    return np.column_stack(columns)
+
+
+# -- the forest, the strategy and the bound ------------------------------------------------------
+
+
+def _span(dag: Dag, states: IntArray, weight: FloatArray) -> tuple[list[int], Forest]:
+    """The most informative parent of each box, and the forest that they make."""
+    ancestors, costs = dag.ancestors(), _costs(dag, states, expected=True)
+    parent, law, cost = [-1] * len(dag), [], []
+    for i, above in enumerate(dag.parents):
+        likely = _law(dag, i, states)
+        if above:
+            parent[i] = max(above, key=lambda p: _information(states[:, p], likely, weight))
+        p = parent[i]
+        first = ancestors[i] - (ancestors[p] | {p} if p >= 0 else frozenset())
+        price = costs[:, [i, *sorted(first)]].sum(axis=1)
+        if p < 0:
+            law.append(dag.law[i])
+            cost.append(float(dag.mean_cost(i)))
+            continue
+        k = len(dag.rewards[p])
+        law.append(np.array([_average(likely, weight * (states[:, p] == s)) for s in range(k)]))
+        prices = [_average(price[:, None], weight * (states[:, p] == s)) for s in range(k)]
+        cost.append(np.concatenate(prices))
+    forest = Forest.from_arrays(
+        parent=parent, cost=cost, rewards=list(dag.rewards), law=law, names=dag.names,
+        outside=dag.outside, minimise=dag.minimise,
+    )  # fmt: skip
+    return parent, forest
+
+
+def _average(rows: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weighted mean of rows; of all of them alike where there is no weight."""
+    total = weight.sum()
+    mean = weight @ rows / total if total > 0 else rows.mean(axis=0)
+    return np.asarray(mean)
+
+
+def _information(state: IntArray, likely: FloatArray, weight: FloatArray) -> float:
+    """Mutual information of a parent's state and the state of a box whose law is ``likely``."""
+    joint = np.zeros((int(state.max()) + 1, likely.shape[1]))
+    np.add.at(joint, state, weight[:, None] * likely)
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+    some = joint > 0
+    return float((joint[some] * np.log(joint[some] / apart[some])).sum())
+
+
+def _follow(dag: Dag, solution: Solution, parent: list[int], states: IntArray) -> FloatArray:
+    """Payoff of the policy in each world."""
+    policy = Policy.optimal(solution)
+    place = {v: j for j, v in enumerate(dag.order)}
+    before = [sorted(found, key=place.__getitem__) for found in dag.ancestors()]
+    graph = kernel.Graph(
+        up=np.array(parent),
+        index_at=policy.index_at,
+        index=policy.index,
+        before_at=np.cumsum([0, *map(len, before)]),
+        before=np.array([v for found in before for v in found], np.int64),
+    )
+    best, spend, _ = kernel.follow(
+        graph, states, _rewards(dag, states), _costs(dag, states, expected=False), policy.outside
+    )
+    return np.asarray(best - spend)
+
+
+def _hindsight(dag: Dag, states: IntArray) -> FloatArray:
+    """Payoff of one who knows the world: the best box with all that must be opened before it.
+
+    With expected costs instead of those in the world: what any strategy pays is the same on
+    average, and knowing them beforehand would only make the bound worse.
+    """
+    costs = _costs(dag, states, expected=True)
+    needed = np.eye(len(dag))
+    for i, found in enumerate(dag.ancestors()):
+        needed[sorted(found), i] = 1.0
+    best = (_rewards(dag, states) - costs @ needed).max(axis=1)
+    return np.maximum(best, dag.sign * dag.outside)
