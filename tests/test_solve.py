@@ -478,3 +478,15 @@ def test_unknown_names_are_told_what_exists():
         s.index("Beta")
     with pytest.raises(KeyError, match="its states are 0 to 1"):
         s.index("Beta", 2)
+
+
+def test_rows_a_hair_above_one_do_no_harm():
+    # such rows are within the tolerance for sums; powers of copies must survive them
+    s = solve(
+        Forest.from_arrays(
+            parent=[-1], cost=[0], rewards=[0, 1], law=[[0.5, 0.50000000005]], count=[3],
+            outside=-np.inf,
+        )  # fmt: skip
+    )
+    assert s.value == pytest.approx(1 - 0.5**3, abs=1e-9)
+    assert s.gap <= 1e-9

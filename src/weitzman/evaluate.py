@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # masses below this (in units of one rank over all ranks) are merged in the forward pass
 _EPS = 1e-20
+_KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,24 +237,34 @@ def _both_ways(
         none, g = _at_the_roots(step, plan.last, values, start)
         back(order, values, nothing, g)
         return opened, chosen, none
-    blocks = step.parts(lambda p: step.block(int(plan.part_op[p]), step.part(p, nothing)), threads)
+    uses = step.refs.copy()
+    kept: list[FloatArray | None] = [None] * parts
+
+    def forward(p: int) -> FloatArray:
+        heap = step.part(p, nothing)
+        if heap.nbytes * parts <= _KEEP:
+            kept[p] = heap
+        return step.block(int(plan.part_op[p]), heap)
+
+    blocks = step.parts(forward, threads)
+    at = step.loc[plan.part_op].copy()
     values = step.final(blocks)
     none, g = _at_the_roots(step, plan.last, values, start)
     order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
     heap = back(order, values, np.concatenate(blocks), g)
-    towards = []
-    for op in plan.part_op:
-        towards.append(heap[seen[op] : seen[op] + 2 * seen_n[op]].copy())
-    again = Pass.start(plan, step.eps, -np.inf, sigma)
-    _hold_operands(again)
-    step = again
+    towards = [heap[seen[op] : seen[op] + 2 * seen_n[op]].copy() for op in plan.part_op]
+    step.loc[plan.part_op] = at
 
-    def part(p: int) -> None:
-        if len(towards[p]) and towards[p][len(towards[p]) // 2 :].max() > 0:
-            order = step.order(p)
-            back(order, step.work(order, nothing), nothing, towards[p])
+    def backward(p: int) -> None:
+        if len(towards[p]) == 0:  # never reached
+            return
+        order, values = step.order(p), kept[p]
+        if values is None:
+            step.refs[order] = uses[order]
+            values = step.work(order, nothing)
+        back(order, values, nothing, towards[p])
 
-    step.parts(part, threads)
+    step.parts(backward, threads)
     return opened, chosen, none
 
 

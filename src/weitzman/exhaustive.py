@@ -7,13 +7,15 @@ others the problem is NP-hard, and this is the way to solve small ones.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .dag import Dag
 from .errors import WeitzmanError
 from .model import Forest
 
-Situation = tuple[frozenset[int], tuple[int, ...], float]  # closed boxes, states that matter, best
+Seen = tuple[tuple[int, int], ...]  # open boxes with closed children, and what they showed
+Situation = tuple[int, Seen, float]  # closed boxes, what was seen, best reward so far
 
 
 class TooLarge(WeitzmanError, ValueError):
@@ -43,7 +45,7 @@ class Exhaustive:
     states: int
 
 
-def exhaustive(problem: Dag | Forest, *, limit: int = 200_000) -> Exhaustive:
+def exhaustive(problem: Dag | Forest, *, limit: int = 100_000) -> Exhaustive:
     """The best adaptive strategy on any small graph of boxes.
 
     A situation is which boxes are closed, what the open ones with closed children showed, and the
@@ -55,7 +57,7 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 200_000) -> Exhaustive:
     problem : Dag or Forest
         Copies of a forest are written out.
     limit : int
-        Give up after so many situations; 10^5 take a few seconds.
+        Give up after so many situations; the default takes some seconds.
 
     Raises
     ------
@@ -123,60 +125,75 @@ class _Enough(Exception):
 
 
 class _Search:
-    """Dynamic programme over situations; signs are such that higher is better."""
+    """Dynamic programme over situations; signs are such that higher is better.
+
+    Sets of boxes are the bits of a number.
+    """
 
     def __init__(self, dag: Dag, limit: int) -> None:
-        self.dag, self.children, self.limit = dag, dag.children(), limit
+        self.dag, self.limit = dag, limit
+        self.parents = [_bits(above) for above in dag.parents]
+        self.children = [_bits(below) for below in dag.children()]
         self.reward = [[dag.sign * r for r in row.tolist()] for row in dag.rewards]
         self.cost = [dag.mean_cost(i) for i in range(len(dag))]
         self.hope = self._hopes()
+        self.alive: dict[float, int] = {}
         self.memo: dict[Situation, float] = {}
 
     def _hopes(self) -> list[float]:
         """The best reward that each box, or one below it, can ever hold."""
         hope = [0.0] * len(self.dag)
+        below = self.dag.children()
         for i in reversed(self.dag.order):
             possible = self.dag.law[i].reshape(-1, len(self.reward[i])).max(axis=0) > 0
             own = max(r for r, p in zip(self.reward[i], possible, strict=True) if p)
-            hope[i] = max([own, *(hope[c] for c in self.children[i])])
+            hope[i] = max([own, *(hope[c] for c in below[i])])
         return hope
 
     def start(self) -> tuple[float, int | None]:
         """Optimal value, and the first box to open."""
-        everything = frozenset(range(len(self.dag)))
+        everything = _bits(range(len(self.dag)))
         best = self.dag.sign * self.dag.outside
-        value = self.value(everything, {}, best)
-        closed = self._worth(everything, best)
-        actions = [
-            (self._opening(closed, {}, best, i), -i) for i in closed if not self.dag.parents[i]
-        ]
+        value = self.value(everything, (), best)
+        closed = everything & self._worth(best)
+        actions = [(self._opening(closed, (), best, i), -i) for i in self._ready(closed)]
         top, number = max(actions, default=(-math.inf, 0))
-        return value, -number if top > best and top >= value else None
+        return value, -number if top > best else None
 
-    def value(self, closed: frozenset[int], seen: dict[int, int], best: float) -> float:
+    def value(self, closed: int, seen: Seen, best: float) -> float:
         """The best of stopping now and of opening any box that can be opened."""
-        closed = self._worth(closed, best)
-        matter = sorted(i for i in seen if not closed.isdisjoint(self.children[i]))
-        key = (closed, tuple(x for i in matter for x in (i, seen[i])), best)
+        closed &= self._worth(best)
+        seen = tuple(pair for pair in seen if self.children[pair[0]] & closed)
+        key = (closed, seen, best)
         if key not in self.memo:
             if len(self.memo) >= self.limit:
                 raise _Enough
-            left = {i: seen[i] for i in matter}
-            ready = [i for i in closed if closed.isdisjoint(self.dag.parents[i])]
-            self.memo[key] = max([best, *(self._opening(closed, left, best, i) for i in ready)])
+            actions = (self._opening(closed, seen, best, i) for i in self._ready(closed))
+            self.memo[key] = max(best, max(actions, default=best))
         return self.memo[key]
 
-    def _worth(self, closed: frozenset[int], best: float) -> frozenset[int]:
-        """Closed boxes that can still lead to a better reward."""
-        return frozenset(i for i in closed if self.hope[i] > best)
+    def _worth(self, best: float) -> int:
+        """Boxes that can lead to a better reward; with one of them all its ancestors."""
+        if best not in self.alive:
+            self.alive[best] = _bits(i for i, hope in enumerate(self.hope) if hope > best)
+        return self.alive[best]
 
-    def _opening(
-        self, closed: frozenset[int], seen: dict[int, int], best: float, i: int
-    ) -> float:
-        above = tuple(seen[p] for p in self.dag.parents[i])
+    def _ready(self, closed: int) -> list[int]:
+        """Closed boxes whose parents are all open."""
+        n = closed.bit_length()
+        return [i for i in range(n) if closed >> i & 1 and not self.parents[i] & closed]
+
+    def _opening(self, closed: int, seen: Seen, best: float, i: int) -> float:
+        shown = dict(seen)
+        above = tuple(shown[p] for p in self.dag.parents[i])
         total = -float(self.cost[i][above])
+        rest = closed & ~(1 << i)
         for y, p in enumerate(self.dag.law[i][above].tolist()):
             if p > 0:
                 now = max(best, self.reward[i][y])
-                total += p * self.value(closed - {i}, {**seen, i: y}, now)
+                total += p * self.value(rest, tuple(sorted((*seen, (i, y)))), now)
         return total
+
+
+def _bits(boxes: Iterable[int]) -> int:
+    return sum(1 << i for i in boxes)

@@ -13,6 +13,7 @@ from ._types import FloatArray, IntArray
 from .dag import Dag
 from .model import Forest
 from .policy import Policy
+from .simulate import InvalidArgument
 from .solution import Solution
 from .solve import solve
 
@@ -84,6 +85,8 @@ def spanning_policy(
     >>> spanning_policy(coins)
     Spanning(value=5.5 ± 0, bound=6.5 ± 0)
     """
+    if worlds < 2:
+        raise InvalidArgument(f"`worlds` must be at least 2, but it is {worlds}.")
     every = _all_worlds(dag, worlds)
     exact = every is not None
     states, weight = every if every is not None else _drawn_worlds(dag, worlds, rng)
@@ -160,22 +163,18 @@ def _rewards(dag: Dag, states: IntArray) -> FloatArray:
 def _span(dag: Dag, states: IntArray, weight: FloatArray) -> tuple[list[int], Forest]:
     """The most informative parent of each box, and the forest that they make."""
     ancestors, costs = dag.ancestors(), _costs(dag, states, expected=True)
-    parent, law, cost = [-1] * len(dag), [], []
+    parent, law, cost = [-1] * len(dag), list(dag.law), [dag.mean_cost(i) for i in range(len(dag))]
     for i, above in enumerate(dag.parents):
-        likely = _law(dag, i, states)
-        if above:
-            parent[i] = max(above, key=lambda p: _information(states[:, p], likely, weight))
-        p = parent[i]
-        first = ancestors[i] - (ancestors[p] | {p} if p >= 0 else frozenset())
-        price = costs[:, [i, *sorted(first)]].sum(axis=1)
-        if p < 0:
-            law.append(dag.law[i])
-            cost.append(float(dag.mean_cost(i)))
+        if not above:
             continue
-        k = len(dag.rewards[p])
-        law.append(np.array([_average(likely, weight * (states[:, p] == s)) for s in range(k)]))
-        prices = [_average(price[:, None], weight * (states[:, p] == s)) for s in range(k)]
-        cost.append(np.concatenate(prices))
+        likely = _law(dag, i, states)
+        given = {p: _joint(states[:, p], len(dag.rewards[p]), likely, weight) for p in above}
+        p = parent[i] = max(above, key=lambda p: _information(given[p]))
+        first = ancestors[i] - ancestors[p] - {p}
+        price = costs[:, [i, *sorted(first)]].sum(axis=1, keepdims=True)
+        law[i] = _rows(given[p])
+        both = _joint(states[:, p], len(given[p]), np.hstack([np.ones_like(price), price]), weight)
+        cost[i] = _rows(both, 1)[:, 1]
     forest = Forest.from_arrays(
         parent=parent, cost=cost, rewards=list(dag.rewards), law=law, names=dag.names,
         outside=dag.outside, minimise=dag.minimise,
@@ -183,17 +182,19 @@ def _span(dag: Dag, states: IntArray, weight: FloatArray) -> tuple[list[int], Fo
     return parent, forest
 
 
-def _average(rows: FloatArray, weight: FloatArray) -> FloatArray:
-    """Weighted mean of rows; of all of them alike where there is no weight."""
-    total = weight.sum()
-    mean = weight @ rows / total if total > 0 else rows.mean(axis=0)
-    return np.asarray(mean)
+def _joint(state: IntArray, k: int, rows: FloatArray, weight: FloatArray) -> FloatArray:
+    """(k, ...): the weighted sum of the rows of all worlds with each state of a parent."""
+    return np.array([(weight * (state == s)) @ rows for s in range(k)])
 
 
-def _information(state: IntArray, likely: FloatArray, weight: FloatArray) -> float:
-    """Mutual information of a parent's state and the state of a box whose law is ``likely``."""
-    joint = np.zeros((int(state.max()) + 1, likely.shape[1]))
-    np.add.at(joint, state, weight[:, None] * likely)
+def _rows(joint: FloatArray, columns: int | None = None) -> FloatArray:
+    """Each row divided by the sum of its first columns; where that is 0, the average row."""
+    total = joint[:, :columns].sum(axis=1, keepdims=True)
+    return np.where(total > 0, joint, joint.sum(axis=0)) / np.where(total > 0, total, total.sum())
+
+
+def _information(joint: FloatArray) -> float:
+    """Mutual information of the row and the column of a joint distribution."""
     apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
     some = joint > 0
     return float((joint[some] * np.log(joint[some] / apart[some])).sum())
