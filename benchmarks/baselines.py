@@ -102,19 +102,25 @@ def bellman(laws, cost, rewards, root):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
-    """The products of a solve: (states of the parent x own states) by (own states x width)."""
+    """The products of a solve: (states of the parent x own states) by (own states x width).
+
+    The other factor is all ones, in the cache, and the same for every box: no engine has it better.
+    """
 
     laws: FloatArray
     start: IntArray  # where the law of each box starts
     shape: IntArray  # (boxes, 2)
     width: IntArray  # (boxes,) columns of the other factor
-    groups: list[tuple[FloatArray, int]]  # laws of one shape and width, laid out for NumPy
+    laid: FloatArray  # the laws once more, as the engine's product reads them
+    laid_at: IntArray
+    groups: list[tuple[FloatArray, int]]  # and once more, those of one shape and width together
 
     @classmethod
     def of(cls, forest: Forest, width: IntArray) -> Products:
         """Those of a forest, from the number of columns for each box."""
         f = forest
         start, shape = f.laws.start[f.law], f.laws.shape[f.law]
+        laid, laid_at = _lay_out(f.laws.data, start, shape)
         key = np.column_stack([shape, width])
         by = np.lexsort(key.T)
         cuts = np.flatnonzero((np.diff(key[by], axis=0) != 0).any(axis=1)) + 1
@@ -123,20 +129,20 @@ class Products:
             rows, cols, w = key[boxes[0]]
             take = start[boxes][:, None] + np.arange(rows * cols)
             groups.append((f.laws.data[take].reshape(-1, rows, cols), int(w)))
-        return cls(f.laws.data, start, shape, width, groups)
+        return cls(f.laws.data, start, shape, width, laid, laid_at, groups)
 
     @property
     def operations(self) -> float:
         """Multiplications and additions in all."""
         return 2.0 * float((self.shape.prod(axis=1) * self.width).sum())
 
-    def with_engine(self) -> float:
-        """By the inner product of the engine. Returns an entry of the last product: 1.
+    def bare(self) -> float:
+        """By the inner product of the engine. Returns an entry of the last product: 1."""
+        return float(_bare(self.laid, self.laid_at, self.shape, self.width))
 
-        The other factor is all ones, in the cache, and the same for every box: no engine can have
-        it better.
-        """
-        return float(_engine_products(self.laws, self.start, self.shape, self.width))
+    def with_layout(self) -> float:
+        """The same from the laws as a forest stores them, laid out one by one on the way."""
+        return float(_with_layout(self.laws, self.start, self.shape, self.width))
 
     def with_numpy(self) -> float:
         """The same by NumPy, 64 products of one shape and width in one call."""
@@ -150,29 +156,42 @@ class Products:
         return float(last)
 
 
-if hasattr(capped, "padded"):
+@njit(**_JIT)
+def _lay_out(laws, start, shape):
+    at = np.zeros(start.size + 1, np.int64)
+    for i in range(start.size):
+        at[i + 1] = at[i] + shape[i, 1] * capped.padded(shape[i, 0])
+    out = capped._aligned(at[-1])
+    for i in range(start.size):
+        capped._transpose(laws, start[i], shape[i, 0], shape[i, 1], out[at[i] :])
+    return out, at
 
-    @njit(**_JIT)
-    def _engine_products(laws, start, shape, width):
-        most, widest = capped.padded(shape.max()), width.max() + 8
-        ones, out = np.ones(most * widest), np.empty(most * widest)
-        law = np.empty(most * most)
-        for i in range(start.size):
-            rows, cols = shape[i]
-            capped._transpose(laws, start[i], rows, cols, law)
-            capped.mix(ones, cols, law, capped.padded(rows), width[i], out)
-        return out[0]
 
-else:
+@njit(**_JIT)
+def _bare(laid, at, shape, width):
+    ones, out, _ = _room(shape, width)
+    for i in range(width.size):
+        capped.mix(ones, shape[i, 1], laid[at[i] :], capped.padded(shape[i, 0]), width[i], out)
+    return out[0]
 
-    @njit(**_JIT)
-    def _engine_products(laws, start, shape, width):
-        most, widest = shape.max(), width.max()
-        ones, out = np.ones((most, widest)), np.empty((most, widest))
-        for i in range(start.size):
-            rows, cols = shape[i]
-            capped.mix(laws, start[i], rows, cols, ones, width[i], out)
-        return out[0, 0]
+
+@njit(**_JIT)
+def _with_layout(laws, start, shape, width):
+    ones, out, law = _room(shape, width)
+    for i in range(width.size):
+        capped._transpose(laws, start[i], shape[i, 0], shape[i, 1], law)
+        capped.mix(ones, shape[i, 1], law, capped.padded(shape[i, 0]), width[i], out)
+    return out[0]
+
+
+@njit(**_JIT)
+def _room(shape, width):
+    """A factor of ones, a place for the largest product, and one for the largest law."""
+    most = capped.padded(shape.max())
+    size = most * (width.max() + 8)  # the engine rounds the width up
+    ones = capped._aligned(size)
+    ones[:] = 1.0
+    return ones, capped._aligned(size), capped._aligned(most * most)
 
 
 # -- the recursion itself, without any art -------------------------------------------------------
@@ -180,57 +199,61 @@ else:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Steps:
-    """P(X <= x | s) as steps at rising breakpoints, one row for each s; 0 below the first."""
+    """P(X > x | s) as steps at rising breakpoints, one row for each s; 1 below the first."""
 
     at: FloatArray
-    below: FloatArray
+    above: FloatArray
 
     def on(self, grid: FloatArray) -> FloatArray:
         i = np.searchsorted(self.at, grid, side="right")
-        return np.column_stack([np.zeros(len(self.below)), self.below])[:, i]
+        return np.column_stack([np.ones(len(self.above)), self.above])[:, i]
 
 
 def plain_solve(forest: Forest) -> tuple[float, list[FloatArray]]:
-    """Value and indices of a forest whose states all have rewards; no error control, no speed.
+    """Value and indices of a forest with fixed costs above 0 and a reward in every state.
 
-    Distribution functions on the union of all breakpoints, nothing dropped: for checking answers.
+    The recursion on the union of all breakpoints, nothing dropped and no care for speed: to check
+    answers.
     """
     f = forest
     children: list[list[int]] = [[] for _ in range(len(f) + 1)]
     for v, up in enumerate(f.parent.tolist()):
         children[up].append(v)  # those of -1, the roots, end up last
-    capped_value: dict[int, _Steps] = {}
+    value: dict[int, _Steps] = {}
     index: list[FloatArray] = [np.empty(0)] * len(f)
     for v in _from_the_leaves(children):
         law, reward = f.laws[int(f.law[v])], f.rewards[int(f.reward[v])][0]
         cost = float(f.costs[int(f.cost[v])][0, 0])
-        parts = [capped_value.pop(u) for u in children[v]]
-        grid = np.unique(np.concatenate([reward, *(p.at for p in parts)]))
-        after = (grid >= reward[:, None]).astype(float)
-        for u, part in zip(children[v], parts, strict=True):
-            after *= part.on(grid) ** int(f.count[u])
-        index[v], capped_value[v] = _cap(grid, law @ after, cost)
+        grid = np.unique(np.concatenate([reward, *(value[u].at for u in children[v])]))
+        after = np.where(grid < reward[:, None], 1.0, _best_of(f, value, children[v], grid))
+        index[v], value[v] = _cap(grid, law @ after, cost)
     roots = children[-1]
-    grid = np.unique(np.concatenate([[f.outside], *(capped_value[r].at for r in roots)]))
-    best = np.ones(len(grid))
-    for r in roots:
-        best *= capped_value[r].on(grid)[0] ** int(f.count[r])
-    over = grid[:-1] >= f.outside
-    return f.outside + math.fsum(((1.0 - best[:-1]) * np.diff(grid))[over]), index
+    grid = np.unique(np.concatenate([[f.outside], *(value[r].at for r in roots)]))
+    best = np.reshape(_best_of(f, value, roots, grid), -1)[:-1]
+    area = (best * np.diff(grid))[grid[:-1] >= f.outside]
+    return f.outside + math.fsum(area), index
 
 
-def _cap(grid: FloatArray, below: FloatArray, cost: float) -> tuple[FloatArray, _Steps]:
-    """Indices and the capped value of W with P(W <= grid[j] | s) = below[s, j]; cost > 0."""
-    tail = 1.0 - below
-    area = np.zeros_like(below)  # E (W - grid[j])^+
-    area[:, :-1] = np.cumsum((tail[:, :-1] * np.diff(grid))[:, ::-1], axis=1)[:, ::-1]
+def _best_of(
+    forest: Forest, value: dict[int, _Steps], boxes: list[int], grid: FloatArray
+) -> FloatArray | float:
+    """P(the best of the boxes and their copies > x); through logarithms, so that no digit is lost."""
+    with np.errstate(divide="ignore"):
+        logs = [int(forest.count[u]) * np.log1p(-np.minimum(value[u].on(grid), 1)) for u in boxes]
+    return -np.expm1(sum(logs)) if logs else 0.0
+
+
+def _cap(grid: FloatArray, above: FloatArray, cost: float) -> tuple[FloatArray, _Steps]:
+    """Indices and the capped value of W with P(W > grid[j] | s) = above[s, j]."""
+    area = np.zeros_like(above)  # E (W - grid[j])^+
+    area[:, :-1] = np.cumsum((above[:, :-1] * np.diff(grid))[:, ::-1], axis=1)[:, ::-1]
     first = (area > cost).sum(axis=1)  # the index lies in the interval below this breakpoint
-    rows = np.arange(len(below))
-    height = np.where(first > 0, tail[rows, first - 1], 1.0)
+    rows = np.arange(len(above))
+    height = np.where(first > 0, above[rows, first - 1], 1.0)
     index = grid[first] - (cost - area[rows, first]) / height
     points = np.unique(np.concatenate([grid[grid < index.max()], index]))
-    steps = _Steps(grid, below).on(points)
-    return index, _Steps(points, np.where(points >= index[:, None], 1.0, steps))
+    steps = _Steps(grid, above).on(points)
+    return index, _Steps(points, np.where(points >= index[:, None], 0.0, steps))
 
 
 def _from_the_leaves(children: list[list[int]]) -> list[int]:

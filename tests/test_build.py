@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from reference import Problem, to_arrays
 from strategies import forests
 
-from weitzman.build import Builder, line
-from weitzman.combine import expand, lines
+from weitzman.build import Builder, expand, line, lines
 from weitzman.errors import InvalidForest
 from weitzman.model import Forest
 from weitzman.solve import solve

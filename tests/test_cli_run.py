@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weitzman.build import Builder
-from weitzman.cli_run import add_run_command, run, talk
+from weitzman.cli._run import add_run_command, run, talk
 from weitzman.errors import InvalidAnswer, InvalidFile, UnknownName
 from weitzman.io import save
 from weitzman.model import Forest

@@ -15,7 +15,7 @@ from scipy.integrate import quad
 
 from weitzman._types import FloatArray
 from weitzman.build import Builder, line
-from weitzman.distribution import Discretised, discretise, discretise_rows, to_scipy
+from weitzman.build.distribution import Discretised, discretise, discretise_rows, to_scipy
 from weitzman.errors import InvalidForest
 from weitzman.model import Forest
 from weitzman.solve import solve

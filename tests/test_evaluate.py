@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-
 import reference
 import strategies
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from test_solve import PAPER, random_forest, written_out
+
 from weitzman import Forest, Policy, break_even, evaluate, sensitivity, solve
 
 

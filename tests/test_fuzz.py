@@ -26,7 +26,7 @@ from instances import content
 from test_io import BROKEN, HOSTILE, A, B, C, document, packed, unpacked
 
 from weitzman import io
-from weitzman._report import summary
+from weitzman._layout import summary
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.explain import describe
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reference import Problem, to_arrays
 from strategies import forests
 
-from weitzman.combine import lines
+from weitzman.build import lines
 from weitzman.errors import InvalidForest
 from weitzman.interop import from_networkx, from_pandas, to_networkx, to_pandas
 from weitzman.model import Forest

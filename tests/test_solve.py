@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+import reference
+import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import reference
-import strategies
 from weitzman import Forest, Status, solve
 
 PAPER = {

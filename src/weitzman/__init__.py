@@ -16,12 +16,12 @@ what it will do; ``Policy.start`` runs it.
 """
 
 from .build import Builder as Builder
+from .build import Discretised as Discretised
+from .build import discretise as discretise
+from .build import expand as expand
 from .build import line as line
-from .combine import expand as expand
-from .combine import lines as lines
-from .distribution import Discretised as Discretised
-from .distribution import discretise as discretise
-from .distribution import to_scipy as to_scipy
+from .build import lines as lines
+from .build import to_scipy as to_scipy
 from .errors import InvalidFile as InvalidFile
 from .errors import InvalidForest as InvalidForest
 from .errors import UnknownName as UnknownName

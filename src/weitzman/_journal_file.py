@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _io_binary
 from .errors import InvalidFile
+from .io import _binary
 from .policy import Policy
 
 APPLICATION = 0x57545A4A  # marks our files among those of SQLite
@@ -100,7 +100,7 @@ def write_policy(db: sqlite3.Connection, number: int, policy: Policy) -> None:
     """Write a policy and its forest as model ``number``."""
     sign = -1.0 if policy.forest.minimise else 1.0
     forest = io.BytesIO()
-    _io_binary.write(policy.forest, forest)
+    _binary.write(policy.forest, forest)
     parts = {
         "forest": forest.getbuffer(),
         "index_at": _npy(policy.index_at),
@@ -119,7 +119,7 @@ def read_policy(db: sqlite3.Connection, number: int) -> Policy:
         np.lib.format.read_array(_part(db, number, part), allow_pickle=False)
         for part in ("index_at", "index")
     )
-    return Policy.of(_io_binary.read(_part(db, number, "forest")), at, index)
+    return Policy.of(_binary.read(_part(db, number, "forest")), at, index)
 
 
 def _part(db: sqlite3.Connection, number: int, part: str) -> io.BytesIO:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._types import FloatArray
 from ._rules import SUM_TOLERANCE
-from .combine import expand
+from ._types import FloatArray
+from .build import expand
 from .errors import InvalidForest
 from .model import Forest, default_outside, label
 
@@ -220,7 +220,7 @@ def _full_cost(dag: Dag, i: int, cost: FloatArray, shape: tuple[int, ...]) -> Fl
     """The cost with an axis for each parent and one for the own states."""
     if cost.shape == shape[:-1] and cost.ndim:
         cost = cost[..., None]
-    if cost.ndim and cost.shape[:-1] != shape[:-1] or cost.ndim and cost.shape[-1] not in (1, shape[-1]):
+    if (cost.ndim and cost.shape[:-1] != shape[:-1]) or (cost.ndim and cost.shape[-1] not in (1, shape[-1])):
         raise InvalidForest(
             f"a cost is one number, one per state of each parent {shape[:-1]}, or also per own state"
             f" {shape}, but that of box {dag.names[i]!r} has shape {cost.shape}."

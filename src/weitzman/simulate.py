@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._kernels import episodes as kernel
-from ._report import columns as aligned
+from ._layout import columns as aligned
 from ._sample import Sample, merge, share_interval, two_sided
 from ._types import FloatArray, IntArray
 from .errors import WeitzmanError

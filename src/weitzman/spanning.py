@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +69,8 @@ def spanning_policy(
     Of the parents of each box the most informative one is kept (that shares most information with
     it); the states of the others are averaged out, and what it costs to open them first is added
     to the cost of the box. The index policy of this forest is then followed on the graph itself:
-    to open the box of highest index, first open what must be open before it.
+    to open the box of highest index, first open what must be open before it. Once all parents of a
+    box are open, its index is that of its law given all of them.
 
     Parameters
     ----------
@@ -200,22 +202,81 @@ def _information(joint: FloatArray) -> float:
     return float((joint[some] * np.log(joint[some] / apart[some])).sum())
 
 
+def _known(dag: Dag, solution: Solution) -> list[FloatArray]:
+    """Indices of each box by the states of all its parents, the forest being right below it.
+
+    A box with several parents becomes the child of one box that shows all their states at once.
+    """
+    f = solution.forest
+    known = [solution.indices(i) for i in range(len(dag))]
+    parent: list[int] = []
+    cost, rewards, law = [], [], []
+    place: dict[int, int] = {}
+    for i in range(len(dag)):
+        if len(dag.parents[i]) < 2:
+            continue
+        rows = dag.law[i].reshape(-1, len(dag.rewards[i]))
+        parent += [-1, len(parent)]
+        place[i] = len(parent) - 1
+        law += [np.full(len(rows), 1 / len(rows)), rows]
+        cost += [0.0, dag.mean_cost(i).reshape(-1)]
+        rewards += [np.zeros(len(rows)), dag.rewards[i]]
+        below = {i: place[i]}
+        for v in dag.order:
+            up = int(f.parent[v])
+            if up in below:
+                below[v] = len(parent)
+                parent.append(below[up])
+                law.append(f.laws[int(f.law[v])])
+                cost.append(f.costs[int(f.cost[v])])
+                rewards.append(dag.rewards[v])
+    if parent:
+        several = solve(
+            Forest.from_arrays(
+                parent=parent, cost=cost, rewards=rewards, law=law, outside=dag.outside,
+                minimise=dag.minimise,
+            )
+        )  # fmt: skip
+        for i, v in place.items():
+            known[i] = several.indices(v)
+    return known
+
+
 def _follow(dag: Dag, solution: Solution, parent: list[int], states: IntArray) -> FloatArray:
     """Payoff of the policy in each world."""
-    policy = Policy.optimal(solution)
+    policy, known = Policy.optimal(solution), _known(dag, solution)
     place = {v: j for j, v in enumerate(dag.order)}
     before = [sorted(found, key=place.__getitem__) for found in dag.ancestors()]
+    steps = [_steps(dag.law[i].shape[:-1]) for i in range(len(dag))]
     graph = kernel.Graph(
         up=np.array(parent),
         index_at=policy.index_at,
         index=policy.index,
-        before_at=np.cumsum([0, *map(len, before)]),
-        before=np.array([v for found in before for v in found], np.int64),
+        above_at=_starts(dag.parents),
+        above=_flat(dag.parents),
+        step=_flat(steps),
+        known_at=_starts(known),
+        known=dag.sign * np.concatenate(known),
+        before_at=_starts(before),
+        before=_flat(before),
     )
     best, spend, _ = kernel.follow(
         graph, states, _rewards(dag, states), _costs(dag, states, expected=False), policy.outside
     )
     return np.asarray(best - spend)
+
+
+def _steps(shape: tuple[int, ...]) -> list[int]:
+    """How far apart the entries of an array of this shape are along each axis, in row order."""
+    return [math.prod(shape[j + 1 :]) for j in range(len(shape))]
+
+
+def _starts(lists: Sequence[Sized]) -> IntArray:
+    return np.cumsum([0, *map(len, lists)])
+
+
+def _flat(lists: Iterable[Iterable[int]]) -> IntArray:
+    return np.array([x for found in lists for x in found], np.int64)
 
 
 def _hindsight(dag: Dag, states: IntArray) -> FloatArray:

@@ -42,8 +42,24 @@ import numpy as np
 from numba import njit
 
 from .lanes import (
-    LANES, above, add, at_least, both, div, either, larger, load, madd, mul, smaller, some, splat,
-    splat_at, store, sub, where,
+    LANES,
+    above,
+    add,
+    at_least,
+    both,
+    div,
+    either,
+    larger,
+    load,
+    madd,
+    mul,
+    smaller,
+    some,
+    splat,
+    splat_at,
+    store,
+    sub,
+    where,
 )  # fmt: skip
 
 BOX, JOIN = 0, 1

@@ -28,7 +28,18 @@ import numpy as np
 from numba import njit
 
 from .capped import (
-    BOX, KIND, LAW, LEFT, REWARD, RIGHT, STATES, allocate, breakpoint, count, release, tail,
+    BOX,
+    KIND,
+    LAW,
+    LEFT,
+    REWARD,
+    RIGHT,
+    STATES,
+    allocate,
+    breakpoint,
+    count,
+    release,
+    tail,
 )  # fmt: skip
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}

@@ -13,24 +13,40 @@ _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 class Graph(NamedTuple):
     """What the policy looks up; signs are such that higher is better."""
 
-    up: np.ndarray  # (n,) the parent on whose state the index depends, -1 for none
+    up: np.ndarray  # (n,) the parent that was kept, -1 for none
     index_at: np.ndarray
-    index: np.ndarray
-    before_at: np.ndarray  # boxes to be opened before box i: before[before_at[i]:before_at[i + 1]]
-    before: np.ndarray  # parents first
+    index: np.ndarray  # of each box, by the state of the parent that was kept
+    above_at: np.ndarray  # parents of box i: above[above_at[i]:above_at[i + 1]]
+    above: np.ndarray
+    step: np.ndarray  # of each parent: how far apart its states are in what follows
+    known_at: np.ndarray
+    known: np.ndarray  # of each box, by the states of all parents
+    before_at: np.ndarray  # boxes to be opened before box i, parents first
+    before: np.ndarray
+
+
+@njit(**_JIT)
+def _index(graph, states, open_, v):
+    """The index of a closed box: that of all its parents if they are open; -inf if none is."""
+    row = 0
+    for i in range(graph.above_at[v], graph.above_at[v + 1]):
+        p = graph.above[i]
+        if not open_[p]:
+            p = graph.up[v]
+            return graph.index[graph.index_at[v] + states[p]] if open_[p] else -np.inf
+        row += states[p] * graph.step[i]
+    return graph.known[graph.known_at[v] + row]
 
 
 @njit(**_JIT)
 def _best_box(graph, states, open_, best):
-    """The closed box of highest index above the best so far whose parent ``up`` is open, or -1."""
+    """The closed box of highest index above the best so far, or -1."""
     top, found = best, -1
     for v in range(graph.up.size):
-        p = graph.up[v]
-        if open_[v] or (p >= 0 and not open_[p]):
-            continue
-        x = graph.index[graph.index_at[v] + (states[p] if p >= 0 else 0)]
-        if x > top:
-            top, found = x, v
+        if not open_[v]:
+            x = _index(graph, states, open_, v)
+            if x > top:
+                top, found = x, v
     return found
 
 

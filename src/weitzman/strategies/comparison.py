@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._report import columns as aligned
+from .._layout import columns as aligned
 from ..evaluate import Evaluation, evaluate
 from ..model import Forest
 from ..plan import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import FloatArray, IntArray
-from ..combine import expand
+from ..build import expand
 from ..model import Forest
 from ..policy import Policy
 

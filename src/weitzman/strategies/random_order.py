@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels import orders
 from .._types import FloatArray, IntArray
-from ..combine import expand
+from ..build import expand
 from ..policy import Policy
 from ..simulate import Simulation, at_least_one, run_episodes, stream_key, tabulate
 from ..solution import Solution

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ._columns import label, short
-from ._rules import like
-from ._types import FloatArray
+from .._columns import label, short
+from .._rules import like
+from .._types import FloatArray
 from .distribution import Discretised, discretise, discretise_rows, is_distribution
-from .errors import InvalidForest
+from ..errors import InvalidForest
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ._optional import need
-from ._types import FloatArray
-from .errors import InvalidForest
+from .._optional import need
+from .._types import FloatArray
+from ..errors import InvalidForest
 
 _FINER = 20  # cells of the fine table for each state asked for
 _FINE_LEAST, _FINE_MOST = 1000, 20_000

@@ -6,9 +6,9 @@ import math
 import os
 from typing import Any, BinaryIO
 
-from .errors import InvalidFile
-from .io import check_regular, explained, replacing
-from .model import Forest
+from ..errors import InvalidFile
+from ..model import Forest
+from . import check_regular, explained, replacing
 
 _TEXT = ("box", "parent", "parent_state", "state")
 _REAL = ("reward", "probability", "cost")
@@ -59,7 +59,7 @@ def _modules() -> tuple[Any, Any]:
     try:
         import pandas
 
-        from . import interop
+        from .. import interop
     except ImportError:
         raise InvalidFile(
             'tables need pandas, which is not installed. Run: pip install "weitzman[table]"'

@@ -9,9 +9,9 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
-    from ._answer import Rule
-    from .model import Forest
-    from .search import Box, Search
+    from .._answer import Rule
+    from ..model import Forest
+    from ..search import Box, Search
 
 _ABOUT = """\
 Say which box to open and why, ask what it showed, and go on until it is best to
@@ -69,9 +69,9 @@ def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
 
 
 def _search(arguments: argparse.Namespace) -> Search:
-    from .io import load
-    from .search import Search
-    from .solve import solve
+    from ..io import load
+    from ..search import Search
+    from ..solve import solve
 
     journal = arguments.journal
     if journal is None or not os.path.lexists(journal):
@@ -107,7 +107,7 @@ def _rule(arguments: argparse.Namespace) -> Rule:
 
 
 def _equal(a: Forest, b: Forest) -> bool:
-    from ._io_binary import write
+    from ..io._binary import write
 
     files = io.BytesIO(), io.BytesIO()
     write(a, files[0])
@@ -125,7 +125,7 @@ class _Speaker:
         self._target = target
 
     def __call__(self, text: str, end: str = "\n") -> None:
-        from .explain import printable
+        from ..explain import printable
 
         self._target.write("\n".join(map(printable, text.split("\n"))) + end)
         self._target.flush()
@@ -153,7 +153,7 @@ def _others(search: Search) -> str:
 
 def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
     """Ask what the box showed until there is an answer; False if there is none."""
-    from .errors import WeitzmanError
+    from ..errors import WeitzmanError
 
     forest = search.policy.forest
     states = forest.states(box.number)

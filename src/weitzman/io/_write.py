@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ._io_json import FORMAT
-from ._types import FloatArray, IntArray
-from .model import Forest
+from .._types import FloatArray, IntArray
+from ..model import Forest
+from ._json import FORMAT
 
 _WHOLE = re.compile(r"\.0(?=[],])")  # 21.0 is written 21
 _NO_REWARD = re.compile(r"-?Infinity")

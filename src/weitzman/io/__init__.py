@@ -21,9 +21,9 @@ from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import IO, Any, BinaryIO, cast
 
-from . import _io_binary, _io_json, _io_text, _io_write
-from .errors import InvalidFile, InvalidForest, WeitzmanError
-from .model import Forest
+from ..errors import InvalidFile, InvalidForest, WeitzmanError
+from ..model import Forest
+from . import _binary, _json, _text, _write
 
 MAX_BYTES = 2**29
 """The longest JSON text that is read, once unpacked: its objects take ten times as much memory."""
@@ -156,7 +156,7 @@ def replacing(name: str) -> Iterator[BinaryIO]:
 
 def _read_json(name: str) -> Forest:
     with open(name, "rb") as file:
-        return _io_json.forest(_io_text.parse(_bounded(file)))
+        return _json.forest(_text.parse(_bounded(file)))
 
 
 def _read_gzip(name: str) -> Forest:
@@ -165,23 +165,23 @@ def _read_gzip(name: str) -> Forest:
             data = _bounded(cast(IO[bytes], file))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
-    return _io_json.forest(_io_text.parse(data))
+    return _json.forest(_text.parse(data))
 
 
 def _read_binary(name: str) -> Forest:
     with open(name, "rb") as file:
-        return _io_binary.read(file)
+        return _binary.read(file)
 
 
 def _write_json(forest: Forest, file: BinaryIO) -> None:
-    for piece in _io_write.pieces(forest):
+    for piece in _write.pieces(forest):
         file.write(piece.encode())
 
 
 def _write_gzip(forest: Forest, file: BinaryIO) -> None:
     # no name and no date: equal forests give equal files
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-        for piece in _io_write.pieces(forest):
+        for piece in _write.pieces(forest):
             packed.write(piece.encode())
 
 
@@ -202,5 +202,5 @@ def _bounded(file: IO[bytes]) -> bytes:
 _FORMATS: dict[str, tuple[Callable[[str], Forest], Callable[[Forest, BinaryIO], None]]] = {
     ".json": (_read_json, _write_json),
     ".json.gz": (_read_gzip, _write_gzip),
-    ".wz": (_read_binary, _io_binary.write),
+    ".wz": (_read_binary, _binary.write),
 }

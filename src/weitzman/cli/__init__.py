@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import TextIO
 
-from ._cli_parser import parser
-from .errors import WeitzmanError
+from ..errors import WeitzmanError
+from ._parser import parser
 
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -39,11 +39,11 @@ class _Misused(WeitzmanError):
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from . import _report
-    from ._io_json import forest
-    from ._io_text import parse
-    from .explain import describe, explain
-    from .solve import solve
+    from .. import _layout
+    from ..explain import describe, explain
+    from ..io._json import forest
+    from ..io._text import parse
+    from ..solve import solve
 
     text = files("weitzman").joinpath("demo.json").read_bytes()
     if arguments.json:
@@ -58,15 +58,15 @@ def _demo(arguments: argparse.Namespace) -> None:
     print(f"The best policy earns {solution.value:.6g} on average:\n")
     _print(f"  {line}" for line in explain(solution).splitlines())
     print(f"\n{_WHY}\n")
-    _print(f"  {line}" for line in _report.indices(solution, 0))
+    _print(f"  {line}" for line in _layout.indices(solution, 0))
     print(f"\n{_TRY}")
 
 
 def _solve(arguments: argparse.Namespace) -> None:
-    from . import _report
-    from .explain import explain
-    from .io import load
-    from .solve import solve
+    from .. import _layout
+    from ..explain import explain
+    from ..io import load
+    from ..solve import solve
 
     forest = load(arguments.file)
     with _progress(sys.stderr) as progress, _killable():
@@ -79,19 +79,19 @@ def _solve(arguments: argparse.Namespace) -> None:
             progress=progress,
         )
     if arguments.json:
-        _print(_report.json_lines(solution))
+        _print(_layout.json_lines(solution))
         return
-    _print(_report.columns(_report.headline(solution)))
+    _print(_layout.columns(_layout.headline(solution)))
     print()
     if arguments.explain:
         print(explain(solution, lines=arguments.limit or sys.maxsize))
     else:
-        _print(_report.indices(solution, arguments.limit))
+        _print(_layout.indices(solution, arguments.limit))
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    from ._report import columns, summary
-    from .io import load
+    from .._layout import columns, summary
+    from ..io import load
 
     forest = load(arguments.file)
     print("ok")
@@ -99,11 +99,11 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _convert(arguments: argparse.Namespace) -> None:
-    from .io import load, save
+    from ..io import load, save
 
     source, target = arguments.source, arguments.target
     if _is_table(source):
-        from ._io_table import load_table
+        from ..io._table import load_table
 
         forest = load_table(source, arguments.outside, arguments.minimise)
     elif arguments.outside is not None or arguments.minimise:
@@ -111,7 +111,7 @@ def _convert(arguments: argparse.Namespace) -> None:
     else:
         forest = load(source)
     if _is_table(target):
-        from ._io_table import save_table
+        from ..io._table import save_table
 
         save_table(forest, target)
     else:
@@ -236,7 +236,7 @@ def _failed(error: Exception) -> int:
 
 
 def _fail(code: int, message: str) -> int:
-    from .explain import printable
+    from ..explain import printable
 
     text = printable(message)
     if len(text) > _LONGEST:

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from ._io_checks import array, choice, fields, is_number, like, name, numbers, whole, wrong
-from ._io_outcomes import Names, Outcomes, read_cost, read_outcomes
-from ._io_text import shown
-from ._rules import MAX_COUNT
-from ._types import FloatArray
-from .errors import InvalidFile
-from .model import Forest
+from .._rules import MAX_COUNT
+from .._types import FloatArray
+from ..errors import InvalidFile
+from ..model import Forest
+from ._checks import array, choice, fields, is_number, like, name, numbers, whole, wrong
+from ._outcomes import Names, Outcomes, read_cost, read_outcomes
+from ._text import shown
 
 FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._columns import label
-from ._io_checks import is_number, like, name, wrong
-from ._io_text import shown
-from ._types import FloatArray
-from .errors import InvalidFile
+from .._columns import label
+from .._types import FloatArray
+from ..errors import InvalidFile
+from ._checks import is_number, like, name, wrong
+from ._text import shown
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _ANY = None  # key of the only row of a box that does not depend on its parent's state

@@ -7,13 +7,13 @@ from itertools import chain
 
 import numpy as np
 
-from ._columns import whole_numbers
-from ._kernels.structure import postorder
-from ._pool import Pool, concat_pools, intern_pool
-from ._rules import MAX_COUNT
-from ._types import IntArray
-from .errors import InvalidForest
-from .model import Forest
+from .._columns import whole_numbers
+from .._kernels.structure import postorder
+from .._pool import Pool, concat_pools, intern_pool
+from .._rules import MAX_COUNT
+from .._types import IntArray
+from ..errors import InvalidForest
+from ..model import Forest
 
 
 def lines(

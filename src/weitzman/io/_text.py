@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from .errors import InvalidFile
+from ..errors import InvalidFile
 
 _SHOWN = 40  # characters of a wrong value shown in a message
 

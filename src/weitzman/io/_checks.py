@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ._io_text import shown
-from ._types import FloatArray
-from .errors import InvalidFile
+from .._types import FloatArray
+from ..errors import InvalidFile
+from ._text import shown
 
 _NUMBER = {int, float}  # exactly these: a bool is not a number
 _SUGGESTIONS = 1000  # names that are looked through for one that was perhaps meant

@@ -24,12 +24,12 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ._io_checks import fields, is_number, whole, wrong
-from ._io_text import parse, shown
-from ._pool import Pool
-from ._types import IntArray
-from .errors import InvalidFile
-from .model import Forest
+from .._pool import Pool
+from .._types import IntArray
+from ..errors import InvalidFile
+from ..model import Forest
+from ._checks import fields, is_number, whole, wrong
+from ._text import parse, shown
 
 MAGIC = b"\x89WTZ\r\n\x1a\n"
 VERSION = 1
