@@ -42,7 +42,7 @@ def bellman_textbook(laws, cost, rewards, root):
     for line in range(lines):
         for y in range(k):
             for x in range(k):
-                table[y, x] = rewards[max(x, y)]
+                table[y, x] = rewards[line, max(x, y)]
         for i in range(length - 1, -1, -1):
             for s in range(k if i > 0 else 1):
                 for x in range(k):
@@ -53,7 +53,7 @@ def bellman_textbook(laws, cost, rewards, root):
                         new[s, x] += p * table[y, x]
                 if i > 0:
                     for x in range(k):
-                        new[s, x] = max(new[s, x], rewards[x])
+                        new[s, x] = max(new[s, x], rewards[line, x])
                     for x in range(s):
                         new[s, x] = new[s, s]
             table, new = new, table
@@ -68,7 +68,7 @@ def bellman(laws, cost, rewards, root):
     for line in range(lines):
         for y in range(k):
             for x in range(k):
-                table[y, x] = rewards[max(x, y)]
+                table[y, x] = rewards[line, max(x, y)]
         for i in range(length - 1, -1, -1):
             for s in range(k if i > 0 else 1):
                 for x in range(k):
@@ -90,7 +90,7 @@ def bellman(laws, cost, rewards, root):
                     y += 1
                 if i > 0:
                     for x in range(k):
-                        new[s, x] = max(new[s, x], rewards[x])
+                        new[s, x] = max(new[s, x], rewards[line, x])
                     for x in range(s):
                         new[s, x] = new[s, s]
             table, new = new, table
@@ -237,7 +237,7 @@ def plain_solve(forest: Forest) -> tuple[float, list[FloatArray]]:
 def _best_of(
     forest: Forest, value: dict[int, _Steps], boxes: list[int], grid: FloatArray
 ) -> FloatArray | float:
-    """P(the best of the boxes and their copies > x); through logarithms, so that no digit is lost."""
+    """P(the best of the boxes and their copies > x), by logarithms so that no digit is lost."""
     with np.errstate(divide="ignore"):
         logs = [int(forest.count[u]) * np.log1p(-np.minimum(value[u].on(grid), 1)) for u in boxes]
     return -np.expm1(sum(logs)) if logs else 0.0

@@ -229,7 +229,7 @@ def one_line(scale: Scale) -> list[Table]:
             values[name] = value
 
         tasks = {
-            "12 lines of NumPy": lambda a=(laws[0], cost[0], rewards), f=keep: f(
+            "12 lines of NumPy": lambda a=(laws[0], cost[0], rewards[0]), f=keep: f(
                 "loop", baselines.numpy_loop(*a)
             ),
             "Bellman table, Numba": lambda a=(laws, cost, rewards, root): baselines.bellman(*a),

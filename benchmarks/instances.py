@@ -23,8 +23,8 @@ class Lines:
     laws : (lines, length, k, k) array
         The rows of the first box of a line are equal.
     cost : (lines, length) array
-    rewards : (k,) array
-        In rising order, shared by all boxes.
+    rewards : (lines, k) array
+        In rising order, shared by the boxes of a line.
     forest : Forest
         Box ``i`` of line ``l`` has the number ``l * length + i``.
     """
@@ -36,17 +36,22 @@ class Lines:
 
     def one(self, line: int) -> Forest:
         """One of the lines as a forest of its own."""
-        return _line_forest(self.laws[line : line + 1], self.cost[line : line + 1], self.rewards)
+        only = slice(line, line + 1)
+        return _line_forest(self.laws[only], self.cost[only], self.rewards[only])
 
 
-def many_lines(lines: int, length: int, k: int, seed: int = 0) -> Lines:
-    """Lines that all differ in laws and costs."""
-    rng = np.random.default_rng([seed, lines, length, k])
-    laws = rng.dirichlet(np.full(k, CONCENTRATION), size=(lines, length, k))
-    laws[:, 0] = laws[:, 0, :1]
-    cost = rng.uniform(CHEAP, DEAR, (lines, length))
-    rewards = np.sort(rng.random(k))
-    return Lines(laws, cost, rewards, _line_forest(laws, cost, rewards))
+def many_lines(
+    lines: int, length: int, k: int, seed: int = 0, *, shared_rewards: bool = False
+) -> Lines:
+    """Lines that all differ in laws, costs and rewards; fewer of them are the first of more."""
+    laws, cost, rewards = (np.random.default_rng([seed, k, i]) for i in range(3))
+    law = laws.dirichlet(np.full(k, CONCENTRATION), size=(lines, length, k))
+    law[:, 0] = law[:, 0, :1]
+    price = cost.uniform(CHEAP, DEAR, (lines, length))
+    level = np.sort(rewards.random((lines, k)))
+    if shared_rewards:
+        level[:] = level[0]
+    return Lines(law, price, level, _line_forest(law, price, level))
 
 
 def _line_forest(laws: FloatArray, cost: FloatArray, rewards: FloatArray) -> Forest:
@@ -54,7 +59,10 @@ def _line_forest(laws: FloatArray, cost: FloatArray, rewards: FloatArray) -> For
     parent = np.arange(lines * length) - 1
     parent[::length] = -1
     return Forest.from_arrays(
-        parent=parent, cost=cost.reshape(-1), rewards=rewards, law=laws.reshape(-1, k, k)
+        parent=parent,
+        cost=cost.reshape(-1),
+        rewards=np.repeat(rewards, length, axis=0),
+        law=laws.reshape(-1, k, k),
     )
 
 
@@ -63,24 +71,26 @@ def random_trees(boxes: int, seed: int = 0, count: int = 1) -> Forest:
 
     Every other tree is bushy (a box hangs on any earlier one), the others are deep (on one of the
     last four). Each box has rewards of its own. With ``count`` above 1 each box stands for 1 to
-    ``count`` copies.
+    ``count`` copies. Fewer boxes are the first of more.
     """
-    rng = np.random.default_rng([seed, boxes, count])
-    parent = _random_parents(boxes, rng)
-    k = rng.integers(2, 9, boxes)
-    given = np.where(parent < 0, 1, k[parent])
-    shape = np.column_stack([given, k])
-    laws = _random_laws(shape, rng)
-    row = np.column_stack([np.ones(boxes, np.int64), k])
-    rewards = Pool(rng.random(k.sum()), starts(row), row)
-    costs = Pool(
-        rng.uniform(CHEAP, DEAR, boxes), np.arange(boxes + 1), np.ones((boxes, 2), np.int64)
+    trees, states, laws, rewards, costs, copies = (
+        np.random.default_rng([seed, i]) for i in range(6)
     )
+    parent = _random_parents(boxes, trees)
+    k = states.integers(2, 9, boxes)
+    row = np.column_stack([np.ones(boxes, np.int64), k])
+    single = np.ones((boxes, 2), np.int64)
     own = np.arange(boxes)
     return Forest(
-        parent=parent, law=own, reward=own, cost=own, laws=laws, rewards=rewards, costs=costs,
-        count=rng.integers(1, count + 1, boxes),
-    )  # fmt: skip
+        parent=parent,
+        law=own,
+        reward=own,
+        cost=own,
+        laws=_random_laws(np.column_stack([np.where(parent < 0, 1, k[parent]), k]), laws),
+        rewards=Pool(rewards.random(k.sum()), starts(row), row),
+        costs=Pool(costs.uniform(CHEAP, DEAR, boxes), starts(single), single),
+        count=copies.integers(1, count + 1, boxes),
+    )
 
 
 def first_trees(forest: Forest, boxes: int) -> Forest:
@@ -99,15 +109,13 @@ def first_trees(forest: Forest, boxes: int) -> Forest:
 
 
 def _random_parents(boxes: int, rng: np.random.Generator) -> IntArray:
-    sizes = rng.integers(1, 200, boxes // 100 + 200)
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    while first[-1] < boxes:
-        first = np.concatenate([first, first[-1] + np.cumsum(rng.integers(1, 200, 200))])
+    sizes, hangs = rng.spawn(2)
+    first = np.concatenate([[0], np.cumsum(sizes.integers(1, 200, boxes))])  # more than enough
     first = first[first < boxes]
     tree = np.searchsorted(first, np.arange(boxes), side="right") - 1
     place = np.arange(boxes) - first[tree]
     back = np.where(tree % 2 == 0, place, np.minimum(place, 4))
-    parent = np.arange(boxes) - 1 - (rng.random(boxes) * back).astype(np.int64)
+    parent = np.arange(boxes) - 1 - (hangs.random(boxes) * back).astype(np.int64)
     return np.where(place == 0, -1, parent)
 
 

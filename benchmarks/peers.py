@@ -157,8 +157,8 @@ def _weitzman(forest: weitzman.Forest) -> tuple[weitzman.Solution, float]:
 def quantecon_line(size: int) -> dict[str, Any]:
     """One line of ``size`` boxes."""
     lines = instances.many_lines(1, size, LINE_STATES)
-    _quantecon(line_process(lines.laws[0, :2], lines.cost[0, :2], lines.rewards))  # compiles
-    process = line_process(lines.laws[0], lines.cost[0], lines.rewards)
+    _quantecon(line_process(lines.laws[0, :2], lines.cost[0, :2], lines.rewards[0]))  # compiles
+    process = line_process(lines.laws[0], lines.cost[0], lines.rewards[0])
     value, taken = _quantecon(process)
     solution, ours = _weitzman(lines.forest)
     return {
@@ -168,10 +168,10 @@ def quantecon_line(size: int) -> dict[str, Any]:
 
 
 def quantecon_pair(size: int) -> dict[str, Any]:
-    """Two different lines of ``size`` boxes each."""
-    lines = instances.many_lines(2, size, PAIR_STATES)
-    _quantecon(pair_process(lines.laws[:, :2], lines.cost[:, :2], lines.rewards))  # compiles
-    process = pair_process(lines.laws, lines.cost, lines.rewards)
+    """Two lines of ``size`` boxes each, with the same rewards but else different."""
+    lines = instances.many_lines(2, size, PAIR_STATES, shared_rewards=True)
+    _quantecon(pair_process(lines.laws[:, :2], lines.cost[:, :2], lines.rewards[0]))  # compiles
+    process = pair_process(lines.laws, lines.cost, lines.rewards[0])
     value, taken = _quantecon(process)
     solution, ours = _weitzman(lines.forest)
     return {

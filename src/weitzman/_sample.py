@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._types import FloatArray, IntArray
 
@@ -42,9 +42,10 @@ class Sample:
         half = two_sided(level) * self.standard_error
         return self.mean - half, self.mean + half
 
-    def quantile(self, q: ArrayLike) -> FloatArray:
+    def quantile(self, q: float | Sequence[float]) -> FloatArray:
         """The least value that at least a share ``q`` of the kept episodes does not exceed."""
-        return np.asarray(np.quantile(self.values, q, method="inverted_cdf"), np.float64)
+        shares = np.asarray(q, np.float64)
+        return np.asarray(np.quantile(self.values, shares, method="inverted_cdf"), np.float64)
 
     def __repr__(self) -> str:
         return f"Sample(mean={self.mean:.6g}, standard_error={self.standard_error:.2g})"

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._columns import default_outside, label
 from ._rules import SUM_TOLERANCE
 from ._types import FloatArray
 from .build import expand
 from .errors import InvalidForest
-from .model import Forest, default_outside, label
+from .model import Forest
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -76,7 +77,7 @@ class Dag:
         for what, column in (("cost", cost), ("rewards", each), ("law", law), ("names", titles)):
             if len(column) != n:
                 raise InvalidForest(
-                    f"`{what}` must have one entry a box, but there are {len(column)} for {n} boxes."
+                    f"`{what}` must have one entry a box, but there are {len(column)} for {n}."
                 )
         above = tuple(tuple(map(int, p)) for p in parents)
         columns: dict[str, Any] = {
@@ -104,12 +105,13 @@ class Dag:
     def of(cls, forest: Forest, limit: int = 1000) -> Dag:
         """A forest as a graph, all copies written out."""
         f = expand(forest, limit)
-        up = f.parent.tolist()
+        laws = [f.laws[int(i)] for i in f.law]
+        root = (f.parent < 0).tolist()
         return cls(
-            parents=[[] if p < 0 else [p] for p in up],
+            parents=[[] if p < 0 else [p] for p in f.parent.tolist()],
             cost=[_forest_cost(f, v) for v in range(len(f))],
             rewards=[f.rewards[int(r)][0] for r in f.reward],
-            law=[f.laws[int(i)][0 if p < 0 else slice(None)] for i, p in zip(f.law, up, strict=True)],
+            law=[law[0] if top else law for law, top in zip(laws, root, strict=True)],
             names=[f.name(v) for v in range(len(f))],
             outside=f.outside,
             minimise=f.minimise,
@@ -151,7 +153,9 @@ def _numbers(x: ArrayLike) -> FloatArray:
     try:
         column = np.array(x, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidForest(f"costs, rewards and laws must be numbers, but got {x!r:.60}.") from error
+        raise InvalidForest(
+            f"costs, rewards and laws must be numbers, but got {repr(x)[:60]}."
+        ) from error
     column.flags.writeable = False
     return column
 
@@ -209,22 +213,24 @@ def _check_box(dag: Dag, i: int, shape: tuple[int, ...]) -> None:
             f"the law of box {name!r} must have shape {shape} (states of its parents, own states), "
             f"but it has {law.shape}."
         )
-    if not ((law >= 0).all() and np.allclose(law.sum(axis=-1), 1, rtol=0, atol=SUM_TOLERANCE)):
+    off = np.abs(law.sum(axis=-1) - 1)
+    if not ((law >= 0).all() and (off <= SUM_TOLERANCE).all()):
         raise InvalidForest(
-            f"probabilities must not be negative and must sum to 1, but some row of the law of box "
-            f"{name!r} sums to {law.sum(axis=-1).flat[int(np.abs(law.sum(axis=-1) - 1).argmax())]:.9g}."
+            f"probabilities must not be negative and must sum to 1, but the law of box {name!r} "
+            f"has {law.min():.6g}, and a sum that is off by {off.max():.6g}. Rescale its rows."
         )
 
 
 def _full_cost(dag: Dag, i: int, cost: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """The cost with an axis for each parent and one for the own states."""
-    if cost.shape == shape[:-1] and cost.ndim:
-        cost = cost[..., None]
-    if (cost.ndim and cost.shape[:-1] != shape[:-1]) or (cost.ndim and cost.shape[-1] not in (1, shape[-1])):
+    if cost.shape not in ((), shape[:-1], shape):
         raise InvalidForest(
-            f"a cost is one number, one per state of each parent {shape[:-1]}, or also per own state"
-            f" {shape}, but that of box {dag.names[i]!r} has shape {cost.shape}."
+            f"a cost is one number, or has an entry for the states of the parents {shape[:-1]}, or "
+            f"also for the own states {shape}, but that of box {dag.names[i]!r} has shape "
+            f"{cost.shape}."
         )
+    if cost.shape == shape[:-1]:
+        cost = cost[..., None]
     if not ((cost >= 0).all() and np.isfinite(cost).all()):
         raise InvalidForest(
             f"costs must be finite and not negative, but box {dag.names[i]!r} has {cost.min():.6g}."

@@ -45,7 +45,7 @@ class Exhaustive:
     states: int
 
 
-def exhaustive(problem: Dag | Forest, *, limit: int = 100_000) -> Exhaustive:
+def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
     """The best adaptive strategy on any small graph of boxes.
 
     A situation is which boxes are closed, what the open ones with closed children showed, and the
@@ -80,8 +80,8 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 100_000) -> Exhaustive:
         states = count_situations(dag)
         raise TooLarge(
             f"after {len(search.memo)} situations there is no end yet, and there may be "
-            f"{_about(states)} of them; the limit is {limit}. Raise `limit` if you can wait, or use "
-            f"spanning_policy for a strategy and bounds.",
+            f"{_about(states)} of them; the limit is {limit}. Raise `limit` if you can wait, or "
+            f"use spanning_policy for a strategy and bounds.",
             states,
         ) from error
     return Exhaustive(dag.sign * value, first, len(search.memo))

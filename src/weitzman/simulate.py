@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from html import escape
 from threading import Lock
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._kernels import episodes as kernel
-from ._layout import columns as aligned
-from ._sample import Sample, merge, share_interval, two_sided
+from ._sample import Sample, merge
+from ._simulation import Simulation
 from ._types import FloatArray, IntArray
 from .errors import WeitzmanError
 from .model import Forest
@@ -22,132 +20,15 @@ from .plan import Progress
 from .policy import Policy
 from .solution import Solution
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Play = Callable[[int, int, FloatArray, IntArray], None]
 """Play episodes ``first`` to ``last - 1``: write what they came to, and count what was opened."""
 
 _CHUNK = 4096  # episodes that a thread plays at a time, at most
 _CHUNKS = 256  # and so many times at least, if there are as many episodes
-_QUANTILES = (0.05, 0.5, 0.95)
 
 
 class InvalidArgument(WeitzmanError, ValueError):
     """An argument that makes no sense."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulation:
-    """What a policy came to in many episodes, in the user's sign.
-
-    Attributes
-    ----------
-    forest : Forest
-    workers : int
-        Boxes opened at once.
-    payoff : Sample
-        Reward less spend (plus, when minimising).
-    reward : Sample
-        The best reward found (least loss), or the outside option.
-    spend : Sample
-        Sum of the costs paid.
-    openings : Sample
-        Boxes opened.
-    rounds : Sample
-        Rounds in which boxes were opened, all of one round at once.
-    loss : float
-        Share of the episodes that ended worse than with the outside option and nothing opened.
-    opened : (n,) array of float
-        Average number of copies of each box that were opened.
-    """
-
-    forest: Forest
-    workers: int
-    payoff: Sample
-    reward: Sample
-    spend: Sample
-    openings: Sample
-    rounds: Sample
-    loss: float
-    opened: FloatArray
-
-    @property
-    def episodes(self) -> int:
-        """How many episodes were played."""
-        return self.payoff.episodes
-
-    def loss_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """A confidence interval for the probability of a loss (Wilson's)."""
-        return share_interval(self.loss, self.episodes, level)
-
-    def columns(self) -> dict[str, FloatArray]:
-        """Payoff, reward, spend, openings and rounds of every episode that was kept."""
-        return {name: getattr(self, name).values for name in _SAMPLES}
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A data frame with a row for every episode that was kept."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
-
-    def summary(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """For each quantity its mean, standard error, confidence interval and quantiles."""
-        out = []
-        for name in _SAMPLES:
-            sample: Sample = getattr(self, name)
-            low, high = sample.interval(level)
-            row = {"name": name, "mean": sample.mean, "standard_error": sample.standard_error}
-            quantiles = zip(_QUANTILES, sample.quantile(_QUANTILES).tolist(), strict=True)
-            out.append(
-                row | {"low": low, "high": high} | {f"{100 * q:g}%": x for q, x in quantiles}
-            )
-        return out
-
-    def table(self, level: float = 0.95) -> str:
-        """Means with confidence intervals, and quantiles, as text."""
-        at_once = "one box at a time" if self.workers == 1 else f"{self.workers} boxes at once"
-        low, high = self.loss_interval(level)
-        return "\n".join(
-            [
-                f"{self.episodes} episodes, {at_once}",
-                *aligned(self._cells(level), right=1),
-                f"worse than opening nothing: {100 * self.loss:.3g}% of the episodes "
-                f"({100 * low:.3g}% to {100 * high:.3g}%)",
-            ]
-        )
-
-    def _cells(self, level: float) -> list[list[str]]:
-        z = two_sided(level)
-        cells = [["", "mean", f"± ({100 * level:g}%)", *(f"{100 * q:g}%" for q in _QUANTILES)]]
-        for row in self.summary(level):
-            name, mean, error, _, _, *quantiles = row.values()
-            cells.append([name, f"{mean:.6g}", f"{z * error:.2g}", *(f"{x:.6g}" for x in quantiles)])
-        return cells
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def __repr__(self) -> str:
-        return (
-            f"Simulation({self.episodes} episodes, workers={self.workers}, "
-            f"payoff={self.payoff.mean:.6g} ± {self.payoff.standard_error:.2g})"
-        )
-
-    def _repr_html_(self) -> str:
-        head, *body = self._cells(0.95)
-        return (
-            f"<p>{self.episodes} episodes, {100 * self.loss:.3g}% of them worse than opening "
-            f"nothing</p><table><thead>{_row('th', head)}</thead><tbody>"
-            f"{''.join(_row('td', row) for row in body)}</tbody></table>"
-        )
-
-
-_SAMPLES = ("payoff", "reward", "spend", "openings", "rounds")
-
-
-def _row(tag: str, cells: list[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def simulate(
@@ -204,12 +85,11 @@ def simulate(
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
         heap = scratch.pop() if scratch else (np.empty(64), np.empty((64, 6), np.int64))
-        scratch.append(
-            kernel.play(
-                tables, len(rule.root), rule.outside, workers, most, budget is None, key, first,
-                last, out, opened, *heap,
-            )  # fmt: skip
-        )
+        heap = kernel.play(
+            tables, len(rule.root), rule.outside, workers, most, budget is None, key, first, last,
+            out, opened, *heap,
+        )  # fmt: skip
+        scratch.append(heap)
 
     return run_episodes(
         play, f, episodes, workers=workers, keep=keep, threads=threads, progress=progress
@@ -223,9 +103,9 @@ def at_least_one(**arguments: int) -> None:
             raise InvalidArgument(f"`{name}` must be at least 1, but it is {n}.")
 
 
-def stream_key(rng: np.random.Generator | int) -> IntArray:
+def stream_key(rng: np.random.Generator | int) -> NDArray[np.uint64]:
     """Two random words, from which the streams of all episodes follow."""
-    return np.random.default_rng(rng).integers(0, 2**64, 2, np.uint64)  # type: ignore[return-value]
+    return np.random.default_rng(rng).integers(0, 2**64, 2, np.uint64)
 
 
 def tabulate(policy: Policy) -> kernel.Tables:
@@ -308,18 +188,15 @@ def run_episodes(
         finally:
             with lock:  # after an error or an interrupt, nobody begins another chunk
                 todo = iter(range(0))
-    samples = _samples(kept, episodes, *merge(size, mean, square), sign)
-    return Simulation(forest, workers, *samples, worse / episodes, opened / episodes)
-
-
-def _samples(
-    kept: FloatArray, episodes: int, mean: FloatArray, deviation: FloatArray, sign: float
-) -> list[Sample]:
-    """The samples in the user's sign; the arrays are read-only."""
+    centre, deviation = merge(size, mean, square)
     signs = np.array([sign, sign, 1.0, 1.0, 1.0])
     kept *= signs[:, None]
     kept.flags.writeable = False
-    return [
+    payoff, reward, spend, openings, rounds = (
         Sample(values, episodes, float(m), float(d))
-        for values, m, d in zip(kept, signs * mean, deviation, strict=True)
-    ]
+        for values, m, d in zip(kept, signs * centre, deviation, strict=True)
+    )
+    return Simulation(
+        forest, workers, payoff, reward, spend, openings, rounds, worse / episodes,
+        opened / episodes,
+    )  # fmt: skip

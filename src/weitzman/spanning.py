@@ -89,9 +89,9 @@ def spanning_policy(
     """
     if worlds < 2:
         raise InvalidArgument(f"`worlds` must be at least 2, but it is {worlds}.")
-    every = _all_worlds(dag, worlds)
+    every = worlds.all_worlds(dag, worlds)
     exact = every is not None
-    states, weight = every if every is not None else _drawn_worlds(dag, worlds, rng)
+    states, weight = every if every is not None else worlds.drawn_worlds(dag, worlds, rng)
     parent, forest = _span(dag, states, weight)
     solution = solve(forest)
     payoff = _follow(dag, solution, parent, states)
@@ -108,68 +108,17 @@ def _mean(x: FloatArray, weight: FloatArray, exact: bool) -> tuple[float, float]
     return mean, 0.0 if exact else float(np.std(x, ddof=1)) / math.sqrt(len(x))
 
 
-# -- worlds: the states of all boxes -------------------------------------------------------------
-
-
-def _law(dag: Dag, i: int, states: IntArray) -> FloatArray:
-    """(worlds, own states): the law of box i in each world."""
-    return np.broadcast_to(
-        dag.law[i][tuple(states[:, p] for p in dag.parents[i])],
-        (len(states), len(dag.rewards[i])),
-    )
-
-
-def _all_worlds(dag: Dag, most: int) -> tuple[IntArray, FloatArray] | None:
-    """Every world that can be and its probability; None if there are more than ``most``."""
-    states, weight = np.zeros((1, len(dag)), np.int64), np.ones(1)
-    for i in dag.order:
-        law = _law(dag, i, states)
-        row, y = np.nonzero(law)
-        if len(row) > most:
-            return None
-        weight = weight[row] * law[row, y]
-        states = states[row]
-        states[:, i] = y
-    return states, weight
-
-
-def _drawn_worlds(
-    dag: Dag, worlds: int, rng: np.random.Generator | int
-) -> tuple[IntArray, FloatArray]:
-    generator = np.random.default_rng(rng)
-    states = np.zeros((worlds, len(dag)), np.int64)
-    for i in dag.order:
-        chances = np.cumsum(_law(dag, i, states), axis=1)
-        u = generator.random(worlds) * chances[:, -1]
-        states[:, i] = (chances <= u[:, None]).sum(axis=1)
-    return states, np.full(worlds, 1 / worlds)
-
-
-def _costs(dag: Dag, states: IntArray, expected: bool) -> FloatArray:
-    """(worlds, n): what each box costs, or is expected to cost once its parents are seen."""
-    out = np.empty(states.shape)
-    for i in range(len(dag)):
-        above = tuple(states[:, p] for p in dag.parents[i])
-        out[:, i] = dag.mean_cost(i)[above] if expected else dag.cost[i][(*above, states[:, i])]
-    return out
-
-
-def _rewards(dag: Dag, states: IntArray) -> FloatArray:
-    columns = [dag.sign * dag.rewards[i][states[:, i]] for i in range(len(dag))]
-    return np.column_stack(columns)
-
-
 # -- the forest, the strategy and the bound ------------------------------------------------------
 
 
 def _span(dag: Dag, states: IntArray, weight: FloatArray) -> tuple[list[int], Forest]:
     """The most informative parent of each box, and the forest that they make."""
-    ancestors, costs = dag.ancestors(), _costs(dag, states, expected=True)
+    ancestors, costs = dag.ancestors(), worlds.costs(dag, states, expected=True)
     parent, law, cost = [-1] * len(dag), list(dag.law), [dag.mean_cost(i) for i in range(len(dag))]
     for i, above in enumerate(dag.parents):
         if not above:
             continue
-        likely = _law(dag, i, states)
+        likely = worlds.law(dag, i, states)
         given = {p: _joint(states[:, p], len(dag.rewards[p]), likely, weight) for p in above}
         p = parent[i] = max(above, key=lambda p: _information(given[p]))
         first = ancestors[i] - ancestors[p] - {p}
@@ -261,7 +210,7 @@ def _follow(dag: Dag, solution: Solution, parent: list[int], states: IntArray) -
         before=_flat(before),
     )
     best, spend, _ = kernel.follow(
-        graph, states, _rewards(dag, states), _costs(dag, states, expected=False), policy.outside
+        graph, states, worlds.rewards(dag, states), worlds.costs(dag, states, expected=False), policy.outside
     )
     return np.asarray(best - spend)
 
@@ -285,9 +234,9 @@ def _hindsight(dag: Dag, states: IntArray) -> FloatArray:
     With expected costs instead of those in the world: what any strategy pays is the same on
     average, and knowing them beforehand would only make the bound worse.
     """
-    costs = _costs(dag, states, expected=True)
+    costs = worlds.costs(dag, states, expected=True)
     needed = np.eye(len(dag))
     for i, found in enumerate(dag.ancestors()):
         needed[sorted(found), i] = 1.0
-    best = (_rewards(dag, states) - costs @ needed).max(axis=1)
+    best = (worlds.rewards(dag, states) - costs @ needed).max(axis=1)
     return np.maximum(best, dag.sign * dag.outside)

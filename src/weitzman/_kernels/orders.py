@@ -86,8 +86,9 @@ def play_order(
 
 @njit(**_JIT)
 def play_random(
-    tables, parent, roots, budget, stops, outside, stream_key, first, last, out, opened, shown, ready
-):
+    tables, parent, roots, budget, stops, outside, stream_key, first, last, out, opened, shown,
+    ready,
+):  # fmt: skip
     """Open at random one of the boxes that can be opened, at most ``budget`` of them.
 
     If it ``stops``, boxes whose index does not exceed the best so far are left closed for good.

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.resources import files
 from typing import TextIO
 
@@ -252,9 +253,22 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _other(module: str, name: str) -> Callable[[argparse.Namespace], None]:
+    """A command of a module of its own, which is imported when it is used."""
+
+    def command(arguments: argparse.Namespace) -> None:
+        getattr(import_module(f"._{module}", __name__), name)(arguments)
+
+    return command
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "demo": _demo,
     "solve": _solve,
+    "evaluate": _other("evaluate", "evaluate"),
+    "simulate": _other("compare", "simulate"),
+    "compare": _other("compare", "compare"),
+    "run": _other("run", "run"),
     "check": _check,
     "convert": _convert,
     "schema": _schema,

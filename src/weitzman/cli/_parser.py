@@ -8,6 +8,10 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
+from ._compare import add_compare_commands
+from ._evaluate import add_evaluate_command
+from ._run import add_run_command
+
 _ABOUT = """\
 Search when looking costs something.
 
@@ -21,6 +25,9 @@ start here:
   weitzman demo                         a small example, solved and explained
   weitzman demo --json > boxes.json     its file, to change as you like
   weitzman solve boxes.json --explain   the best policy in words
+  weitzman evaluate boxes.json          what following it will look like
+  weitzman compare boxes.json           what simpler strategies would earn
+  weitzman run boxes.json --journal run.db   follow it, one box at a time
   weitzman schema                       all that a file may say
 
 exit codes:
@@ -86,6 +93,10 @@ def parser() -> argparse.ArgumentParser:
     solve = commands.add_parser("solve", help="value, first box and all indices")
     solve.description, solve.epilog = _SOLVE, _JSON
     _solve_options(solve)
+
+    add_evaluate_command(commands)
+    add_compare_commands(commands)
+    add_run_command(commands)
 
     check = commands.add_parser("check", help="say whether a file is valid, and its size")
     check.description = "Print ok and the size of the instance, or what is wrong with it."

@@ -95,8 +95,9 @@ class Comparison:
 
         NaN where nothing can be gained or there is no outside option.
         """
-        gain = self.strategies[0].value - self.forest.outside
-        return (self[key].value - self.forest.outside) / gain if gain and math.isfinite(gain) else _NONE
+        nothing = self.forest.outside
+        gain = self.strategies[0].value - nothing
+        return (self[key].value - nothing) / gain if gain and math.isfinite(gain) else _NONE
 
     def gap(self, key: str) -> tuple[float, float]:
         """What the optimum earns more than the best of a kind: at least and at most."""
@@ -106,7 +107,7 @@ class Comparison:
         return max(0.0, sign * (best - bound)), max(0.0, sign * (best - s.value))
 
     def columns(self) -> dict[str, list[Any]]:
-        """One entry a strategy: key, name, value, error, bound, lost, share, openings, spend, how."""
+        """One entry a strategy: its attributes, and what is lost and the share that is earned."""
         out: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for s in self.strategies:
             more = {"lost": self.lost(s.key), "share": self.share(s.key)}
@@ -138,10 +139,10 @@ class Comparison:
         return cells
 
     def _gaps(self) -> Iterator[str]:
-        for key, what in (("fixed_order", "over the best fixed order"), ("fixed_set", "over the best fixed set")):
+        for key, what in (("fixed_order", "fixed order"), ("fixed_set", "fixed set")):
             low, high = self.gap(key)
             gap = f"{high:.4g}" if low == high else f"between {low:.4g} and {high:.4g}"
-            yield f"adaptivity gap {what}: {gap}"
+            yield f"adaptivity gap over the best {what}: {gap}"
 
     def __str__(self) -> str:
         return self.table()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -170,10 +171,8 @@ def _search(solution: Solution, limit: int) -> FixedOrder:
     f = solution.forest
     boxes = Prefixes(solution, limit)
     search = _Search(boxes, Plan.of(f).class_of)
-    try:
+    with suppress(OutOfWork):
         search.run()
-    except OutOfWork:
-        pass
     sign = -1.0 if f.minimise else 1.0
     bound = max([search.best, *(branch.ceiling for branch in search.stack)])
     exact = bound <= search.best + search.slack

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -177,7 +177,7 @@ def _improve(gains: Gains, members: list[int], room: int) -> list[int]:
         value, gain = gains.of(members)
 
 
-def _ready(gains: Gains, v: int, inside: set[int]) -> bool:
+def _ready(gains: Gains, v: int, inside: Set[int]) -> bool:
     return gains.parent[v] < 0 or gains.parent[v] in inside
 
 
