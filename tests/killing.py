@@ -24,7 +24,6 @@ from weitzman.policy import Policy
 from weitzman.search import Box, Search
 
 STATES = 3
-LONGEST = 0.03  # seconds that a process may live
 
 
 def policy() -> Policy:
@@ -108,26 +107,32 @@ def over(log: Log, name: str) -> bool:
     return any(kind in ("over", "failed") and who == name for kind, who, _ in log.lines())
 
 
-def slay(
-    task: Callable[[str, str, Log], None], path: str, names: list[str], log: Log, rng: random.Random
-) -> int:
-    """Run workers to the end of the search, killing them again and again. How often?"""
-    kills = 0
-    alive = {name: (fork(task, path, name, log), soon(rng)) for name in names}
-    while alive:
-        name = min(alive, key=lambda name: alive[name][1])
-        child, end = alive.pop(name)
-        time.sleep(max(0.0, end - time.monotonic()))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        kills += os.WIFSIGNALED(status)
-        if not over(log, name):
-            alive[name] = fork(task, path, name, log), soon(rng)
-    return kills
+class Reaper:
+    """Gives each process a random time to live, such that about every other one gets a box told."""
 
+    def __init__(self, seed: int) -> None:
+        self._rng, self._longest, self.kills = random.Random(seed), 0.03, 0
 
-def soon(rng: random.Random) -> float:
-    return time.monotonic() + LONGEST * rng.random()
+    def slay(
+        self, task: Callable[[str, str, Log], None], path: str, names: list[str], log: Log
+    ) -> None:
+        """Run workers to the end of the search, killing them again and again."""
+        alive = {name: (fork(task, path, name, log), self._soon()) for name in names}
+        told = 0
+        while alive:
+            name = min(alive, key=lambda name: alive[name][1])
+            child, end = alive.pop(name)
+            time.sleep(max(0.0, end - time.monotonic()))
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            self.kills += os.WIFSIGNALED(status)
+            if not over(log, name):
+                alive[name] = fork(task, path, name, log), self._soon()
+            before, told = told, sum(kind == "told" for kind, _, _ in log.lines())
+            self._longest *= 0.9 if told > before else 1.1
+
+    def _soon(self) -> float:
+        return time.monotonic() + self._longest * self._rng.random()
 
 
 def ending(path: str) -> list[list[object]]:
@@ -138,32 +143,39 @@ def ending(path: str) -> list[list[object]]:
         return [*rows, [search.best, search.best_box, search.spent]]
 
 
+def openers(log: Log) -> dict[str, set[str]]:
+    """Who opened each box."""
+    found: dict[str, set[str]] = {}
+    for kind, who, box in log.lines():
+        if kind == "opened":
+            found.setdefault(box, set()).add(who)
+    return found
+
+
 def main(folder: Path, wanted: int, seed: int) -> dict[str, object]:
-    """Kill until there were enough kills."""
-    rng, kills, searches = random.Random(seed), 0, 0
-    quiet = Log(folder / "quiet.log")
-    alone(str(folder / "quiet.db"), "quiet", quiet)
-    wanted_end = ending(str(folder / "quiet.db"))
-    found: dict[str, object] = {"different": 0, "lost": [], "failed": [], "twice": []}
-    while kills < wanted:
+    """Kill until there were enough kills, a worker alone and several workers by turns."""
+    reaper, searches = Reaper(seed), 0
+    alone(str(folder / "quiet.db"), "quiet", Log(folder / "quiet.log"))
+    end = ending(str(folder / "quiet.db"))
+    different: list[str] = []
+    lost: list[list[str]] = []
+    failed: list[list[str]] = []
+    twice: list[str] = []
+    while reaper.kills < wanted or searches < 2:
         searches += 1
         path, log = str(folder / f"{searches}.db"), Log(folder / f"{searches}.log")
         if searches % 2:
-            kills += slay(alone, path, ["one"], log, rng)
-            found["different"] += ending(path) != wanted_end  # type: ignore[operator]
+            reaper.slay(alone, path, ["one"], log)
+            different += [path] if ending(path) != end else []
         else:
             policy().start(journal=path).close()
-            kills += slay(together, path, ["left", "right"], log, rng)
+            reaper.slay(together, path, ["left", "right"], log)
             ending(path)
-        lines = log.lines()
-        for kind in ("lost", "failed"):
-            found[kind] += [line for line in lines if line[0] == kind]  # type: ignore[operator]
-        openers: dict[str, set[str]] = {}
-        for kind, who, box in lines:
-            if kind == "opened":
-                openers.setdefault(box, set()).add(who)
-        found["twice"] += [box for box, who in openers.items() if len(who) > 1]  # type: ignore[operator]
-    return {**found, "kills": kills, "searches": searches, "boxes": len(wanted_end) - 1}
+        lost += [line for line in log.lines() if line[0] == "lost"]
+        failed += [line for line in log.lines() if line[0] == "failed"]
+        twice += [box for box, who in openers(log).items() if len(who) > 1]
+    wrong = {"different": different, "lost": lost, "failed": failed, "twice": twice}
+    return {"wrong": wrong, "kills": reaper.kills, "searches": searches, "boxes": len(end) - 1}
 
 
 if __name__ == "__main__":

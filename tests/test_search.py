@@ -16,7 +16,7 @@ from reference import Problem, follow_indices, optimal_value
 from runs import drive, forest_of, policy_of, ruled, written_out
 from strategies import forests
 
-import weitzman._frontier
+import weitzman.search._frontier
 from weitzman.build import Builder
 from weitzman.errors import InvalidAnswer, InvalidForest, UnknownName, WeitzmanError
 from weitzman.model import Forest
@@ -426,13 +426,13 @@ def heap_operations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A list that grows with each operation on the heap, which costs O(log n)."""
     done: list[str] = []
     for name in ("heappush", "heappop", "heapreplace"):
-        plain = getattr(weitzman._frontier, name)
+        plain = getattr(weitzman.search._frontier, name)
 
         def counted(*args: Any, plain: Any = plain, name: str = name) -> Any:
             done.append(name)
             return plain(*args)
 
-        monkeypatch.setattr(weitzman._frontier, name, counted)
+        monkeypatch.setattr(weitzman.search._frontier, name, counted)
     return done
 
 

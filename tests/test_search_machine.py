@@ -15,10 +15,9 @@ from reference import Problem
 from runs import Instance, forest_of, instances, parent_of, policy_of
 from strategies import arbitrary_indices, forests
 
-from weitzman import _journal_file
 from weitzman.errors import InvalidAnswer
 from weitzman.policy import Policy
-from weitzman.search import Search
+from weitzman.search import Search, _file
 
 
 class Naive:
@@ -227,4 +226,4 @@ class TestThroughAJournal(JournalMachine.TestCase):
 
     @pytest.fixture(autouse=True)
     def without_waiting_for_the_disk(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_journal_file, "SYNCHRONOUS", "OFF")
+        monkeypatch.setattr(_file, "SYNCHRONOUS", "OFF")

@@ -6,7 +6,7 @@ Each message states the rule, names the first offender, says how many there are 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,11 +24,15 @@ MAX_COUNT = 10**15
 
 def check(forest: Forest) -> None:
     """Raise :class:`InvalidForest` for the first rule that is broken."""
-    for rule in (
-        _check_size, _check_names, _check_parent, _check_count, _check_outside, _check_shapes,
-        _check_laws, _check_rewards, _check_costs,
-    ):  # fmt: skip
-        rule(forest)
+    _check_size(forest)
+    _check_names(forest)
+    check_parent(forest.parent, forest.name)
+    _check_count(forest)
+    _check_outside(forest)
+    _check_shapes(forest)
+    _check_laws(forest)
+    _check_rewards(forest)
+    _check_costs(forest)
 
 
 def like(wanted: object, names: Sequence[str] | None) -> str:
@@ -99,25 +103,26 @@ def _check_distinct(names: Sequence[str], what: str) -> None:
         )
 
 
-def _check_parent(f: Forest) -> None:
-    n = len(f.parent)
-    bad = np.flatnonzero((f.parent < -1) | (f.parent >= n))
+def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
+    """Parents exist and lead to a root; ``name`` tells what to call a box."""
+    n = len(parent)
+    bad = np.flatnonzero((parent < -1) | (parent >= n))
     if len(bad):
         raise InvalidForest(
             f"a parent must be the number of a box (0 to {n - 1}) or -1 for a root, but that of "
-            f"box {f.name(bad[0])!r} is {f.parent[bad[0]]} ({len(bad)} such boxes)."
+            f"box {name(bad[0])!r} is {parent[bad[0]]} ({len(bad)} such boxes)."
         )
-    order, _, _ = postorder(f.parent)
+    order, _, _ = postorder(parent)
     if len(order) < n:
         lost = np.setdiff1d(np.arange(n), order)
         v = int(lost[0])
         for _ in range(n):  # n steps up end on the cycle itself
-            v = int(f.parent[v])
-        cycle, w = [v], int(f.parent[v])
+            v = int(parent[v])
+        cycle, w = [v], int(parent[v])
         while w != v and len(cycle) < 8:
             cycle.append(w)
-            w = int(f.parent[w])
-        path = " -> ".join(repr(f.name(u)) for u in [*cycle, v if w == v else w])
+            w = int(parent[w])
+        path = " -> ".join(repr(name(u)) for u in [*cycle, v if w == v else w])
         raise InvalidForest(
             f"parents must lead to a root, but {path} goes round in a circle ({len(lost)} boxes "
             f"hang on one). Make one of them a root."

@@ -30,7 +30,7 @@ from ._columns import (
 )
 from ._kernels.structure import postorder
 from ._pool import Pool
-from ._rules import check, like
+from ._rules import check, check_parent, like
 from ._types import IntArray
 from .errors import InvalidForest, UnknownName
 
@@ -164,6 +164,7 @@ class Forest:
             )
         n = len(parents)
         title = titles(names, n)
+        check_parent(parents, title.__getitem__)
         reward_pool, reward, labels = reward_columns(rewards, states, n, title)
         law_pool, laws = law_columns(law, parents, n, title)
         cost_pool, costs = cost_columns(cost, parents, n, title)

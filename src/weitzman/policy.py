@@ -17,9 +17,9 @@ from .model import Forest
 from .solution import Solution
 
 if TYPE_CHECKING:
-    from ._answer import Rule
-    from .journal import Path
     from .search import Search
+    from .search._answer import Rule
+    from .search.journal import Path
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ._kernels import episodes as kernel
 from ._sample import Sample, merge
-from ._simulation import Simulation
 from ._types import FloatArray, IntArray
 from .errors import WeitzmanError
 from .model import Forest
 from .plan import Progress
 from .policy import Policy
+from .simulation import Simulation
 from .solution import Solution
 
 Play = Callable[[int, int, FloatArray, IntArray], None]

@@ -1,4 +1,4 @@
-"""Graphs too large to be solved: an index policy on a spanning forest, and a bound on all others."""
+"""Graphs too large to be solved: an index policy on a spanning forest, and a bound on the rest."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from ._kernels import worlds as kernel
 from ._sample import two_sided
 from ._types import FloatArray, IntArray
+from ._worlds import Worlds
 from .dag import Dag
 from .model import Forest
 from .policy import Policy
@@ -89,59 +90,52 @@ def spanning_policy(
     """
     if worlds < 2:
         raise InvalidArgument(f"`worlds` must be at least 2, but it is {worlds}.")
-    every = worlds.all_worlds(dag, worlds)
-    exact = every is not None
-    states, weight = every if every is not None else worlds.drawn_worlds(dag, worlds, rng)
-    parent, forest = _span(dag, states, weight)
+    found = Worlds.of(dag, worlds, rng)
+    forest = _span(found)
     solution = solve(forest)
-    payoff = _follow(dag, solution, parent, states)
-    value, error = _mean(payoff, weight, exact)
-    bound, bound_error = _mean(_hindsight(dag, states), weight, exact)
-    sign = dag.sign
+    value, error = found.mean(_follow(found, solution))
+    bound, bound_error = found.mean(_hindsight(found))
     return Spanning(
-        dag, tuple(parent), solution, sign * value, error, sign * bound, bound_error, exact
+        dag=dag,
+        parent=tuple(forest.parent.tolist()),
+        solution=solution,
+        value=dag.sign * value,
+        error=error,
+        bound=dag.sign * bound,
+        bound_error=bound_error,
+        exact=found.complete,
     )
 
 
-def _mean(x: FloatArray, weight: FloatArray, exact: bool) -> tuple[float, float]:
-    mean = float(weight @ x)
-    return mean, 0.0 if exact else float(np.std(x, ddof=1)) / math.sqrt(len(x))
+# -- the forest ----------------------------------------------------------------------------------
 
 
-# -- the forest, the strategy and the bound ------------------------------------------------------
-
-
-def _span(dag: Dag, states: IntArray, weight: FloatArray) -> tuple[list[int], Forest]:
-    """The most informative parent of each box, and the forest that they make."""
-    ancestors, costs = dag.ancestors(), worlds.costs(dag, states, expected=True)
-    parent, law, cost = [-1] * len(dag), list(dag.law), [dag.mean_cost(i) for i in range(len(dag))]
+def _span(worlds: Worlds) -> Forest:
+    """The forest of the most informative parents."""
+    dag, ancestors, costs = worlds.dag, worlds.dag.ancestors(), worlds.expected_costs()
+    parent = [-1] * len(dag)
+    law, cost = list(dag.law), [dag.mean_cost(i) for i in range(len(dag))]
     for i, above in enumerate(dag.parents):
         if not above:
             continue
-        likely = worlds.law(dag, i, states)
-        given = {p: _joint(states[:, p], len(dag.rewards[p]), likely, weight) for p in above}
-        p = parent[i] = max(above, key=lambda p: _information(given[p]))
+        joint = {p: worlds.given(p, worlds.law(i)) for p in above}
+        p = parent[i] = max(above, key=lambda q: _information(joint[q]))
         first = ancestors[i] - ancestors[p] - {p}
-        price = costs[:, [i, *sorted(first)]].sum(axis=1, keepdims=True)
-        law[i] = _rows(given[p])
-        both = _joint(states[:, p], len(given[p]), np.hstack([np.ones_like(price), price]), weight)
-        cost[i] = _rows(both, 1)[:, 1]
-    forest = Forest.from_arrays(
+        price = costs[:, [i, *sorted(first)]].sum(axis=1)
+        law[i] = _rows(joint[p], joint[p].sum(axis=1))
+        chance = worlds.given(p, np.ones((len(price), 1)))
+        cost[i] = _rows(worlds.given(p, price[:, None]), chance[:, 0])[:, 0]
+    return Forest.from_arrays(
         parent=parent, cost=cost, rewards=list(dag.rewards), law=law, names=dag.names,
         outside=dag.outside, minimise=dag.minimise,
     )  # fmt: skip
-    return parent, forest
 
 
-def _joint(state: IntArray, k: int, rows: FloatArray, weight: FloatArray) -> FloatArray:
-    """(k, ...): the weighted sum of the rows of all worlds with each state of a parent."""
-    return np.array([(weight * (state == s)) @ rows for s in range(k)])
-
-
-def _rows(joint: FloatArray, columns: int | None = None) -> FloatArray:
-    """Each row divided by the sum of its first columns; where that is 0, the average row."""
-    total = joint[:, :columns].sum(axis=1, keepdims=True)
-    return np.where(total > 0, joint, joint.sum(axis=0)) / np.where(total > 0, total, total.sum())
+def _rows(joint: FloatArray, chance: FloatArray) -> FloatArray:
+    """Rows divided by the chances of their states; for a state that never occurs, the mean row."""
+    some = (chance > 0)[:, None]
+    mean = joint.sum(axis=0) / chance.sum()
+    return np.asarray(np.where(some, joint / np.where(some, chance[:, None], 1.0), mean))
 
 
 def _information(joint: FloatArray) -> float:
@@ -156,61 +150,79 @@ def _known(dag: Dag, solution: Solution) -> list[FloatArray]:
 
     A box with several parents becomes the child of one box that shows all their states at once.
     """
-    f = solution.forest
     known = [solution.indices(i) for i in range(len(dag))]
-    parent: list[int] = []
-    cost, rewards, law = [], [], []
-    place: dict[int, int] = {}
-    for i in range(len(dag)):
-        if len(dag.parents[i]) < 2:
-            continue
-        rows = dag.law[i].reshape(-1, len(dag.rewards[i]))
-        parent += [-1, len(parent)]
-        place[i] = len(parent) - 1
-        law += [np.full(len(rows), 1 / len(rows)), rows]
-        cost += [0.0, dag.mean_cost(i).reshape(-1)]
-        rewards += [np.zeros(len(rows)), dag.rewards[i]]
-        below = {i: place[i]}
-        for v in dag.order:
-            up = int(f.parent[v])
-            if up in below:
-                below[v] = len(parent)
-                parent.append(below[up])
-                law.append(f.laws[int(f.law[v])])
-                cost.append(f.costs[int(f.cost[v])])
-                rewards.append(dag.rewards[v])
-    if parent:
-        several = solve(
-            Forest.from_arrays(
-                parent=parent, cost=cost, rewards=rewards, law=law, outside=dag.outside,
-                minimise=dag.minimise,
-            )
-        )  # fmt: skip
-        for i, v in place.items():
-            known[i] = several.indices(v)
+    several = _Several(dag, solution.forest)
+    if several.place:
+        solved = solve(several.forest())
+        for i, v in several.place.items():
+            known[i] = solved.indices(v)
     return known
 
 
-def _follow(dag: Dag, solution: Solution, parent: list[int], states: IntArray) -> FloatArray:
+class _Several:
+    """For each box with several parents a tree: all parents in one, the box, and what is below."""
+
+    def __init__(self, dag: Dag, forest: Forest) -> None:
+        self.dag = dag
+        self.parent: list[int] = []
+        self.cost: list[FloatArray] = []
+        self.rewards: list[FloatArray] = []
+        self.law: list[FloatArray] = []
+        self.place: dict[int, int] = {}
+        for i in range(len(dag)):
+            if len(dag.parents[i]) > 1:
+                self._tree(forest, i)
+
+    def _add(self, parent: int, cost: FloatArray, rewards: FloatArray, law: FloatArray) -> int:
+        self.parent.append(parent)
+        self.cost.append(cost)
+        self.rewards.append(rewards)
+        self.law.append(law)
+        return len(self.parent) - 1
+
+    def _tree(self, f: Forest, i: int) -> None:
+        rows = self.dag.law[i].reshape(-1, len(self.dag.rewards[i]))
+        k = len(rows)
+        top = self._add(-1, np.zeros(()), np.zeros(k), np.full(k, 1 / k))
+        cost = self.dag.mean_cost(i).reshape(-1)
+        self.place[i] = self._add(top, cost, self.dag.rewards[i], rows)
+        below = {i: self.place[i]}
+        for v in self.dag.order:
+            up = int(f.parent[v])
+            if up in below:
+                law, cost = f.laws[int(f.law[v])], f.costs[int(f.cost[v])]
+                below[v] = self._add(below[up], cost, self.dag.rewards[v], law)
+
+    def forest(self) -> Forest:
+        return Forest.from_arrays(
+            parent=self.parent, cost=self.cost, rewards=self.rewards, law=self.law,
+            outside=self.dag.outside, minimise=self.dag.minimise,
+        )  # fmt: skip
+
+
+# -- the strategy and the bound ------------------------------------------------------------------
+
+
+def _follow(worlds: Worlds, solution: Solution) -> FloatArray:
     """Payoff of the policy in each world."""
-    policy, known = Policy.optimal(solution), _known(dag, solution)
+    dag, policy = worlds.dag, Policy.optimal(solution)
+    known = _known(dag, solution)
     place = {v: j for j, v in enumerate(dag.order)}
     before = [sorted(found, key=place.__getitem__) for found in dag.ancestors()]
-    steps = [_steps(dag.law[i].shape[:-1]) for i in range(len(dag))]
     graph = kernel.Graph(
-        up=np.array(parent),
+        up=solution.forest.parent,
         index_at=policy.index_at,
         index=policy.index,
         above_at=_starts(dag.parents),
         above=_flat(dag.parents),
-        step=_flat(steps),
+        step=_flat([_steps(law.shape[:-1]) for law in dag.law]),
         known_at=_starts(known),
         known=dag.sign * np.concatenate(known),
         before_at=_starts(before),
         before=_flat(before),
     )
     best, spend, _ = kernel.follow(
-        graph, states, worlds.rewards(dag, states), worlds.costs(dag, states, expected=False), policy.outside
+        graph, worlds.states, worlds.rewards(), worlds.costs(), policy.outside
     )
     return np.asarray(best - spend)
 
@@ -228,15 +240,15 @@ def _flat(lists: Iterable[Iterable[int]]) -> IntArray:
     return np.array([x for found in lists for x in found], np.int64)
 
 
-def _hindsight(dag: Dag, states: IntArray) -> FloatArray:
+def _hindsight(worlds: Worlds) -> FloatArray:
     """Payoff of one who knows the world: the best box with all that must be opened before it.
 
     With expected costs instead of those in the world: what any strategy pays is the same on
     average, and knowing them beforehand would only make the bound worse.
     """
-    costs = worlds.costs(dag, states, expected=True)
+    dag = worlds.dag
     needed = np.eye(len(dag))
     for i, found in enumerate(dag.ancestors()):
         needed[sorted(found), i] = 1.0
-    best = (worlds.rewards(dag, states) - costs @ needed).max(axis=1)
-    return np.maximum(best, dag.sign * dag.outside)
+    best = (worlds.rewards() - worlds.expected_costs() @ needed).max(axis=1)
+    return np.asarray(np.maximum(best, dag.sign * dag.outside))

@@ -67,9 +67,7 @@ def play_order(
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, n = outside, 0.0, 0
-        while n < order.size and _worth(
-            order, place, parent, shown, boxes, index, n, ahead, best
-        ):
+        while n < order.size and _worth(order, place, parent, shown, boxes, index, n, ahead, best):
             v = order[n]
             s = shown[parent[v]] if parent[v] >= 0 else 0
             stream += _GOLDEN

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..simulate import Simulation
+    from ..simulation import Simulation
     from ..strategies import Comparison
 
 _SIMULATE = """\

@@ -9,9 +9,9 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
-    from .._answer import Rule
     from ..model import Forest
     from ..search import Box, Search
+    from ..search._answer import Rule
 
 _ABOUT = """\
 Say which box to open and why, ask what it showed, and go on until it is best to

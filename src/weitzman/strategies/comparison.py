@@ -15,7 +15,8 @@ from ..evaluate import Evaluation, evaluate
 from ..model import Forest
 from ..plan import Progress
 from ..policy import Policy
-from ..simulate import Simulation, simulate
+from ..simulate import simulate
+from ..simulation import Simulation
 from ..solution import Solution
 from ..solve import solve
 from .copies import WRITE_OUT

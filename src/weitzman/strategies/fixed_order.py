@@ -15,7 +15,8 @@ from ..evaluate import evaluate
 from ..model import Forest
 from ..plan import Plan
 from ..policy import Policy
-from ..simulate import Simulation, run_episodes, stream_key, tabulate
+from ..simulate import run_episodes, stream_key, tabulate
+from ..simulation import Simulation
 from ..solution import Solution
 from ..solve import solve
 from ._prefix import OutOfWork, Prefixes
@@ -232,9 +233,7 @@ def _ready(boxes: Prefixes, v: int, opened: set[int]) -> bool:
 # -- where no order can be evaluated exactly -----------------------------------------------------
 
 
-def _simulated(
-    solution: Solution, episodes: int, rng: np.random.Generator | int
-) -> FixedOrder:
+def _simulated(solution: Solution, episodes: int, rng: np.random.Generator | int) -> FixedOrder:
     """Boxes by the probability that the optimal policy opens them, with the best simple stop."""
     generator = np.random.default_rng(rng)
     order = _likely_first(solution)
@@ -280,4 +279,3 @@ def simulate_order(
         )  # fmt: skip
 
     return run_episodes(play, f, episodes)
-

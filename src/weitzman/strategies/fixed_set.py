@@ -99,12 +99,11 @@ def best_nonadaptive(
     found = value_of_set(full, members)
     if not whole and sign * value > sign * found:  # what was left out may be worth opening
         return FixedSet(forest, copies, value, sign * ceiling, False)
-    if exact and whole:
-        bound = sign * found
-    bound = min(bound, ceiling) if whole else ceiling
     chosen = np.zeros(len(full), np.int64)
     chosen[members] = 1
-    return FixedSet(full, chosen, found, sign * bound, exact and whole)
+    if exact and whole:
+        return FixedSet(full, chosen, found, found, True)
+    return FixedSet(full, chosen, found, sign * min(bound if whole else ceiling, ceiling), False)
 
 
 def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
@@ -212,9 +211,7 @@ def _branch(
     return found, bound, bound <= best + slack
 
 
-def _hope(
-    gains: Gains, inside: frozenset[int], out: frozenset[int], net: FloatArray
-) -> FloatArray:
+def _hope(gains: Gains, inside: frozenset[int], out: frozenset[int], net: FloatArray) -> FloatArray:
     """The most that adding each box, with any boxes below it, can earn; 0 where it cannot."""
     hope = np.zeros(len(net))
     for v in reversed(gains.order):

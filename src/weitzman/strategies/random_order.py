@@ -8,7 +8,8 @@ from .._kernels import orders
 from .._types import FloatArray, IntArray
 from ..build import expand
 from ..policy import Policy
-from ..simulate import Simulation, at_least_one, run_episodes, stream_key, tabulate
+from ..simulate import at_least_one, run_episodes, stream_key, tabulate
+from ..simulation import Simulation
 from ..solution import Solution
 from ..solve import solve
 from .copies import WRITE_OUT

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from ..solution import mean_cost
 from ._frontier import Id
 from ._ledger import Ledger
-from .solution import mean_cost
 
 
 def why_open(ledger: Ledger, box: Id) -> str:

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from ._types import FloatArray, IntArray
-from .errors import InvalidAnswer
-from .model import Forest
+from .._types import FloatArray, IntArray
+from ..errors import InvalidAnswer
+from ..model import Forest
 
 Rule = Literal["refuse", "nearest"] | Sequence[float]
 """What to make of a reward that is not among those of the box."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from heapq import heappop, heappush, heapreplace
 
-from .policy import Policy
+from ..policy import Policy
 
 Copy = tuple[int, ...]
 Id = tuple[int, Copy]

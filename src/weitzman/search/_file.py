@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidFile
-from .io import _binary
-from .policy import Policy
+from ..errors import InvalidFile
+from ..io import _binary
+from ..policy import Policy
 
 APPLICATION = 0x57545A4A  # marks our files among those of SQLite
 VERSION = 1

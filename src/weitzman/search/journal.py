@@ -34,10 +34,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from . import _journal_file
+from ..errors import InvalidFile, InvalidForest, JournalError
+from ..policy import Policy
+from . import _file
 from ._ledger import Event
-from .errors import InvalidFile, InvalidForest, JournalError
-from .policy import Policy
 
 Path = str | os.PathLike[str]
 
@@ -73,7 +73,7 @@ class Journal:
         """Write a new journal; the file appears complete or not at all."""
         self = cls(path)
         with self._explained():
-            _journal_file.create(self.path, policy, settings)
+            _file.create(self.path, policy, settings)
         self.settings = settings
         return self
 
@@ -143,7 +143,7 @@ class Journal:
             )
             self._added.append(crc)
             if policy is not None and e.model is not None:
-                _journal_file.write_policy(db, e.model, policy)
+                _file.write_policy(db, e.model, policy)
 
     def step(self) -> None:
         """The next of the events added has been applied."""
@@ -153,7 +153,7 @@ class Journal:
     def policy(self, db: sqlite3.Connection, number: int) -> Policy:
         """A policy that was written."""
         try:
-            return _journal_file.read_policy(db, number)
+            return _file.read_policy(db, number)
         except (ValueError, EOFError) as error:
             raise self._damaged(f"model {number} cannot be read: {error}") from error
 
@@ -168,10 +168,10 @@ class Journal:
         if self._db is not None:
             self._db.execute("BEGIN IMMEDIATE")
             return self._db
-        _journal_file.check_header(self.path)
-        self._db, self._file = _journal_file.connect(self.path), here
+        _file.check_header(self.path)
+        self._db, self._file = _file.connect(self.path), here
         self._db.execute("BEGIN IMMEDIATE")
-        wrong = _journal_file.fault(self._db, self.path)
+        wrong = _file.fault(self._db, self.path)
         if wrong is not None:
             self._drop()
             raise self._damaged(wrong)
@@ -211,7 +211,7 @@ class Journal:
         if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such table" in str(error):
             return self._damaged(str(error))
         if code.startswith("SQLITE_BUSY"):
-            why = f"another process has held it for {_journal_file.PATIENCE:g} seconds"
+            why = f"another process has held it for {_file.PATIENCE:g} seconds"
         else:
             why = str(error)
         return JournalError(

@@ -6,12 +6,12 @@ import secrets
 import threading
 from collections.abc import Callable
 
+from ..errors import InvalidAnswer, InvalidFile, WeitzmanError
+from ..policy import Policy
 from ._answer import Rule, checked_rule
 from ._ledger import Event, Ledger
 from ._replace import replaced
-from .errors import InvalidAnswer, InvalidFile, WeitzmanError
 from .journal import Journal, Path
-from .policy import Policy
 
 
 class Record:

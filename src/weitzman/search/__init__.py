@@ -19,6 +19,9 @@ from itertools import islice
 from types import TracebackType
 from typing import overload
 
+from ..errors import InvalidAnswer, JournalError
+from ..policy import Policy
+from ..solution import Solution
 from ._answer import Rule
 from ._frontier import Box as Box
 from ._ledger import Event, Ledger, State
@@ -26,10 +29,7 @@ from ._ledger import Opened as Opened
 from ._record import Record
 from ._replace import replaced
 from ._why import why_open, why_stop
-from .errors import InvalidAnswer, JournalError
 from .journal import Path
-from .policy import Policy
-from .solution import Solution
 
 
 class Search:

@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from ..errors import InvalidAnswer, InvalidForest, UnknownName
+from ..policy import Policy
 from ._answer import Rule, number, state_of
 from ._frontier import Box, Frontier, Id
-from .errors import InvalidAnswer, InvalidForest, UnknownName
-from .policy import Policy
 
 _COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
 

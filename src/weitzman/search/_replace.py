@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..errors import InvalidForest, UnknownName
+from ..policy import Policy
 from ._frontier import Id
 from ._ledger import Ledger
-from .errors import InvalidForest, UnknownName
-from .policy import Policy
 
 
 def replaced(old: Ledger, policy: Policy) -> Ledger:
