@@ -34,6 +34,10 @@ class Lines:
     rewards: FloatArray
     forest: Forest
 
+    def describe(self) -> Forest:
+        """The forest from the arrays, as a user would get it."""
+        return _line_forest(self.laws, self.cost, self.rewards)
+
     def one(self, line: int) -> Forest:
         """One of the lines as a forest of its own."""
         only = slice(line, line + 1)

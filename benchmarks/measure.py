@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -138,11 +139,24 @@ def child(
     )
 
 
+class ChildFailed(RuntimeError):
+    """A child process ended in another way than it should."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.code, self.told = done.returncode, done.stderr[-2000:]
+        super().__init__(f"{done.args} ended with {self.code}:\n{self.told}")
+
+    @property
+    def by_memory(self) -> bool:
+        """Whether it ran out of memory; libraries in C then often die of a signal."""
+        return self.code < 0 or re.search("MemoryError|allocat|bad_alloc", self.told) is not None
+
+
 def child_json(arguments: Sequence[str], **options: Any) -> dict[str, Any]:
     """What a child process printed last, read as JSON."""
     done = child(arguments, **options)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
+        raise ChildFailed(done)
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 

@@ -24,7 +24,7 @@ import weitzman
 from weitzman._types import FloatArray, IntArray
 
 from . import instances
-from .measure import Table, child, child_json, race, seconds
+from .measure import ChildFailed, Table, child, child_json, race, seconds
 
 LINE_STATES, PAIR_STATES, CHAIN_STATES = 16, 4, 8  # k of the problems below
 BETA = 1 - 1e-6  # QuantEcon refuses 1; see `_undo_discount`
@@ -279,14 +279,14 @@ def climb(
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return last, f"size {size}: no end in {4 * limit_s + 60:.0f} s"
-        except RuntimeError as error:
-            if "MemoryError" in str(error) or "allocate" in str(error):
-                return last, f"size {size}: over {limit_gb:g} GB"
-            raise
+        except ChildFailed as failure:
+            if not failure.by_memory:
+                raise
+            return last, f"size {size}: over {limit_gb:g} GB"
         if result["error"] > peer.tolerance:
             raise AssertionError(f"{peer.key} {size}: answers differ by {result['error']:.3g}")
         if result["peer_s"] > limit_s:
-            return last, f"size {size}: {result['peer_s']:.0f} s"
+            return last, f"size {size}: {seconds(result['peer_s'])}"
         size, last = 2 * size, result
     return last, "not tried further"
 

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
@@ -72,13 +73,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     done: dict[str, str] = {}
     for name in wanted:
         start = time.perf_counter()
-        done[name] = _section(name, CASES[name][1](scale))
+        try:
+            done[name] = _section(name, CASES[name][1](scale))
+        except Exception:  # a wrong answer in one case should not lose the others
+            traceback.print_exc()
+            continue
         print(done[name])
         print(f"({name}: {time.perf_counter() - start:.1f} s in all)\n", flush=True)
     if options.write:
         RESULTS.write_text(assemble(header, done, RESULTS), encoding="utf-8")
         print(f"wrote {RESULTS}")
-    return 0
+    failed = [name for name in wanted if name not in done]
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def _parser() -> argparse.ArgumentParser:

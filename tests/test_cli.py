@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -351,6 +352,7 @@ class Terminal:
 def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch):
     clock = iter([0.0, 0.5, 1.5, 1.55, 2.0, 3.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(threading, "Timer", FakeTimer)
     terminal = Terminal()
     with cli._progress(terminal) as show:  # type: ignore[arg-type]
         for done in (1, 2, 3, 4, 1):
@@ -359,9 +361,31 @@ def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch):
         f"\rsolving [{'#' * 15}{' ' * 15}]  50%",
         f"\rsolving [{'#' * 30}] 100%",
         f"\rrefining [{'#' * 7}{' ' * 23}]  25%",
-        "\r" + " " * 50 + "\r",
+        "\r" + " " * 60 + "\r",
     ]
     assert terminal.text == "".join(bars)
+
+
+class FakeTimer:
+    """A timer that rings when told to."""
+
+    def __init__(self, seconds, ring):
+        FakeTimer.ring = ring
+
+    def start(self):
+        pass
+
+    def cancel(self):
+        pass
+
+
+def test_silence_is_explained(monkeypatch):
+    monkeypatch.setattr(threading, "Timer", FakeTimer)
+    terminal = Terminal()
+    with cli._progress(terminal):  # type: ignore[arg-type]
+        FakeTimer.ring()
+    assert terminal.text.startswith("\rcompiling for this machine, the first time only")
+    assert terminal.text.endswith("\r" + " " * 60 + "\r")
 
 
 # -- words -------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import weitzman
 from weitzman import cli
 
 ROOT = Path(__file__).parents[1]
@@ -138,3 +139,8 @@ def test_links_lead_somewhere(name: str) -> None:
             file = (path.parent / target).resolve() if target else path
             assert file.exists(), f"{name} links to {link}"
             assert not anchor or anchor in anchors(file), f"{name} links to {link}"
+
+
+def test_api_page_names_all_that_is_public() -> None:
+    page = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text("utf-8")))
+    assert set(weitzman.__all__) <= page

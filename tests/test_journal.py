@@ -299,7 +299,7 @@ def test_a_file_with_a_flaw_is_refused_or_makes_no_difference(path: Path, finish
         try:
             with Search.join(path) as search:
                 assert standing(search) == wanted
-        except (InvalidFile, JournalError):
+        except InvalidFile:
             found += 1
     assert found > 20  # the others fell on space that is not in use
 
@@ -310,11 +310,13 @@ def test_a_file_with_a_flaw_is_refused_or_makes_no_difference(path: Path, finish
         ("UPDATE event SET reward = 5 WHERE number = 2", "event 2 is missing or was changed"),
         ("DELETE FROM event WHERE number = 2", "event 2 is missing or was changed"),
         ("DELETE FROM event WHERE number < 4", "event 1 is missing or was changed"),
+        ("DELETE FROM event WHERE number > 4", "it had 7 events before and has 4 now"),
         ("DELETE FROM model WHERE part = 'index'", "model 0 cannot be read"),
         ("UPDATE model SET data = zeroblob(10)", "was changed"),
         ("DROP TABLE setting", "no such table"),
         ("DELETE FROM setting", "the settings are damaged"),
-        ("UPDATE setting SET value = '\"any\"'", "the settings are damaged"),
+        ("UPDATE setting SET value = '[1, 2]'", "the setting 'rewards' was changed"),
+        ("UPDATE event SET box = x'ff' WHERE number = 1", "event 1 is missing or was changed"),
     ],
 )
 def test_a_journal_that_was_tampered_with(path: Path, sql: str, message: str) -> None:

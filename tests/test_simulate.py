@@ -11,12 +11,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 import reference
 import strategies
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_solve import PAPER, random_forest
+
 from weitzman import Forest, Policy, evaluate, expand, io, solve
 from weitzman._kernels import episodes as kernel
 from weitzman._sample import share_interval
@@ -70,7 +70,9 @@ def test_any_policy_earns_what_enumeration_says(problem, data):
     truth = reference.follow_indices(problem, rows)  # ties included
     assert same_law(played.payoff.values, truth.payoffs)
     assert all(near(x, float(p), 4000) for x, p in zip(played.opened, truth.opened, strict=True))
-    assert near(played.loss, float(sum(p for x, p in truth.payoffs.items() if x < problem.floor)), 4000)
+    assert near(
+        played.loss, float(sum(p for x, p in truth.payoffs.items() if x < problem.floor)), 4000
+    )
 
 
 def in_batches(
@@ -146,7 +148,9 @@ def test_threads_do_not_matter_to_the_last_bit():
 def test_a_seed_is_a_generator_and_more_episodes_go_on_where_fewer_end():
     solution = solve(Forest.from_arrays(**PAPER))
     few = simulate(solution, 1000, 3).payoff.values
-    assert np.array_equal(few, simulate(solution, 5000, np.random.default_rng(3)).payoff.values[:1000])
+    assert np.array_equal(
+        few, simulate(solution, 5000, np.random.default_rng(3)).payoff.values[:1000]
+    )
     assert not np.array_equal(few, simulate(solution, 1000, 4).payoff.values)
     generator = np.random.default_rng(3)
     simulate(solution, 10, generator)
@@ -225,7 +229,10 @@ def test_means_are_over_all_episodes_also_if_few_are_kept():
     solution = solve(Forest.from_arrays(**PAPER))
     whole, short = simulate(solution, 30_000, 1), simulate(solution, 30_000, 1, keep=100)
     assert np.array_equal(short.payoff.values, whole.payoff.values[:100])
-    assert (short.payoff.mean, short.payoff.deviation) == (whole.payoff.mean, whole.payoff.deviation)
+    assert (short.payoff.mean, short.payoff.deviation) == (
+        whole.payoff.mean,
+        whole.payoff.deviation,
+    )
     assert whole.payoff.mean == pytest.approx(whole.payoff.values.mean(), rel=1e-12)
     assert whole.payoff.deviation == pytest.approx(whole.payoff.values.std(ddof=1), rel=1e-12)
     assert whole.loss == (whole.payoff.values < 0).mean()

@@ -79,12 +79,12 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
     except (_Enough, RecursionError) as error:
         states = count_situations(dag)
         raise TooLarge(
-            f"after {len(search.memo)} situations there is no end yet, and there may be "
+            f"after {search.states} situations there is no end yet, and there may be "
             f"{_about(states)} of them; the limit is {limit}. Raise `limit` if you can wait, or "
             f"use spanning_policy for a strategy and bounds.",
             states,
         ) from error
-    return Exhaustive(dag.sign * value, first, len(search.memo))
+    return Exhaustive(dag.sign * value, first, search.states)
 
 
 def count_situations(dag: Dag) -> float:
@@ -139,6 +139,7 @@ class _Search:
         self.hope = self._hopes()
         self.alive: dict[float, int] = {}
         self.memo: dict[Situation, float] = {}
+        self.states = 0  # situations looked at
 
     def _hopes(self) -> list[float]:
         """The best reward that each box, or one below it, can ever hold."""
@@ -166,8 +167,9 @@ class _Search:
         seen = tuple(pair for pair in seen if self.children[pair[0]] & closed)
         key = (closed, seen, best)
         if key not in self.memo:
-            if len(self.memo) >= self.limit:
+            if self.states >= self.limit:
                 raise _Enough
+            self.states += 1
             actions = (self._opening(closed, seen, best, i) for i in self._ready(closed))
             self.memo[key] = max(best, max(actions, default=best))
         return self.memo[key]

@@ -74,7 +74,7 @@ class Plan:
         class_of, member, at, child, copies = structure.classify(
             order, first, after, key, reward, f.cost, f.count
         )
-        levels, level_at = _levels(rewards, reward_at)
+        levels, level_at = structure.sort_levels(rewards, reward_at)
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[f.roots], return_inverse=True)
         top_copies = np.zeros(len(top), np.int64)
@@ -216,14 +216,3 @@ def _cut(top: IntArray, work: int) -> IntArray:
     want = np.linspace(0, top[-1] + 1, parts + 1)[1:-1]
     inner = np.searchsorted(top, want)
     return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)
-
-
-def _levels(data: FloatArray, start: IntArray) -> tuple[FloatArray, IntArray]:
-    """Sorted distinct rewards of each row, and where those of each row start."""
-    row = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    by = np.lexsort((data, row))
-    value, owner = data[by], row[by]
-    new = value != -np.inf
-    new[1:] &= (value[1:] != value[:-1]) | (owner[1:] != owner[:-1])
-    sizes = np.bincount(owner[new], minlength=len(start) - 1)
-    return value[new], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -93,8 +93,9 @@ class BreakEven:
         From this cost on the box is never worth opening: its index falls to what is in hand
         anyway, the outside option or the reward that its parent showed.
     first : float
-        The first decision, whether to begin with the tree of this box, turns at this cost: begin
-        there while it costs less. 0: not even if it were free; infinity: at any price.
+        The first decision, whether to begin with the tree of this box, turns at this cost (the
+        same after every state of its parent): begin there while it costs less. 0: not even if it
+        were free; infinity: at any price.
     """
 
     cost: float

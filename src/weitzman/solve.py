@@ -72,7 +72,7 @@ def solve(
     if run.gap > tolerance * span:  # errors added up more than guessed: now their size is known
         run = plan.run(eps * tolerance * span / run.gap / 2, clip, threads, progress)
     sign = -1.0 if forest.minimise else 1.0
-    status = Status.EXACT if exact else Status.CERTIFIED
+    status = Status.EXACT if run.gap == 0 else Status.CERTIFIED
     if run.gap > tolerance * span:
         status = Status.COARSE
     index = sign * run.sigma

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 _JIT = {"cache": True, "nogil": True}
+_SUMS = {**_JIT, "fastmath": {"reassoc", "contract"}}  # sums in any order; infinities as ever
 
 
 @njit(**_JIT)
@@ -61,28 +62,33 @@ def absorb(inner, leave, right):
     return x
 
 
-@njit(**_JIT)
-def _solve(active, upper, lower, pivot, z):
-    """(I - P_DD) Z = z in place, from the factors; each row of z is a right side."""
+@njit(**_SUMS)
+def _solve(active, upper, lower, pivot, gain, slope, outlay):
+    """(I - P_DD) X = B in place for three right sides, from the factors."""
     d = len(active)
     for a in range(d):
         j = active[a]
-        for r in range(len(z)):
-            share = z[r, j] / pivot[j]
-            if share > 0:
-                for b in range(a + 1, d):
-                    z[r, active[b]] += share * lower[j, active[b]]
+        g, w, e = gain[j] / pivot[j], slope[j] / pivot[j], outlay[j] / pivot[j]
+        for b in range(a + 1, d):
+            i = active[b]
+            low = lower[j, i]
+            gain[i] += g * low
+            slope[i] += w * low
+            outlay[i] += e * low
     for a in range(d - 1, -1, -1):
         j = active[a]
-        for r in range(len(z)):
-            total = z[r, j]
-            for b in range(a + 1, d):
-                total += upper[j, active[b]] * z[r, active[b]]
-            z[r, j] = total / pivot[j]
+        g, w, e = gain[j], slope[j], outlay[j]
+        for b in range(a + 1, d):
+            i = active[b]
+            up = upper[j, i]
+            g += up * gain[i]
+            w += up * slope[i]
+            e += up * outlay[i]
+        gain[j], slope[j], outlay[j] = g / pivot[j], w / pivot[j], e / pivot[j]
 
 
-@njit(**_JIT)
-def _join(s, law, active, inside, upper, lower, pivot):
+@njit(**_SUMS)
+def _join(s, law, active, apart, upper, lower, pivot):
     """Let s join D, at its place: the factors of I - P_DD for the larger D, in O(k |D|).
 
     States before s were eliminated before it, so their pivots stay. What follows changes by a
@@ -90,13 +96,14 @@ def _join(s, law, active, inside, upper, lower, pivot):
     """
     k, d = len(law), len(active)
     row, col, leave = np.zeros(k), np.zeros(k), np.zeros(k)
-    inside[s] = True
+    apart[s] = 0.0
     for a in range(d + 1):
         i = active[a] if a < d else s
         row[i], col[i] = law[s, i], law[i, s]
+        total = 0.0
         for y in range(k):
-            if not inside[y]:
-                leave[i] += law[i, y]
+            total += apart[y] * law[i, y]
+        leave[i] = total
     here = d
     for a in range(d):
         j = active[a]
@@ -141,6 +148,17 @@ def _join(s, law, active, inside, upper, lower, pivot):
     return np.concatenate((active[:here], np.array([s]), active[here:]))
 
 
+@njit(**_SUMS)
+def _distance(row, active, gain, slope, outlay, z, w, e):
+    """How far down until going on pays, if nothing changes on the way."""
+    for y in active:
+        p = row[y]
+        gain += p * z[y]
+        slope += p * w[y]
+        outlay += p * e[y]
+    return max(outlay - gain, 0.0) / slope if slope > 0 else np.inf
+
+
 @njit(**_JIT)
 def sweep(law, reward, cost):
     """Indices of an endless line, and the law of what each state is worth.
@@ -164,63 +182,56 @@ def sweep(law, reward, cost):
     """
     k = len(law)
     columns = law.T.copy()
-    index, known, inside = np.full(k, -np.inf), np.zeros(k, np.bool_), np.zeros(k, np.bool_)
+    index, known = np.full(k, -np.inf), np.zeros(k, np.bool_)
     upper, lower, pivot = np.zeros((k, k)), np.zeros((k, k)), np.zeros(k)
-    active = np.empty(0, np.int64)
-    v, u, z, away = np.zeros(k), np.zeros(k), np.zeros((3, k)), np.zeros((3, k))
+    active, apart = np.empty(0, np.int64), np.ones(k)  # the states of D; 1 for the others
+    v, u, away = np.zeros(k), np.zeros(k), np.zeros(k)
+    z, w, e = np.zeros(k), np.zeros(k), np.zeros(k)
     point, after = np.empty(2 * k + 1), np.zeros((2 * k + 1, k))
     m, first, x = 0, k, reward[k - 1]  # U is first, first + 1, ...
     while True:
         while first > 0 and reward[first - 1] == x:
             first -= 1
-            worth = max(z[0, first] - z[2, first], 0.0) if inside[first] else 0.0
-            inside[first] = False
+            worth = max(z[first] - e[first], 0.0)  # 0 for a state that was never in D
+            apart[first] = 1.0
             for s in range(k):
                 v[s] += columns[first, s] * worth
                 u[s] += columns[first, s]
         while len(active) > 0 and active[-1] >= first:
             active = active[:-1]
         for y in active:
-            z[0, y], z[1, y], z[2, y] = v[y], u[y], cost[y]
-        _solve(active, upper, lower, pivot, z)
+            z[y], w[y], e[y] = v[y], u[y], cost[y]
+        _solve(active, upper, lower, pivot, z, w, e)
         if m == 0 or point[m - 1] != x:
             m += 1
         point[m - 1] = x
-        after[m - 1] = 0.0
+        after[m - 1, :first] = 0.0
         after[m - 1, first:] = 1.0
         for y in active:
-            after[m - 1, y] = min(z[1, y], 1.0)
+            after[m - 1, y] = min(w[y], 1.0)
         level = reward[first - 1] if first > 0 else -np.inf
-        step = x - level
-        joins = -1
+        step, joins = x - level, -1
         for s in range(k):
             if known[s]:
                 continue
-            gain, slope, outlay = v[s], u[s], cost[s]
-            for y in active:
-                p = law[s, y]
-                gain += p * z[0, y]
-                slope += p * z[1, y]
-                outlay += p * z[2, y]
-            away[0, s] = max(outlay - gain, 0.0) / slope if slope > 0 else np.inf
-            if s < first and away[0, s] < step:
-                step, joins = away[0, s], s
+            away[s] = _distance(law[s], active, v[s], u[s], cost[s], z, w, e)
+            if s < first and away[s] < step:
+                step, joins = away[s], s
         for s in range(k):
-            if not known[s] and away[0, s] <= step and away[0, s] < np.inf:
-                if s >= first or s == joins:
-                    known[s] = True
-                    index[s] = x - away[0, s]
+            if not known[s] and (s == joins or (s >= first and away[s] <= step)):
+                known[s] = True
+                index[s] = x - away[s]  # -inf if no reward can follow
         if step == np.inf:
             break
         for s in range(k):
             v[s] += u[s] * step
         for y in active:
-            z[0, y] += z[1, y] * step
+            z[y] += w[y] * step
         if joins < 0:
             x = level
         else:
             x -= step
-            active = _join(joins, law, active, inside, upper, lower, pivot)
-        if known.all() and first == 0:
+            active = _join(joins, law, active, apart, upper, lower, pivot)
+        if first == 0 and known.all():
             break
     return index, point[:m], after[:m]

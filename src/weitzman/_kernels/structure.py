@@ -109,6 +109,21 @@ def intern_rows(data, start):
 
 
 @njit(**_JIT)
+def sort_levels(rewards, start):
+    """Sorted rewards of each row without doubles and minus infinity; where those of a row start."""
+    n = start.size - 1
+    out, at, used = np.empty(rewards.size), np.zeros(n + 1, np.int64), 0
+    for r in range(n):
+        first = used
+        for x in np.sort(rewards[start[r] : start[r + 1]]):
+            if x > -np.inf and (used == first or out[used - 1] != x):
+                out[used] = x
+                used += 1
+        at[r + 1] = used
+    return out[:used].copy(), at
+
+
+@njit(**_JIT)
 def classify(order, first, after, law, reward, cost, count):
     """Classes of equal subtrees, children before parents.
 

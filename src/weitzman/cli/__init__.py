@@ -20,6 +20,7 @@ from ._parser import parser
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 _LONGEST = 2000  # characters of a message
+_PATIENCE = 2.0  # seconds without a sign of life before the user is told why
 
 _WHY = """\
 Why: every closed box has an index, the reward in hand at which opening it
@@ -50,8 +51,9 @@ def _demo(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(text.decode().rstrip())
         return
-    problem = forest(parse(text))
-    solution = solve(problem)
+    with _progress(sys.stderr) as progress:
+        problem = forest(parse(text))
+        solution = solve(problem, progress=progress)
     print(f"{len(problem)} closed boxes:\n")
     _print(f"  {line}" for line in describe(problem).splitlines())
     print("\nStop at any time and take the best reward found, or the outside option, ", end="")
@@ -69,8 +71,8 @@ def _solve(arguments: argparse.Namespace) -> None:
     from ..io import load
     from ..solve import solve
 
-    forest = load(arguments.file)
     with _progress(sys.stderr) as progress, _killable():
+        forest = load(arguments.file)
         solution = solve(
             forest,
             tolerance=arguments.tolerance,
@@ -144,8 +146,19 @@ def _progress(stream: TextIO) -> Iterator[Callable[[int, int], None] | None]:
     start = last = time.monotonic()
     word, most = "solving", 0
 
+    def explain_silence() -> None:
+        nonlocal last
+        last = time.monotonic()
+        stream.write("\rcompiling for this machine, the first time only ...")
+        stream.flush()
+
+    silence = threading.Timer(_PATIENCE, explain_silence)
+    silence.daemon = True
+    silence.start()
+
     def show(done: int, total: int) -> None:
         nonlocal last, word, most
+        silence.cancel()
         if done < most // 2:  # solving starts again if the error was guessed too large
             word, most = "refining", 0
         most = max(most, done)
@@ -159,8 +172,9 @@ def _progress(stream: TextIO) -> Iterator[Callable[[int, int], None] | None]:
     try:
         yield show
     finally:
+        silence.cancel()
         if last > start:
-            stream.write("\r" + " " * 50 + "\r")
+            stream.write("\r" + " " * 60 + "\r")
             stream.flush()
 
 

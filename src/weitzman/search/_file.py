@@ -29,12 +29,12 @@ _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes
 _PIECE = 2**24  # bytes; SQLite has a limit on one value
 _SCHEMA = """
-CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE model (
     number INTEGER, part TEXT, piece INTEGER, data BLOB NOT NULL, crc INTEGER NOT NULL,
     PRIMARY KEY (number, part, piece));
 CREATE TABLE event (
-    number INTEGER PRIMARY KEY, time REAL NOT NULL, worker TEXT NOT NULL, kind TEXT NOT NULL,
+    number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, worker TEXT NOT NULL, kind TEXT NOT NULL,
     box TEXT, state INTEGER, reward REAL, cost REAL, model INTEGER, crc INTEGER NOT NULL);
 """
 
@@ -83,6 +83,11 @@ def check_header(path: str) -> None:
             f"{path}: the version of the journal must be {VERSION}, but it is {version}. A newer "
             f"version of this program may read it. It was left as it is."
         )
+
+
+def checksum(text: object, before: int = 0) -> int:
+    """A number that changes with any small change of the text."""
+    return zlib.crc32(str(text).encode(), before)
 
 
 def fault(db: sqlite3.Connection, path: str) -> str | None:
@@ -146,7 +151,8 @@ def _write(path: str, policy: Policy, settings: dict[str, Any]) -> None:
             f"BEGIN; {_SCHEMA} PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION};"
         )
         for name, value in settings.items():
-            db.execute("INSERT INTO setting VALUES (?, ?)", (name, json.dumps(value)))
+            row = (name, json.dumps(value), checksum(json.dumps(value)))
+            db.execute("INSERT INTO setting VALUES (?, ?, ?)", row)
         write_policy(db, 0, policy)
         db.execute("COMMIT")
     finally:

@@ -17,7 +17,7 @@ Id = tuple[int, Copy]
 Entry = tuple[float, int, Copy, int]
 """Minus the index, the box, its first copy not yet passed, and the number of the last copy."""
 
-ALONE = 0  # number of the last copy of a box that has no copies of its own
+ALONE = 0  # instead of that number, where no further copies follow
 
 
 class Box(str):
@@ -98,8 +98,7 @@ class Frontier:
 
     def put_back(self, box: Id, index: float) -> None:
         """A box that was out can be opened again."""
-        v, copy = box
-        heappush(self._heap, (-index, v, copy, copy[-1] if self._count[v] > 1 else ALONE))
+        heappush(self._heap, (-index, *box, ALONE))
 
     def best_first(self) -> Iterator[tuple[Id, float]]:
         """All boxes that can be opened and their indices, one copy after the other."""

@@ -4,13 +4,13 @@ It holds the model with its indices, the settings, and every event in order; a s
 comes of applying them one after the other. Tables:
 
 =========  =====================================================================================
-setting    ``name``, ``value`` (JSON)
+setting    ``name``, ``value`` (JSON), ``crc`` of the value
 model      ``number`` (0, then one more for each replacement), ``part``, ``piece``, ``data``,
            ``crc`` of the data. The parts, cut into pieces: ``forest`` (format .wz), ``index_at``
            and ``index`` (format .npy, without pickle)
 event      ``number`` (1, 2, ...), ``time`` (seconds since 1970), ``worker``, ``kind`` (ask, tell,
            release, resume, replace), ``box``, ``state``, ``reward``, ``cost``, ``model``, ``crc``
-           of all this and of the ``crc`` before
+           of all this and of the ``crc`` before. SQLite keeps the last number elsewhere, too
 =========  =====================================================================================
 
 How durable it is: each event is one transaction with ``synchronous=EXTRA``. When a call returns,
@@ -29,7 +29,6 @@ import os
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -40,6 +39,12 @@ from . import _file
 from ._ledger import Event
 
 Path = str | os.PathLike[str]
+
+# Troubles that are not in the file.
+_CURABLE = tuple(
+    f"SQLITE_{code}"
+    for code in ("FULL", "IOERR", "BUSY", "LOCKED", "READONLY", "CANTOPEN", "PERM", "NOMEM")
+)
 
 # Closing any handle of a file gives up all locks that this process has on it (POSIX), so the
 # threads of a process take turns.
@@ -82,8 +87,10 @@ class Journal:
         """Open a journal that is there."""
         self = cls(path)
         with self.turn() as db:
-            rows = db.execute("SELECT name, value FROM setting").fetchall()
-            self.settings = {name: json.loads(value) for name, value in rows}
+            for name, value, crc in db.execute("SELECT name, value, crc FROM setting"):
+                if crc != _file.checksum(value):
+                    raise self._damaged(f"the setting {name!r} was changed")
+                self.settings[name] = json.loads(value)
         return self
 
     def close(self) -> None:
@@ -121,8 +128,10 @@ class Journal:
     def news(self, db: sqlite3.Connection) -> Iterator[Event]:
         """Events since the last one seen; each counts as seen once the next is asked for."""
         (last,) = db.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
-        if last < self.seen:
-            raise self._damaged(f"it had {self.seen} events before and has {last} now")
+        once = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'event'").fetchone()
+        before = max(self.seen, 0 if once is None else once[0])
+        if last < before:
+            raise self._damaged(f"it had {before} events before and has {last} now")
         rows = db.execute("SELECT * FROM event WHERE number > ? ORDER BY number", (self.seen,))
         for number, *content, crc in rows:
             if number != self.seen + 1 or crc != _checksum(self._crc, number, content):
@@ -201,6 +210,8 @@ class Journal:
         except OSError as error:
             reason = error.strerror or str(error)
             raise JournalError(f"{self.path}: cannot be used as a journal: {reason}.") from error
+        except UnicodeDecodeError as error:
+            raise self._damaged(f"a text in it is not UTF-8 ({error.reason})") from None
         except UnicodeEncodeError as error:
             raise InvalidForest(
                 f"names must be valid Unicode, but there is {error.object[:40]!r}. Rename it."
@@ -208,7 +219,7 @@ class Journal:
 
     def _explanation(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorname", "")
-        if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such table" in str(error):
+        if not code.startswith(_CURABLE):
             return self._damaged(str(error))
         if code.startswith("SQLITE_BUSY"):
             why = f"another process has held it for {_file.PATIENCE:g} seconds"
@@ -221,4 +232,4 @@ class Journal:
 
 
 def _checksum(before: int, number: int, content: Sequence[object]) -> int:
-    return zlib.crc32(json.dumps([number, *content]).encode(), before)
+    return _file.checksum(json.dumps([number, *content], default=repr), before)

@@ -205,7 +205,7 @@ def _branch(
             continue
         v = max(ready, key=lambda u: (hope[u], -u))
         if gains.cost[v] > 0:  # a free box is in some best set
-            stack.append((inside, out | _alike(gains, class_of, v, inside), ceiling))
+            stack.append((inside, out | _alike(gains, class_of, v), ceiling))
         stack.append((inside | {v}, out, ceiling))
     bound = max([best, *(ceiling for _, _, ceiling in stack)])
     return found, bound, bound <= best + slack
@@ -220,11 +220,11 @@ def _hope(gains: Gains, inside: frozenset[int], out: frozenset[int], net: FloatA
     return hope
 
 
-def _alike(gains: Gains, class_of: IntArray, v: int, inside: frozenset[int]) -> set[int]:
-    """The box and all siblings that are just like it and no members yet: leave out all or none."""
+def _alike(gains: Gains, class_of: IntArray, v: int) -> set[int]:
+    """The box and all siblings just like it: those that are no members yet are left out with it."""
     siblings = (
         [u for u in gains.order if gains.parent[u] < 0]
         if gains.parent[v] < 0
         else gains.children[gains.parent[v]]
     )
-    return {u for u in siblings if class_of[u] == class_of[v] and u not in inside}
+    return {u for u in siblings if class_of[u] == class_of[v]}

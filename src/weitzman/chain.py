@@ -1,0 +1,297 @@
+r"""Markov chains of rewards: what a line of boxes shows if every box has the same law.
+
+Words: the *start* of a line is either a state, the one shown by the box before its first box, or
+the distribution of the first box itself. So after the start s, box t shows a state of law
+:math:`P^t(s, \cdot)`. Distances are in total variation, half the sum of absolute differences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _mixing, _sparse
+from ._chain_graph import CommunicatingClass, classes, leading_to, must_converge, only_recurrent
+from ._chain_rules import as_first, as_law, as_rewards, as_share, as_states, as_steps
+from ._kernels import markov
+from ._mixing import Rate, later, variation
+from ._optional import need
+from ._types import FloatArray, IntArray
+from .errors import InvalidForest
+
+_DENSE = 4000  # states of a sparse chain up to which all starts at once are in order
+_LEAST = 1e-12  # distances below are lost in rounding
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Chain:
+    """A Markov chain on finitely many states, each with a reward.
+
+    Parameters
+    ----------
+    law : (k, k) array, or any SciPy sparse matrix
+        ``law[s, y]``: the probability that y follows s. Rows that sum to 1 up to 1e-9 are taken,
+        and scaled to do so. A sparse law stays sparse.
+    rewards : (k,) array
+        Minus infinity: a signal that cannot be taken.
+
+    Examples
+    --------
+    >>> sticky = Chain([[0.99, 0.01], [0.01, 0.99]], rewards=[0, 1])
+    >>> sticky.irreducible, sticky.period, sticky.mixing_time()
+    (True, 1, 35)
+    >>> round(float(sticky.miss(sticky.top, 100)[0]), 3)
+    0.366
+    """
+
+    law: Any
+    rewards: FloatArray
+    _cache: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
+
+    def __init__(self, law: Any, rewards: ArrayLike) -> None:
+        object.__setattr__(self, "law", as_law(law))
+        object.__setattr__(self, "rewards", as_rewards(rewards, self.law.shape[0]))
+        object.__setattr__(self, "_cache", {})
+
+    def __len__(self) -> int:
+        return int(self.law.shape[0])
+
+    def __repr__(self) -> str:
+        return f"Chain({len(self)} states{', sparse' if self.sparse else ''})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Chain, (self.law, self.rewards)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the law is a sparse matrix."""
+        return not isinstance(self.law, np.ndarray)
+
+    @property
+    def top(self) -> IntArray:
+        """The states of highest reward."""
+        return np.flatnonzero(self.rewards == self.rewards.max())
+
+    def dense(self) -> FloatArray:
+        """The law as a dense array; refused for a large sparse chain."""
+        if self.sparse and len(self) > _DENSE:
+            raise InvalidForest(
+                f"this needs a dense matrix, too large for a sparse chain of {len(self)} states. "
+                f"Give `starts` where it can be given, or merge states to at most {_DENSE}."
+            )
+        law: FloatArray = self.law.toarray() if self.sparse else self.law
+        return law
+
+    # -- structure -----------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> tuple[CommunicatingClass, ...]:
+        """The communicating classes, by their first state."""
+        if "classes" not in self._cache:
+            self._cache["classes"] = classes(self._graph())
+        found: tuple[CommunicatingClass, ...] = self._cache["classes"]
+        return found
+
+    @property
+    def irreducible(self) -> bool:
+        """Whether every state leads to every other."""
+        return len(self.classes) == 1
+
+    @property
+    def period(self) -> int:
+        """Least common multiple of the periods of the recurrent classes."""
+        return math.lcm(*(c.period for c in self.classes if c.recurrent))
+
+    @property
+    def aperiodic(self) -> bool:
+        """Whether all recurrent classes have period 1, so that the law of box t converges."""
+        return self.period == 1
+
+    def stationary(self) -> FloatArray:
+        """The stationary distribution, zero on transient states.
+
+        A dense chain is solved without subtractions (Grassmann, Taksar and Heyman), which makes
+        every entry accurate to many digits, the smallest too. A sparse one is factored or
+        iterated as a sparse matrix.
+
+        Examples
+        --------
+        >>> Chain([[0.5, 0.5], [1.0, 0.0]], rewards=[0, 1]).stationary().round(6).tolist()
+        [0.666667, 0.333333]
+        """
+        if "stationary" not in self._cache:
+            inside = only_recurrent(self.classes)
+            law = self.law if len(inside) == len(self) else self.law[inside][:, inside]
+            pi = np.zeros(len(self))
+            pi[inside] = _sparse.stationary(law) if self.sparse else markov.stationary(law)
+            pi.flags.writeable = False
+            self._cache["stationary"] = pi
+        found: FloatArray = self._cache["stationary"]
+        return found
+
+    # -- how fast the start is forgotten -------------------------------------------------------
+
+    def distance(self, t: int | Sequence[int], starts: ArrayLike | None = None) -> Any:
+        """Largest distance of the law of box t to the stationary distribution, over all starts.
+
+        Parameters
+        ----------
+        t : int or ints
+            One number gives one distance, several an array.
+        starts : states, optional
+            Only these starts; a large sparse chain needs it.
+
+        Examples
+        --------
+        >>> Chain([[0.5, 0.5], [1.0, 0.0]], rewards=[0, 1]).distance([0, 1, 2]).round(4).tolist()
+        [0.6667, 0.3333, 0.1667]
+        """
+        times = np.array([as_steps(x) for x in np.atleast_1d(np.asarray(t))])
+        pi, rows, now = self.stationary(), self._rows(starts), 0
+        far = np.empty(len(times))
+        for i in np.argsort(times, kind="stable"):
+            rows, now = later(rows, self.law, int(times[i]) - now), int(times[i])
+            far[i] = variation(rows, pi)
+        return far if np.ndim(t) else float(far[0])
+
+    def mixing_time(self, eps: float = 0.25, starts: ArrayLike | None = None) -> int:
+        """Least t from which on the distance is at most eps; arguments as for `distance`."""
+        as_share(eps, "eps", _LEAST)
+        pi = self.stationary()
+        must_converge(self.period)
+        if starts is None:
+            return _mixing.mixing_time(self.dense(), pi, eps)
+        rows, t = self._rows(starts), 0
+        while variation(rows, pi) > eps:
+            rows, t = np.asarray(rows @ self.law), t + 1
+        return t
+
+    def rate(self) -> Rate:
+        r"""Constants C and alpha with distance(t) <= C alpha**t for every t.
+
+        Let :math:`\bar d(m)` be the largest distance between two rows of :math:`P^m`. One step of
+        :math:`P^m` shrinks the distance of any two distributions by that factor at least (couple
+        them: where they agree they stay together, and where not, the mass moves on from two
+        states). So with :math:`\alpha = \bar d(m)^{1/m} < 1` and :math:`t = q m + r`, r < m,
+
+        .. math:: d(t) \le \bar d(m)^q\, d(r) = \alpha^t\, d(r)\, \alpha^{-r},
+
+        and :math:`C = \max_{r < m} d(r) \alpha^{-r}` holds for all t. No eigenvalue is used, so
+        nothing depends on whether there is a basis of eigenvectors. Powers of two are tried for m,
+        d(r) being replaced by its value at the power of two before, and the pair with the least
+        C / (1 - alpha) is given, which bounds the sum of all distances. Rounding is added.
+
+        Examples
+        --------
+        >>> C, alpha = Chain([[0.99, 0.01], [0.01, 0.99]], rewards=[0, 1]).rate()
+        >>> round(C, 9), round(alpha, 9)
+        (0.5, 0.98)
+        """
+        pi = self.stationary()
+        must_converge(self.period)
+        return _mixing.rate(self.dense(), pi)
+
+    # -- when a reward is met ------------------------------------------------------------------
+
+    def first_passage(self, target: ArrayLike) -> FloatArray:
+        """Expected number of boxes until one shows a state of ``target``, after each state.
+
+        Infinite where it may never happen. For a state of the target itself, until the next time.
+
+        Examples
+        --------
+        >>> Chain([[0.75, 0.25], [0.5, 0.5]], rewards=[0, 1]).first_passage(1).tolist()
+        [4.0, 3.0]
+        """
+        aim = np.zeros(len(self), bool)
+        aim[as_states(target, len(self))] = True
+        lost = ~leading_to(self._graph(), aim)
+        never = leading_to(self._graph(), lost, avoid=aim)
+        hours = np.full(len(self), np.inf)
+        rest = np.flatnonzero(~never & ~aim)
+        inner = self.law[rest][:, rest]
+        if self.sparse:
+            hours[rest] = _sparse.absorb(inner)
+        else:
+            leave = self.law[rest][:, aim].sum(axis=1)
+            hours[rest] = markov.absorb(inner, leave, np.ones(len(rest)))
+        again = np.flatnonzero(~never & aim)
+        hours[again] = 1 + self.law[again][:, rest] @ hours[rest]
+        return hours
+
+    def miss(self, target: ArrayLike, t: int) -> FloatArray:
+        """Probability that none of t boxes shows a state of ``target``, after each state.
+
+        It is Q^t 1 with Q the law without the columns of the target: no independence, no mixing.
+
+        Examples
+        --------
+        >>> Chain([[0.75, 0.25], [0.5, 0.5]], rewards=[0, 1]).miss(1, 2).tolist()
+        [0.5625, 0.375]
+        """
+        aim, t = as_states(target, len(self)), as_steps(t)
+        free = np.ones(len(self))
+        free[aim] = 0.0
+        if not self.sparse and t > 2 * len(self) * t.bit_length():
+            return np.asarray(np.linalg.matrix_power(self.law * free, t).sum(axis=1))
+        left = np.ones(len(self))
+        for _ in range(t):
+            left = self.law @ (free * left)
+        return left
+
+    def max_distribution(
+        self, t: int, start: ArrayLike, levels: ArrayLike | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """The distribution of the highest of the first t rewards, exactly.
+
+        Parameters
+        ----------
+        t : int, at least 1
+        start : state, or distribution of the first box
+        levels : ascending numbers, optional
+            All rewards by default. Coarser ones save time: each maximum counts for the highest
+            level that it reaches, and one below all of them is left out.
+
+        Returns
+        -------
+        levels, probabilities
+
+        Examples
+        --------
+        >>> chain = Chain([[0.75, 0.25], [0.5, 0.5]], rewards=[0, 1])
+        >>> [x.tolist() for x in chain.max_distribution(2, start=0)]
+        [[0.0, 1.0], [0.5625, 0.4375]]
+        """
+        t, first = as_steps(t, 1), as_first(start, self.law)
+        steps = np.unique(self.rewards if levels is None else np.asarray(levels, np.float64))
+        rank = np.searchsorted(steps, self.rewards, side="right")  # 0: below all levels
+        states, row = np.arange(len(self)), np.arange(len(steps) + 1)[:, None]
+        joint = np.zeros((len(steps) + 1, len(self)))  # of the highest level and the state
+        joint[rank, states] = first
+        for _ in range(t - 1):
+            joint = np.asarray(joint @ self.law)
+            higher = np.where(rank > row, joint, 0.0).sum(axis=0)
+            joint[rank > row] = 0.0
+            joint[rank, states] += higher
+        return steps, joint.sum(axis=1)[1:]
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _graph(self) -> Any:
+        if "graph" not in self._cache:
+            self._cache["graph"] = need("scipy.sparse", "scipy").csr_array(self.law)
+        return self._cache["graph"]
+
+    def _rows(self, starts: ArrayLike | None) -> FloatArray:
+        """The distributions of the box before the first: one row for each start."""
+        if starts is None:
+            return np.eye(len(self.dense()))  # which refuses a large sparse chain
+        which = as_states(starts, len(self))
+        rows = np.zeros((len(which), len(self)))
+        rows[np.arange(len(which)), which] = 1.0
+        return rows

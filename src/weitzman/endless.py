@@ -1,0 +1,270 @@
+r"""Endless lines: every box follows the one before by the same law, at the same cost.
+
+With :math:`\kappa_s` the capped value of the line that goes on after state s, all of them solve
+
+.. math::
+
+   W_s = \max(r(Y), \kappa_Y),\ Y \sim P(s, \cdot), \qquad
+   E\,(W_s - \sigma(s))^+ = c, \qquad \kappa_s = \min(W_s, \sigma(s)),
+
+and :math:`\varphi(y, s) = E \max(y, \kappa_s)` is what the line is worth to someone who holds y.
+:func:`solve_line` finds the indices :math:`\sigma` exactly by sweeping y downward: the gain
+:math:`\varphi(y, s) - y` is linear in y between two rewards or indices, and there are at most 2k of
+them. :func:`fixed_point` is the iteration of the paper, on a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._capped_value import Capped, above, root
+from ._capped_value import value_together as value_together
+from ._chain_rules import as_costs, as_first, as_states
+from ._kernels.markov import sweep
+from ._types import FloatArray
+from .chain import Chain
+from .errors import InvalidForest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EndlessLine:
+    """A solved endless line.
+
+    Attributes
+    ----------
+    chain : Chain
+    cost : (k,) array
+        Cost of the next box after each state.
+    index : (k,) array
+        Index of the next box after each state: open it while the best so far is lower. Minus
+        infinity where no reward can follow.
+    breakpoints, tails : arrays
+        See :meth:`capped`.
+    """
+
+    chain: Chain
+    cost: FloatArray
+    index: FloatArray
+    breakpoints: FloatArray
+    tails: FloatArray
+
+    def __repr__(self) -> str:
+        return f"EndlessLine({len(self.chain)} states, indices up to {self.index.max():.6g})"
+
+    def capped(self) -> tuple[FloatArray, FloatArray]:
+        """The laws of the capped values of all states.
+
+        Returns
+        -------
+        breakpoints : (m,) array, ascending
+            All finite rewards and indices.
+        tails : (k, m) array
+            ``tails[s, j]`` = P(kappa_s >= breakpoints[j]).
+        """
+        return self.breakpoints, self.tails
+
+    def phi(self, y: ArrayLike, x: int | None = None) -> Any:
+        """The worth phi(y, x) of going on optimally with y in hand after state x.
+
+        Parameters
+        ----------
+        y : number or numbers
+        x : state, optional
+            All states by default, along the last axis.
+
+        Examples
+        --------
+        >>> line = solve_line(Chain([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 8]), cost=1)
+        >>> line.phi([0, 7], 0).tolist()
+        [6.0, 7.0]
+        """
+        best = np.atleast_1d(np.asarray(y, np.float64))
+        states = np.arange(len(self.chain)) if x is None else as_states(x, len(self.chain))
+        worth = np.stack([above(self.breakpoints, self.tails[s], best) for s in states], axis=-1)
+        worth = worth if x is None else worth[..., 0]
+        return worth if np.ndim(y) else worth[0]
+
+    def start(self, start: ArrayLike, cost: float | None = None) -> Capped:
+        """The capped value of the line from a start.
+
+        Parameters
+        ----------
+        start : state, or distribution of the first box
+        cost : float, optional
+            Cost of the first box, that of the others by default.
+
+        Examples
+        --------
+        >>> line = solve_line(Chain([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 8]), cost=1)
+        >>> line.start([0.75, 0.25]).index, line.start(0, cost=2).index
+        (5.5, 5.0)
+        """
+        if np.ndim(start) == 0 and cost is None:
+            s = int(as_states(start, len(self.chain))[0])
+            return Capped(float(self.index[s]), self.breakpoints, self.tails[s])
+        first = as_first(start, self.chain.law)
+        if cost is None and np.ptp(self.cost) > 0:
+            raise InvalidForest(
+                "the cost of the first box must be given, since that of the others depends on the "
+                "state before. Give `cost`."
+            )
+        price = float(self.cost[0] if cost is None else as_costs(cost, 1)[0])
+        reached = self.chain.rewards[:, None] >= self.breakpoints
+        tails = np.where(reached.all(axis=0), 1.0, first @ np.where(reached, 1.0, self.tails))
+        index = root(self.breakpoints, tails, price)
+        points = np.union1d(self.breakpoints, [index] if index > -np.inf else [])
+        tails = np.append(tails, 0.0)[np.searchsorted(self.breakpoints, points)]
+        return Capped(index, points, np.where(points <= index, tails, 0.0))
+
+    def value(self, start: ArrayLike, outside: float = 0.0) -> float:
+        """Expected payoff of searching the line optimally from a start, and it alone.
+
+        Parameters
+        ----------
+        start : state, or distribution of the first box
+            After a state, its reward is not in hand unless ``outside`` says so.
+        outside : float
+
+        Examples
+        --------
+        >>> line = solve_line(Chain([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 8]), cost=1)
+        >>> line.value(start=0), line.value(start=[0.75, 0.25], outside=2)
+        (6.0, 5.5)
+        """
+        return self.start(start).value(outside)
+
+
+def solve_line(chain: Chain, cost: ArrayLike) -> EndlessLine:
+    """The index of every state of an endless line, exactly.
+
+    Parameters
+    ----------
+    chain : Chain
+        Any: periodic, reducible, with absorbing states or equal rewards.
+    cost : number, or (k,) array
+        Cost of each box; an array if it depends on the state before. At cost 0 the index is the
+        best reward that can still follow.
+
+    Notes
+    -----
+    Time O(k^3), memory O(k^2). No number is subtracted but where a cost is set against a gain, so
+    the indices are off by a few roundings of the largest reward, also if the chain hardly moves or
+    the cost is tiny.
+
+    Examples
+    --------
+    >>> solve_line(Chain([[0.9, 0.1], [0.2, 0.8]], rewards=[0, 10]), cost=0.5).index.tolist()
+    [5.0, 9.375]
+    """
+    costs, law = as_costs(cost, len(chain)), chain.dense()
+    if chain.rewards.max() == -np.inf:
+        raise InvalidForest("an endless line needs a state with a reward, but all are -inf.")
+    order = np.argsort(chain.rewards, kind="stable")
+    found, point, after = sweep(
+        np.ascontiguousarray(law[np.ix_(order, order)]), chain.rewards[order], costs[order]
+    )
+    index, worth = np.empty_like(found), np.empty((len(chain), len(point)))
+    index[order], worth[order] = found, after[::-1].T
+    points = np.union1d(point, index[index > -np.inf])
+    tails = (law @ worth)[:, np.searchsorted(point[::-1], points)]
+    tails = np.where(points <= chain.rewards.min(), 1.0, np.minimum(tails, 1.0))
+    tails[points > index[:, None]] = 0.0
+    for array in (index, points, tails):
+        array.flags.writeable = False
+    return EndlessLine(chain, costs, index, points, tails)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedPoint:
+    """What the iteration of the paper ends with.
+
+    Attributes
+    ----------
+    levels : (m,) array, ascending
+        Amounts in hand: all rewards, and what else was asked for.
+    table : (m, k) array
+        ``table[l, s]`` = phi(levels[l], s): go on after s while this exceeds levels[l].
+    contraction : float
+        Each step shrinks the error at least by this factor.
+    steps : int
+    error : float
+        No entry of the table is off by more, rounding apart.
+    """
+
+    levels: FloatArray
+    table: FloatArray
+    contraction: float
+    steps: int
+    error: float
+
+
+def fixed_point(
+    chain: Chain, cost: ArrayLike, tolerance: float = 1e-12, levels: ArrayLike = ()
+) -> FixedPoint:
+    r"""The worth of an endless line by repeating the Bellman equation, as in the paper.
+
+    .. math:: \varphi(y, s) \leftarrow \max\{y, -c + \sum_j p_{sj}\,
+              \varphi(\max(y, r_j), j)\}
+
+    starts at y, so step n holds the worth of a line of n boxes. An error survives a step only with
+    the probability of missing the top reward, which is the contraction factor
+    :math:`q = \max_s (1 - p_{s,\text{top}})` over the states below the top; q / (1 - q) times the
+    last change bounds what is left. It must be below one: the top one step away from everywhere.
+
+    Parameters
+    ----------
+    chain : Chain
+    cost : number, or (k,) array
+    tolerance : float
+        Bound on the error at which to stop, as a share of the range of the rewards.
+    levels : numbers, optional
+        Amounts in hand for which to compute phi, besides the rewards.
+
+    Examples
+    --------
+    >>> found = fixed_point(Chain([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 8]), cost=1)
+    >>> found.contraction, found.table[0].round(9).tolist()
+    (0.5, [6.0, 6.0])
+    """
+    costs, law, rewards = as_costs(cost, len(chain)), chain.dense(), chain.rewards
+    q = float(1 - law[rewards < rewards.max()][:, chain.top].sum(axis=1).min(initial=1.0))
+    if not q < 1:
+        s = int(np.flatnonzero((rewards < rewards.max()) & (law[:, chain.top].sum(axis=1) == 0))[0])
+        raise InvalidForest(
+            f"the iteration needs the top reward to be possible in one step from every state, but "
+            f"from state {s} it is not. Use solve_line, which needs nothing."
+        )
+    given = np.concatenate([rewards, np.asarray(levels, np.float64).reshape(-1)])
+    y = np.unique(given[given > -np.inf])
+    rank = np.maximum(np.arange(len(y))[:, None], np.searchsorted(y, rewards))
+    stop = tolerance * float(np.ptp(y)) * (1 - q) / max(q, 1e-300)
+    table, change, steps = np.repeat(y[:, None], len(chain), axis=1), np.inf, 0
+    while change > stop and not (steps and change == 0):
+        better = np.maximum(y[:, None], np.take_along_axis(table, rank, axis=0) @ law.T - costs)
+        change, steps = float((better - table).max()), steps + 1
+        table = np.maximum(better, table)
+    return FixedPoint(y, table, q, steps, change * q / (1 - q))
+
+
+def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
+    """Whether the paper's condition holds: then it is best to go on until the top reward.
+
+    From each state below the top, one more box must win more from a step between the two highest
+    rewards than it costs. It is sufficient, not necessary: what is both is that the index of each
+    such state exceeds the second highest reward.
+
+    Examples
+    --------
+    >>> chain = Chain([[0.9, 0.1], [0.2, 0.8]], rewards=[0, 10])
+    >>> probe_until_top(chain, cost=0.5), probe_until_top(chain, cost=1.5)
+    (True, False)
+    """
+    costs, lower = as_costs(cost, len(chain)), chain.rewards < chain.rewards.max()
+    second = chain.rewards[lower].max(initial=-np.inf)
+    chance = np.asarray(chain.law[:, chain.top].sum(axis=1))[lower]
+    wins = np.where(chance > 0, chance * (chain.rewards.max() - second), 0.0)
+    return bool((wins > costs[lower]).all())
