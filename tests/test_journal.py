@@ -204,6 +204,19 @@ def test_no_file_is_replaced(path: Path, content: bytes) -> None:
     assert files(path.parent) == {"run.db": content}
 
 
+def test_two_that_start_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = _file._write
+
+    def slowly(*args: Any) -> None:
+        plain(*args)
+        path.write_bytes(b"the other was faster")
+
+    monkeypatch.setattr(_file, "_write", slowly)
+    with pytest.raises(JournalError, match="must not replace a file"):
+        model().start(journal=path)
+    assert files(path.parent) == {"run.db": b"the other was faster"}
+
+
 def test_places_where_no_file_can_be(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
         model().start(journal=tmp_path / "missing" / "run.db")
@@ -407,6 +420,22 @@ def test_a_full_disk(trouble: Any, path: Path, monkeypatch: pytest.MonkeyPatch) 
     search.close()
     with Search.resume(path) as again:
         assert standing(again) == standing(plain)
+
+
+def test_after_a_refusal_the_file_is_opened_afresh(path: Path) -> None:
+    with large_policy().start(journal=path) as search:
+        search.ask()
+        journal = search._record._journal
+        assert journal is not None
+        assert journal._db is not None
+        journal._db.execute("PRAGMA max_page_count=1")
+        with pytest.raises(JournalError, match="database or disk is full"):
+            search.replace(large_policy())
+        assert journal._db is None
+        search.replace(large_policy())
+        before = standing(search)
+    with Search.join(path) as again:
+        assert standing(again) == before
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs Linux")

@@ -81,9 +81,11 @@ def above(points: FloatArray, tails: FloatArray, y: FloatArray) -> FloatArray:
     gains = _gains(points, tails)
     j = np.minimum(np.searchsorted(points, y), len(points) - 1)
     lift = np.where(y < points[-1], gains[j] + tails[j] * (points[j] - y), 0.0)
-    if tails[0] == 1.0:  # then y below all breakpoints plays no part, and may be minus infinity
-        return np.where(y <= points[0], points[0] + gains[0], y + lift)
-    return np.where(y == -np.inf, y, y + lift)
+    with np.errstate(invalid="ignore"):
+        found = np.where(y == -np.inf, y, y + lift)
+    if tails[0] == 1.0:  # then y below all breakpoints plays no part
+        found = np.where(y <= points[0], points[0] + gains[0], found)
+    return np.asarray(found)
 
 
 def root(points: FloatArray, tails: FloatArray, cost: float) -> float:

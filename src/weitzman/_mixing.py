@@ -30,10 +30,12 @@ def variation(rows: FloatArray, pi: FloatArray) -> float:
 def later(rows: FloatArray, law: Any, t: int) -> FloatArray:
     """Distributions t steps later; the law may be sparse."""
     if isinstance(law, np.ndarray) and t * len(rows) > 2 * len(law) * t.bit_length():
-        return np.asarray(rows @ np.linalg.matrix_power(law, t))
+        while t:
+            rows = rows @ law if t % 2 else rows
+            law, t = _square(law) if t > 1 else law, t // 2
     for _ in range(t):
         rows = np.asarray(rows @ law)
-    return rows
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
 def mixing_time(law: FloatArray, pi: FloatArray, eps: float) -> int:

@@ -52,11 +52,13 @@ def absorb(inner: Any) -> FloatArray:
     sparse = need("scipy.sparse", "scipy")
     n = inner.shape[0]
     right = np.ones(n)
+    if n == 0:
+        return right
     if _narrow(inner):
         x = _direct(sparse.eye_array(n, format="csr") - inner, right)
     else:
         x = _krylov(lambda y: y - inner @ y, right, n)
-    _settled(float(np.abs(x - inner @ x - right).max(initial=0.0)), float(x.max(initial=1.0)))
+    _settled(float(np.abs(x - inner @ x - right).max()), float(x.max()))
     return x
 
 
@@ -72,7 +74,7 @@ def _narrow(matrix: Any) -> bool:
 def _direct(matrix: Any, right: FloatArray) -> FloatArray:
     linalg = need("scipy.sparse.linalg", "scipy")
     if matrix.shape[0] == 0:
-        return np.zeros(0)
+        return right
     factors = linalg.splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
     x = factors.solve(right)
     x += factors.solve(right - matrix @ x)

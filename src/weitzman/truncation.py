@@ -6,9 +6,9 @@ With d(t) the distance of the law of box t to the stationary distribution, at mo
 .. math:: t_\delta = \max\Bigl\{\frac{2 C}{\pi (1 - \alpha)},\
                                 \frac{\log (1/\delta)}{\log(1 - \pi/2)}\Bigr\}
 
-boxes for a probability :math:`\delta` of missing the target. The second term is negative as printed:
-:math:`\log \delta` is meant. Even so the proof multiplies the probabilities of missing at single
-boxes as if they were independent, and the number can be far too small.
+boxes for a probability :math:`\delta` of missing the target. The second term is negative as
+printed: :math:`\log \delta` is meant. Even so the proof multiplies the probabilities of missing at
+single boxes as if they were independent, and the number can be far too small.
 
 True ones: let m be so long that :math:`d(m) \le \pi/2`. Whatever was seen before, the last box of
 the next m hits with probability at least :math:`\pi - d(m) \ge \pi/2`, so b blocks of m boxes all
@@ -99,8 +99,8 @@ def miss_bounds(chain: Chain, delta: float, target: ArrayLike | None = None) -> 
     |---|---:|---:|---|
     | printed | 100 | 0.366 | no |
     | sign corrected | 100 | 0.366 | no |
-    | blocks | 875 | 0.0001517 | yes |
-    | exact | 688 | 0.0009932 | yes |
+    | blocks | 875 | 0.0001516 | yes |
+    | exact | 688 | 0.0009931 | yes |
     """
     as_share(delta, "delta", _LEAST)
     aim = chain.top if target is None else as_states(target, len(chain))
@@ -142,7 +142,7 @@ def exact_depth(
     --------
     >>> sticky = Chain([[0.99, 0.01], [0.01, 0.99]], rewards=[0, 1])
     >>> exact_depth(sticky, 0.001), exact_depth(sticky, 0.001, start=1)
-    (688, 230)
+    (688, 231)
     """
     as_share(delta, "delta", _LEAST)
     aim = chain.top if target is None else as_states(target, len(chain))

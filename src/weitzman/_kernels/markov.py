@@ -188,8 +188,10 @@ def sweep(law, reward, cost):
     v, u, away = np.zeros(k), np.zeros(k), np.zeros(k)
     z, w, e = np.zeros(k), np.zeros(k), np.zeros(k)
     point, after = np.empty(2 * k + 1), np.zeros((2 * k + 1, k))
-    m, first, x = 0, k, reward[k - 1]  # U is first, first + 1, ...
+    m, first = 0, k  # U is first, first + 1, ...
+    base, drop = reward[k - 1], 0.0  # x = base - drop, the last reward and the way from it
     while True:
+        x = base - drop
         while first > 0 and reward[first - 1] == x:
             first -= 1
             worth = max(z[first] - e[first], 0.0)  # 0 for a state that was never in D
@@ -210,7 +212,7 @@ def sweep(law, reward, cost):
         for y in active:
             after[m - 1, y] = min(w[y], 1.0)
         level = reward[first - 1] if first > 0 else -np.inf
-        step, joins = x - level, -1
+        step, joins = base - level - drop, -1
         for s in range(k):
             if known[s]:
                 continue
@@ -220,17 +222,17 @@ def sweep(law, reward, cost):
         for s in range(k):
             if not known[s] and (s == joins or (s >= first and away[s] <= step)):
                 known[s] = True
-                index[s] = x - away[s]  # -inf if no reward can follow
+                index[s] = max(base - (drop + away[s]), level)  # -inf if no reward can follow
         if step == np.inf:
             break
         for s in range(k):
             v[s] += u[s] * step
         for y in active:
             z[y] += w[y] * step
-        if joins < 0:
-            x = level
-        else:
-            x -= step
+        drop += step
+        if joins < 0 or base - drop <= level:
+            base, drop = level, 0.0
+        if joins >= 0:
             active = _join(joins, law, active, apart, upper, lower, pivot)
         if first == 0 and known.all():
             break

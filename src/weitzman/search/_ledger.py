@@ -77,6 +77,7 @@ class Ledger:
         self.policy, self.rule, self.me = policy, rule, me
         self.forest = policy.forest
         self.sign = -1.0 if policy.forest.minimise else 1.0
+        self._copies = bool(policy.forest.count.max() > 1)
         self.told: dict[Id, Opened] = {}
         self.out: dict[Id, str] = {}  # handed out, to whom
         self.again: dict[Id, None] = {}  # out to this worker, which has yet to be given them
@@ -125,7 +126,7 @@ class Ledger:
         f = self.forest
         if isinstance(box, Box) and box.number < len(f) and f.name(box.number) == box.name:
             return box.number, box.copy
-        if isinstance(box, str) and (parts := _COPY.fullmatch(box)) and f.count.max() > 1:
+        if isinstance(box, str) and self._copies and (parts := _COPY.fullmatch(box)):
             try:
                 return f.box(parts[1]), tuple(map(int, parts[2].split(".")))
             except UnknownName:  # the name of a box may look like a copy of another
