@@ -218,7 +218,7 @@ def _both_ways(
         """Retrace from the last of ``order``, whose G is ``g``; the heap with what is left."""
         heap, state = capped.new_heap(1024)
         last = order[-1]
-        heap, at = capped.allocate(heap, state, len(g))
+        heap, at = reach.claim(heap, state, len(g))
         heap[at : at + len(g)] = g
         seen[last], seen_n[last] = at, len(g) // 2
         f = plan.forest

@@ -108,7 +108,7 @@ class Plan:
     def _best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
         grid, tail = capped.distribution(block, 0, 1, 0)
-        m, err = len(grid), capped.error(block, 0, 0)
+        m, err = len(grid), capped.error(block, 0, 1, 0)
         if self.last_power != 1.0:
             with np.errstate(divide="ignore"):
                 many = -np.expm1(self.last_power * np.log1p(-np.minimum(tail, 1.0)))

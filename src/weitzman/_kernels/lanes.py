@@ -5,7 +5,9 @@ whose results should stay in registers. So here are vectors of eight doubles, an
 bits, as types of their own, with the few operations that the kernels need. Each is one operation
 of LLVM, which splits it where the processor has shorter vectors.
 
-Arrays are read and written without checks and without wrapping of negative positions.
+Memory is reached through pointers, which Numba reads and writes like arrays, ``p[i]``: no counting
+of references, which costs more than many a short loop, no negative positions, and one word instead
+of seven to hand to a function. Who makes a pointer sees to it that the array stays (`keep`).
 """
 
 from __future__ import annotations
@@ -87,6 +89,28 @@ def some(_typing: Any, m: Any) -> Any:
     return types.boolean(m), emit
 
 
+@intrinsic
+def bit_length(_typing: Any, n: Any) -> Any:
+    """Number of binary digits of a positive integer."""
+
+    def emit(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        zeros = builder.ctlz(args[0], ir.IntType(1)(1))
+        return builder.sub(ir.IntType(64)(64), zeros)
+
+    return types.int64(types.int64), emit
+
+
+@intrinsic
+def leading(_typing: Any, m: Any) -> Any:
+    """Number of bits set before the first that is not."""
+
+    def emit(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        bits = builder.zext(builder.bitcast(args[0], ir.IntType(LANES)), ir.IntType(64))
+        return builder.cttz(builder.not_(bits), ir.IntType(1)(1))
+
+    return types.int64(m), emit
+
+
 def _spread(builder: Any, x: Any) -> Any:
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), x, ir.IntType(32)(0))
     order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
@@ -99,39 +123,69 @@ def splat(_typing: Any, x: Any) -> Any:
     return vector(types.float64), lambda _context, builder, _sig, args: _spread(builder, args[0])
 
 
-def _address(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    data = context.make_array(sig.args[0])(context, builder, args[0]).data
-    return cgutils.gep(builder, data, args[1])
+@intrinsic
+def pointer(_typing: Any, array: Any, i: Any) -> Any:
+    """Where ``array[i]`` lies, for a contiguous array or another pointer."""
+    inside = isinstance(array, types.CPointer)
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = args[0] if inside else context.make_array(array)(context, builder, args[0]).data
+        return builder.gep(data, [args[1]])
+
+    return types.CPointer(array.dtype)(array, types.intp), emit
 
 
 @intrinsic
-def splat_at(_typing: Any, array: Any, i: Any) -> Any:
-    """``array[i]`` in all lanes."""
-
-    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _spread(builder, builder.load(_address(context, builder, sig, args)))
-
-    return vector(array, types.intp), emit
+def keep(_typing: Any, array: Any) -> Any:
+    """Nothing, but what is used here has not been given back before."""
+    return types.void(array), lambda context, _builder, _sig, _args: context.get_dummy_value()
 
 
 @intrinsic
-def load(_typing: Any, array: Any, i: Any) -> Any:
-    """``array[i:i + 8]``"""
+def splat_at(_typing: Any, p: Any, i: Any) -> Any:
+    """``p[i]`` in all lanes."""
 
-    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        at = builder.bitcast(_address(context, builder, sig, args), _VECTOR.as_pointer())
-        return builder.load(at, align=8)
+    def emit(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        return _spread(builder, builder.load(builder.gep(args[0], [args[1]])))
 
-    return vector(array, types.intp), emit
+    return vector(p, types.intp), emit
+
+
+def _eight(builder: Any, args: Any) -> Any:
+    return builder.bitcast(builder.gep(args[0], [args[1]]), _VECTOR.as_pointer())
 
 
 @intrinsic
-def store(_typing: Any, array: Any, i: Any, v: Any) -> Any:
-    """``array[i:i + 8] = v``"""
+def load(_typing: Any, p: Any, i: Any) -> Any:
+    """``p[i:i + 8]``; also of integers, to be stored among integers again."""
 
-    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        at = builder.bitcast(_address(context, builder, sig, args), _VECTOR.as_pointer())
-        builder.store(args[2], at, align=8)
+    def emit(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        return builder.load(_eight(builder, args), align=8)
+
+    return vector(p, types.intp), emit
+
+
+@intrinsic
+def store(_typing: Any, p: Any, i: Any, v: Any) -> Any:
+    """``p[i:i + 8] = v``"""
+
+    def emit(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        builder.store(args[2], _eight(builder, args), align=8)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, v), emit
+    return types.void(p, types.intp, v), emit
+
+
+@intrinsic
+def prefetch(_typing: Any, p: Any, i: Any) -> Any:
+    """Ask for the cache line of ``p[i]``, which need not exist."""
+
+    def emit(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        at = builder.bitcast(builder.gep(args[0], [args[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        f = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(f, [at, word(0), word(3), word(1)])  # to read, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(p, types.intp), emit

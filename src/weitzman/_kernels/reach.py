@@ -28,19 +28,10 @@ import numpy as np
 from numba import njit
 
 from .capped import (
-    BOX,
-    KIND,
-    LAW,
-    LEFT,
-    REWARD,
-    RIGHT,
-    STATES,
-    allocate,
-    breakpoint,
-    count,
-    release,
+    BOX, KIND, LAW, LEFT, REWARD, RIGHT, STATES, TOP, aligned, allocate, breakpoint, count, release,
     tail,
 )  # fmt: skip
+from .lanes import pointer
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 _LEAST = 1e-17  # steps of a probability not worth keeping
@@ -123,11 +114,21 @@ def _keep_steps(x, rows, n, k):
 
 
 @njit(**_JIT)
+def claim(heap, state, size):
+    """Position of a block of at least ``size`` floats; the heap is replaced when it must grow."""
+    if state[TOP] + 2 * size > heap.size:
+        bigger = aligned(2 * (heap.size + size))
+        bigger[: heap.size] = heap
+        heap = bigger
+    return heap, allocate(pointer(heap, 0), pointer(state, 0), size)
+
+
+@njit(**_JIT)
 def _put(x, rows, n, k, heap, state):
     n = _keep_steps(x, rows, n, k)
     if n == 0:  # never reached
         return heap, 0, 0
-    heap, at = allocate(heap, state, n * (k + 1))
+    heap, at = claim(heap, state, n * (k + 1))
     heap[at : at + n] = x[:n]
     for y in range(k):
         heap[at + n * (y + 1) : at + n * (y + 2)] = rows[y, :n]
@@ -235,7 +236,7 @@ def retrace(
         x, rows = heap[at : at + n].copy(), np.empty((k, n))
         for y in range(k):
             rows[y] = heap[at + n * (y + 1) : at + n * (y + 2)]
-        release(heap, state, at, n * (k + 1))
+        release(pointer(heap, at), pointer(state, 0), at, n * (k + 1))
         if ops[op, KIND] == BOX:
             r = ops[op, REWARD]
             own = rank_at[r + 1] - rank_at[r]
