@@ -177,6 +177,9 @@ def test_losses_and_names_that_are_numbers_or_words_of_the_command() -> None:
     search, out = solve(boxes).policy().start(), io.StringIO()
     talk(search, io.StringIO("quit\n0\n"), out, kept=False)
     assert [(x.state, x.reward) for x in search.history] == [("quit", 6.0), ("0", 6.0)]
+    again = solve(boxes).policy().start()
+    talk(again, io.StringIO("007\n"), io.StringIO(), kept=False)
+    assert again.history[0].reward == 3.0
     assert "What did a\\tb show? (007, quit; =REWARD; quit)" in out.getvalue()
     assert out.getvalue().endswith("  least loss 6 (from a\\tb), spent 2, in all 8\n")
 

@@ -39,7 +39,7 @@ def like(wanted: object, names: Sequence[str] | None) -> str:
     if names is None or not isinstance(wanted, str):
         return ""
     close = difflib.get_close_matches(wanted, names[:10_000], 1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _first(forest: Forest, column: IntArray, row: int) -> tuple[int, str]:

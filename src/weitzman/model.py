@@ -281,7 +281,7 @@ class Forest:
                 return int(box)
             if box in self._number:
                 return self._number[box]
-        raise UnknownName(f"there is no box {box!r}{like(box, self.names)}.")
+        raise UnknownName(f"there is no box {box!r}{like(box, self.names) or '.'}")
 
     def states(self, box: str | int) -> tuple[str, ...]:
         """Names of the states of a box: those given, or else their rewards or numbers."""

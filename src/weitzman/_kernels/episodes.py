@@ -194,9 +194,16 @@ def play(
         key[0], size = index[boxes[u, INDEX_AT]], 1
         heap[0, BOX], heap[0, STATE], heap[0, ABOVE], heap[0, COPY] = u, 0, 0, 0
         heap[0, POSITION], heap[0, END] = 0, roots
-        while size > 0 and key[0] > bar and openings < budget:
+        hole = False  # the list on top is exhausted, and another one may soon take its place
+        while True:
             n, most = 0, min(workers, budget - openings)
-            while n < most and size > 0 and key[0] > bar:
+            while n < most:
+                if hole:
+                    size, hole = size - 1, False
+                    _swap(key, heap, 0, size)
+                    _sink(key, heap, size)
+                if size == 0 or not key[0] > bar:
+                    break
                 v, s = heap[0, BOX], heap[0, STATE]
                 batch[n, 0], batch[n, 1], batch[n, 2] = v, s, heap[0, COPY]
                 n += 1
@@ -210,10 +217,11 @@ def play(
                     x = index[boxes[v, INDEX_AT] + s]
                 if x > bar:
                     key[0], heap[0, BOX], heap[0, COPY] = x, v, heap[0, ABOVE] * boxes[v, COUNT]
+                    _sink(key, heap, size)
                 else:
-                    size -= 1
-                    _swap(key, heap, 0, size)
-                _sink(key, heap, size)
+                    hole = True
+            if n == 0:
+                break
             for i in range(n):
                 v, s = batch[i, 0], batch[i, 1]
                 stream += _GOLDEN
@@ -234,12 +242,16 @@ def play(
                 u = siblings[at]
                 x = index[boxes[u, INDEX_AT] + y]
                 if x > bar:
-                    key[size], heap[size, BOX], heap[size, STATE] = x, u, y
-                    heap[size, POSITION], heap[size, END] = at, at + boxes[v, CHILDREN]
-                    above = batch[i, 2]
-                    heap[size, ABOVE], heap[size, COPY] = above, above * boxes[u, COUNT]
-                    _rise(key, heap, size)
-                    size += 1
+                    j, above = 0 if hole else size, batch[i, 2]
+                    key[j], heap[j, BOX], heap[j, STATE] = x, u, y
+                    heap[j, POSITION], heap[j, END] = at, at + boxes[v, CHILDREN]
+                    heap[j, ABOVE], heap[j, COPY] = above, above * boxes[u, COUNT]
+                    if hole:
+                        _sink(key, heap, size)
+                        hole = False
+                    else:
+                        _rise(key, heap, size)
+                        size += 1
             rounds += 1
             openings += n
         i = episode - first

@@ -62,78 +62,79 @@ def absorb(inner, leave, right):
     return x
 
 
-@njit(**_SUMS)
-def _solve(active, upper, lower, pivot, gain, slope, outlay):
-    """(I - P_DD) X = B in place for three right sides, from the factors."""
-    d = len(active)
-    for a in range(d):
-        j = active[a]
-        g, w, e = gain[j] / pivot[j], slope[j] / pivot[j], outlay[j] / pivot[j]
-        for b in range(a + 1, d):
-            i = active[b]
-            low = lower[j, i]
-            gain[i] += g * low
-            slope[i] += w * low
-            outlay[i] += e * low
-    for a in range(d - 1, -1, -1):
-        j = active[a]
-        g, w, e = gain[j], slope[j], outlay[j]
-        for b in range(a + 1, d):
-            i = active[b]
-            up = upper[j, i]
-            g += up * gain[i]
-            w += up * slope[i]
-            e += up * outlay[i]
-        gain[j], slope[j], outlay[j] = g / pivot[j], w / pivot[j], e / pivot[j]
+# The factors of I - P_DD, with N the censored probabilities: pivot[j] = 1 - N[j, j], and for i > j
+# upper[j, i] = N[j, i], lower[j, i] = N[i, j]; zero where i or j never was in D. Only states before
+# ``end``, where U begins, count. So loops over i run through memory in order, zeros included.
 
 
 @njit(**_SUMS)
-def _join(s, law, active, apart, upper, lower, pivot):
-    """Let s join D, at its place: the factors of I - P_DD for the larger D, in O(k |D|).
+def _forward(active, end, lower, pivot, z, w, e):
+    """Eliminate D from three right sides of (I - P_DD) X = B, in place."""
+    for j in active:
+        share_z, share_w, share_e = z[j] / pivot[j], w[j] / pivot[j], e[j] / pivot[j]
+        for i in range(j + 1, end):
+            z[i] += share_z * lower[j, i]
+            w[i] += share_w * lower[j, i]
+            e[i] += share_e * lower[j, i]
+
+
+@njit(**_SUMS)
+def _backward(active, end, upper, pivot, right, x, least):
+    """Solve for X from what `_forward` left; gain and outlay only for the states from ``least``."""
+    for j in active[::-1]:
+        z, w, e = right[0, j], right[1, j], right[2, j]
+        for i in range(j + 1, end):
+            w += upper[j, i] * x[1, i]
+        x[1, j] = w / pivot[j]
+        if j >= least:
+            for i in range(j + 1, end):
+                z += upper[j, i] * x[0, i]
+                e += upper[j, i] * x[2, i]
+            x[0, j], x[2, j] = z / pivot[j], e / pivot[j]
+
+
+@njit(**_SUMS)
+def _leaving(s, law, active, others, into_u):
+    """Probabilities of leaving D, s included, for its states; ``others`` are not in D nor in U."""
+    leave = np.zeros(len(law))
+    leave[s] = into_u[s] + law[s][others].sum()
+    for i in active:
+        total = into_u[i]
+        for y in others:
+            total += law[i, y]
+        leave[i] = total
+    return leave
+
+
+@njit(**_SUMS)
+def _join(s, end, law, active, leave, upper, lower, pivot):
+    """Let s join D, at its place: the factors for the larger D.
 
     States before s were eliminated before it, so their pivots stay. What follows changes by a
     multiple of rank one, which is carried through its factors (Bennett's update).
     """
-    k, d = len(law), len(active)
-    row, col, leave = np.zeros(k), np.zeros(k), np.zeros(k)
-    apart[s] = 0.0
-    for a in range(d + 1):
-        i = active[a] if a < d else s
+    row, col = np.zeros(end), np.zeros(end)
+    for i in active:
         row[i], col[i] = law[s, i], law[i, s]
-        total = 0.0
-        for y in range(k):
-            total += apart[y] * law[i, y]
-        leave[i] = total
-    here = d
-    for a in range(d):
-        j = active[a]
-        if j > s:
-            here = a
-            break
-        lower[j, s], upper[j, s] = row[j], col[j]
-        share_row, share_col = row[j] / pivot[j], col[j] / pivot[j]
-        share = leave[j] / pivot[j]
-        leave[s] += row[j] * share
-        for b in range(a + 1, d):
-            i = active[b]
+    here = np.searchsorted(active, s)
+    for j in active[:here]:
+        share, share_row, share_col = leave[j] / pivot[j], row[j] / pivot[j], col[j] / pivot[j]
+        leave[s] += share * row[j]
+        for i in range(j + 1, end):
             row[i] += share_row * upper[j, i]
             col[i] += share_col * lower[j, i]
             leave[i] += share * lower[j, i]
-    total = leave[s]
-    for b in range(here, d):
-        i = active[b]
+        lower[j, s], upper[j, s] = row[j], col[j]
+    scale = leave[s] + row[s + 1 :].sum()
+    pivot[s] = scale
+    for i in range(s + 1, end):
         upper[s, i], lower[s, i] = row[i], col[i]
-        total += row[i]
-    pivot[s], scale = total, total
-    for b in range(here, d):
-        leave[active[b]] += col[active[b]] * leave[s] / total
-    for a in range(here, d):
-        j = active[a]
-        share_row, share_col = row[j] / scale, col[j] / scale
+        leave[i] += col[i] * (leave[s] / scale)
+    for j in active[here:]:
         old, total = pivot[j], leave[j]
+        share_row, share_col = row[j] / scale, col[j] / scale
         more_row, more_col = row[j] / old, col[j] / old
-        for b in range(a + 1, d):
-            i = active[b]
+        for i in range(j + 1, end):
             up, low = upper[j, i], lower[j, i]
             upper[j, i] = up + share_col * row[i]
             lower[j, i] = low + share_row * col[i]
@@ -143,19 +144,18 @@ def _join(s, law, active, apart, upper, lower, pivot):
         pivot[j] = total
         scale *= total / old
         share = leave[j] / total
-        for b in range(a + 1, d):
-            leave[active[b]] += share * lower[j, active[b]]
+        for i in range(j + 1, end):
+            leave[i] += share * lower[j, i]
     return np.concatenate((active[:here], np.array([s]), active[here:]))
 
 
 @njit(**_SUMS)
-def _distance(row, active, gain, slope, outlay, z, w, e):
+def _distance(row, end, gain, slope, outlay, x):
     """How far down until going on pays, if nothing changes on the way."""
-    for y in active:
-        p = row[y]
-        gain += p * z[y]
-        slope += p * w[y]
-        outlay += p * e[y]
+    for y in range(end):
+        gain += row[y] * x[0, y]
+        slope += row[y] * x[1, y]
+        outlay += row[y] * x[2, y]
     return max(outlay - gain, 0.0) / slope if slope > 0 else np.inf
 
 
@@ -169,8 +169,9 @@ def sweep(law, reward, cost):
         H(x, s) = v(s) - cost(s) + sum_{y in D} P(s, y) H(x, y),
         v(s) = sum_{y in U} P(s, y) (reward(y) + H(reward(y), y) - x),
 
-    and all of it moves in straight lines until x meets a reward or an index. Gains (z), slopes (w)
-    and outlays (e) are kept apart, so that nothing cancels but in H = z - e.
+    and all of it moves in straight lines until x meets a reward or an index. Gains, slopes and
+    outlays are kept apart, so that nothing cancels but in H = gain - outlay. D is eliminated from
+    the lowest reward up, so that the next state to leave it is the last one and costs nothing.
 
     Returns
     -------
@@ -182,58 +183,65 @@ def sweep(law, reward, cost):
     """
     k = len(law)
     columns = law.T.copy()
-    index, known = np.full(k, -np.inf), np.zeros(k, np.bool_)
+    index, known, inside = np.full(k, -np.inf), np.zeros(k, np.bool_), np.zeros(k, np.bool_)
     upper, lower, pivot = np.zeros((k, k)), np.zeros((k, k)), np.zeros(k)
-    active, apart = np.empty(0, np.int64), np.ones(k)  # the states of D; 1 for the others
+    active = np.empty(0, np.int64)  # the states of D
     v, u, away = np.zeros(k), np.zeros(k), np.zeros(k)
-    z, w, e = np.zeros(k), np.zeros(k), np.zeros(k)
+    right, x = np.zeros((3, k)), np.zeros((3, k))  # gains, slopes, outlays: forward, and solved
     point, after = np.empty(2 * k + 1), np.zeros((2 * k + 1, k))
-    m, first = 0, k  # U is first, first + 1, ...
-    base, drop = reward[k - 1], 0.0  # x = base - drop, the last reward and the way from it
+    m, first, stale = 0, k, False  # U is first, first + 1, ...
+    base, drop = reward[k - 1], 0.0  # the last reward passed, and the way down from it
     while True:
-        x = base - drop
-        while first > 0 and reward[first - 1] == x:
+        while first > 0 and reward[first - 1] == base - drop:
             first -= 1
-            worth = max(z[first] - e[first], 0.0)  # 0 for a state that was never in D
-            apart[first] = 1.0
+            y, worth = first, max(x[0, first] - x[2, first], 0.0)  # 0 if it was never in D
             for s in range(k):
-                v[s] += columns[first, s] * worth
-                u[s] += columns[first, s]
+                v[s] += columns[y, s] * worth
+                u[s] += columns[y, s]
+            stale = stale or not inside[y]
+            inside[y] = False
+            for j in active:
+                right[0, j] += upper[j, y] * worth
+                right[1, j] += upper[j, y]
         while len(active) > 0 and active[-1] >= first:
             active = active[:-1]
-        for y in active:
-            z[y], w[y], e[y] = v[y], u[y], cost[y]
-        _solve(active, upper, lower, pivot, z, w, e)
-        if m == 0 or point[m - 1] != x:
+        if stale:
+            right[0], right[1], right[2] = v, u, cost
+            _forward(active, first, lower, pivot, right[0], right[1], right[2])
+            stale = False
+        level = reward[first - 1] if first > 0 else -np.inf
+        least = np.searchsorted(reward, level) if known.all() else 0
+        _backward(active, first, upper, pivot, right, x, least)
+        if m == 0 or point[m - 1] != base - drop:
             m += 1
-        point[m - 1] = x
+        point[m - 1] = base - drop
         after[m - 1, :first] = 0.0
         after[m - 1, first:] = 1.0
         for y in active:
-            after[m - 1, y] = min(w[y], 1.0)
-        level = reward[first - 1] if first > 0 else -np.inf
+            after[m - 1, y] = min(x[1, y], 1.0)
         step, joins = base - level - drop, -1
         for s in range(k):
-            if known[s]:
-                continue
-            away[s] = _distance(law[s], active, v[s], u[s], cost[s], z, w, e)
-            if s < first and away[s] < step:
-                step, joins = away[s], s
+            if not known[s]:
+                away[s] = _distance(law[s], first, v[s], u[s], cost[s], x)
+                if s < first and away[s] < step:
+                    step, joins = away[s], s
         for s in range(k):
             if not known[s] and (s == joins or (s >= first and away[s] <= step)):
                 known[s] = True
                 index[s] = max(base - (drop + away[s]), level)  # -inf if no reward can follow
         if step == np.inf:
             break
-        for s in range(k):
-            v[s] += u[s] * step
+        v += u * step
         for y in active:
-            z[y] += w[y] * step
+            right[0, y] += right[1, y] * step
+            x[0, y] += x[1, y] * step
         drop += step
         if joins < 0 or base - drop <= level:
             base, drop = level, 0.0
         if joins >= 0:
-            active = _join(joins, law, active, apart, upper, lower, pivot)
+            inside[joins], stale = True, True
+            leave = _leaving(joins, law, active, np.flatnonzero(~inside[:first]), u)
+            active = _join(joins, first, law, active, leave, upper, lower, pivot)
         if first == 0 and known.all():
             break
     return index, point[:m], after[:m]

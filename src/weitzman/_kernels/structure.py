@@ -25,15 +25,51 @@ from .capped import (
     USER,
 )  # fmt: skip
 
-_JIT = {"cache": True, "nogil": True}
+_INNER = {"nogil": True}
+_JIT = {**_INNER, "cache": True}
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
+
+
+# plain loops below where NumPy has a function: those take seconds to compile
+
+
+@njit(**_INNER)
+def _filled(n, x):
+    out = np.empty(n, np.int64)
+    for i in range(n):
+        out[i] = x
+    return out
+
+
+@njit(**_INNER)
+def _copied(x, n):
+    out = np.empty(n, x.dtype)
+    for i in range(n):
+        out[i] = x[i]
+    return out
+
+
+@njit(**_INNER)
+def _sort(keys, others, lo, hi):
+    """Sort ``keys[lo:hi]``, and ``others`` along with it, by Shell's method."""
+    gap = 1
+    while gap < (hi - lo) // 2:
+        gap = 2 * gap + 1
+    while gap > 0:
+        for i in range(lo + gap, hi):
+            key, other, j = keys[i], others[i], i
+            while j >= lo + gap and keys[j - gap] > key:
+                keys[j], others[j] = keys[j - gap], others[j - gap]
+                j -= gap
+            keys[j], others[j] = key, other
+        gap //= 2
 
 
 @njit(**_JIT)
 def postorder(parent):
     """Boxes with children first, and lists of children; boxes on a cycle are left out."""
     n = parent.size
-    first, after = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    first, after = _filled(n, -1), _filled(n, -1)
     roots = np.empty(n, np.int64)
     top = 0
     for v in range(n - 1, -1, -1):
@@ -58,8 +94,11 @@ def postorder(parent):
                 stack[depth] = u
                 depth += 1
                 u = after[u]
-        order[start:done] = order[start:done][::-1].copy()
-    return order[:done], first, after
+        i, j = start, done - 1
+        while i < j:
+            order[i], order[j] = order[j], order[i]
+            i, j = i + 1, j - 1
+    return _copied(order, done), first, after
 
 
 @njit(inline="always", **_JIT)
@@ -79,7 +118,7 @@ def intern_rows(data, start):
     size = 16
     while size < 2 * n:
         size *= 2
-    table = np.full(size, -1, np.int64)
+    table = _filled(size, -1)
     number, first, count = np.empty(n, np.int64), np.empty(n, np.int64), 0
     for i in range(n):
         lo, length = start[i], start[i + 1] - start[i]
@@ -105,22 +144,23 @@ def intern_rows(data, start):
                 number[i] = c
                 break
             slot = (slot + 1) & (size - 1)
-    return number, first[:count].copy()
+    return number, _copied(first, count)
 
 
 @njit(**_JIT)
 def sort_levels(rewards, start):
     """Sorted rewards of each row without doubles and minus infinity; where those of a row start."""
     n = start.size - 1
-    out, at, used = np.empty(rewards.size), np.zeros(n + 1, np.int64), 0
+    out, at, used = _copied(rewards, rewards.size), _filled(n + 1, 0), 0
     for r in range(n):
+        _sort(out, out, start[r], start[r + 1])
         first = used
-        for x in np.sort(rewards[start[r] : start[r + 1]]):
-            if x > -np.inf and (used == first or out[used - 1] != x):
-                out[used] = x
+        for j in range(start[r], start[r + 1]):
+            if out[j] > -np.inf and (used == first or out[used - 1] != out[j]):
+                out[used] = out[j]
                 used += 1
         at[r + 1] = used
-    return out[:used].copy(), at
+    return _copied(out, used), at
 
 
 @njit(**_JIT)
@@ -134,9 +174,9 @@ def classify(order, first, after, law, reward, cost, count):
     size = 16
     while size < 2 * n:
         size *= 2
-    table = np.full(size, -1, np.int64)
-    class_of, member = np.full(law.size, -1, np.int64), np.empty(n, np.int64)
-    at, child, copies = np.zeros(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    table = _filled(size, -1)
+    class_of, member = _filled(law.size, -1), np.empty(n, np.int64)
+    at, child, copies = _filled(n + 1, 0), np.empty(n, np.int64), np.empty(n, np.int64)
     classes = 0
     for i in range(n):
         v = order[i]
@@ -148,14 +188,13 @@ def classify(order, first, after, law, reward, cost, count):
             end += 1
             u = after[u]
         if end - lo > 1:
-            by = np.argsort(child[lo:end], kind="mergesort")
-            c, m = child[lo:end][by], copies[lo:end][by]
-            end = lo
-            for j in range(c.size):
-                if j > 0 and c[j] == child[end - 1]:
-                    copies[end - 1] += m[j]
+            _sort(child, copies, lo, end)
+            last, end = end, lo
+            for j in range(lo, last):
+                if end > lo and child[j] == child[end - 1]:
+                    copies[end - 1] += copies[j]
                 else:
-                    child[end], copies[end] = c[j], m[j]
+                    child[end], copies[end] = child[j], copies[j]
                     end += 1
         h = _scramble(_scramble(_scramble(np.uint64(end - lo), law[v]), reward[v]), cost[v])
         for j in range(lo, end):
@@ -184,10 +223,10 @@ def classify(order, first, after, law, reward, cost, count):
     end = at[classes]
     return (
         class_of,
-        member[:classes].copy(),
-        at[: classes + 1].copy(),
-        child[:end].copy(),
-        copies[:end].copy(),
+        _copied(member, classes),
+        _copied(at, classes + 1),
+        _copied(child, end),
+        _copied(copies, end),
     )
 
 
@@ -220,7 +259,11 @@ def build_operations(member, at, child, copies, law, reward, cost, states, top, 
     """
     classes, parts = member.size, cuts.size - 1
     room = classes + child.size + top.size + parts
-    ops, powers = np.full((room, 8), -1, np.int64), np.ones((room, 2))
+    ops, powers = np.empty((room, 8), np.int64), np.empty((room, 2))
+    for i in range(room):
+        for j in range(8):
+            ops[i, j] = -1
+        powers[i, 0] = powers[i, 1] = 1.0
     op_of = np.empty(classes, np.int64)
     widest = top.size
     for c in range(classes):
@@ -246,7 +289,8 @@ def build_operations(member, at, child, copies, law, reward, cost, states, top, 
         for j in range(n):
             items[j], power[j] = op_of[top[cuts[p] + j]], top_copies[cuts[p] + j]
         part_op[p], part_power[p], used = _balance(items, power, n, 1, ops, powers, used)
-    items[:parts], power[:parts] = part_op, part_power
+    for p in range(parts):
+        items[p], power[p] = part_op[p], part_power[p]
     last, times, used = _balance(items, power, parts, 1, ops, powers, used)
     _set_users(ops, used, last)
     return ops[:used].copy(), powers[:used].copy(), op_of, part_op, last, times
@@ -256,7 +300,8 @@ def build_operations(member, at, child, copies, law, reward, cost, states, top, 
 def _set_users(ops, used, last):
     """Whose rewards each value is compared with, where that is one row of rewards."""
     unset = -9
-    ops[:used, USER] = unset
+    for op in range(used):
+        ops[op, USER] = unset
     ops[last, USER] = OUTSIDE_USER
     for op in range(used - 1, -1, -1):
         user = ops[op, USER] if ops[op, KIND] == JOIN else ops[op, REWARD]
@@ -273,7 +318,7 @@ def _set_users(ops, used, last):
 def assign_owners(ops, part_op, last):
     """The part that alone needs each operation, or SHARED, or FINAL; and the number of uses."""
     n = ops.shape[0]
-    owner, refs = np.full(n, UNUSED, np.int64), np.zeros(n, np.int64)
+    owner, refs = _filled(n, UNUSED), _filled(n, 0)
     owner[last] = FINAL
     for p in range(part_op.size):
         owner[part_op[p]] = p
@@ -316,4 +361,4 @@ def schedule(ops, owner, mine, tops):
                     if x >= 0 and done[x] == 0 and owner[x] == mine:
                         stack[depth] = x
                         depth += 1
-    return order[:n].copy()
+    return _copied(order, n)

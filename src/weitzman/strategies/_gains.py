@@ -57,7 +57,8 @@ class Gains:
         self.width = np.diff(self.grid)
         rows = [policy.rewards[_row(forest, v)] for v in range(len(forest))]
         self.not_above = [(self.grid[:-1] >= r[:, None]).astype(np.float64) for r in rows]
-        self.work = len(forest) * _OVERHEAD + len(self.grid) * sum(m.size for m in self.laws)
+        products = len(self.grid) * sum(m.size for m in self.laws)
+        self.work = len(forest) * _OVERHEAD + 5 * products
 
     def _costs(self, forest: Forest) -> FloatArray:
         chance: dict[int, FloatArray] = {-1: np.ones(1)}
