@@ -15,7 +15,7 @@ from numba import njit
 
 from weitzman import Forest, Policy, Solution, solve
 from weitzman._kernels import episodes as kernel
-from weitzman.simulate import simulate, stream_key, tabulate
+from weitzman.simulation.play import simulate, stream_key, tabulate
 
 from . import instances
 from .measure import Table, race, seconds

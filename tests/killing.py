@@ -63,12 +63,12 @@ class Log:
         return [line.split("\t") for line in self.path.read_text().splitlines()]
 
 
-def work(search: Search, name: str, log: Log) -> None:
+def work(opening: Callable[[], Search], name: str, log: Log) -> None:
     """Open boxes until the search is over."""
-    known = {x.box for x in search.history}
-    for kind, _, box in log.lines():
-        if kind == "told" and box not in known:
-            log.add("lost", name, box)
+    told = {box for kind, _, box in log.lines() if kind == "told"}
+    search = opening()
+    for box in told.difference(x.box for x in search.history):
+        log.add("lost", name, box)
     while not search.done:
         box = search.ask()
         if box is None:  # others are busy
@@ -82,12 +82,16 @@ def work(search: Search, name: str, log: Log) -> None:
 
 def alone(path: str, name: str, log: Log) -> None:
     """The only worker, which starts the search if nobody has."""
-    work(Search.resume(path) if os.path.exists(path) else policy().start(journal=path), name, log)
+
+    def opening() -> Search:
+        return Search.resume(path) if os.path.exists(path) else policy().start(journal=path)
+
+    work(opening, name, log)
 
 
 def together(path: str, name: str, log: Log) -> None:
     """One of several workers."""
-    work(Search.join(path, worker=name), name, log)
+    work(lambda: Search.join(path, worker=name), name, log)
 
 
 def fork(task: Callable[[str, str, Log], None], path: str, name: str, log: Log) -> int:

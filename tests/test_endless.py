@@ -79,6 +79,25 @@ def test_same_as_exact_twin(case):
     assert_same_as_twin(*case)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_same_as_exact_twin_on_stiff_chains(seed):
+    """Probabilities and costs over many orders of magnitude: only the last digits may differ."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 7))
+    weight = rng.integers(0, 100, (k, k)) * 2.0 ** rng.choice([0, 0, -10, -25, -40], (k, k))
+    weight += np.eye(k) / 4
+    chain = Chain(weight / weight.sum(axis=1, keepdims=True), rng.integers(0, 6, k))
+    cost = 2.0 ** -rng.choice([1, 5, 20, 35, 50])
+    law = [[Fraction(p) for p in row] for row in chain.law.tolist()]
+    law = [[p / sum(row) for p in row] for row in law]
+    twin = ExactLine(law, [Fraction(r) for r in chain.rewards.tolist()], [Fraction(cost)] * k)
+    line = solve_line(chain, cost)
+    assert line.index == pytest.approx([float(twin.index(s)) for s in range(k)], abs=4e-15)
+    for y in [*line.breakpoints, -1.0]:
+        worth = [float(twin.phi(Fraction(float(y)), s)) for s in range(k)]
+        assert line.phi(y) == pytest.approx(worth, abs=4e-15)
+
+
 @settings(max_examples=40)
 @given(exact_lines(signals=True, by_state=True))
 def test_same_as_exact_twin_with_signals_and_costs_by_state(case):
@@ -94,6 +113,10 @@ def test_free_line_is_worth_the_best_that_follows(case):
         reach = reach | (reach.astype(int) @ reach.astype(int) > 0)
     numbers = np.array([-np.inf if r is None else float(r) for r in rewards])
     assert line.index.tolist() == [numbers[row].max() for row in reach]
+    start = line.start(np.full(len(law), 1 / len(law)))
+    assert start.index == numbers.max()
+    worth = [line.phi(max(r, -9.0), s) for s, r in enumerate(numbers)]
+    assert start.value(-9.0) == pytest.approx(np.mean(worth), abs=1e-13)
 
 
 @settings(max_examples=30)

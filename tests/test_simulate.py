@@ -20,9 +20,10 @@ from test_solve import PAPER, random_forest
 
 from weitzman import Forest, Policy, evaluate, expand, io, solve
 from weitzman._kernels import episodes as kernel
-from weitzman._sample import share_interval
 from weitzman.cli import _compare
-from weitzman.simulate import InvalidArgument, simulate
+from weitzman.errors import InvalidArgument
+from weitzman.simulation._sample import share_interval
+from weitzman.simulation.play import simulate
 
 NAMES = ("payoff", "reward", "spend", "openings", "rounds")
 
@@ -346,7 +347,7 @@ def run_command(tmp_path, capsys, command: str, *options: str) -> str:
 
 def test_the_command(tmp_path, capsys):
     out = run_command(tmp_path, capsys, "simulate", "--episodes", "2000", "--workers", "2")
-    assert "value 94.325, computed exactly" in out
+    assert "value 94.325, computed" in out
     assert "2000 episodes, 2 boxes at once" in out
     assert "one box at a time: payoff" in out
     out = run_command(tmp_path, capsys, "simulate", "--json", "--seed", "3", "--episodes", "2000")

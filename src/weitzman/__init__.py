@@ -15,33 +15,111 @@ what it will do; ``Policy.start`` runs it.
 (94.325, 914.0)
 """
 
-from .build import Builder as Builder
-from .build import Discretised as Discretised
-from .build import discretise as discretise
-from .build import expand as expand
-from .build import line as line
-from .build import lines as lines
-from .build import to_scipy as to_scipy
-from .errors import InvalidFile as InvalidFile
-from .errors import InvalidForest as InvalidForest
-from .errors import UnknownName as UnknownName
-from .errors import WeitzmanError as WeitzmanError
-from .evaluate import Evaluation as Evaluation
-from .evaluate import evaluate as evaluate
-from .explain import describe as describe
-from .explain import explain as explain
-from .interop import from_networkx as from_networkx
-from .interop import from_pandas as from_pandas
-from .interop import to_networkx as to_networkx
-from .interop import to_pandas as to_pandas
-from .io import load as load
-from .io import save as save
-from .model import Forest as Forest
-from .policy import Policy as Policy
-from .sensitivity import BreakEven as BreakEven
-from .sensitivity import Sensitivity as Sensitivity
-from .sensitivity import break_even as break_even
-from .sensitivity import sensitivity as sensitivity
-from .solution import Solution as Solution
-from .solution import Status as Status
-from .solve import solve as solve
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .build import Builder, Discretised, discretise, expand, line, lines, to_scipy
+from .errors import (
+    InvalidAnswer,
+    InvalidArgument,
+    InvalidFile,
+    InvalidForest,
+    JournalError,
+    TooLarge,
+    UnknownName,
+    WeitzmanError,
+)
+from .evaluate import Evaluation, evaluate
+from .explain import describe, explain
+from .interop import from_networkx, from_pandas, to_networkx, to_pandas
+from .io import load, save
+from .model import Forest
+from .policy import Policy
+from .sensitivity import BreakEven, Sensitivity, break_even, sensitivity
+from .solution import Solution, Status
+from .solve import solve
+
+if TYPE_CHECKING:
+    from . import strategies
+    from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
+    from .search import Box, Search
+    from .simulation import Simulation, simulate
+    from .strategies import Comparison, compare
+
+# what not everybody needs is imported when it is first used
+_LATER = {
+    "Box": "search",
+    "Comparison": "strategies",
+    "Dag": "dags",
+    "Exhaustive": "dags",
+    "Search": "search",
+    "Simulation": "simulation",
+    "Spanning": "dags",
+    "compare": "strategies",
+    "exhaustive": "dags",
+    "simulate": "simulation",
+    "spanning_policy": "dags",
+}
+
+__all__ = [
+    "Box",
+    "BreakEven",
+    "Builder",
+    "Comparison",
+    "Dag",
+    "Discretised",
+    "Evaluation",
+    "Exhaustive",
+    "Forest",
+    "InvalidAnswer",
+    "InvalidArgument",
+    "InvalidFile",
+    "InvalidForest",
+    "JournalError",
+    "Policy",
+    "Search",
+    "Sensitivity",
+    "Simulation",
+    "Solution",
+    "Spanning",
+    "Status",
+    "TooLarge",
+    "UnknownName",
+    "WeitzmanError",
+    "break_even",
+    "compare",
+    "describe",
+    "discretise",
+    "evaluate",
+    "exhaustive",
+    "expand",
+    "explain",
+    "from_networkx",
+    "from_pandas",
+    "line",
+    "lines",
+    "load",
+    "save",
+    "sensitivity",
+    "simulate",
+    "solve",
+    "spanning_policy",
+    "strategies",
+    "to_networkx",
+    "to_pandas",
+    "to_scipy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "strategies":
+        return import_module(".strategies", __name__)
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

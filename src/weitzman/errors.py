@@ -4,6 +4,8 @@
     ├── InvalidForest (ValueError)    the problem breaks a rule
     ├── InvalidFile (ValueError)      a file cannot be read as what it claims to be
     ├── UnknownName (KeyError)        no box or state of that name or number
+    ├── InvalidArgument (ValueError)  an argument that makes no sense
+    ├── TooLarge (ValueError)         the problem is too large for an exhaustive method
     ├── InvalidAnswer (ValueError)    what a running search was told cannot be
     └── JournalError (RuntimeError)   a journal cannot be written, or not by this process
 
@@ -38,3 +40,15 @@ class InvalidAnswer(WeitzmanError, ValueError):
 
 class JournalError(WeitzmanError, RuntimeError):
     """The journal of a search cannot be written, or this process may not use it."""
+
+
+class InvalidArgument(WeitzmanError, ValueError):
+    """An argument that makes no sense."""
+
+
+class TooLarge(WeitzmanError, ValueError):
+    """The exact answer would take too long; ``states`` says how many situations there may be."""
+
+    def __init__(self, message: str, states: float) -> None:
+        super().__init__(message)
+        self.states = states

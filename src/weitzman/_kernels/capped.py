@@ -42,8 +42,29 @@ import numpy as np
 from numba import njit
 
 from .lanes import (
-    LANES, above, add, at_least, bit_length, both, div, either, keep, larger, leading, load, madd,
-    mul, pointer, prefetch, smaller, some, splat, splat_at, store, sub, where,
+    LANES,
+    above,
+    add,
+    at_least,
+    bit_length,
+    both,
+    div,
+    either,
+    keep,
+    larger,
+    leading,
+    load,
+    madd,
+    mul,
+    pointer,
+    prefetch,
+    smaller,
+    some,
+    splat,
+    splat_at,
+    store,
+    sub,
+    where,
 )  # fmt: skip
 
 BOX, JOIN = 0, 1

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 _JIT = {"cache": True, "nogil": True}
+GAIN, SLOPE, OUTLAY = 0, 1, 2
 _SUMS = {**_JIT, "fastmath": {"reassoc", "contract"}}  # sums in any order; infinities as ever
 
 
@@ -68,29 +69,39 @@ def absorb(inner, leave, right):
 
 
 @njit(**_SUMS)
-def _forward(active, end, lower, pivot, z, w, e):
-    """Eliminate D from three right sides of (I - P_DD) X = B, in place."""
-    for j in active:
-        share_z, share_w, share_e = z[j] / pivot[j], w[j] / pivot[j], e[j] / pivot[j]
-        for i in range(j + 1, end):
-            z[i] += share_z * lower[j, i]
-            w[i] += share_w * lower[j, i]
-            e[i] += share_e * lower[j, i]
+def _add(total, share, part):
+    """total += share * part"""
+    for i in range(len(total)):
+        total[i] += share * part[i]
 
 
 @njit(**_SUMS)
-def _backward(active, end, upper, pivot, right, x, least):
-    """Solve for X from what `_forward` left; gain and outlay only for the states from ``least``."""
+def _dot(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(**_JIT)
+def _forward(active, end, lower, pivot, right):
+    """Eliminate D from the right sides of (I - P_DD) X = B, in place."""
+    for j in active:
+        for r in range(len(right)):
+            _add(right[r, j + 1 : end], right[r, j] / pivot[j], lower[j, j + 1 : end])
+
+
+@njit(**_JIT)
+def _backward(active, end, upper, pivot, right, x, pending):
+    """Solve for X from what `_forward` left; gains and outlays only if an index is pending.
+
+    Without them the old ones go on: they jump where D changes, but their difference does not.
+    """
     for j in active[::-1]:
-        z, w, e = right[0, j], right[1, j], right[2, j]
-        for i in range(j + 1, end):
-            w += upper[j, i] * x[1, i]
-        x[1, j] = w / pivot[j]
-        if j >= least:
-            for i in range(j + 1, end):
-                z += upper[j, i] * x[0, i]
-                e += upper[j, i] * x[2, i]
-            x[0, j], x[2, j] = z / pivot[j], e / pivot[j]
+        for r in range(len(right)):
+            if r == SLOPE or pending:
+                after = _dot(upper[j, j + 1 : end], x[r, j + 1 : end])
+                x[r, j] = (right[r, j] + after) / pivot[j]
 
 
 @njit(**_SUMS)
@@ -107,6 +118,20 @@ def _leaving(s, law, active, others, into_u):
 
 
 @njit(**_SUMS)
+def _update(up, low, row, col, share, more):
+    """One step of Bennett's update; gives the sum of the new upper row."""
+    total = 0.0
+    for i in range(len(up)):
+        old_up, old_low = up[i], low[i]
+        up[i] = old_up + share[1] * row[i]
+        low[i] = old_low + share[0] * col[i]
+        total += up[i]
+        row[i] += more[0] * old_up
+        col[i] += more[1] * old_low
+    return total
+
+
+@njit(**_JIT)
 def _join(s, end, law, active, leave, upper, lower, pivot):
     """Let s join D, at its place: the factors for the larger D.
 
@@ -118,45 +143,25 @@ def _join(s, end, law, active, leave, upper, lower, pivot):
         row[i], col[i] = law[s, i], law[i, s]
     here = np.searchsorted(active, s)
     for j in active[:here]:
-        share, share_row, share_col = leave[j] / pivot[j], row[j] / pivot[j], col[j] / pivot[j]
-        leave[s] += share * row[j]
-        for i in range(j + 1, end):
-            row[i] += share_row * upper[j, i]
-            col[i] += share_col * lower[j, i]
-            leave[i] += share * lower[j, i]
+        up, low = upper[j, j + 1 : end], lower[j, j + 1 : end]
+        leave[s] += leave[j] / pivot[j] * row[j]
+        _add(row[j + 1 :], row[j] / pivot[j], up)
+        _add(col[j + 1 :], col[j] / pivot[j], low)
+        _add(leave[j + 1 : end], leave[j] / pivot[j], low)
         lower[j, s], upper[j, s] = row[j], col[j]
     scale = leave[s] + row[s + 1 :].sum()
     pivot[s] = scale
-    for i in range(s + 1, end):
-        upper[s, i], lower[s, i] = row[i], col[i]
-        leave[i] += col[i] * (leave[s] / scale)
+    upper[s, s + 1 : end], lower[s, s + 1 : end] = row[s + 1 :], col[s + 1 :]
+    _add(leave[s + 1 : end], leave[s] / scale, col[s + 1 :])
     for j in active[here:]:
-        old, total = pivot[j], leave[j]
-        share_row, share_col = row[j] / scale, col[j] / scale
-        more_row, more_col = row[j] / old, col[j] / old
-        for i in range(j + 1, end):
-            up, low = upper[j, i], lower[j, i]
-            upper[j, i] = up + share_col * row[i]
-            lower[j, i] = low + share_row * col[i]
-            total += upper[j, i]
-            row[i] += more_row * up
-            col[i] += more_col * low
-        pivot[j] = total
-        scale *= total / old
-        share = leave[j] / total
-        for i in range(j + 1, end):
-            leave[i] += share * lower[j, i]
+        old = pivot[j]
+        share, more = (row[j] / scale, col[j] / scale), (row[j] / old, col[j] / old)
+        low = lower[j, j + 1 : end]
+        total = _update(upper[j, j + 1 : end], low, row[j + 1 :], col[j + 1 :], share, more)
+        pivot[j] = leave[j] + total
+        scale *= pivot[j] / old
+        _add(leave[j + 1 : end], leave[j] / pivot[j], low)
     return np.concatenate((active[:here], np.array([s]), active[here:]))
-
-
-@njit(**_SUMS)
-def _distance(row, end, gain, slope, outlay, x):
-    """How far down until going on pays, if nothing changes on the way."""
-    for y in range(end):
-        gain += row[y] * x[0, y]
-        slope += row[y] * x[1, y]
-        outlay += row[y] * x[2, y]
-    return max(outlay - gain, 0.0) / slope if slope > 0 else np.inf
 
 
 @njit(**_JIT)
@@ -194,35 +199,37 @@ def sweep(law, reward, cost):
     while True:
         while first > 0 and reward[first - 1] == base - drop:
             first -= 1
-            y, worth = first, max(x[0, first] - x[2, first], 0.0)  # 0 if it was never in D
+            y, worth = first, max(x[GAIN, first] - x[OUTLAY, first], 0.0)  # 0 if it was never in D
             for s in range(k):
                 v[s] += columns[y, s] * worth
                 u[s] += columns[y, s]
             stale = stale or not inside[y]
             inside[y] = False
             for j in active:
-                right[0, j] += upper[j, y] * worth
-                right[1, j] += upper[j, y]
+                right[GAIN, j] += upper[j, y] * worth
+                right[SLOPE, j] += upper[j, y]
         while len(active) > 0 and active[-1] >= first:
             active = active[:-1]
         if stale:
-            right[0], right[1], right[2] = v, u, cost
-            _forward(active, first, lower, pivot, right[0], right[1], right[2])
+            right[GAIN], right[SLOPE], right[OUTLAY] = v, u, cost
+            _forward(active, first, lower, pivot, right)
             stale = False
-        level = reward[first - 1] if first > 0 else -np.inf
-        least = np.searchsorted(reward, level) if known.all() else 0
-        _backward(active, first, upper, pivot, right, x, least)
+        _backward(active, first, upper, pivot, right, x, not known.all())
         if m == 0 or point[m - 1] != base - drop:
             m += 1
         point[m - 1] = base - drop
         after[m - 1, :first] = 0.0
         after[m - 1, first:] = 1.0
         for y in active:
-            after[m - 1, y] = min(x[1, y], 1.0)
+            after[m - 1, y] = min(x[SLOPE, y], 1.0)
+        level = reward[first - 1] if first > 0 else -np.inf
         step, joins = base - level - drop, -1
         for s in range(k):
             if not known[s]:
-                away[s] = _distance(law[s], first, v[s], u[s], cost[s], x)
+                lead = law[s, :first]
+                lacks = cost[s] + _dot(lead, x[OUTLAY, :first]) - v[s] - _dot(lead, x[GAIN, :first])
+                slope = u[s] + _dot(lead, x[SLOPE, :first])
+                away[s] = max(lacks, 0.0) / slope if slope > 0 else np.inf
                 if s < first and away[s] < step:
                     step, joins = away[s], s
         for s in range(k):
@@ -233,8 +240,8 @@ def sweep(law, reward, cost):
             break
         v += u * step
         for y in active:
-            right[0, y] += right[1, y] * step
-            x[0, y] += x[1, y] * step
+            right[GAIN, y] += right[SLOPE, y] * step
+            x[GAIN, y] += x[SLOPE, y] * step
         drop += step
         if joins < 0 or base - drop <= level:
             base, drop = level, 0.0

@@ -28,7 +28,19 @@ import numpy as np
 from numba import njit
 
 from .capped import (
-    BOX, KIND, LAW, LEFT, REWARD, RIGHT, STATES, TOP, aligned, allocate, breakpoint, count, release,
+    BOX,
+    KIND,
+    LAW,
+    LEFT,
+    REWARD,
+    RIGHT,
+    STATES,
+    TOP,
+    aligned,
+    allocate,
+    breakpoint,
+    count,
+    release,
     tail,
 )  # fmt: skip
 from .lanes import pointer

@@ -27,8 +27,8 @@ _SIMULATE_JSON = """\
     "standard_error": 0.8, "low": 92.7, "high": 95.9, "quantiles": {"5%": -18.0,
     ...}}, "reward": ..., "spend": ..., "openings": ..., "rounds": ...,
     "loss": 0.45, "boxes": [{"name": "A", "opened": 1.0}, ...]}
-value is what the best policy earns, computed exactly; loss the share of
-episodes that end worse than opening nothing."""
+value is what the best policy earns, computed and not simulated; loss the share
+of episodes that end worse than opening nothing."""
 
 _COMPARE = """\
 Print what the best policy earns next to what one might do instead: the best
@@ -82,7 +82,7 @@ def _number(
 def simulate(arguments: argparse.Namespace) -> None:
     """Carry out ``weitzman simulate``."""
     from ..io import load
-    from ..simulate import simulate as play
+    from ..simulation.play import simulate as play
     from ..solve import solve
     from . import _killable, _progress
 
@@ -96,7 +96,7 @@ def simulate(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(_json(_played(played, solution.value)))
         return
-    print(f"value {solution.value:.10g}, computed exactly")
+    print(f"value {solution.value:.10g}, computed with an error of at most {solution.gap:.1g}")
     print(played.table())
     if alone is not None:
         print(_difference(alone, played))

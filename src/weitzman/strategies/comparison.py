@@ -15,8 +15,9 @@ from ..evaluate import Evaluation, evaluate
 from ..model import Forest
 from ..plan import Progress
 from ..policy import Policy
-from ..simulate import simulate
 from ..simulation import Simulation
+from ..simulation._sample import two_sided
+from ..simulation.play import simulate
 from ..solution import Solution
 from ..solve import solve
 from .copies import WRITE_OUT
@@ -127,12 +128,13 @@ class Comparison:
         return "\n".join([*aligned(self._cells(), right=1), "", *self._gaps()])
 
     def _cells(self) -> list[list[str]]:
-        cells = [["strategy", "value", "±", "lost", "share", "openings", "bound", "how"]]
+        cells = [["strategy", "value", "± (95%)", "lost", "share", "openings", "bound", "how"]]
+        z = two_sided(0.95)
         for s in self.strategies:
             share = self.share(s.key)
             cells.append(
                 [
-                    s.name, f"{s.value:.8g}", f"{s.error:.1g}" if s.error else "",
+                    s.name, f"{s.value:.8g}", f"{z * s.error:.2g}" if s.error else "",
                     f"{self.lost(s.key):.4g}", "" if math.isnan(share) else f"{100 * share:.4g}%",
                     _known(s.openings, 4), "" if s.bound == s.value else _known(s.bound, 8), s.how,
                 ]

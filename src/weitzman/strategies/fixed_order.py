@@ -15,8 +15,8 @@ from ..evaluate import evaluate
 from ..model import Forest
 from ..plan import Plan
 from ..policy import Policy
-from ..simulate import run_episodes, stream_key, tabulate
 from ..simulation import Simulation
+from ..simulation.play import run_episodes, stream_key, tabulate
 from ..solution import Solution
 from ..solve import solve
 from ._prefix import OutOfWork, Prefixes
@@ -64,7 +64,7 @@ class FixedOrder:
 
     def __repr__(self) -> str:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
-        error = f" ± {self.error:.2g}" if self.error else ""
+        error = f", standard_error={self.error:.2g}" if self.error else ""
         return f"FixedOrder({len(self.order)} boxes, value={self.value:.8g}{error}, {kind})"
 
 

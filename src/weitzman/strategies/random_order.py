@@ -8,8 +8,8 @@ from .._kernels import orders
 from .._types import FloatArray, IntArray
 from ..build import expand
 from ..policy import Policy
-from ..simulate import at_least_one, run_episodes, stream_key, tabulate
 from ..simulation import Simulation
+from ..simulation.play import at_least_one, run_episodes, stream_key, tabulate
 from ..solution import Solution
 from ..solve import solve
 from .copies import WRITE_OUT

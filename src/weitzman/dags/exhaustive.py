@@ -10,20 +10,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..errors import TooLarge
+from ..model import Forest
 from .dag import Dag
-from .errors import WeitzmanError
-from .model import Forest
 
 Seen = tuple[tuple[int, int], ...]  # open boxes with closed children, and what they showed
 Situation = tuple[int, Seen, float]  # closed boxes, what was seen, best reward so far
-
-
-class TooLarge(WeitzmanError, ValueError):
-    """The exact answer would take too long; ``states`` says how many situations there may be."""
-
-    def __init__(self, message: str, states: float) -> None:
-        super().__init__(message)
-        self.states = states
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ._types import FloatArray, IntArray
+from .._types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ._layout import columns as aligned
+from .._layout import columns as aligned
+from .._types import FloatArray
+from ..model import Forest
 from ._sample import Sample, share_interval, two_sided
-from ._types import FloatArray
-from .model import Forest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ class Simulation:
     def __repr__(self) -> str:
         return (
             f"Simulation({self.episodes} episodes, workers={self.workers}, "
-            f"payoff={self.payoff.mean:.6g} ± {self.payoff.standard_error:.2g})"
+            f"payoff={self.payoff.mean:.6g}, standard_error={self.payoff.standard_error:.2g})"
         )
 
     def _repr_html_(self) -> str:

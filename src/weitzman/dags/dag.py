@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._columns import default_outside, label
-from ._rules import SUM_TOLERANCE
-from ._types import FloatArray
-from .build import expand
-from .errors import InvalidForest
-from .model import Forest
+from .._columns import default_outside, label
+from .._rules import SUM_TOLERANCE
+from .._types import FloatArray
+from ..build import expand
+from ..errors import InvalidForest
+from ..model import Forest
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)

@@ -10,15 +10,15 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels import episodes as kernel
+from .._kernels import episodes as kernel
+from .._types import FloatArray, IntArray
+from ..errors import InvalidArgument
+from ..model import Forest
+from ..plan import Progress
+from ..policy import Policy
+from ..solution import Solution
 from ._sample import Sample, merge
-from ._types import FloatArray, IntArray
-from .errors import WeitzmanError
-from .model import Forest
-from .plan import Progress
-from .policy import Policy
-from .simulation import Simulation
-from .solution import Solution
+from .result import Simulation
 
 Play = Callable[[int, int, FloatArray, IntArray], None]
 """Play episodes ``first`` to ``last - 1``: write what they came to, and count what was opened."""
@@ -26,10 +26,6 @@ Play = Callable[[int, int, FloatArray, IntArray], None]
 _CHUNK = 4096  # episodes that a thread plays at a time, at most
 _MOST_WORKERS = 10**6
 _CHUNKS = 256  # and so many times at least, if there are as many episodes
-
-
-class InvalidArgument(WeitzmanError, ValueError):
-    """An argument that makes no sense."""
 
 
 def simulate(

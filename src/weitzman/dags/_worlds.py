@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._types import FloatArray, IntArray
+from .._types import FloatArray, IntArray
 from .dag import Dag
 
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._kernels import worlds as kernel
-from ._sample import two_sided
-from ._types import FloatArray, IntArray
+from .._kernels import worlds as kernel
+from .._types import FloatArray, IntArray
+from ..errors import InvalidArgument
+from ..model import Forest
+from ..policy import Policy
+from ..simulation._sample import two_sided
+from ..solution import Solution
+from ..solve import solve
 from ._worlds import Worlds
 from .dag import Dag
-from .model import Forest
-from .policy import Policy
-from .simulate import InvalidArgument
-from .solution import Solution
-from .solve import solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +56,11 @@ class Spanning:
         return min(ends), max(ends)
 
     def __repr__(self) -> str:
-        return (
-            f"Spanning(value={self.value:.6g} ± {self.error:.2g}, "
-            f"bound={self.bound:.6g} ± {self.bound_error:.2g})"
-        )
+        value, bound = f"value={self.value:.6g}", f"bound={self.bound:.6g}"
+        if self.exact:
+            return f"Spanning({value}, {bound})"
+        errors = f"error={self.error:.2g}", f"bound_error={self.bound_error:.2g}"
+        return f"Spanning({value}, {errors[0]}, {bound}, {errors[1]})"
 
 
 def spanning_policy(
@@ -86,7 +87,7 @@ def spanning_policy(
     >>> coins = Dag(parents=[[], [], [0, 1]], cost=[1, 1, 1], law=[[0.5, 0.5], [0.5, 0.5], agree],
     ...             rewards=[[0, 0], [0, 0], [0, 16]])
     >>> spanning_policy(coins)
-    Spanning(value=5.5 ± 0, bound=6.5 ± 0)
+    Spanning(value=5.5, bound=6.5)
     """
     if worlds < 2:
         raise InvalidArgument(f"`worlds` must be at least 2, but it is {worlds}.")
