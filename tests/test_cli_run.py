@@ -61,12 +61,12 @@ Open A (cost 20): its index 707 is above the best so far (0, the outside option)
 can be opened has a higher one.
   best 0 (outside option), spent 0, payoff 0; also there: C#1 (index 40), C#2 (index 40), C#3 \
 (index 40), ...
-What did A show? (1, 900; =REWARD; quit) \
+What did A show? (1, 900; =REWARD; quit) 900
 Open B (cost 3): its index 914 is above the best so far (900 from A), and no box that can be \
 opened has a higher one.
   best 900 (from A), spent 20, payoff 880; also there: C#1 (index 40), C#2 (index 40), C#3 \
 (index 40), ...
-What did B show? (-9, 21, 890, 920; =REWARD; quit) \
+What did B show? (-9, 21, 890, 920; =REWARD; quit) 890
 Stop and take 900 from A: no box that can be opened has an index above that; the highest is 40, \
 of C#1.
   best 900 (from A), spent 23, payoff 877
@@ -82,7 +82,7 @@ def test_stopped_and_resumed_after_every_answer(command: Command, place: Path) -
     for i, answer in enumerate(answers):
         out = command("boxes.json --journal run.db", f"{answer}\n")
         assert ("Going on with run.db" in out) == (i > 0)
-        assert f"{i} boxes were opened" in out or i == 0
+        assert f"Boxes opened so far: {i}." in out or i == 0
         if i < len(answers) - 1:
             assert out.endswith("\nStopped for now. Run it again to go on.\n")
     assert out.endswith(
@@ -97,7 +97,7 @@ def test_stopped_and_resumed_after_every_answer(command: Command, place: Path) -
 def test_quit_and_no_file_needed(command: Command) -> None:
     command("boxes.json --journal run.db", "1\nquit\n900\n")
     out = command("--journal run.db", "\n  \n10\nquit\n")
-    assert "1 boxes were opened" in out
+    assert "Boxes opened so far: 1." in out
     assert out.count("What did C#1 show?") == 3
     assert "What did C#2 show?" in out
     assert command("boxes.json", "quit\n").endswith("Stopped for now. Nothing is kept.\n")
@@ -119,7 +119,7 @@ def test_answers_that_cannot_be(command: Command) -> None:
         command("boxes.json --journal run.db", "=899\n")
     with pytest.raises(UnknownName, match="no state '=x'"):
         command("boxes.json --journal run.db", "=x\n")
-    assert "0 boxes were opened" in command("--journal run.db", "")
+    assert "Boxes opened so far: 0." in command("--journal run.db", "")
 
 
 class Terminal(io.StringIO):

@@ -15,7 +15,7 @@ from strategies import probabilities
 from weitzman._kernels import markov
 from weitzman.chain import Chain
 from weitzman.endless import fixed_point, probe_until_top, solve_line, value_together
-from weitzman.errors import InvalidForest, UnknownName
+from weitzman.errors import InvalidArgument, InvalidForest, UnknownName
 from weitzman.model import Forest
 from weitzman.solve import solve
 
@@ -199,7 +199,7 @@ def test_each_step_of_the_fixed_point_is_one_more_box():
 
 def test_fixed_point_needs_the_top_in_reach():
     chain = Chain([[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0, 1]], [0, 1, 2])
-    with pytest.raises(InvalidForest, match="from state 0 it is not"):
+    with pytest.raises(InvalidArgument, match="from state 0 it is not"):
         fixed_point(chain, 0.1)
     assert solve_line(chain, 0.1).index == pytest.approx([1.4, 1.8, 1.9], abs=1e-15)
 
@@ -404,9 +404,9 @@ def test_copies_go_up_to_the_index():
 def test_no_line_at_all_and_wrong_copies():
     assert value_together([], outside=2.5) == 2.5
     start = solve_line(Chain(SLOT, [0, 8]), 1.0).start(0)
-    with pytest.raises(InvalidForest, match="one number from 1 on"):
+    with pytest.raises(InvalidArgument, match="one number from 1 on"):
         value_together([start], copies=[0.5])
-    with pytest.raises(InvalidForest, match="one number from 1 on"):
+    with pytest.raises(InvalidArgument, match="one number from 1 on"):
         value_together([start], copies=[1, 2])
 
 
@@ -452,10 +452,10 @@ def test_starts_are_checked():
         line.value(2)
     with pytest.raises(UnknownName, match="no state -1"):
         line.phi(0.0, -1)
-    with pytest.raises(InvalidForest, match="the cost of the first box must be given"):
+    with pytest.raises(InvalidArgument, match="the cost of the first box must be given"):
         line.start([0.5, 0.5])
     assert line.start([0.5, 0.5], cost=1.0).index == line.index[0]
-    with pytest.raises(InvalidForest, match="sum to 1"):
+    with pytest.raises(InvalidArgument, match="sum to 1"):
         line.start([0.5, 0.6], cost=1.0)
     with pytest.raises(ValueError, match="read-only"):
         line.tails[0, 0] = 2

@@ -62,7 +62,7 @@ BROKEN = {
     "outside on the wrong side": (but(outside=np.inf), "or -inf if something must be taken"),
     "minimise without outside": (but(minimise=True), "minimising needs an outside option"),
     "state names": (but(states=[["x"], None, None]), "box 'a' has 1 names for 2 rewards"),
-    "twice the same state": (but(states=[["x", "x"], None, None]), "names of the states of box 'a'"),
+    "one state twice": (but(states=[["x", "x"], None, None]), "names of the states of box 'a'"),
 }  # fmt: skip
 
 
@@ -133,7 +133,9 @@ def test_a_stack_of_laws_is_the_same_as_a_list():
     common = {"parent": parent, "cost": rng.random(n) * 0.1, "rewards": rng.random(k)}
     one = solve(Forest.from_arrays(law=stack, **common))
     two = solve(
-        Forest.from_arrays(law=[m[0] if p < 0 else m for p, m in zip(parent, stack, strict=True)], **common)
+        Forest.from_arrays(
+            law=[m[0] if p < 0 else m for p, m in zip(parent, stack, strict=True)], **common
+        )
     )
     assert one.value == two.value
     uneven = stack.copy()

@@ -76,8 +76,8 @@ def test_only_some_modules_touch_the_kernels():
         if "_kernels" in set(imports(path)) and module_of(path) != "_kernels"
     }
     assert users <= {
-        "_pool", "_rules", "model", "solution", "plan", "evaluate", "simulation", "strategies", "build", "dags",
-        "chains",
+        "_pool", "_rules", "build", "chains", "dags", "evaluate", "model", "plan", "simulation",
+        "solution", "strategies",
     }  # fmt: skip
 
 

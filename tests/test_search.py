@@ -511,11 +511,29 @@ def test_why_of_a_box_that_is_not_the_best_any_more() -> None:
     assert search.explain("b1").startswith("Open b1 (cost 1): its index 3 is above the best so far")
     search.tell("b0", 1)
     assert search.explain() == (
-        "Open b1 (cost 1): it was handed out before 10 from b0 was found; its index 3 is not above "
-        "that, so give it back if it is not being opened yet."
+        "b1 is handed out, but its index 3 is not above the best so far (10 from b0) any more: "
+        "give it back if it is not being opened yet."
     )
     assert search.ask() is None
     assert search.explain().startswith("Wait for b1: no other box that can be opened has an index")
+
+
+def test_why_of_any_box() -> None:
+    search = paper().start()
+    search.tell("A", 900)
+    assert search.explain("A") == "A was opened already and showed 900."
+    assert search.explain("C") == (
+        "Do not open C: its index 40 is not above the best so far (900 from A)."
+    )
+    with pytest.raises(InvalidAnswer, match="was not opened"):
+        paper().start().explain("B")
+
+
+def test_the_mean_of_a_random_cost_is_said_to_be_one() -> None:
+    forest = Forest.from_arrays(
+        parent=[-1], cost=[[[1.0, 2.0]]], rewards=[0.0, 9.0], law=[[0.5, 0.5]], names=["x"]
+    )
+    assert solve(forest).policy().start().explain().startswith("Open x (cost 1.5 on average): its")
 
 
 def test_why_if_something_must_be_taken() -> None:

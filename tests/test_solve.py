@@ -102,7 +102,7 @@ def test_a_box_that_only_informs():
             cost=[1, 1],
             rewards=[[none, none], [0, 10]],
             law=[[0.5, 0.5], [[1, 0], [0, 1]]],
-        )  # fmt: skip
+        )
     )
     assert s.value == pytest.approx(-1 + 0.5 * 9)
     assert s.index(1, 1) == 9
@@ -239,7 +239,7 @@ def test_every_index_balances_gain_and_cost(seed):
     # E[(W - sigma)^+] = c for every box and state: opening at x = sigma gains nothing
     rng = np.random.default_rng(seed)
     n, k = 30, 4
-    law = [rng.dirichlet(np.ones(k))] + list(rng.dirichlet(np.ones(k), (n - 1, k)))
+    law = [rng.dirichlet(np.ones(k)), *rng.dirichlet(np.ones(k), (n - 1, k))]
     f = Forest.from_arrays(
         parent=np.arange(n) - 1, cost=rng.uniform(0.001, 0.1, n), rewards=rng.random(k), law=law
     )
@@ -254,7 +254,7 @@ def test_the_papers_payoff_table_on_lines():
     # Algorithm "Expected Equivalent Reward Computation": exact values at x in V
     rng = np.random.default_rng(11)
     n, k = 200, 6
-    law = [rng.dirichlet(np.ones(k))] + list(rng.dirichlet(np.ones(k), (n - 1, k)))
+    law = [rng.dirichlet(np.ones(k)), *rng.dirichlet(np.ones(k), (n - 1, k))]
     rewards = np.sort(rng.random(k))
     f = Forest.from_arrays(parent=np.arange(n) - 1, cost=[0.01] * n, rewards=rewards, law=law)
     for x in (0.0, *rewards[:-1]):
@@ -484,9 +484,13 @@ def test_rows_a_hair_above_one_do_no_harm():
     # such rows are within the tolerance for sums; powers of copies must survive them
     s = solve(
         Forest.from_arrays(
-            parent=[-1], cost=[0], rewards=[0, 1], law=[[0.5, 0.50000000005]], count=[3],
+            parent=[-1],
+            cost=[0],
+            rewards=[0, 1],
+            law=[[0.5, 0.50000000005]],
+            count=[3],
             outside=-np.inf,
-        )  # fmt: skip
+        )
     )
     assert s.value == pytest.approx(1 - 0.5**3, abs=1e-9)
     assert s.gap <= 1e-9

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weitzman.chain import Chain
-from weitzman.errors import InvalidForest
+from weitzman.errors import InvalidArgument
 from weitzman.truncation import exact_depth, miss_bounds
 
 sparse = pytest.importorskip("scipy.sparse")
@@ -97,10 +97,10 @@ def test_exact_depth_by_counting(seed, delta):
 def test_exact_depth_needs_no_mixing():
     assert exact_depth(Chain([[0, 1], [1, 0]], [0, 1]), 0.1) == 2
     ends = Chain([[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]], [0, 2, 1])
-    with pytest.raises(InvalidForest, match=r"after state 2 the chain can avoid it .*\(1 such"):
+    with pytest.raises(InvalidArgument, match=r"after state 2 the chain can avoid it .*\(1 such"):
         exact_depth(ends, 0.1)
     assert exact_depth(ends, 0.1, start=0) == 4
-    with pytest.raises(InvalidForest, match="after state 2"):
+    with pytest.raises(InvalidArgument, match="after state 2"):
         exact_depth(ends, 0.1, start=[0.5, 0, 0.5])
 
 
@@ -115,9 +115,9 @@ def test_several_lines_need_the_least_mass():
 
 def test_targets_and_rules(sticky):
     assert miss_bounds(sticky, 0.1, target=[0, 1]).boxes["exact"] == 1
-    with pytest.raises(InvalidForest, match="`delta` must lie"):
+    with pytest.raises(InvalidArgument, match="`delta` must lie"):
         miss_bounds(sticky, 1.0)
-    with pytest.raises(InvalidForest, match="must have stationary mass"):
+    with pytest.raises(InvalidArgument, match="must have stationary mass"):
         miss_bounds(Chain([[0.5, 0.5], [0, 1]], [1, 0]), 0.1)
-    with pytest.raises(InvalidForest, match="has period 2"):
+    with pytest.raises(InvalidArgument, match="has period 2"):
         miss_bounds(Chain([[0, 1], [1, 0]], [0, 1]), 0.1)

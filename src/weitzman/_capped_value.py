@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._types import FloatArray
-from .errors import InvalidForest
+from .errors import InvalidArgument
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ def value_together(
     """
     count = np.ones(len(parts)) if copies is None else np.asarray(copies, np.float64)
     if len(count) != len(parts) or not (count >= 1).all():
-        raise InvalidForest(f"`copies` must be one number from 1 on for each part, not {copies}.")
+        raise InvalidArgument(f"`copies` must be one number from 1 on for each part, not {copies}.")
     if not parts:
         return float(outside)
     points = np.unique(np.concatenate([p.breakpoints for p in parts]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._optional import need
 from ._types import IntArray
-from .errors import InvalidForest
+from .errors import InvalidArgument
 
 
 class CommunicatingClass(NamedTuple):
@@ -53,7 +53,7 @@ def only_recurrent(found: tuple[CommunicatingClass, ...]) -> IntArray:
     """The states of the only recurrent class."""
     closed = [c.states for c in found if c.recurrent]
     if len(closed) > 1:
-        raise InvalidForest(
+        raise InvalidArgument(
             f"a stationary distribution is unique if there is one recurrent class, but states "
             f"{closed[0][0]} and {closed[1][0]} never meet ({len(closed)} such classes). Make a "
             f"chain of each class."
@@ -64,7 +64,7 @@ def only_recurrent(found: tuple[CommunicatingClass, ...]) -> IntArray:
 def must_converge(period: int) -> None:
     """Refuse a chain whose law of box t goes round for ever."""
     if period > 1:
-        raise InvalidForest(
+        raise InvalidArgument(
             f"the law of box t must converge, but the chain has period {period}. A chain that "
             f"sometimes stays where it is has period 1."
         )

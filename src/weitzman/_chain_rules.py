@@ -10,7 +10,7 @@ from ._columns import short
 from ._optional import need
 from ._rules import SUM_TOLERANCE
 from ._types import FloatArray, IntArray
-from .errors import InvalidForest, UnknownName
+from .errors import InvalidArgument, InvalidForest, UnknownName
 
 
 def as_law(law: Any) -> Any:
@@ -82,7 +82,7 @@ def as_states(states: Any, size: int) -> IntArray:
     """Numbers of states, as a set."""
     given = np.atleast_1d(np.asarray(states))
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
-        raise InvalidForest(f"states are given by their numbers, but got {short(states)}.")
+        raise InvalidArgument(f"states are given by their numbers, but got {short(states)}.")
     bad = np.flatnonzero((given < 0) | (given >= size))
     if len(bad):
         raise UnknownName(f"there is no state {given[bad[0]]}: they go from 0 to {size - 1}.")
@@ -97,12 +97,12 @@ def as_first(start: Any, law: Any) -> FloatArray:
         return np.array(row.toarray() if hasattr(row, "toarray") else row, np.float64).reshape(-1)
     first = np.array(start, np.float64)
     if first.shape != (size,):
-        raise InvalidForest(
+        raise InvalidArgument(
             f"a start is a state, or a distribution over the {size} states, but its shape is "
             f"{first.shape}."
         )
     if not ((first >= 0).all() and abs(first.sum() - 1) <= SUM_TOLERANCE):
-        raise InvalidForest(
+        raise InvalidArgument(
             f"the distribution of the first box must be of numbers from 0 to 1 that sum to 1, but "
             f"it is {short(first.tolist())}."
         )
@@ -135,11 +135,13 @@ def as_steps(t: Any, least: int = 0) -> int:
     """A number of boxes."""
     if isinstance(t, (int, np.integer)) and not isinstance(t, bool) and t >= least:
         return int(t)
-    raise InvalidForest(f"a number of boxes is a whole number from {least} on, but got {short(t)}.")
+    raise InvalidArgument(
+        f"a number of boxes is a whole number from {least} on, but got {short(t)}."
+    )
 
 
 def as_share(x: Any, name: str, least: float) -> float:
     """A probability that is neither certain nor below what rounding allows."""
     if least <= x < 1:
         return float(x)
-    raise InvalidForest(f"`{name}` must lie from {least:g} to below 1, but is {x}.")
+    raise InvalidArgument(f"`{name}` must lie from {least:g} to below 1, but is {x}.")

@@ -21,7 +21,8 @@ def label(x: object) -> str:
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
         return str(int(x))
     if isinstance(x, (float, np.floating)):
-        return str(int(x)) if float(x).is_integer() and abs(x) < 1e15 else repr(float(x))
+        number = float(x)
+        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
     return str(x)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._types import FloatArray
-from .errors import InvalidForest
+from .errors import InvalidArgument
 
 _PAIRS = 300  # states up to which all pairs of rows are compared
 _SMALL = 1e-3  # spread at which larger powers are no longer tried
@@ -45,7 +45,7 @@ def mixing_time(law: FloatArray, pi: FloatArray, eps: float) -> int:
     powers = [law]
     while variation(powers[-1], pi) > eps:
         if _rounding(law, 2 ** len(powers)) > eps:
-            raise InvalidForest(_TOO_SLOW)
+            raise InvalidArgument(_TOO_SLOW)
         powers.append(_square(powers[-1]))
     rows, t = np.eye(len(law)), 0  # a time that is too early, digit by digit
     for j in range(len(powers) - 2, -1, -1):
@@ -63,7 +63,7 @@ def rate(law: FloatArray, pi: FloatArray) -> Rate:
         if slack > _SMALL:
             if best.alpha > 0:
                 return best
-            raise InvalidForest(_TOO_SLOW)
+            raise InvalidArgument(_TOO_SLOW)
         now = min(1.0, variation(power, pi) + slack)
         spread = min(1.0, 2 * now, _spread(power) + slack)
         if spread < 1:

@@ -22,7 +22,7 @@ from ._kernels import markov
 from ._mixing import Rate, later, variation
 from ._optional import need
 from ._types import FloatArray, IntArray
-from .errors import InvalidForest
+from .errors import TooLarge
 
 _DENSE = 4000  # states of a sparse chain up to which all starts at once are in order
 _LEAST = 1e-12  # distances below are lost in rounding
@@ -80,9 +80,10 @@ class Chain:
     def dense(self) -> FloatArray:
         """The law as a dense array; refused for a large sparse chain."""
         if self.sparse and len(self) > _DENSE:
-            raise InvalidForest(
+            raise TooLarge(
                 f"this needs a dense matrix, too large for a sparse chain of {len(self)} states. "
-                f"Give `starts` where it can be given, or merge states to at most {_DENSE}."
+                f"Give `starts` where it can be given, or merge states to at most {_DENSE}.",
+                len(self),
             )
         law: FloatArray = self.law.toarray() if self.sparse else self.law
         return law

@@ -27,7 +27,7 @@ from ._chain_rules import as_costs, as_first, as_states
 from ._kernels.markov import sweep
 from ._types import FloatArray
 from .chain import Chain
-from .errors import InvalidForest
+from .errors import InvalidArgument, InvalidForest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +108,7 @@ class EndlessLine:
             return Capped(float(self.index[s]), self.breakpoints, self.tails[s])
         first = as_first(start, self.chain.law)
         if cost is None and np.ptp(self.cost) > 0:
-            raise InvalidForest(
+            raise InvalidArgument(
                 "the cost of the first box must be given, since that of the others depends on the "
                 "state before. Give `cost`."
             )
@@ -211,9 +211,11 @@ def fixed_point(
               \varphi(\max(y, r_j), j)\}
 
     starts at y, so step n holds the worth of a line of n boxes. An error survives a step only with
-    the probability of missing the top reward, which is the contraction factor
-    :math:`q = \max_s (1 - p_{s,\text{top}})` over the states below the top; q / (1 - q) times the
-    last change bounds what is left. It must be below one: the top one step away from everywhere.
+    the probability of missing the top reward, so the contraction factor is
+    :math:`q = \max_s (1 - p_{s,\text{top}})` over the states below the top. It must be below one:
+    the top one step away from everywhere. If the last step changed the entries of these states by
+    at most d, those before it were off by at most d / (1 - q), and a step on any entry is off by at
+    most that times its own probability of missing the top.
 
     Parameters
     ----------
@@ -231,23 +233,24 @@ def fixed_point(
     (0.5, [6.0, 6.0])
     """
     costs, law, rewards = as_costs(cost, len(chain)), chain.dense(), chain.rewards
-    q = float(1 - law[rewards < rewards.max()][:, chain.top].sum(axis=1).min(initial=1.0))
-    if not q < 1:
-        s = int(np.flatnonzero((rewards < rewards.max()) & (law[:, chain.top].sum(axis=1) == 0))[0])
-        raise InvalidForest(
+    lower = rewards < rewards.max()
+    chance = law[:, chain.top].sum(axis=1)
+    if not chance[lower].all():
+        raise InvalidArgument(
             f"the iteration needs the top reward to be possible in one step from every state, but "
-            f"from state {s} it is not. Use solve_line, which needs nothing."
+            f"from state {np.flatnonzero(lower & (chance == 0))[0]} it is not. Use solve_line, "
+            f"which needs nothing."
         )
+    q, most = (float(1 - p.min(initial=1.0)) for p in (chance[lower], chance))
     given = np.concatenate([rewards, np.asarray(levels, np.float64).reshape(-1)])
     y = np.unique(given[given > -np.inf])
     rank = np.maximum(np.arange(len(y))[:, None], np.searchsorted(y, rewards))
-    stop = tolerance * float(np.ptp(y)) * (1 - q) / max(q, 1e-300)
-    table, change, steps = np.repeat(y[:, None], len(chain), axis=1), np.inf, 0
-    while change > stop and not (steps and change == 0):
-        better = np.maximum(y[:, None], np.take_along_axis(table, rank, axis=0) @ law.T - costs)
-        change, steps = float((better - table).max()), steps + 1
-        table = np.maximum(better, table)
-    return FixedPoint(y, table, q, steps, change * q / (1 - q))
+    table, steps, error, span = np.repeat(y[:, None], len(chain), axis=1), 0, np.inf, np.ptp(y)
+    while error > tolerance * span:
+        better = np.maximum(table, np.take_along_axis(table, rank, axis=0) @ law.T - costs)
+        change = float((better - table)[:, lower].max(initial=0.0))
+        table, steps, error = better, steps + 1, most * change / (1 - q)
+    return FixedPoint(y, table, q, steps, error)
 
 
 def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:

@@ -181,7 +181,7 @@ class Pass:
     def order(self, part: int) -> IntArray:
         """The operations that one part needs alone."""
         p = self.plan
-        return structure.schedule(p.ops, p.owner, part, p.part_op[part : part + 1])
+        return np.asarray(structure.schedule(p.ops, p.owner, part, p.part_op[part : part + 1]))
 
     def part(self, part: int, common: FloatArray) -> FloatArray:
         """The heap that holds the value of a part."""

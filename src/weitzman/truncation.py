@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from ._chain_rules import as_first, as_share, as_states
 from ._types import FloatArray, IntArray
 from .chain import Chain
-from .errors import InvalidForest
+from .errors import InvalidArgument
 
 _LEAST = 1e-300  # least probability of a miss to ask for
 
@@ -106,7 +106,7 @@ def miss_bounds(chain: Chain, delta: float, target: ArrayLike | None = None) -> 
     aim = chain.top if target is None else as_states(target, len(chain))
     mass = min(1.0, float(chain.stationary()[aim].sum()))
     if mass == 0:
-        raise InvalidForest(
+        raise InvalidArgument(
             "the target must have stationary mass, but its states are only passed through. Use "
             "exact_depth, which needs no mixing."
         )
@@ -179,7 +179,7 @@ def _must_meet(chain: Chain, aim: IntArray, rows: FloatArray | None) -> None:
     hours = chain.first_passage(aim)
     never = np.isinf(hours) if rows is None else np.isinf(hours) & (rows[0] > 0)
     if never.any():
-        raise InvalidForest(
+        raise InvalidArgument(
             f"the target must be met in the end, but after state {np.flatnonzero(never)[0]} the "
             f"chain can avoid it for ever ({int(never.sum())} such states)."
         )

@@ -265,9 +265,7 @@ def retrace(
                     rows[y, i] = 0.0
             if left >= 0:
                 if powers[op, 0] != 1.0:
-                    x, rows, n = _times_copies(
-                        x, rows, n, own, values, loc[left], powers[op, 0]
-                    )
+                    x, rows, n = _times_copies(x, rows, n, own, values, loc[left], powers[op, 0])
                 heap, seen[left], seen_n[left] = _put(x, rows, n, own, heap, state)
         else:
             for side in range(2):
@@ -276,12 +274,8 @@ def retrace(
                 b = values if loc[other] >= 0 else shared
                 ma = loc[me] if loc[me] >= 0 else -1 - loc[me]
                 mb = loc[other] if loc[other] >= 0 else -1 - loc[other]
-                fx, frows, fn = _times_other(
-                    x, rows, n, k, b, mb, powers[op, 1 - side]
-                )
+                fx, frows, fn = _times_other(x, rows, n, k, b, mb, powers[op, 1 - side])
                 if powers[op, side] != 1.0:
-                    fx, frows, fn = _times_copies(
-                        fx, frows, fn, k, a, ma, powers[op, side]
-                    )
+                    fx, frows, fn = _times_copies(fx, frows, fn, k, a, ma, powers[op, side])
                 heap, seen[me], seen_n[me] = _put(fx, frows, fn, k, heap, state)
     return heap

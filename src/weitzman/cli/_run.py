@@ -59,7 +59,7 @@ def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
         say(search.explain(box))
         say(f"  {_standing(search)}{_others(search)}")
         if not _told(search, box, source, say):
-            say("\nStopped for now. " + ("Run it again to go on." if kept else "Nothing is kept."))
+            say("Stopped for now. " + ("Run it again to go on." if kept else "Nothing is kept."))
             return
     say(search.explain())
     say(f"  {_standing(search)}")
@@ -80,7 +80,7 @@ def _search(arguments: argparse.Namespace) -> Search:
         policy = solve(load(arguments.file)).policy()
         return policy.start(journal=journal, rewards=_rule(arguments))
     search, say = Search.resume(journal), _Speaker(sys.stdout)
-    say(f"Going on with {journal}: {len(search.history)} boxes were opened.")
+    say(f"Going on with {journal}. Boxes opened so far: {len(search.history)}.")
     if arguments.rewards is not None:
         say("  --rewards stays what it was when the search began.")
     if arguments.file is not None:
@@ -163,6 +163,8 @@ def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
         say(f"What did {box} show? ({shown}; =REWARD; quit) ", end="")
         line = source.readline()
         text = line.strip()
+        if not line or not source.isatty():  # where no one typed the end of the line
+            say(text)
         if not line or (text == "quit" and text not in states):
             return False
         try:

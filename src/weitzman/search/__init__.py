@@ -281,7 +281,7 @@ opened has a higher one.'
         Parameters
         ----------
         box : Box, str or int, optional
-            A box that can be opened. By default the one handed out last; once its answer is
+            Any box that can be opened. By default the one handed out last; once its answer is
             known, the one that would be next.
         """
         with self._record.lock:

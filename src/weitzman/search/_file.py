@@ -34,8 +34,9 @@ CREATE TABLE model (
     number INTEGER, part TEXT, piece INTEGER, data BLOB NOT NULL, crc INTEGER NOT NULL,
     PRIMARY KEY (number, part, piece));
 CREATE TABLE event (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, worker TEXT NOT NULL, kind TEXT NOT NULL,
-    box TEXT, state INTEGER, reward REAL, cost REAL, model INTEGER, crc INTEGER NOT NULL);
+    number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, worker TEXT NOT NULL,
+    kind TEXT NOT NULL, box TEXT, state INTEGER, reward REAL, cost REAL, model INTEGER,
+    crc INTEGER NOT NULL);
 """
 
 

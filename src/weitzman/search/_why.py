@@ -10,25 +10,26 @@ from ._ledger import Ledger
 
 
 def why_open(ledger: Ledger, box: Id) -> str:
-    """Why a box that is out, or the next one, is to be opened."""
+    """Why a box that is out, or can be opened, is to be opened; or why not."""
     state = ledger.state_above(box)
     index, best = ledger.frontier.index(box[0], state), ledger.sign * ledger.best[0]
     above, higher = _words(ledger)
-    cost = f"{mean_cost(ledger.forest, box[0])[state]:.6g}"
-    if ledger.forest.costs.shape[ledger.forest.cost[box[0]], 1] > 1:
-        cost += " on average"
-    what = f"Open {ledger.box(box)} (cost {cost})"
-    shown = f"{ledger.sign * index:.6g}"
+    name, shown = ledger.box(box), f"{ledger.sign * index:.6g}"
+    if box in ledger.told:
+        return f"{name} was opened already and showed {ledger.told[box].state}."
+    if index <= best and box not in ledger.out:
+        return f"Do not open {name}: its index {shown} is not {above} {_so_far(ledger)}."
     if index <= best:
         return (
-            f"{what}: it was handed out before {_best(ledger)} was found; its index {shown} is not "
-            f"{above} that, so give it back if it is not being opened yet."
+            f"{name} is handed out, but its index {shown} is not {above} {_so_far(ledger)} any "
+            f"more: give it back if it is not being opened yet."
         )
+    what = f"Open {name} (cost {_cost(ledger, box[0], state)})"
     top = ledger.frontier.top()
     rest = ""
     if top is None or top[1] <= index:
         rest = f", and no box that can be opened has a {higher} one"
-    return f"{what}: its index {shown} is {above} {_so_far(ledger)} ({_best(ledger)}){rest}."
+    return f"{what}: its index {shown} is {above} {_so_far(ledger)}{rest}."
 
 
 def why_stop(ledger: Ledger) -> str:
@@ -40,7 +41,7 @@ def why_stop(ledger: Ledger) -> str:
         names = [str(ledger.box(box)) for box in list(ledger.out)[:4]]
         more = f" and {len(ledger.out) - 4} more" if len(ledger.out) > 4 else ""
         what = f"Wait for {', '.join(names)}{more}"
-        over = f"{_so_far(ledger)} ({_best(ledger)})"
+        over = _so_far(ledger)
     else:
         what, over = f"Stop and take {_best(ledger)}", "that"
     if top is None:
@@ -59,7 +60,13 @@ def _words(ledger: Ledger) -> tuple[str, str]:
 
 
 def _so_far(ledger: Ledger) -> str:
-    return "the least loss so far" if ledger.forest.minimise else "the best so far"
+    what = "the least loss so far" if ledger.forest.minimise else "the best so far"
+    return f"{what} ({_best(ledger)})"
+
+
+def _cost(ledger: Ledger, v: int, state: int) -> str:
+    sure = ledger.forest.costs.shape[ledger.forest.cost[v], 1] == 1
+    return f"{mean_cost(ledger.forest, v)[state]:.6g}{'' if sure else ' on average'}"
 
 
 def _best(ledger: Ledger) -> str:

@@ -19,7 +19,8 @@ the end of the process nor a power cut undoes it, if the disk keeps what it says
 The rollback journal (``journal_mode=DELETE``) takes some milliseconds an event, more than a
 write-ahead log would, but between calls the file is complete by itself: it can be copied or moved
 alone, and lie on a network drive with working locks. After a crash, a file of the same name with
-``-journal`` at the end may lie beside it and belongs to it.
+``-journal`` at the end may lie beside it and belongs to it. A crash while a search is being started
+leaves no journal, but perhaps a hidden file that ends in ``.tmp`` and can be deleted.
 """
 
 from __future__ import annotations
