@@ -202,6 +202,17 @@ def test_fixed_point_needs_the_top_in_reach():
     with pytest.raises(InvalidArgument, match="from state 0 it is not"):
         fixed_point(chain, 0.1)
     assert solve_line(chain, 0.1).index == pytest.approx([1.4, 1.8, 1.9], abs=1e-15)
+    with pytest.raises(InvalidArgument, match="`tolerance` must be 0 or more"):
+        fixed_point(chain, 0.1, -1.0)
+
+
+def test_fixed_point_needs_no_way_from_the_top_to_itself():
+    """The paper's factor then bounds the other states only; the error must count this one too."""
+    chain = Chain([[0.1, 0.9], [1.0, 0.0]], [0, 4])
+    found = fixed_point(chain, 0.5, 0.1)
+    off = np.abs(found.table - solve_line(chain, 0.5).phi(found.levels)).max()
+    assert 0 < off <= found.error <= 0.4
+    assert found.contraction == pytest.approx(0.1, abs=1e-15)
 
 
 # -- certificates --------------------------------------------------------------------------------

@@ -160,9 +160,7 @@ def solve_line(chain: Chain, cost: ArrayLike) -> EndlessLine:
     >>> solve_line(Chain([[0.9, 0.1], [0.2, 0.8]], rewards=[0, 10]), cost=0.5).index.tolist()
     [5.0, 9.375]
     """
-    costs, law = as_costs(cost, len(chain)), chain.dense()
-    if chain.rewards.max() == -np.inf:
-        raise InvalidForest("an endless line needs a state with a reward, but all are -inf.")
+    costs, law = _checked(chain, cost)
     order = np.argsort(chain.rewards, kind="stable")
     found, point, after = sweep(
         np.ascontiguousarray(law[np.ix_(order, order)]), chain.rewards[order], costs[order]
@@ -232,7 +230,9 @@ def fixed_point(
     >>> found.contraction, found.table[0].round(9).tolist()
     (0.5, [6.0, 6.0])
     """
-    costs, law, rewards = as_costs(cost, len(chain)), chain.dense(), chain.rewards
+    if not tolerance >= 0:
+        raise InvalidArgument(f"`tolerance` must be 0 or more, but is {tolerance}.")
+    (costs, law), rewards = _checked(chain, cost), chain.rewards
     lower = rewards < rewards.max()
     chance = law[:, chain.top].sum(axis=1)
     if not chance[lower].all():
@@ -271,3 +271,9 @@ def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
     chance = np.asarray(chain.law[:, chain.top].sum(axis=1))[lower]
     wins = np.where(chance > 0, chance * (chain.rewards.max() - second), 0.0)
     return bool((wins > costs[lower]).all())
+
+
+def _checked(chain: Chain, cost: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    if chain.rewards.max() == -np.inf:
+        raise InvalidForest("an endless line needs a state with a reward, but all are -inf.")
+    return as_costs(cost, len(chain)), chain.dense()

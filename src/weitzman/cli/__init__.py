@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import TextIO
 
-from ..errors import WeitzmanError
+from ..errors import JournalError, WeitzmanError
 from ._parser import parser
 
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
@@ -138,13 +138,15 @@ def _print(lines: Iterable[str]) -> None:
 
 
 @contextmanager
-def _progress(stream: TextIO) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(
+    stream: TextIO, word: str = "solving"
+) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on a terminal once a second has passed; nothing elsewhere."""
     if not stream.isatty():
         yield None
         return
     start = last = time.monotonic()
-    word, most = "solving", 0
+    most = 0
 
     def explain_silence() -> None:
         nonlocal last
@@ -234,7 +236,8 @@ def _failed(error: Exception) -> int:
     if isinstance(error, _Misused):
         return _fail(USAGE, str(error))
     if isinstance(error, WeitzmanError):
-        unreadable = isinstance(error.__cause__, OSError | MemoryError)
+        cause = error.__cause__
+        unreadable = isinstance(error, JournalError) or isinstance(cause, OSError | MemoryError)
         return _fail(UNREADABLE if unreadable else INVALID, str(error))
     if isinstance(error, OSError):
         _drop_output()

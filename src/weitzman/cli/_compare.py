@@ -87,7 +87,7 @@ def simulate(arguments: argparse.Namespace) -> None:
     from . import _killable, _progress
 
     solution = solve(load(arguments.file), threads=arguments.threads)
-    with _progress(sys.stderr) as progress, _killable():
+    with _progress(sys.stderr, "playing") as progress, _killable():
         run = partial(
             play, solution, arguments.episodes, threads=arguments.threads, progress=progress
         )
@@ -132,7 +132,7 @@ def compare(arguments: argparse.Namespace) -> None:
     from . import _killable, _progress
 
     forest = load(arguments.file)
-    with _progress(sys.stderr) as progress, _killable():
+    with _progress(sys.stderr, "comparing") as progress, _killable():
         found = all_strategies(
             forest,
             episodes=arguments.episodes,
