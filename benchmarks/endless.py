@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from weitzman.chain import Chain
-from weitzman.endless import EndlessLine, FixedPoint, fixed_point, solve_line
+from weitzman.chains import Chain, EndlessLine, FixedPoint, fixed_point, solve_line
 from weitzman.model import Forest
 from weitzman.solution import Solution
 from weitzman.solve import solve

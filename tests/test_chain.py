@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import probabilities
 
-from weitzman import _optional, _sparse
+from weitzman import _optional
 from weitzman._kernels import markov
-from weitzman.chain import Chain
+from weitzman.chains import Chain, _sparse
 from weitzman.errors import InvalidArgument, InvalidForest, TooLarge, UnknownName, WeitzmanError
 
 sparse = pytest.importorskip("scipy.sparse")

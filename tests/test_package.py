@@ -17,7 +17,7 @@ LAYERS = [
     {"_kernels"},
     {"_pool", "_columns", "_rules"},
     {"model"},
-    {"build", "interop", "io", "solution"},
+    {"build", "interop", "io", "solution", "chains"},
     {"plan"},
     {"solve", "policy", "explain"},
     {"evaluate", "_layout"},

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weitzman.chain import Chain
+from weitzman.chains import Chain, exact_depth, miss_bounds
 from weitzman.errors import InvalidArgument
-from weitzman.truncation import exact_depth, miss_bounds
 
 sparse = pytest.importorskip("scipy.sparse")
 

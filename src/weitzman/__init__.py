@@ -40,7 +40,8 @@ from .solution import Solution, Status
 from .solve import solve
 
 if TYPE_CHECKING:
-    from . import strategies
+    from . import chains, strategies
+    from .chains import Chain, EndlessLine, solve_line
     from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
     from .search import Box, Search
     from .simulation import Simulation, simulate
@@ -49,8 +50,10 @@ if TYPE_CHECKING:
 # what not everybody needs is imported when it is first used
 _LATER = {
     "Box": "search",
+    "Chain": "chains",
     "Comparison": "strategies",
     "Dag": "dags",
+    "EndlessLine": "chains",
     "Exhaustive": "dags",
     "Search": "search",
     "Simulation": "simulation",
@@ -58,6 +61,7 @@ _LATER = {
     "compare": "strategies",
     "exhaustive": "dags",
     "simulate": "simulation",
+    "solve_line": "chains",
     "spanning_policy": "dags",
 }
 
@@ -65,9 +69,11 @@ __all__ = [
     "Box",
     "BreakEven",
     "Builder",
+    "Chain",
     "Comparison",
     "Dag",
     "Discretised",
+    "EndlessLine",
     "Evaluation",
     "Exhaustive",
     "Forest",
@@ -87,6 +93,7 @@ __all__ = [
     "UnknownName",
     "WeitzmanError",
     "break_even",
+    "chains",
     "compare",
     "describe",
     "discretise",
@@ -103,6 +110,7 @@ __all__ = [
     "sensitivity",
     "simulate",
     "solve",
+    "solve_line",
     "spanning_policy",
     "strategies",
     "to_networkx",
@@ -112,8 +120,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "strategies":
-        return import_module(".strategies", __name__)
+    if name in ("chains", "strategies"):
+        return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_LATER[name]}", __name__), name)

@@ -138,9 +138,7 @@ def _print(lines: Iterable[str]) -> None:
 
 
 @contextmanager
-def _progress(
-    stream: TextIO, word: str = "solving"
-) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(stream: TextIO, word: str = "solving") -> Iterator[Callable[[int, int], None] | None]:
     """A bar on a terminal once a second has passed; nothing elsewhere."""
     if not stream.isatty():
         yield None

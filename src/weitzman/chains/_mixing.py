@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._types import FloatArray
-from .errors import InvalidArgument
+from .._types import FloatArray
+from ..errors import InvalidArgument
 
 _PAIRS = 300  # states up to which all pairs of rows are compared
 _SMALL = 1e-3  # spread at which larger powers are no longer tried
@@ -56,7 +56,7 @@ def mixing_time(law: FloatArray, pi: FloatArray, eps: float) -> int:
 
 
 def rate(law: FloatArray, pi: FloatArray) -> Rate:
-    """See :meth:`weitzman.chain.Chain.rate`."""
+    """See :meth:`weitzman.chains.Chain.rate`."""
     d, power, m, best = [1 - float(pi.min())], law, 1, Rate(np.inf, 0.0)
     while True:
         slack = _rounding(law, m)

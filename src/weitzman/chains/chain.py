@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._kernels import markov
+from .._optional import need
+from .._types import FloatArray, IntArray
+from ..errors import TooLarge
 from . import _mixing, _sparse
-from ._chain_graph import CommunicatingClass, classes, leading_to, must_converge, only_recurrent
-from ._chain_rules import as_first, as_law, as_rewards, as_share, as_states, as_steps
-from ._kernels import markov
+from ._graph import CommunicatingClass, classes, leading_to, must_converge, only_recurrent
 from ._mixing import Rate, later, variation
-from ._optional import need
-from ._types import FloatArray, IntArray
-from .errors import TooLarge
+from ._rules import as_first, as_law, as_rewards, as_share, as_states, as_steps
 
 _DENSE = 4000  # states of a sparse chain up to which all starts at once are in order
 _LEAST = 1e-12  # distances below are lost in rounding

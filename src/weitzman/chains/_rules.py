@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ._columns import short
-from ._optional import need
-from ._rules import SUM_TOLERANCE
-from ._types import FloatArray, IntArray
-from .errors import InvalidArgument, InvalidForest, UnknownName
+from .._columns import short
+from .._optional import need
+from .._rules import SUM_TOLERANCE
+from .._types import FloatArray, IntArray
+from ..errors import InvalidArgument, InvalidForest, UnknownName
 
 
 def as_law(law: Any) -> Any:

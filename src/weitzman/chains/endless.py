@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._kernels.markov import sweep
+from .._types import FloatArray
+from ..errors import InvalidArgument, InvalidForest
 from ._capped_value import Capped, above, root
-from ._capped_value import value_together as value_together
-from ._chain_rules import as_costs, as_first, as_states
-from ._kernels.markov import sweep
-from ._types import FloatArray
+from ._rules import as_costs, as_first, as_states
 from .chain import Chain
-from .errors import InvalidArgument, InvalidForest
 
 
 @dataclass(frozen=True, slots=True, eq=False)

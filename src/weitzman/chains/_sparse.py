@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ._optional import need
-from ._types import FloatArray
-from .errors import WeitzmanError
+from .._optional import need
+from .._types import FloatArray
+from ..errors import WeitzmanError
 
 _FILL = 5e7  # states times bandwidth up to which factors are small enough
 _WORK = 2000  # steps of the Krylov method

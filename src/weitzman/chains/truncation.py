@@ -24,10 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._chain_rules import as_first, as_share, as_states
-from ._types import FloatArray, IntArray
+from .._types import FloatArray, IntArray
+from ..errors import InvalidArgument
+from ._rules import as_first, as_share, as_states
 from .chain import Chain
-from .errors import InvalidArgument
 
 _LEAST = 1e-300  # least probability of a miss to ask for
 
@@ -44,7 +44,7 @@ class MissBounds:
     mass : float
         Their stationary probability.
     C, alpha : float
-        See :meth:`~weitzman.chain.Chain.rate`.
+        See :meth:`~weitzman.chains.Chain.rate`.
     block : int
         Length of a block: the mixing time for half the mass.
     boxes : dict

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._types import FloatArray
-from .errors import InvalidArgument
+from .._types import FloatArray
+from ..errors import InvalidArgument
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ def value_together(
 
     Examples
     --------
-    >>> from weitzman.endless import Chain, solve_line
+    >>> from weitzman.chains import Chain, solve_line
     >>> line = solve_line(Chain([[0.9, 0.1], [0.2, 0.8]], rewards=[0, 10]), cost=0.5)
     >>> value_together([line.start(0), line.start(1)])
     8.5

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._optional import need
-from ._types import IntArray
-from .errors import InvalidArgument
+from .._optional import need
+from .._types import IntArray
+from ..errors import InvalidArgument
 
 
 class CommunicatingClass(NamedTuple):
