@@ -232,7 +232,7 @@ def test_rate_is_sharp_where_it_can_be():
 
 
 def test_rate_without_pairs_of_rows(monkeypatch):
-    from weitzman import _mixing
+    from weitzman.chains import _mixing
 
     monkeypatch.setattr(_mixing, "_PAIRS", 1)
     rng = np.random.default_rng(8)
