@@ -10,7 +10,7 @@ from hypothesis.strategies import DrawFn
 
 from weitzman.model import Forest
 
-NAMES = st.text(max_size=5)
+NAMES = st.text(min_size=1, max_size=5)
 NUMBERS = st.one_of(st.integers(-99, 99).map(float), st.floats(-1e300, 1e300))
 PRICES = st.one_of(st.integers(0, 99).map(float), st.floats(0, 1e300))
 

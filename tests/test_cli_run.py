@@ -66,7 +66,7 @@ Open B (cost 3): its index 914 is above the best so far (900 from A), and no box
 opened has a higher one.
   best 900 (from A), spent 20, payoff 880; also there: C#1 (index 40), C#2 (index 40), C#3 \
 (index 40), ...
-What did B show? (-9, 21, 890, 920; =REWARD; quit) 890
+What did B show? (890, 920; =REWARD; quit) 890
 Stop and take 900 from A: no box that can be opened has an index above that; the highest is 40, \
 of C#1.
   best 900 (from A), spent 23, payoff 877

@@ -185,5 +185,49 @@ def test_break_even_on_the_papers_example():
     assert b.cost == 3
     assert b.first == np.inf  # A leads however dear B is
     c = break_even(s, "C")
-    assert c.first == 0  # not even a free C comes before A
+    assert c.first is None  # not even a free C comes before A
     assert c.worth == pytest.approx(30)
+
+
+# -- what once went wrong ----------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(strategies.forests(max_boxes=5, signals=False, outside="none"))
+def test_evaluation_equals_the_solution_when_something_must_be_taken(problem):
+    # rounding must not leave a hair of probability on an infinite outside option
+    s = solve(Forest.from_arrays(**reference.to_arrays(problem)))
+    e = evaluate(s)
+    assert close(e.value, s.value)
+    assert e.outside == 0
+
+
+def test_laws_that_sum_to_a_hair_less_than_one():
+    f = Forest.from_arrays(
+        parent=[-1], cost=[0.1], rewards=[1, 2, 3], law=[[0.6, 0.3, 0.1]], outside=-np.inf
+    )
+    assert evaluate(solve(f)).value == pytest.approx(1.4)
+
+
+@pytest.mark.parametrize(("count", "p"), [(10**12, 1e-12), (10**15, 1e-16), (10**15, 3e-17)])
+def test_rare_prizes_in_very_many_copies(count, p):
+    f = Forest.from_arrays(
+        parent=[-1], cost=[p / 2], rewards=[0, 1], law=[[1 - p, p]], count=[count]
+    )
+    s = solve(f)
+    e = evaluate(s)
+    found = -math.expm1(count * math.log1p(-p))  # one of them wins
+    assert s.value == pytest.approx(0.5 * found, rel=1e-9)  # capped at the index 1/2
+    assert e.value == pytest.approx(s.value, rel=1e-9)
+    assert e.openings == pytest.approx(found / p, rel=1e-9)
+    assert abs(e.residual) < 1e-9
+
+
+def test_nested_copies_beyond_integers():
+    n = 3
+    f = Forest.from_arrays(
+        parent=np.arange(n) - 1, cost=[1e-9] * n, rewards=[0, 1],
+        law=[[0.5, 0.5], *[[[1 - 1e-9, 1e-9], [0, 1]]] * (n - 1)], count=[10**15] * n,
+    )  # fmt: skip
+    s = solve(f)
+    assert evaluate(s).value == pytest.approx(s.value, rel=1e-6)

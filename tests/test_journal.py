@@ -165,7 +165,7 @@ def test_minimising_and_infinities_come_back(path: Path) -> None:
 
 
 def test_odd_names_come_back(path: Path) -> None:
-    names = ["", "a\0b", "naïve 名", "'; DROP TABLE event; --"]
+    names = ["<b>", "a\0b", "naïve 名", "'; DROP TABLE event; --"]
     forest = Forest.from_arrays(
         parent=[-1] * 4, cost=[1] * 4, rewards=[0, 9], law=[[0.5, 0.5]] * 4, names=names
     )

@@ -9,7 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import weitzman
 from weitzman import Forest, InvalidForest, UnknownName, WeitzmanError, solve
+from weitzman._pool import Pool
 
 GOOD = {
     "parent": [-1, 0, 0],
@@ -198,3 +200,61 @@ def test_counts_beyond_machine_integers():
         law=[[0.5, 0.5], *[[[0.5, 0.5]] * 2] * (n - 1)], count=[10**5] * n,
     )  # fmt: skip
     assert f.boxes == sum(10 ** (5 * d) for d in range(1, n + 1))
+
+
+def test_pools_stay_read_only_and_their_own():
+    f = Forest.from_arrays(**GOOD)
+    for g in (copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
+        assert not g.laws.data.flags.writeable
+    mine = np.array([0.5, 0.5])
+    pool = Pool(mine, np.array([0, 2]), np.array([[1, 2]]))
+    mine[0] = 9
+    assert pool[0].tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rewards": 5.0}, "`rewards` must be one vector"),
+        ({"cost": None}, "`cost` must have one entry a box"),
+        ({"outside": "a"}, "outside option must be a number"),
+    ],
+)
+def test_odd_types_get_the_same_kind_of_message(change, message):
+    with pytest.raises(InvalidForest, match=message):
+        Forest.from_arrays(**but(**change))
+
+
+def test_one_new_cost_a_box():
+    with pytest.raises(InvalidForest, match="one is named twice"):
+        Forest.from_arrays(**GOOD).changed(cost={"a": 2.0, 0: 3.0})
+
+
+def test_positions_are_refused_where_states_are_named_by_numbers():
+    # 1 could be a position or a reward: a wrong guess would be recorded as an observation
+    f = Forest.from_arrays(
+        parent=[-1], cost=[1], rewards=[50, 10], law=[[0.5, 0.5]], states=[["50", "10"]]
+    )
+    assert f.state(0, 10) == 1
+    with pytest.raises(UnknownName, match="has no state 1; its states are 50, 10"):
+        f.state(0, 1)
+    words = Forest.from_arrays(
+        parent=[-1], cost=[1], rewards=[50, 10], law=[[0.5, 0.5]], states=[["good", "bad"]]
+    )
+    assert words.state(0, 1) == words.state(0, "bad") == 1
+
+
+def test_an_empty_name_is_refused():
+    with pytest.raises(InvalidForest, match="one is empty"):
+        Forest.from_arrays(**but(names=["a", "", "c"]))
+
+
+def test_mix_ups_are_told_apart():
+    f = Forest.from_arrays(**GOOD)
+    with pytest.raises(WeitzmanError, match=r"solve needs a Forest, but got a str.*load"):
+        solve("boxes.json")
+    for function in (weitzman.evaluate, weitzman.sensitivity):
+        with pytest.raises(WeitzmanError, match=r"but got a Forest. Call solve\(forest\) first"):
+            function(f)
+    with pytest.raises(WeitzmanError, match="compare needs a Forest"):
+        weitzman.compare(solve(f))

@@ -11,7 +11,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weitzman import Forest, Status, solve
+from weitzman import Forest, InvalidArgument, Status, solve
 
 PAPER = {
     "parent": [-1, 0, -1],
@@ -494,3 +494,60 @@ def test_rows_a_hair_above_one_do_no_harm():
     )
     assert s.value == pytest.approx(1 - 0.5**3, abs=1e-9)
     assert s.gap <= 1e-9
+
+
+def test_sums_of_copies_beyond_integers():
+    # 10,000 equal siblings of 10^15 copies each: more than any 64-bit integer holds
+    n, p = 10_000, 1e-19
+    f = Forest.from_arrays(
+        parent=[-1] * n, cost=[0] * n, rewards=[0, 1], law=[[1 - p, p]] * n, count=[10**15] * n
+    )
+    s = solve(f)
+    assert s.value == pytest.approx(-math.expm1(-1.0), rel=1e-9)
+    below = Forest.from_arrays(
+        parent=[-1] + [0] * n, cost=[0] * (n + 1), rewards=[[0], *[[0, 1]] * n],
+        law=[[1.0], *[[[1 - p, p]]] * n], count=[1] + [10**15] * n,
+    )  # fmt: skip
+    assert solve(below).value == pytest.approx(s.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("bad", [-1, np.nan, np.inf])
+def test_tolerances_that_make_no_sense(bad):
+    f = Forest.from_arrays(**PAPER)
+    with pytest.raises(InvalidArgument, match="`tolerance` must be a number from 0 on"):
+        solve(f, tolerance=bad)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5])
+def test_threads_that_make_no_sense(bad):
+    with pytest.raises(InvalidArgument, match="`threads` must be a whole number from 1 on"):
+        solve(Forest.from_arrays(**PAPER), threads=bad)
+
+
+def test_an_infinite_range_is_never_called_certified():
+    big = 1.7e308
+    s = solve(
+        Forest.from_arrays(
+            parent=[-1, 0],
+            cost=[1, 1],
+            rewards=[-big, big],
+            law=[[0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]]],
+        )
+    )
+    assert s.gap == 0 or s.status is Status.COARSE
+
+
+def test_lines_with_copies_keep_the_tolerance():
+    rng = np.random.default_rng(6)
+    for _ in range(40):
+        n, k = 40, 8
+        f = Forest.from_arrays(
+            parent=np.arange(n) - 1,
+            cost=rng.uniform(0.001, 0.2, n),
+            rewards=rng.normal(size=k),
+            law=[rng.dirichlet(np.ones(k)), *rng.dirichlet(np.ones(k), (n - 1, k))],
+            count=rng.choice([1, 1000, 10**9], n),
+        )
+        s = solve(f)
+        assert s.status is not Status.COARSE
+        assert s.value == pytest.approx(solve(f, exact=True).value, abs=s.gap + 1e-12)

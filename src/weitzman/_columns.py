@@ -79,6 +79,10 @@ def _is_stack(x: object, ndim: int, n: int) -> bool:
 def reward_columns(
     rewards: Any, states: Any, n: int, title: Sequence[object]
 ) -> tuple[Pool, IntArray, tuple[tuple[str, ...] | None, ...]]:
+    if not isinstance(rewards, (Sequence, np.ndarray, range)):
+        raise InvalidForest(
+            f"`rewards` must be one vector, or one a box, but got {short(rewards)}."
+        )
     shared_states = states is not None and (len(states) == 0 or not _nested(states[0]))
     if len(rewards) and not isinstance(rewards, np.ndarray) and not _nested(rewards[0]):
         rewards = np.asarray(_numbers(rewards, "`rewards`"))
@@ -197,6 +201,8 @@ def _vector(x: object, what: str, title: object) -> FloatArray:
 
 
 def _check_length(x: Sequence[object], n: int, what: str) -> None:
+    if not hasattr(x, "__len__"):
+        raise InvalidForest(f"`{what}` must have one entry a box, but got {short(x)}.")
     if len(x) != n:
         raise InvalidForest(
             f"`{what}` must have one entry a box, but there are {len(x)} for {n} boxes."

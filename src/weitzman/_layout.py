@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from .explain import printable
+from ._text import cell, columns
 from .model import Forest
 from .solution import Solution, Status
-
-_WIDEST = 40  # characters of a name in a table
 
 
 def headline(solution: Solution) -> list[tuple[str, str]]:
@@ -24,7 +22,7 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
         rows.append(("open first", f"nothing: take the outside option, {f.outside:.10g}"))
     else:
         index = solution.indices(solution.first)[0]
-        rows.append(("open first", f"{_short(f.name(solution.first))}   (index {index:.8g})"))
+        rows.append(("open first", f"{cell(f.name(solution.first))}   (index {index:.8g})"))
     if solution.status is Status.COARSE:
         rows.append(("note", "the error is larger than asked for: --exact has none but rounding"))
     return rows
@@ -34,27 +32,16 @@ def indices(solution: Solution, limit: int) -> Iterator[str]:
     """The indices of all boxes, ``limit`` rows of them (0: all)."""
     c = solution.columns(limit or None)
     after = [
-        "" if p is None else f"{_short(p)} = {_short(s)}"
+        "" if p is None else f"{cell(p)} = {cell(s)}"
         for p, s in zip(c["parent"], c["state"], strict=True)
     ]
     numbers = [[f"{x:.6g}" for x in c["cost"]], [f"{x:.8g}" for x in c["index"]]]
-    rows = zip(map(_short, c["box"]), after, *numbers, strict=True)
+    rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
     yield from columns([("box", "after", "cost", "index"), *rows], right=2)
     f = solution.forest
     more = int(f.laws.shape[f.law, 0].sum()) - len(after)
     if more:
         yield f"... and {more} more rows (--limit 0 shows all)"
-
-
-def columns(rows: Sequence[Sequence[str]], right: int = 10) -> Iterator[str]:
-    """Aligned text; columns from number ``right`` on are aligned to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.rjust(width) if i >= right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "   ".join(cells).rstrip()
 
 
 def json_lines(solution: Solution) -> Iterator[str]:
@@ -97,11 +84,6 @@ def _depth(f: Forest) -> int:
         depth += depth[up]
         up = up[up]
     return int(depth.max())
-
-
-def _short(name: str) -> str:
-    text = printable(name)
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
 
 
 def _number(x: float) -> str:

@@ -27,8 +27,13 @@ class Pool:
     def __post_init__(self) -> None:
         for name, dtype in (("data", np.float64), ("start", np.int64), ("shape", np.int64)):
             column = np.ascontiguousarray(getattr(self, name), dtype)
-            column.flags.writeable = False
+            if column.flags.writeable or column.base is not None:
+                column = column.copy()  # our own, so that what was checked stays true
+                column.flags.writeable = False
             object.__setattr__(self, name, column)
+
+    def __reduce__(self) -> tuple[type[Pool], tuple[FloatArray, IntArray, IntArray]]:
+        return Pool, (self.data, self.start, self.shape)
 
     def __len__(self) -> int:
         return len(self.shape)
@@ -64,6 +69,7 @@ def stack_pool(stack: FloatArray) -> tuple[Pool, IntArray]:
         data = data.reshape(n, rows * cols)[first].reshape(-1)
         start = start[: len(first) + 1]
     shape = np.full((len(first), 2), (rows, cols), np.int64)
+    data.flags.writeable = False  # ours already: no need to copy it once more
     return Pool(data, start, shape), number
 
 

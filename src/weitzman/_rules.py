@@ -76,6 +76,8 @@ def _check_names(f: Forest) -> None:
                 f"{len(f.parent)} boxes."
             )
         _check_distinct(f.names, "names of boxes")
+        if "" in f.names:
+            raise InvalidForest("a box needs a name that can be read, but one is empty.")
     if len(f.state_names) != len(f.rewards):
         raise InvalidForest(
             f"`state_names` must have one entry a row of rewards, but there are "
@@ -134,7 +136,7 @@ def _check_count(f: Forest) -> None:
     if len(bad):
         raise InvalidForest(
             f"a count must be from 1 to {MAX_COUNT:.0e}, but that of box {f.name(bad[0])!r} is "
-            f"{f.count[bad[0]]} ({len(bad)} such boxes). Leave out a box of which there are none."
+            f"{f.count[bad[0]]} ({len(bad)} such boxes)."
         )
 
 
@@ -180,7 +182,7 @@ def _check_laws(f: Forest) -> None:
         _, title = _first(f, f.law, m)
         raise InvalidForest(
             f"probabilities must lie between 0 and 1, but in the law of box {title} the entry "
-            f"[{s}, {y}] is {p.data[i]:.6g} ({int(wrong.sum())} such entries)."
+            f"[{s}, {y}] is {p.data[i]:.12g} ({int(wrong.sum())} such entries)."
         )
     start, owner = p.rows()
     mass = np.add.reduceat(p.data, start) if len(start) else np.empty(0)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._kernels import capped, reach, structure
+from ._text import cell, columns
 from ._types import FloatArray, IntArray
 from .model import Forest
-from .plan import Pass, Plan
-from .policy import Policy
+from .plan import Pass, Plan, check_threads
+from .policy import Policy, as_policy
 from .solution import Solution, mean_costs
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # masses below this (in units of one rank over all ranks) are merged in the forward pass
 _EPS = 1e-20
+_LEAST = 1e-17  # steps of a probability not worth keeping on the way back
 _KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
 
 
@@ -111,20 +113,20 @@ class Evaluation:
 
     def table(self, limit: int = 40) -> str:
         """The same as text, the boxes most often opened first."""
-        by = np.argsort(-self.opened, kind="stable")
-        c, lines = self.columns(), [
+        by = np.argsort(-self.opened, kind="stable")[:limit]
+        c = self.columns()
+        rows = [
+            (cell(c["box"][v]), *(f"{c[k][v]:.6g}" for k in ("opened", "chosen", "spend")))
+            for v in by
+        ]
+        lines = [
             f"value {self.value:.10g} = reward {self.reward:.10g} "
             f"{'+' if self.forest.minimise else '-'} spend {self.spend:.10g}   "
             f"openings {self.openings:.6g}   outside option taken {self.outside:.4g}",
-            f"{'box':<16} {'opened':>12} {'chosen':>12} {'spend':>12}",
-        ]  # fmt: skip
-        for v in by[:limit]:
-            lines.append(
-                f"{c['box'][v]:<16.16} {c['opened'][v]:>12.6g} {c['chosen'][v]:>12.6g} "
-                f"{c['spend'][v]:>12.6g}"
-            )
-        if len(by) > limit:
-            lines.append(f"... {len(by) - limit} more boxes")
+            *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
+        ]
+        if len(self.opened) > len(by):
+            lines.append(f"... {len(self.opened) - len(by)} more boxes")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -156,8 +158,8 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     For the optimal policy ``opened`` is also minus the derivative of the value in the cost of each
     box, and ``chosen`` its derivative in each reward (where these exist).
     """
-    if isinstance(policy, Solution):
-        policy = Policy.optimal(policy)
+    check_threads(threads)
+    policy = as_policy(policy, "evaluate")
     f = policy.forest
     own = f.rewards.shape[f.reward, 1]
     given = f.laws.shape[f.law, 0]
@@ -209,7 +211,10 @@ def _both_ways(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Forward for the values of the parts, back through what joins them, then part by part."""
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
-    step = Pass.start(plan, _EPS * max(plan.span, 1.0), -np.inf, sigma)
+    # with many copies even the rarest find counts: then nothing is left out
+    several = plan.last_power != 1.0 or bool((plan.powers != 1.0).any())
+    eps, least = (0.0, 0.0) if several else (_EPS * max(plan.span, 1.0), _LEAST)
+    step = Pass.start(plan, eps, -np.inf, sigma)
     _hold_operands(step)
     parts = len(plan.part_op)
     seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
@@ -225,7 +230,7 @@ def _both_ways(
         out: FloatArray = reach.retrace(
             order, plan.ops, plan.powers, f.laws.data, f.laws.start, rewards,
             plan.reward_at, step.clear, step.loc, values, shared, sigma, step.sigma_of, opened,
-            chosen, seen, seen_n, heap, state,
+            chosen, least, seen, seen_n, heap, state,
         )  # fmt: skip
         return out
 
@@ -283,14 +288,15 @@ def _at_the_roots(
     """Probability that nothing beats the outside option, and the G of the root operation."""
     plan = step.plan
     at = int(step.loc[op])
-    now, _ = reach._not_above(values, at, 1, 0, start[0])
-    none = float(now) ** plan.last_power
+    none = float(reach.none_above(values, at, start[0], plan.last_power))
+    if not np.isfinite(plan.outside):  # then something is always taken
+        none = 0.0
     if plan.last_power == 1.0:
         return none, start
-    x, rows, n = reach._times_copies(
+    x, rows, n = reach.times_copies(
         start[:1], start[1:].reshape(1, 1), 1, 1, values, at, plan.last_power
     )
-    n = reach._keep_steps(x, rows, n, 1)
+    n = reach.keep_steps(x, rows, n, 1, 0.0)
     return none, np.concatenate([x[:n], rows[0, :n]])
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._columns import label
+from ._text import printable
 from ._types import FloatArray
 from .model import Forest
 from .solution import Solution
@@ -120,13 +121,6 @@ def _state(f: Forest, v: int, y: int) -> str:
 
 def _percent(p: float) -> str:
     return f"{100 * p:.3g}%"
-
-
-def printable(text: str) -> str:
-    """Text that cannot disturb a terminal: what is not printable is shown as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 # -- the policy --------------------------------------------------------------------------------

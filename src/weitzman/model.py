@@ -89,7 +89,12 @@ class Forest:
             column = whole_numbers(getattr(self, name), name)
             column.flags.writeable = False
             object.__setattr__(self, name, column)
-        object.__setattr__(self, "outside", float(self.outside))
+        try:
+            object.__setattr__(self, "outside", float(self.outside))
+        except (TypeError, ValueError) as error:
+            raise InvalidForest(
+                f"the outside option must be a number, but it is {self.outside!r}."
+            ) from error
         if not self.state_names:
             object.__setattr__(self, "state_names", (None,) * len(self.rewards))
         check(self)
@@ -205,6 +210,8 @@ class Forest:
             columns["outside"] = outside
         if cost:
             which, boxes = self.cost.copy(), [self.box(b) for b in cost]
+            if len(set(boxes)) < len(boxes):
+                raise InvalidForest("each box can have one new cost, but one is named twice.")
             rows = [
                 as_cost(c, self.parent[b] < 0, self.name(b))
                 for b, c in zip(boxes, cost.values(), strict=True)
@@ -220,13 +227,7 @@ class Forest:
         """
         top = self.box(box)
         s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]
-        order, _, _ = postorder(self.parent)
-        inside = np.zeros(len(self) + 1, bool)
-        inside[top] = True
-        for v in order[::-1]:
-            inside[v] |= v != top and inside[self.parent[v]]  # -1 looks at the spare entry
-        keep = np.flatnonzero(inside[:-1])
-        keep = np.concatenate([[top], keep[keep != top]])
+        keep = self.within(top)
         place = np.full(len(self), -1, np.int64)
         place[keep] = np.arange(len(keep))
         parent = np.where(keep == top, -1, place[self.parent[keep]])
@@ -241,6 +242,17 @@ class Forest:
         columns["law"][0], columns["cost"][0] = len(self.laws), len(self.costs)
         columns["count"][0] = 1
         return Forest(**columns)
+
+    def within(self, box: str | int) -> IntArray:
+        """Numbers of a box and of all below it, the box first and the others in order."""
+        top = self.box(box)
+        order, _, _ = postorder(self.parent)
+        inside = np.zeros(len(self) + 1, bool)
+        inside[top] = True
+        for v in order[::-1]:
+            inside[v] |= v != top and inside[self.parent[v]]  # -1 looks at the spare entry
+        keep = np.flatnonzero(inside[:-1])
+        return np.concatenate([[top], keep[keep != top]])
 
     # -- looking things up ---------------------------------------------------------------------
 
@@ -274,8 +286,8 @@ class Forest:
             if 0 <= box < len(self):
                 return int(box)
             raise UnknownName(f"there is no box number {box}: they go from 0 to {len(self) - 1}.")
-        if self.names is not None and not self._number:
-            self._number.update((name, i) for i, name in enumerate(self.names))
+        if self.names is not None and not self._number:  # whole at once: threads may be looking
+            object.__setattr__(self, "_number", {name: i for i, name in enumerate(self.names)})
         if isinstance(box, str):
             if self.names is None and box.isdecimal() and int(box) < len(self):
                 return int(box)
@@ -284,23 +296,36 @@ class Forest:
         raise UnknownName(f"there is no box {box!r}{like(box, self.names) or '.'}")
 
     def states(self, box: str | int) -> tuple[str, ...]:
-        """Names of the states of a box: those given, or else their rewards or numbers."""
+        """Names of the states of a box: those given, or else their numbers."""
         row = int(self.reward[self.box(box)])
         given = self.state_names[row]
         return given if given is not None else tuple(map(str, range(self.rewards.shape[row, 1])))
 
     def state(self, box: str | int, state: str | int | float) -> int:
-        """The number of a state of a box: by name if it has one of that name, else by number."""
+        """The number of a state of a box: by its name, or by number unless names are numbers.
+
+        A box whose states are named by numbers (their rewards, say) is never asked for by
+        position: 1 would be the state "1" or nothing.
+        """
         row = int(self.reward[self.box(box)])
         given, k = self.state_names[row], int(self.rewards.shape[row, 1])
         if given is not None and label(state) in given:
             return given.index(label(state))
-        if isinstance(state, (int, np.integer)) and not isinstance(state, bool) and 0 <= state < k:
+        whole = isinstance(state, (int, np.integer)) and not isinstance(state, bool)
+        if whole and 0 <= state < k and (given is None or not any(map(_is_number, given))):  # type: ignore[operator]
             return int(state)
         known = f"0 to {k - 1}" if given is None else ", ".join(given[:8])
         raise UnknownName(
             f"box {self.name(self.box(box))!r} has no state {state!r}; its states are {known}."
         )
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 _FIELDS = [f for f in Forest.__dataclass_fields__ if not f.startswith("_")]

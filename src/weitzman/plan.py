@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
 
 from ._kernels import capped, structure
 from ._types import FloatArray, IntArray
+from .errors import InvalidArgument
 from .model import Forest
 
 Progress = Callable[[int, int], None]
@@ -77,7 +79,7 @@ class Plan:
         levels, level_at = structure.sort_levels(rewards, reward_at)
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[f.roots], return_inverse=True)
-        top_copies = np.zeros(len(top), np.int64)
+        top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[f.roots])
         cuts = _cut(top, len(member) + len(child))
         ops, powers, op_of, part_op, last, last_power = structure.build_operations(
@@ -89,7 +91,7 @@ class Plan:
         return cls(
             f, class_of, np.concatenate([[0], np.cumsum(states)]), op_of, ops, powers, owner,
             refs, part_op, int(last), float(last_power), rewards, reward_at, levels, level_at,
-            outside, float(max(ends) - min(ends)) if ends else 0.0,
+            outside, float(max(ends)) - float(min(ends)) if ends else 0.0,
         )  # fmt: skip
 
     def run(
@@ -121,6 +123,8 @@ class Plan:
         start = self.outside if np.isfinite(self.outside) else grid[0]
         edges = np.concatenate([[start], np.maximum(grid[over], start)])
         value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))
+        if np.isfinite(self.outside):  # opening nothing earns this much for sure
+            err = min(err, value - self.outside)
         return value, float(err), (grid, tail)
 
 
@@ -140,6 +144,7 @@ class Pass:
     width: IntArray
     progress: Progress | None
     done: list[int]
+    turn: Lock  # threads tell their progress one at a time
 
     @classmethod
     def start(
@@ -152,7 +157,7 @@ class Pass:
         return cls(
             plan, eps, low, sigma is not None, np.empty(0 if sigma is None else plan.reward_at[-1]),
             np.empty(plan.sigma_at[-1]) if sigma is None else sigma, sigma_of,
-            np.zeros(n, np.int64), plan.refs.copy(), np.zeros(n, np.int64), progress, [0],
+            np.zeros(n, np.int64), plan.refs.copy(), np.zeros(n, np.int64), progress, [0], Lock(),
         )  # fmt: skip
 
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
@@ -166,9 +171,10 @@ class Pass:
                 self.low, p.outside, self.eps, self.given, self.clear, self.loc, self.refs,
                 shared, self.sigma, self.sigma_of, self.width, heap, state,
             )  # fmt: skip
-            self.done[0] += len(order[i : i + _CHUNK])
             if self.progress is not None:
-                self.progress(self.done[0], len(p.ops))
+                with self.turn:
+                    self.done[0] += len(order[i : i + _CHUNK])
+                    self.progress(self.done[0], len(p.ops))
         return heap
 
     def common(self) -> FloatArray:
@@ -208,6 +214,14 @@ class Pass:
         """A copy of the value of an operation."""
         at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
         return heap[at : at + capped.extent(heap, at, self.plan.ops[op, capped.STATES])].copy()
+
+
+def check_threads(threads: int | None) -> None:
+    """Threads are counted from 1; None means all cores."""
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise InvalidArgument(
+            f"`threads` must be a whole number from 1 on, or None for all cores, not {threads!r}."
+        )
 
 
 def _cut(top: IntArray, work: int) -> IntArray:

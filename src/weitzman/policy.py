@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._types import FloatArray, IntArray
+from .errors import InvalidArgument
 from .model import Forest
 from .solution import Solution
 
@@ -62,16 +63,17 @@ class Policy:
         by = np.argsort(-signed[index_at[roots]], kind="stable")
         by_parent = np.argsort(forest.parent, kind="stable")
         sizes = np.bincount(forest.parent + 1, minlength=len(forest) + 1)
-        return cls(
-            forest=forest,
-            index_at=np.asarray(index_at, np.int64),
-            index=signed,
-            rewards=sign * forest.rewards.data,
-            outside=sign * forest.outside,
-            root=roots[by],
-            child_at=np.concatenate([[0], np.cumsum(sizes[1:])]).astype(np.int64),
-            child=by_parent[len(roots) :],
-        )
+        columns = {
+            "index_at": np.array(index_at, np.int64),
+            "index": signed,
+            "rewards": sign * forest.rewards.data,
+            "root": roots[by],
+            "child_at": np.concatenate([[0], np.cumsum(sizes[1:])]).astype(np.int64),
+            "child": by_parent[len(roots) :],
+        }
+        for column in columns.values():
+            column.flags.writeable = False
+        return cls(forest=forest, outside=sign * forest.outside, **columns)
 
     @classmethod
     def optimal(cls, solution: Solution) -> Policy:
@@ -95,3 +97,15 @@ class Policy:
         from .search import Search  # here, since a search runs a policy
 
         return Search(self, journal=journal, rewards=rewards)
+
+
+def as_policy(policy: object, what: str) -> Policy:
+    """The policy meant by a policy or a solution; a clear word for anything else."""
+    if isinstance(policy, Solution):
+        return Policy.optimal(policy)
+    if isinstance(policy, Policy):
+        return policy
+    raise InvalidArgument(
+        f"{what} needs a solution or a policy, but got a {type(policy).__name__}. Call "
+        f"solve(forest) first."
+    )

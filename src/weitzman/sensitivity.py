@@ -10,6 +10,7 @@ import numpy as np
 from ._types import FloatArray
 from .evaluate import Evaluation, PerBox, evaluate
 from .model import Forest
+from .policy import as_policy
 from .solution import Solution, mean_cost
 from .solve import solve
 
@@ -75,6 +76,7 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     >>> float(weitzman.sensitivity(weitzman.solve(chest)).cost[0][0])
     -1.0
     """
+    as_policy(solution, "sensitivity")
     e = evaluate(solution, threads=threads)
     sign = 1.0 if solution.forest.minimise else -1.0
     o = e.opened_after
@@ -94,13 +96,13 @@ class BreakEven:
         anyway, the outside option or the reward that its parent showed.
     first : float
         The first decision, whether to begin with the tree of this box, turns at this cost (the
-        same after every state of its parent): begin there while it costs less. 0: not even if it
-        were free; infinity: at any price.
+        same after every state of its parent): begin there while it costs less. None: not even if
+        it were free; infinity: at any price.
     """
 
     cost: float
     worth: float
-    first: float
+    first: float | None
 
 
 def break_even(
@@ -146,25 +148,27 @@ def _gain(tree: Forest, x: float) -> float:
     return max(0.0, x - free.value if tree.minimise else free.value - x)
 
 
-def _first_turns(solution: Solution, box: int) -> float:
+def _first_turns(solution: Solution, box: int) -> float | None:
     """The cost of a box at which its tree stops being the one to begin with."""
     f = solution.forest
     sign = -1.0 if f.minimise else 1.0
     root = box
     while f.parent[root] >= 0:
         root = int(f.parent[root])
-    others = [sign * solution.index(int(r)) for r in f.roots if r != root]
-    rival = max([sign * f.outside, *others])
+    at, index = solution.index_columns()
+    others = sign * index[at[f.roots[f.roots != root]]]
+    rival = max([sign * f.outside, *others.tolist()])
     tree = f.subtree(root)
-    name: str | int = f.name(box) if f.names is not None else _place(f, tree, root, box)
     if box == root:
-        return _gain(tree, sign * rival)
+        return _gain(tree, sign * rival) or None
+
+    place = int(np.flatnonzero(f.within(root) == box)[0])
 
     def leads(cost: float) -> bool:
-        return sign * solve(tree.changed(cost={name: cost})).index(0) > rival
+        return sign * solve(tree.changed(cost={place: cost})).index(0) > rival
 
     if not leads(0.0):
-        return 0.0
+        return None
     high = max(1.0, 2 * _size(tree))
     if leads(high):
         return np.inf
@@ -179,15 +183,3 @@ def _size(tree: Forest) -> float:
     """A cost at which no box of the tree is worth opening."""
     finite = tree.rewards.data[np.isfinite(tree.rewards.data)]
     return float(np.abs(finite).max() * 2 + abs(tree.outside if np.isfinite(tree.outside) else 0))
-
-
-def _place(f: Forest, tree: Forest, root: int, box: int) -> int:
-    """The number of a box within the tree of its root, where boxes have no names."""
-    inside = [v for v in range(len(f)) if v != root and _root_of(f, v) == root]
-    return [root, *inside].index(box)
-
-
-def _root_of(f: Forest, v: int) -> int:
-    while f.parent[v] >= 0:
-        v = int(f.parent[v])
-    return v

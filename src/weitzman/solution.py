@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._kernels import capped
+from ._text import cell, columns
 from ._types import FloatArray, IntArray
 from .errors import UnknownName
 from .model import Forest
@@ -25,7 +26,7 @@ class Status(Enum):
 
     EXACT = "Solved exactly, up to rounding."
     CERTIFIED = "Negligible breakpoints were merged; `gap` bounds the error of the value."
-    COARSE = "`gap` is larger than asked for. Lower `tolerance`, or use exact=True."
+    COARSE = "`gap` is larger than asked for. Use exact=True."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +43,9 @@ class Solution:
     value : float
         Expected payoff of the optimal policy.
     gap : float
-        The true value differs from ``value`` by at most this. 0 when the status is EXACT.
+        The true value differs from ``value`` by at most this, and never to the better: the truth
+        lies in [value - gap, value] (when minimising: [value, value + gap]). 0 when the status is
+        EXACT.
     status : Status
     breakpoints : int
         The work done: total number of breakpoints that were carried through the recursion.
@@ -149,22 +152,21 @@ class Solution:
 
     def table(self, limit: int = 40) -> str:
         """The indices as text, at most ``limit`` lines."""
-        lines = [
-            f"value {self.value:.10g}   gap {self.gap:.2g}   {self.status.value}",
-            f"{'box':<16} {'after':<24} {'cost':>12} {'index':>14}",
+        c = self.columns(limit)
+        after = [
+            "" if p is None else f"{cell(p)} = {cell(s)}"
+            for p, s in zip(c["parent"], c["state"], strict=True)
         ]
-        c = self.columns(limit + 1)
-        rows = list(zip(*c.values(), strict=True))
-        for box, parent, state, cost, index in rows[:limit]:
-            after = "" if parent is None else f"{parent} = {state}"
-            lines.append(f"{box:<16.16} {after:<24.24} {cost:>12.6g} {index:>14.8g}")
-        if len(rows) > limit:
-            lines.append(f"... {len(self._index_rows()) - limit} more rows")
+        numbers = [[f"{x:.6g}" for x in c["cost"]], [f"{x:.8g}" for x in c["index"]]]
+        rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
+        lines = [f"value {self.value:.10g}   gap {self.gap:.2g}   {self.status.value}"]
+        lines += columns([("box", "after", "cost", "index"), *rows], right=2)
+        if self._rows() > len(after):
+            lines.append(f"... {self._rows() - len(after)} more rows")
         return "\n".join(lines)
 
-    def _index_rows(self) -> range:
-        sizes = np.diff(self._start)
-        return range(int(sizes[self._class_of].sum()))
+    def _rows(self) -> int:
+        return int(np.diff(self._start)[self._class_of].sum())
 
     def __str__(self) -> str:
         return self.table()
@@ -180,7 +182,7 @@ class Solution:
             + "</tr>"
             for row in zip(*c.values(), strict=True)
         )  # fmt: skip
-        more = len(self._index_rows()) - len(c["box"])
+        more = self._rows() - len(c["box"])
         foot = f"<p>… and {more} more rows</p>" if more > 0 else ""
         return (
             f"<p><b>value {self.value:.10g}</b>, gap {self.gap:.2g}. {escape(self.status.value)}"

@@ -18,11 +18,15 @@ while it exceeds the best so far earns exactly V, and no policy earns more.
 
 from __future__ import annotations
 
+import numpy as np
+
+from .errors import InvalidArgument
 from .model import Forest
-from .plan import Plan, Progress
+from .plan import Plan, Progress, check_threads
 from .solution import Solution, Status
 
 _FIRST_EPS = 1e-3  # first guess of the tolerance a box, as a share of what is asked for
+_RETRIES = 4
 
 
 def solve(
@@ -65,16 +69,27 @@ def solve(
     >>> weitzman.solve(chest.build()).value
     3.0
     """
+    if not isinstance(forest, Forest):
+        raise InvalidArgument(
+            f"solve needs a Forest, but got a {type(forest).__name__}. Describe one with "
+            f"Forest.from_arrays, Builder or line, or read a file with load."
+        )
+    if not 0 <= tolerance < np.inf:
+        raise InvalidArgument(f"`tolerance` must be a number from 0 on, but it is {tolerance}.")
+    check_threads(threads)
     plan = Plan.of(forest)
-    span = plan.span
-    eps = 0.0 if exact else tolerance * _FIRST_EPS * span
+    target = tolerance * plan.span
+    eps = 0.0 if exact or not np.isfinite(target) else _FIRST_EPS * target
     run = plan.run(eps, clip, threads, progress)
-    if run.gap > tolerance * span:  # errors added up more than guessed: now their size is known
-        run = plan.run(eps * tolerance * span / run.gap / 2, clip, threads, progress)
+    for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
+        if not run.gap > target:
+            break
+        eps *= target / run.gap / 4
+        run = plan.run(eps, clip, threads, progress)
+    status = Status.COARSE
+    if run.gap <= target:
+        status = Status.EXACT if run.gap == 0 else Status.CERTIFIED
     sign = -1.0 if forest.minimise else 1.0
-    status = Status.EXACT if run.gap == 0 else Status.CERTIFIED
-    if run.gap > tolerance * span:
-        status = Status.COARSE
     index = sign * run.sigma
     index.flags.writeable = False
     return Solution(

@@ -272,8 +272,7 @@ def _power_error(x, k, copies, y):
     err, lanes = error(x, 0, k, y), padded(k)
     if copies != 1.0 and err > 0.0:
         t = tail_from(x, 0, k, y, _tops(x, lanes)[y])
-        if t > 0.0:
-            err *= _power(t, copies) / t
+        err *= _power(t, copies) / t if t > 0.0 else copies
     return err
 
 

@@ -46,16 +46,16 @@ from .capped import (
 from .lanes import pointer
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
-_LEAST = 1e-17  # steps of a probability not worth keeping
 
 
 @njit(**_JIT)
-def _copies(now, before, m):
-    """sum_{j < m} before^j now^(m - 1 - j), for distribution values before <= now."""
-    if now <= 0.0:
+def _copies(above, least, m):
+    """sum_{j < m} F(x^-)^j F(x)^(m - 1 - j), from the tails P(> x) <= P(>= x)."""
+    if above >= 1.0:
         return 1.0 if m == 1.0 else 0.0
-    d = math.log1p(-(now - before) / now) if before > 0.0 else -np.inf
-    power = math.exp((m - 1.0) * math.log(now))
+    power = math.exp((m - 1.0) * math.log1p(-above))
+    share = (least - above) / (1.0 - above)
+    d = math.log1p(-share) if share < 1.0 else -np.inf
     if d == 0.0:
         return m * power
     return power * (math.expm1(m * d) / math.expm1(d))
@@ -93,8 +93,8 @@ def _below(x, n, v):
 
 
 @njit(**_JIT)
-def _not_above(a, at, k, y, v):
-    """P(value <= v) and P(value < v) of a capped value in state y."""
+def _tails(a, at, k, y, v):
+    """P(value > v) and P(value >= v) of a capped value in state y."""
     lo, hi = 0, count(a, at)  # number of breakpoints above v
     while lo < hi:
         mid = (lo + hi) >> 1
@@ -102,22 +102,29 @@ def _not_above(a, at, k, y, v):
             lo = mid + 1
         else:
             hi = mid
-    now = 1.0 - tail(a, at, k, y, lo - 1) if lo > 0 else 1.0
+    above = min(tail(a, at, k, y, lo - 1), 1.0) if lo > 0 else 0.0
     if lo < count(a, at) and breakpoint(a, at, k, lo) == v:
-        return now, 1.0 - tail(a, at, k, y, lo)
-    return now, now
+        return above, min(tail(a, at, k, y, lo), 1.0)
+    return above, above
 
 
 @njit(**_JIT)
-def _keep_steps(x, rows, n, k):
-    """Leave out the columns in which no row changes; returns how many stay."""
+def none_above(a, at, v, copies):
+    """P(all of ``copies`` values of a root are at most v)."""
+    above, _ = _tails(a, at, 1, 0, v)
+    return math.exp(copies * math.log1p(-above)) if above < 1.0 else 0.0
+
+
+@njit(**_JIT)
+def keep_steps(x, rows, n, k, least):
+    """Leave out the columns in which no row changes by more than ``least``; how many stay."""
     kept = 0
     for j in range(n):
         change = 0.0
         for y in range(k):
             last = rows[y, kept - 1] if kept > 0 else 0.0
             change = max(change, abs(rows[y, j] - last))
-        if change > _LEAST:
+        if change > least:
             x[kept] = x[j]
             for y in range(k):
                 rows[y, kept] = rows[y, j]
@@ -136,8 +143,8 @@ def claim(heap, state, size):
 
 
 @njit(**_JIT)
-def _put(x, rows, n, k, heap, state):
-    n = _keep_steps(x, rows, n, k)
+def _put(x, rows, n, k, least, heap, state):
+    n = keep_steps(x, rows, n, k, least)
     if n == 0:  # never reached
         return heap, 0, 0
     heap, at = claim(heap, state, n * (k + 1))
@@ -148,7 +155,7 @@ def _put(x, rows, n, k, heap, state):
 
 
 @njit(**_JIT)
-def _times_copies(x, rows, n, k, a, at, copies):
+def times_copies(x, rows, n, k, a, at, copies):
     """Multiply by the chance that the other copies of a value stay below, on a finer grid.
 
     At a breakpoint of the value the copies before must be strictly below; just after it (half a
@@ -167,8 +174,8 @@ def _times_copies(x, rows, n, k, a, at, copies):
         if i >= 0:
             for y in range(k):
                 if rows[y, i] > 0.0:
-                    now, before = _not_above(a, at, k, y, finer[j])
-                    out[y, j] = rows[y, i] * _copies(now, before, copies)
+                    above, least = _tails(a, at, k, y, finer[j])
+                    out[y, j] = rows[y, i] * _copies(above, least, copies)
     return finer, out, size
 
 
@@ -189,8 +196,9 @@ def _times_other(x, rows, n, k, a, at, copies):
         if i >= 0:
             for y in range(k):
                 if rows[y, i] > 0.0:
-                    now, _ = _not_above(a, at, k, y, finer[j])
-                    out[y, j] = rows[y, i] * now**copies
+                    above, _ = _tails(a, at, k, y, finer[j])
+                    if above < 1.0:
+                        out[y, j] = rows[y, i] * math.exp(copies * math.log1p(-above))
     return finer, out, size
 
 
@@ -206,7 +214,7 @@ def _pass_box(x, rows, n, k, sigma, reward, laws, law, own, opened):
         skip += 1
     finer = np.empty(n + k + own)
     size = _merge(x, n, marks[skip:], k + own - skip, finer)
-    out = np.zeros((own, size))
+    out, g = np.zeros((own, size)), np.empty(size)
     for s in range(k):
         i = _below(x, n, sigma[s] + 0.25) - 1  # at the index: only copies of the box share its rank
         opened[s] = rows[s, i] if i >= 0 else 0.0
@@ -216,17 +224,19 @@ def _pass_box(x, rows, n, k, sigma, reward, laws, law, own, opened):
         for j in range(size):
             while i + 1 < n and x[i + 1] <= finer[j]:
                 i += 1
-            g = opened[s] if finer[j] >= sigma[s] else (rows[s, i] if i >= 0 else 0.0)
-            if g > 0.0:
-                for y in range(own):
-                    out[y, j] += laws[law + s * own + y] * g
+            g[j] = opened[s] if finer[j] >= sigma[s] else (rows[s, i] if i >= 0 else 0.0)
+        for y in range(own):
+            p = laws[law + s * own + y]
+            if p > 0.0:
+                for j in range(size):
+                    out[y, j] += p * g[j]
     return finer, out, size
 
 
 @njit(**_JIT)
 def retrace(
     order, ops, powers, laws, law_at, ranks, rank_at, clear, loc, values, shared, sigma, sigma_at,
-    opened, chosen, seen, seen_n, heap, state,
+    opened, chosen, least, seen, seen_n, heap, state,
 ):  # fmt: skip
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 
@@ -265,8 +275,8 @@ def retrace(
                     rows[y, i] = 0.0
             if left >= 0:
                 if powers[op, 0] != 1.0:
-                    x, rows, n = _times_copies(x, rows, n, own, values, loc[left], powers[op, 0])
-                heap, seen[left], seen_n[left] = _put(x, rows, n, own, heap, state)
+                    x, rows, n = times_copies(x, rows, n, own, values, loc[left], powers[op, 0])
+                heap, seen[left], seen_n[left] = _put(x, rows, n, own, least, heap, state)
         else:
             for side in range(2):
                 me, other = (left, right) if side == 0 else (right, left)
@@ -276,6 +286,6 @@ def retrace(
                 mb = loc[other] if loc[other] >= 0 else -1 - loc[other]
                 fx, frows, fn = _times_other(x, rows, n, k, b, mb, powers[op, 1 - side])
                 if powers[op, side] != 1.0:
-                    fx, frows, fn = _times_copies(fx, frows, fn, k, a, ma, powers[op, side])
-                heap, seen[me], seen_n[me] = _put(fx, frows, fn, k, heap, state)
+                    fx, frows, fn = times_copies(fx, frows, fn, k, a, ma, powers[op, side])
+                heap, seen[me], seen_n[me] = _put(fx, frows, fn, k, least, heap, state)
     return heap

@@ -176,7 +176,9 @@ def classify(order, first, after, law, reward, cost, count):
         size *= 2
     table = _filled(size, -1)
     class_of, member = _filled(law.size, -1), np.empty(n, np.int64)
-    at, child, copies = _filled(n + 1, 0), np.empty(n, np.int64), np.empty(n, np.int64)
+    at, child = _filled(n + 1, 0), np.empty(n, np.int64)
+    copies = np.empty(n)  # as floats: sums of copies may exceed any integer
+    bits = copies.view(np.int64)
     classes = 0
     for i in range(n):
         v = order[i]
@@ -198,7 +200,7 @@ def classify(order, first, after, law, reward, cost, count):
                     end += 1
         h = _scramble(_scramble(_scramble(np.uint64(end - lo), law[v]), reward[v]), cost[v])
         for j in range(lo, end):
-            h = _scramble(_scramble(h, child[j]), copies[j])
+            h = _scramble(_scramble(h, child[j]), bits[j])
         slot = np.int64(h & np.uint64(size - 1))
         while True:
             c = table[slot]

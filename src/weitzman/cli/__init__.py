@@ -67,6 +67,7 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 def _solve(arguments: argparse.Namespace) -> None:
     from .. import _layout
+    from .._text import columns
     from ..explain import explain
     from ..io import load
     from ..solve import solve
@@ -84,7 +85,7 @@ def _solve(arguments: argparse.Namespace) -> None:
     if arguments.json:
         _print(_layout.json_lines(solution))
         return
-    _print(_layout.columns(_layout.headline(solution)))
+    _print(columns(_layout.headline(solution)))
     print()
     if arguments.explain:
         print(explain(solution, lines=arguments.limit or sys.maxsize))
@@ -93,7 +94,8 @@ def _solve(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    from .._layout import columns, summary
+    from .._layout import summary
+    from .._text import columns
     from ..io import load
 
     forest = load(arguments.file)
@@ -252,7 +254,7 @@ def _failed(error: Exception) -> int:
 
 
 def _fail(code: int, message: str) -> int:
-    from ..explain import printable
+    from .._text import printable
 
     text = printable(message)
     if len(text) > _LONGEST:

@@ -28,7 +28,9 @@ it? Say --after STATE for a box behind another one."""
 _JSON = """\
 --json prints one object:
   {"value", "reward", "spend", "openings", "outside", "boxes": [
-    {"name", "opened", "chosen": [one for each state], "spend"}, ...]}"""
+    {"name", "opened", "chosen": [one for each state], "spend"}, ...]}
+with --break-even: {"cost", "worth", "first"}, where first is null if the search
+would not begin there even if it were free, and "inf" if at any price."""
 
 
 def add_evaluate_command(commands: argparse._SubParsersAction[Any]) -> None:
@@ -75,7 +77,7 @@ def _turn(solution: Solution, arguments: argparse.Namespace, turn: BreakEven) ->
     begin = f"The search begins with {f.name(root)}"
     if turn.first == math.inf:
         lines.append(f"{begin}, whatever {box} costs.")
-    elif turn.first == 0:
+    elif turn.first is None:
         lines.append(f"The search would not begin with {f.name(root)} even if {box} were free.")
     else:
         lines.append(f"{begin} as long as {box} costs less than {turn.first:.8g}.")
@@ -84,7 +86,7 @@ def _turn(solution: Solution, arguments: argparse.Namespace, turn: BreakEven) ->
 
 def _turn_json(turn: BreakEven) -> str:
     pairs = {"cost": turn.cost, "worth": turn.worth, "first": turn.first}
-    return json.dumps({k: v if math.isfinite(v) else None for k, v in pairs.items()})
+    return json.dumps({k: "inf" if v == math.inf else v for k, v in pairs.items()})
 
 
 def _as_json(found: Evaluation) -> str:

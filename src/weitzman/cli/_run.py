@@ -125,7 +125,7 @@ class _Speaker:
         self._target = target
 
     def __call__(self, text: str, end: str = "\n") -> None:
-        from ..explain import printable
+        from .._text import printable
 
         self._target.write("\n".join(map(printable, text.split("\n"))) + end)
         self._target.flush()
@@ -158,7 +158,8 @@ def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
     forest = search.policy.forest
     states = forest.states(box.number)
     named = forest.state_names[int(forest.reward[box.number])] is not None
-    shown = ", ".join(states[:_STATES]) + (", ..." if len(states) > _STATES else "")
+    likely = _possible(search, box, states)
+    shown = ", ".join(likely[:_STATES]) + (", ..." if len(likely) > _STATES else "")
     while True:
         say(f"What did {box} show? ({shown}; =REWARD; quit) ", end="")
         line = source.readline()
@@ -175,6 +176,18 @@ def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
             if not source.isatty():  # what follows is meant for other boxes
                 raise
             say(str(error))
+
+
+def _possible(search: Search, box: Box, states: tuple[str, ...]) -> list[str]:
+    """The states that the box can show after what its parent showed."""
+    forest = search.policy.forest
+    up, row = int(forest.parent[box.number]), 0
+    for opened in search.history:
+        above = opened.box
+        if above.number == up and above.copy == box.copy[: len(above.copy)]:
+            row = opened.state_number
+    law = forest.laws[int(forest.law[box.number])][row]
+    return [name for name, p in zip(states, law, strict=True) if p > 0]
 
 
 def _answer(text: str, states: tuple[str, ...], named: bool) -> dict[str, Any]:

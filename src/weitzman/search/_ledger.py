@@ -248,7 +248,9 @@ class Ledger:
         seen = self.told[box]
         y = None if state is None else self.forest.state(box[0], state)
         told = {"reward": (reward, seen.reward), "cost": (cost, seen.cost)}
-        for what, (now, before) in {"state": (y, seen.state_number), **told}.items():
+        names = self.forest.states(box[0])
+        state_told = (None if y is None else names[y], names[seen.state_number])
+        for what, (now, before) in {"state": state_told, **told}.items():
             if now is not None and now != before:
                 raise InvalidAnswer(
                     f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. An "

@@ -15,7 +15,7 @@ from .._types import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..model import Forest
 from ..plan import Progress
-from ..policy import Policy
+from ..policy import Policy, as_policy
 from ..solution import Solution
 from ._sample import Sample, merge
 from .result import Simulation
@@ -73,7 +73,7 @@ def simulate(
     >>> round(played.openings.mean, 2)  # 1 + 1/2 + 1/4 on average
     1.75
     """
-    rule = Policy.optimal(policy) if isinstance(policy, Solution) else policy
+    rule = as_policy(policy, "simulate")
     at_least_one(workers=workers, budget=1 if budget is None else budget)
     f, tables = rule.forest, tabulate(rule)
     workers = min(workers, f.boxes, _MOST_WORKERS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .._layout import columns as aligned
+from .._text import columns as aligned
 from .._types import FloatArray
 from ..model import Forest
 from ._sample import Sample, share_interval, two_sided

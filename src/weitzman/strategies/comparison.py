@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._layout import columns as aligned
+from .._text import columns as aligned
+from ..errors import InvalidArgument
 from ..evaluate import Evaluation, evaluate
 from ..model import Forest
 from ..plan import Progress
@@ -212,6 +213,10 @@ def compare(
     >>> compare(chest).lost("everything")
     0.5
     """
+    if isinstance(forest, Solution):
+        raise InvalidArgument(
+            "compare needs a Forest: call compare(solution.forest, solution=solution)."
+        )
     solved = solve(forest, threads=threads) if solution is None else solution
     optimum = evaluate(solved, threads=threads)
     most = max(1, round(optimum.openings)) if budget is None else budget
