@@ -211,9 +211,8 @@ def _both_ways(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Forward for the values of the parts, back through what joins them, then part by part."""
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
-    # with many copies even the rarest find counts: then nothing is left out
-    several = plan.last_power != 1.0 or bool((plan.powers != 1.0).any())
-    eps, least = (0.0, 0.0) if several else (_EPS * max(plan.span, 1.0), _LEAST)
+    copies = float(min(plan.forest.boxes, 10**300))  # among many even the rarest find counts
+    eps, least = _EPS * max(plan.span, 1.0) / copies, _LEAST / copies
     step = Pass.start(plan, eps, -np.inf, sigma)
     _hold_operands(step)
     parts = len(plan.part_op)

@@ -8,7 +8,7 @@ the box of lowest number first, and of its copies the first. An index equal to t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Policy:
         by = np.argsort(-signed[index_at[roots]], kind="stable")
         by_parent = np.argsort(forest.parent, kind="stable")
         sizes = np.bincount(forest.parent + 1, minlength=len(forest) + 1)
-        columns = {
+        columns: dict[str, Any] = {
             "index_at": np.array(index_at, np.int64),
             "index": signed,
             "rewards": sign * forest.rewards.data,

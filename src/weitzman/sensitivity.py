@@ -165,7 +165,7 @@ def _first_turns(solution: Solution, box: int) -> float | None:
     place = int(np.flatnonzero(f.within(root) == box)[0])
 
     def leads(cost: float) -> bool:
-        return sign * solve(tree.changed(cost={place: cost})).index(0) > rival
+        return bool(sign * solve(tree.changed(cost={place: cost})).index(0) > rival)
 
     if not leads(0.0):
         return None

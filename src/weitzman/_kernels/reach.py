@@ -93,42 +93,51 @@ def _below(x, n, v):
 
 
 @njit(**_JIT)
-def _tails(a, at, k, y, v):
-    """P(value > v) and P(value >= v) of a capped value in state y."""
-    lo, hi = 0, count(a, at)  # number of breakpoints above v
+def _above(a, at, k, v):
+    """Number of breakpoints of a value that lie above v, and whether v is one itself."""
+    lo, hi = 0, count(a, at)
     while lo < hi:
         mid = (lo + hi) >> 1
         if breakpoint(a, at, k, mid) > v:
             lo = mid + 1
         else:
             hi = mid
-    above = min(tail(a, at, k, y, lo - 1), 1.0) if lo > 0 else 0.0
-    if lo < count(a, at) and breakpoint(a, at, k, lo) == v:
-        return above, min(tail(a, at, k, y, lo), 1.0)
-    return above, above
+    return lo, lo < count(a, at) and breakpoint(a, at, k, lo) == v
+
+
+@njit(**_JIT)
+def _exceeds(a, at, k, y, above):
+    """P(value is among its first ``above`` breakpoints from the top) in state y."""
+    return min(tail(a, at, k, y, above - 1), 1.0) if above > 0 else 0.0
 
 
 @njit(**_JIT)
 def none_above(a, at, v, copies):
     """P(all of ``copies`` values of a root are at most v)."""
-    above, _ = _tails(a, at, 1, 0, v)
-    return math.exp(copies * math.log1p(-above)) if above < 1.0 else 0.0
+    t = _exceeds(a, at, 1, 0, _above(a, at, 1, v)[0])
+    return math.exp(copies * math.log1p(-t)) if t < 1.0 else 0.0
 
 
 @njit(**_JIT)
 def keep_steps(x, rows, n, k, least):
-    """Leave out the columns in which no row changes by more than ``least``; how many stay."""
+    """Leave out columns that no row enters with a step above ``least``; how many stay."""
+    step = np.zeros(n)
+    for y in range(k):
+        last = 0.0
+        for j in range(n):
+            step[j] = max(step[j], abs(rows[y, j] - last))
+            last = rows[y, j]
     kept = 0
     for j in range(n):
-        change = 0.0
-        for y in range(k):
-            last = rows[y, kept - 1] if kept > 0 else 0.0
-            change = max(change, abs(rows[y, j] - last))
-        if change > least:
+        if step[j] > least:
             x[kept] = x[j]
-            for y in range(k):
-                rows[y, kept] = rows[y, j]
             kept += 1
+    for y in range(k):
+        i = 0
+        for j in range(n):
+            if step[j] > least:
+                rows[y, i] = rows[y, j]
+                i += 1
     return kept
 
 
@@ -172,10 +181,12 @@ def times_copies(x, rows, n, k, a, at, copies):
     for j in range(size):
         i = _below(x, n, finer[j] + 0.25) - 1
         if i >= 0:
+            above, here = _above(a, at, k, finer[j])
             for y in range(k):
                 if rows[y, i] > 0.0:
-                    above, least = _tails(a, at, k, y, finer[j])
-                    out[y, j] = rows[y, i] * _copies(above, least, copies)
+                    over = _exceeds(a, at, k, y, above)
+                    least = _exceeds(a, at, k, y, above + 1) if here else over
+                    out[y, j] = rows[y, i] * _copies(over, least, copies)
     return finer, out, size
 
 
@@ -194,11 +205,11 @@ def _times_other(x, rows, n, k, a, at, copies):
         while i + 1 < n and x[i + 1] <= finer[j]:
             i += 1
         if i >= 0:
+            above, _ = _above(a, at, k, finer[j])
             for y in range(k):
-                if rows[y, i] > 0.0:
-                    above, _ = _tails(a, at, k, y, finer[j])
-                    if above < 1.0:
-                        out[y, j] = rows[y, i] * math.exp(copies * math.log1p(-above))
+                over = _exceeds(a, at, k, y, above)
+                if rows[y, i] > 0.0 and over < 1.0:
+                    out[y, j] = rows[y, i] * math.exp(copies * math.log1p(-over))
     return finer, out, size
 
 

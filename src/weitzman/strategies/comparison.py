@@ -213,7 +213,7 @@ def compare(
     >>> compare(chest).lost("everything")
     0.5
     """
-    if isinstance(forest, Solution):
+    if not isinstance(forest, Forest):
         raise InvalidArgument(
             "compare needs a Forest: call compare(solution.forest, solution=solution)."
         )
