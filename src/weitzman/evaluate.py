@@ -197,7 +197,8 @@ def _ranks(
     shift = np.repeat(f.rewards.start[f.reward] - reward_at[:-1], np.diff(reward_at))
     rewards = policy.rewards[shift + np.arange(reward_at[-1])]
     values = np.concatenate([index[::-1], rewards[::-1], [policy.outside]])
-    by = np.argsort(values, kind="stable")
+    by = np.argsort(values)  # and then the ties: much faster than a stable sort
+    structure.order_ties(by, values)
     rank = np.empty(len(values))
     rank[by] = np.arange(len(values))
     i, r = rank[: len(index)][::-1].copy(), rank[len(index) : -1][::-1].copy()

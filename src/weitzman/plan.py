@@ -62,7 +62,7 @@ class Plan:
         """Find equal subtrees and lay out the work."""
         f = forest
         sign = -1.0 if f.minimise else 1.0
-        rewards = sign * f.rewards.data
+        rewards = -f.rewards.data if f.minimise else f.rewards.data
         return cls.lay_out(f, f.law, f.reward, rewards, f.rewards.start, sign * f.outside)
 
     @classmethod

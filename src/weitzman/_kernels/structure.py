@@ -160,7 +160,18 @@ def sort_levels(rewards, start):
                 out[used] = out[j]
                 used += 1
         at[r + 1] = used
-    return _copied(out, used), at
+    return out[:used], at
+
+
+@njit(**_JIT)
+def order_ties(by, values):
+    """Make a sorting order stable: among equal values, the first position first."""
+    start = 0
+    for end in range(1, by.size + 1):
+        if end == by.size or values[by[end]] != values[by[start]]:
+            if end - start > 1:
+                _sort(by, by, start, end)
+            start = end
 
 
 @njit(**_JIT)
@@ -260,7 +271,11 @@ def build_operations(member, at, child, copies, law, reward, cost, states, top, 
     its power.
     """
     classes, parts = member.size, cuts.size - 1
-    room = classes + child.size + top.size + parts
+    room = classes + max(parts - 1, 0)  # and as many joins as there are values, less one each
+    for c in range(classes):
+        room += max(at[c + 1] - at[c] - 1, 0)
+    for p in range(parts):
+        room += cuts[p + 1] - cuts[p] - 1
     ops, powers = np.empty((room, 8), np.int64), np.empty((room, 2))
     for i in range(room):
         for j in range(8):
@@ -295,7 +310,7 @@ def build_operations(member, at, child, copies, law, reward, cost, states, top, 
         items[p], power[p] = part_op[p], part_power[p]
     last, times, used = _balance(items, power, parts, 1, ops, powers, used)
     _set_users(ops, used, last)
-    return ops[:used].copy(), powers[:used].copy(), op_of, part_op, last, times
+    return ops, powers, op_of, part_op, last, times
 
 
 @njit(**_JIT)
