@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -231,3 +232,28 @@ def test_nested_copies_beyond_integers():
     )  # fmt: skip
     s = solve(f)
     assert evaluate(s).value == pytest.approx(s.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("kinds", [3, 400])
+def test_trees_that_are_never_reached_change_nothing(kinds, monkeypatch):
+    # only the best trees are looked at; few kinds make many ties between them
+    rng = np.random.default_rng(kinds)
+    n, k = 1500, 3
+    which = rng.integers(0, kinds, n)
+    laws = rng.dirichlet(np.ones(k), kinds)
+    steps = rng.dirichlet(np.ones(k), (kinds, k))
+    cost = rng.uniform(0.001, 0.05, kinds)
+    f = Forest.from_arrays(
+        parent=np.concatenate([[-1] * n, np.arange(n)]),
+        cost=np.concatenate([cost[which], cost[which] / 2]),
+        rewards=[0.1, 0.5, 0.9],
+        law=[*laws[which], *steps[which]],
+    )
+    s = solve(f)
+    few = evaluate(s)
+    monkeypatch.setattr(sys.modules["weitzman.evaluate"], "_FIRST_ROOTS", n)
+    full = evaluate(s)
+    assert few.value == pytest.approx(full.value, abs=1e-13)
+    assert few.opened == pytest.approx(full.opened, abs=1e-14)
+    assert few.chosen.data == pytest.approx(full.chosen.data, abs=1e-14)
+    assert few.value == pytest.approx(s.value, abs=s.gap + 1e-12)

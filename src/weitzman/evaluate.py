@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ._kernels import capped, reach, structure
 from ._text import cell, columns
 from ._types import FloatArray, IntArray
 from .model import Forest
-from .plan import Pass, Plan, check_threads
+from .plan import Pass, Plan, check_threads, in_trees
 from .policy import Policy, as_policy
 from .solution import Solution, mean_costs
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # masses below this (in units of one rank over all ranks) are merged in the forward pass
 _EPS = 1e-20
 _LEAST = 1e-17  # steps of a probability not worth keeping on the way back
+_NEVER = 1e-18  # a probability that counts as none
+_FIRST_ROOTS = 64  # trees looked at before more are
 _KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
 
 
@@ -164,17 +166,25 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     own = f.rewards.shape[f.reward, 1]
     given = f.laws.shape[f.law, 0]
     opened_at, chosen_at = _starts(given), _starts(own)
-    index, rewards, outside = _ranks(policy, opened_at, chosen_at)
-    n = len(f)
-    plan = Plan.lay_out(f, np.arange(n), np.arange(n), rewards, chosen_at, outside)
-    sigma = np.empty(len(index))
-    member = np.empty(n, np.int64)
-    member[plan.class_of] = np.arange(n)
-    sizes = given[member]
-    take = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], sizes) + np.arange(len(index))
-    sigma[:] = index[take]
-    opened, chosen, none = _both_ways(plan, sigma, rewards, threads)
-    back = np.empty(len(index))
+    order, _, _ = structure.postorder(f.parent)
+    first = policy.index[policy.index_at[policy.root]]
+    useful = max(int(np.searchsorted(-first, -policy.outside)), 1)  # roots that may be opened
+    found, tried = None, _FIRST_ROOTS
+    while found is None:  # the best trees alone, until the next is practically never reached
+        roots = policy.root[: min(tried, useful)]
+        beyond = float(first[tried]) if tried < useful else None
+        boxes = np.sort(order[in_trees(f.parent, order, roots)])
+        ranks = _ranks(policy, opened_at, chosen_at, boxes, beyond)
+        keys = np.arange(len(f))
+        plan = Plan.lay_out(f, keys, keys, ranks.rewards, chosen_at, ranks.outside, roots)
+        member = np.empty(len(boxes), np.int64)
+        member[plan.class_of[boxes]] = boxes
+        shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
+        take = shift + np.arange(plan.sigma_at[-1])
+        found = _both_ways(plan, ranks.indices[take], ranks.rewards, ranks.beyond, threads)
+        tried *= 8
+    opened, chosen, none = found
+    back = np.zeros(opened_at[-1])
     back[take] = opened
     return _summary(f, back, opened_at, chosen, chosen_at, none)
 
@@ -183,34 +193,58 @@ def _starts(sizes: IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
+class _Ranks(NamedTuple):
+    """Places in one total order: of indices and rewards, and of what bounds them."""
+
+    indices: FloatArray
+    rewards: FloatArray
+    outside: float
+    beyond: float | None  # all that is not above the next root's index lies below this
+
+
 def _ranks(
-    policy: Policy, index_at: IntArray, reward_at: IntArray
-) -> tuple[FloatArray, FloatArray, float]:
-    """Places of all indices and rewards in one total order, box by box; and of the outside option.
+    policy: Policy, index_at: IntArray, reward_at: IntArray, boxes: IntArray, beyond: float | None
+) -> _Ranks:
+    """Places of the indices and rewards of some boxes in one total order.
 
     From low to high at equal numbers: indices, then rewards (an index must exceed a reward), each
-    with the lowest box number last; the outside option above all.
+    with the lowest box number last; the outside option above all. Other boxes get minus infinity.
     """
     f = policy.forest
-    shift = np.repeat(policy.index_at - index_at[:-1], np.diff(index_at))
-    index = policy.index[shift + np.arange(index_at[-1])]
-    shift = np.repeat(f.rewards.start[f.reward] - reward_at[:-1], np.diff(reward_at))
-    rewards = policy.rewards[shift + np.arange(reward_at[-1])]
+    at_index, index = _gather(policy.index, policy.index_at, index_at, boxes)
+    at_reward, rewards = _gather(policy.rewards, f.rewards.start[f.reward], reward_at, boxes)
     values = np.concatenate([index[::-1], rewards[::-1], [policy.outside]])
     by = np.argsort(values)  # and then the ties: much faster than a stable sort
     structure.order_ties(by, values)
     rank = np.empty(len(values))
     rank[by] = np.arange(len(values))
-    i, r = rank[: len(index)][::-1].copy(), rank[len(index) : -1][::-1].copy()
-    i[index == -np.inf] = -np.inf
-    r[rewards == -np.inf] = -np.inf
-    return i, r, float(rank[-1]) if np.isfinite(policy.outside) else -np.inf
+    i, r = np.full(index_at[-1], -np.inf), np.full(reward_at[-1], -np.inf)
+    i[at_index] = np.where(index > -np.inf, rank[: len(index)][::-1], -np.inf)
+    r[at_reward] = np.where(rewards > -np.inf, rank[len(index) : -1][::-1], -np.inf)
+    outside = float(rank[-1]) if np.isfinite(policy.outside) else -np.inf
+    limit = None if beyond is None else float(np.count_nonzero(values <= beyond)) - 0.5
+    return _Ranks(i, r, outside, limit)
+
+
+def _gather(
+    data: FloatArray, source: IntArray, target: IntArray, boxes: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Where the entries of some boxes go, and the entries themselves."""
+    sizes = np.diff(target)[boxes]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return (
+        np.repeat(target[boxes], sizes) + within,
+        np.asarray(data[np.repeat(source[boxes], sizes) + within]),
+    )
 
 
 def _both_ways(
-    plan: Plan, sigma: FloatArray, rewards: FloatArray, threads: int | None
-) -> tuple[FloatArray, FloatArray, float]:
-    """Forward for the values of the parts, back through what joins them, then part by part."""
+    plan: Plan, sigma: FloatArray, rewards: FloatArray, beyond: float | None, threads: int | None
+) -> tuple[FloatArray, FloatArray, float] | None:
+    """Forward for the values of the parts, back through what joins them, then part by part.
+
+    None if what lies beyond the plan, below ``beyond``, may still be reached.
+    """
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
     copies = float(min(plan.forest.boxes, 10**300))  # among many even the rarest find counts
     eps, least = _EPS * max(plan.span, 1.0) / copies, _LEAST / copies
@@ -234,11 +268,18 @@ def _both_ways(
         )  # fmt: skip
         return out
 
+    def reached(values: FloatArray) -> bool:
+        at = int(step.loc[plan.last])
+        left = 0.0 if beyond is None else reach.none_above(values, at, beyond, plan.last_power)
+        return bool(left > _NEVER / copies)
+
     start = np.array([plan.outside if np.isfinite(plan.outside) else -1.0, 1.0])
     nothing = np.empty(0)
     if parts == 1:
         order = step.order(0)
         values = step.work(order, nothing)
+        if reached(values):
+            return None
         none, g = _at_the_roots(step, plan.last, values, start)
         back(order, values, nothing, g)
         return opened, chosen, none
@@ -254,6 +295,8 @@ def _both_ways(
     blocks = step.parts(forward, threads)
     at = step.loc[plan.part_op].copy()
     values = step.final(blocks)
+    if reached(values):
+        return None
     none, g = _at_the_roots(step, plan.last, values, start)
     order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
     heap = back(order, values, np.concatenate(blocks), g)

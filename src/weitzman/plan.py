@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._kernels import capped, structure
 from ._types import FloatArray, IntArray
@@ -68,19 +69,26 @@ class Plan:
     @classmethod
     def lay_out(
         cls, forest: Forest, key: IntArray, reward: IntArray, rewards: FloatArray,
-        reward_at: IntArray, outside: float,
+        reward_at: IntArray, outside: float, roots: IntArray | None = None,
     ) -> Plan:  # fmt: skip
-        """Lay out with other rewards than the forest's; boxes of different keys are never equal."""
+        """Lay out with other rewards than the forest's; boxes of different keys are never equal.
+
+        Only the trees of ``roots``, if they are given; other boxes then have class -1.
+        """
         f = forest
         order, first, after = structure.postorder(f.parent)
+        if roots is None:
+            roots = f.roots
+        else:
+            order = order[in_trees(f.parent, order, roots)]
         class_of, member, at, child, copies = structure.classify(
             order, first, after, key, reward, f.cost, f.count
         )
         levels, level_at = structure.sort_levels(rewards, reward_at)
         states = f.laws.shape[f.law[member], 0]
-        top, inverse = np.unique(class_of[f.roots], return_inverse=True)
+        top, inverse = np.unique(class_of[roots], return_inverse=True)
         top_copies = np.zeros(len(top))
-        np.add.at(top_copies, inverse, f.count[f.roots])
+        np.add.at(top_copies, inverse, f.count[roots])
         cuts = _cut(top, len(member) + len(child))
         ops, powers, op_of, part_op, last, last_power = structure.build_operations(
             member, at, child, copies, f.law, reward, f.cost, states, top, top_copies, cuts
@@ -214,6 +222,14 @@ class Pass:
         """A copy of the value of an operation."""
         at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
         return heap[at : at + capped.extent(heap, at, self.plan.ops[op, capped.STATES])].copy()
+
+
+def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.bool_]:
+    """Which boxes of a postorder belong to the trees of some roots; a tree ends with its root."""
+    ends = np.flatnonzero(parent[order] < 0)
+    wanted = np.zeros(len(parent), bool)
+    wanted[roots] = True
+    return np.repeat(wanted[order[ends]], np.diff(ends, prepend=-1))
 
 
 def check_threads(threads: int | None) -> None:
