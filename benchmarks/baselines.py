@@ -161,7 +161,7 @@ def _lay_out(laws, start, shape):
     at = np.zeros(start.size + 1, np.int64)
     for i in range(start.size):
         at[i + 1] = at[i] + shape[i, 1] * capped.padded(shape[i, 0])
-    out = capped._aligned(at[-1])
+    out = capped.aligned(at[-1])
     for i in range(start.size):
         capped._transpose(laws, start[i], shape[i, 0], shape[i, 1], out[at[i] :])
     return out, at
@@ -189,9 +189,9 @@ def _room(shape, width):
     """A factor of ones, a place for the largest product, and one for the largest law."""
     most = capped.padded(shape.max())
     size = most * (width.max() + 8)  # the engine rounds the width up
-    ones = capped._aligned(size)
+    ones = capped.aligned(size)
     ones[:] = 1.0
-    return ones, capped._aligned(size), capped._aligned(most * most)
+    return ones, capped.aligned(size), capped.aligned(most * most)
 
 
 # -- the recursion itself, without any art -------------------------------------------------------
