@@ -10,6 +10,7 @@ from numba import njit
 
 from weitzman import Forest
 from weitzman._kernels import capped
+from weitzman._kernels.lanes import keep, pointer
 from weitzman._types import FloatArray, IntArray
 
 _JIT = {"cache": True, "nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
@@ -163,7 +164,9 @@ def _lay_out(laws, start, shape):
         at[i + 1] = at[i] + shape[i, 1] * capped.padded(shape[i, 0])
     out = capped.aligned(at[-1])
     for i in range(start.size):
-        capped._transpose(laws, start[i], shape[i, 0], shape[i, 1], out[at[i] :])
+        law = pointer(laws, start[i])
+        capped._transpose(law, shape[i, 0], shape[i, 1], pointer(out, at[i]))
+    keep(out)
     return out, at
 
 
@@ -171,7 +174,9 @@ def _lay_out(laws, start, shape):
 def _bare(laid, at, shape, width):
     ones, out, _ = _room(shape, width)
     for i in range(width.size):
-        capped.mix(ones, shape[i, 1], laid[at[i] :], capped.padded(shape[i, 0]), width[i], out)
+        lanes, law = capped.padded(shape[i, 0]), pointer(laid, at[i])
+        capped.mix(pointer(ones, 0), shape[i, 1], law, lanes, width[i], pointer(out, 0))
+    keep(ones)
     return out[0]
 
 
@@ -179,8 +184,12 @@ def _bare(laid, at, shape, width):
 def _with_layout(laws, start, shape, width):
     ones, out, law = _room(shape, width)
     for i in range(width.size):
-        capped._transpose(laws, start[i], shape[i, 0], shape[i, 1], law)
-        capped.mix(ones, shape[i, 1], law, capped.padded(shape[i, 0]), width[i], out)
+        rows, cols, lanes = shape[i, 0], shape[i, 1], capped.padded(shape[i, 0])
+        capped._transpose(pointer(laws, start[i]), rows, cols, pointer(law, 0))
+        factor, product = pointer(ones, 0), pointer(out, 0)
+        capped.mix(factor, cols, pointer(law, 0), lanes, width[i], product)
+    keep(ones)
+    keep(law)
     return out[0]
 
 
