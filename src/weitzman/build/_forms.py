@@ -12,8 +12,8 @@ import numpy as np
 from .._columns import label, short
 from .._rules import like
 from .._types import FloatArray
-from .distribution import Discretised, discretise, discretise_rows, is_distribution
 from ..errors import InvalidForest
+from .distribution import Discretised, discretise, discretise_rows, is_distribution
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
 

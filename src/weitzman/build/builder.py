@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._columns import default_outside, label
-from ._forms import Entry, read_box
 from .._rules import like
 from .._types import FloatArray
-from .distribution import Discretised, Distribution
 from ..errors import InvalidForest
 from ..model import Forest
+from ._forms import Entry, read_box
+from .distribution import Discretised, Distribution
 
 Number = int | float
 State = str | int | float

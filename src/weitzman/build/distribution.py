@@ -21,11 +21,11 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ._discretise import gather, largest_gap, nodes_of, split, sum_equal, table
 from .._optional import need
 from .._types import FloatArray
 from ..errors import InvalidForest
 from ..model import Forest
+from ._discretise import gather, largest_gap, nodes_of, split, sum_equal, table
 
 Method = Literal["mean", "spread"]
 
