@@ -300,6 +300,7 @@ def evaluation(scale: Scale) -> list[Table]:
     for name, forest in (
         ("lines, k = 8", instances.many_lines(scale.lines, scale.length, 8).forest),
         ("random trees", instances.random_trees(scale.boxes)),
+        ("one tree, k = 4", instances.one_tree(scale.boxes // 5)),
     ):
         solution = weitzman.solve(forest)
         result = evaluate_policy(solution)

@@ -97,6 +97,19 @@ def random_trees(boxes: int, seed: int = 0, count: int = 1) -> Forest:
     )
 
 
+def one_tree(boxes: int, k: int = 4, seed: int = 0) -> Forest:
+    """One tree, of which every part can be reached: a box hangs on one of the last twenty."""
+    rng = np.random.default_rng(seed)
+    number = np.arange(boxes)
+    parent = number - 1 - rng.integers(0, np.minimum(np.maximum(number, 1), 20))
+    parent[0] = -1
+    law = rng.dirichlet(np.ones(k), (boxes, k))
+    law[0] = law[0, :1]
+    return Forest.from_arrays(
+        parent=parent, cost=rng.uniform(CHEAP, DEAR, boxes), rewards=np.linspace(0.1, 1, k), law=law
+    )
+
+
 def first_trees(forest: Forest, boxes: int) -> Forest:
     """The whole trees among the first boxes of such a forest, as a forest of their own."""
     f = forest

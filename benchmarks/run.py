@@ -42,7 +42,7 @@ REMARKS: dict[str, str] = {
         "product of 8 by 8 with some sixty columns takes 0.15 µs, and nothing else that a box"
         " needs (merging breakpoints, finding eight indices, capping, choosing what to keep) "
         "is a long loop: it is a few hundred short steps with branches that the processor "
-        "cannot foresee. From 32 states on the products dominate."
+        "cannot foresee."
     ),
     "trees": (
         "Boxes of two to eight states are too small for the product to matter: a box needs "
@@ -62,8 +62,7 @@ REMARKS: dict[str, str] = {
     "counts": "",
     "evaluate": (
         "Only the best trees are looked at, until the next one would be opened with a probability "
-        "below 1e-18; here those are few. A forest that is one tree is looked at whole: then "
-        "evaluating took 7.9 times as long as solving (one tree of 200,000 boxes, k = 4)."
+        "below 1e-18; here those are few. A forest that is one tree is looked at whole."
     ),
     "startup": ("The first time is compilation, which Numba keeps for later."),
     "simulation": "",

@@ -243,7 +243,7 @@ def test_without_links_the_file_is_renamed(path: Path, monkeypatch: pytest.Monke
 # -- files that are no journals, or not any more -----------------------------------------------
 
 
-def refused(path: Path, message: str = "left as it is|damaged") -> None:
+def assert_refused(path: Path, message: str = "left as it is|damaged") -> None:
     """Neither resumed nor joined, and left as it was, with nothing beside it."""
     before = files(path.parent)
     for use in (Search.resume, Search.join):
@@ -255,7 +255,7 @@ def refused(path: Path, message: str = "left as it is|damaged") -> None:
 def test_foreign_files(path: Path) -> None:
     for content in (b"", b"hello", b"x" * 5000, bytes(5000), os.urandom(9000)):
         path.write_bytes(content)
-        refused(path, "the file is empty|the file is not a journal")
+        assert_refused(path, "the file is empty|the file is not a journal")
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
@@ -264,9 +264,9 @@ def test_foreign_databases(path: Path, mode: str) -> None:
     db.execute(f"PRAGMA journal_mode={mode}")
     db.execute("CREATE TABLE event (number INTEGER)")
     db.commit()
-    refused(path, "an SQLite database, but not a journal")
+    assert_refused(path, "an SQLite database, but not a journal")
     db.close()
-    refused(path, "an SQLite database, but not a journal")
+    assert_refused(path, "an SQLite database, but not a journal")
 
 
 def test_a_newer_version(path: Path) -> None:
@@ -274,7 +274,9 @@ def test_a_newer_version(path: Path) -> None:
     with sqlite3.connect(path) as db:
         db.execute(f"PRAGMA user_version={_file.VERSION + 1}")
     db.close()
-    refused(path, r"the version of the journal must be 1, but it is 2\. A newer version of this")
+    assert_refused(
+        path, r"the version of the journal must be 1, but it is 2\. A newer version of this"
+    )
 
 
 @pytest.fixture
@@ -293,9 +295,9 @@ def test_a_file_cut_off_anywhere(path: Path, finished: bytes) -> None:
     cuts = {*range(0, size, 997), *range(4096, size, 4096), 1, 15, 16, 99, 100, 101, size - 1}
     for cut in sorted(cuts):
         path.write_bytes(finished[:cut])
-        refused(path)
+        assert_refused(path)
     path.write_bytes(finished + b"\0")
-    refused(path, "it must have")
+    assert_refused(path, "it must have")
     path.write_bytes(finished)
     Search.resume(path).close()
 
@@ -340,7 +342,7 @@ def test_a_journal_that_was_tampered_with(path: Path, sql: str, message: str) ->
     with sqlite3.connect(path) as db:
         db.execute(sql)
     db.close()
-    refused(path, message)
+    assert_refused(path, message)
 
 
 def test_events_that_cannot_be(path: Path) -> None:
@@ -358,7 +360,7 @@ def test_events_that_cannot_be(path: Path) -> None:
 
         db.execute("UPDATE event SET crc = ?", (_checksum(0, 1, row[1:-1]),))
     db.close()
-    refused(path, "what it says of box 'Z' cannot be")
+    assert_refused(path, "what it says of box 'Z' cannot be")
 
 
 # -- trouble while it runs ---------------------------------------------------------------------
