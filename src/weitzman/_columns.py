@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._pool import Pool, list_pool, stack_pool
-from ._types import FloatArray, IntArray
+from ._types import BoolArray, FloatArray, IntArray
 from .errors import InvalidForest
 
 
@@ -47,6 +47,16 @@ def whole_numbers(x: ArrayLike, name: str) -> IntArray:
         raise InvalidForest(
             f"`{name}` must hold whole numbers, but got {short(x)}. Give one integer a box."
         ) from error
+
+
+def flags(x: ArrayLike | None, n: int, name: str) -> BoolArray:
+    """True or False a box; all False if nothing is given."""
+    column = np.array(np.zeros(n, bool) if x is None else x)
+    if column.size == 0:
+        return np.zeros(n, bool)
+    if column.dtype != bool:
+        raise InvalidForest(f"`{name}` must hold True or False a box, but got {short(x)}.")
+    return column
 
 
 def short(x: object) -> str:

@@ -30,6 +30,7 @@ def check(forest: Forest) -> None:
     _check_count(forest)
     _check_outside(forest)
     _check_shapes(forest)
+    _check_endless(forest)
     _check_laws(forest)
     _check_rewards(forest)
     _check_costs(forest)
@@ -52,7 +53,7 @@ def _check_size(f: Forest) -> None:
     n = len(f.parent)
     if n == 0:
         raise InvalidForest("a forest needs at least one box, but there is none. Add a root.")
-    for name in ("law", "reward", "cost", "count"):
+    for name in ("law", "reward", "cost", "count", "endless"):
         if getattr(f, name).shape != (n,):
             raise InvalidForest(
                 f"`{name}` must have one entry a box, but has shape {getattr(f, name).shape} for "
@@ -170,6 +171,33 @@ def _check_shapes(f: Forest) -> None:
             f", own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them and a cost "
             f"of shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
         )
+
+
+def _check_endless(f: Forest) -> None:
+    if not f.endless.any():
+        return
+    rows, cols = f.laws.shape[f.law].T
+    known: dict[tuple[str, ...] | None, int] = {}
+    title = np.array([known.setdefault(names, len(known)) for names in f.state_names])[f.reward]
+    children = np.bincount(f.parent + 1, minlength=len(f.parent) + 1)[1:]
+    for broken, rule, fault, remedy in (
+        (f.parent < 0, "must have a parent", "has none", "Describe the first box by itself"),
+        (rows != cols, "must have as many states as its parent", "has not", "Its law is square"),
+        (
+            title != title[f.parent],
+            "must name its states as its parent does",
+            "does not",
+            "Use one list",
+        ),
+        (children > 0, "must have no children", "has some", "Only its own like follows it"),
+        (f.count > 1, "must have no copies", "has some", "Give the count to the box above it"),
+    ):
+        bad = np.flatnonzero(f.endless & broken)
+        if len(bad):
+            raise InvalidForest(
+                f"an endless box {rule}, but {f.name(bad[0])!r} {fault} ({len(bad)} such boxes). "
+                f"{remedy}."
+            )
 
 
 def _check_laws(f: Forest) -> None:

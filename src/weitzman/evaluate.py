@@ -15,6 +15,7 @@ import numpy as np
 from ._kernels import capped, reach, structure
 from ._text import cell, columns
 from ._types import FloatArray, IntArray
+from .chains.following import Following
 from .model import Forest
 from .plan import Pass, Plan, check_threads, in_trees
 from .policy import Policy, as_policy
@@ -176,12 +177,16 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
         boxes = np.sort(order[in_trees(f.parent, order, roots)])
         ranks = _ranks(policy, opened_at, chosen_at, boxes, beyond)
         keys = np.arange(len(f))
-        plan = Plan.lay_out(f, keys, keys, ranks.rewards, chosen_at, ranks.outside, roots)
+        lines = _lines(f, ranks, opened_at, chosen_at, boxes)
+        plan = Plan.lay_out(
+            f, keys, keys, ranks.rewards, chosen_at, ranks.outside,
+            {v: line.capped() for v, line in lines.items()}.__getitem__, roots,
+        )  # fmt: skip
         member = np.empty(len(boxes), np.int64)
         member[plan.class_of[boxes]] = boxes
         shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
         take = shift + np.arange(plan.sigma_at[-1])
-        found = _both_ways(plan, ranks.indices[take], ranks.rewards, ranks.beyond, threads)
+        found = _both_ways(plan, ranks.indices[take], ranks, lines, threads)
         tried *= 8
     opened, chosen, none = found
     back = np.zeros(opened_at[-1])
@@ -238,18 +243,35 @@ def _gather(
     )
 
 
+def _lines(
+    f: Forest, ranks: _Ranks, index_at: IntArray, reward_at: IntArray, boxes: IntArray
+) -> dict[int, Following]:
+    """The endless lines among some boxes, followed by their ranks."""
+    return {
+        v: Following(
+            f.laws[int(f.law[v])], ranks.rewards[reward_at[v] : reward_at[v + 1]],
+            ranks.indices[index_at[v] : index_at[v + 1]], ranks.outside, f.name(v),
+        )
+        for v in boxes[f.endless[boxes]].tolist()
+    }  # fmt: skip
+
+
 def _both_ways(
-    plan: Plan, sigma: FloatArray, rewards: FloatArray, beyond: float | None, threads: int | None
+    plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following], threads: int | None
 ) -> tuple[FloatArray, FloatArray, float] | None:
     """Forward for the values of the parts, back through what joins them, then part by part.
 
-    None if what lies beyond the plan, below ``beyond``, may still be reached.
+    None if what lies beyond the plan may still be reached.
     """
+    rewards, beyond = ranks.rewards, ranks.beyond
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
     copies = float(min(plan.forest.boxes, 10**300))  # among many even the rarest find counts
     eps, least = _EPS * max(plan.span, 1.0) / copies, _LEAST / copies
     step = Pass.start(plan, eps, -np.inf, sigma)
     _hold_operands(step)
+    line_at = {int(plan.op_of[plan.class_of[v]]): (v, line) for v, line in lines.items()}
+    for v, line in lines.items():
+        step.clear[plan.reward_at[v] : plan.reward_at[v + 1]] = line.clear()
     parts = len(plan.part_op)
     seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
 
@@ -266,6 +288,15 @@ def _both_ways(
             plan.reward_at, step.clear, step.loc, values, shared, sigma, step.sigma_of, opened,
             chosen, least, seen, seen_n, heap, state,
         )  # fmt: skip
+        for op in line_at.keys() & set(order.tolist()) if line_at else ():
+            v, line = line_at[op]
+            if (n := int(seen_n[op])) > 0:
+                g = out[seen[op] : seen[op] + n * (1 + len(line.index))].reshape(-1, n)
+                at = int(step.sigma_of[op])
+                visits, best = line.retrace(g[0], g[1:])
+                opened[at : at + len(visits)] = visits
+                there = slice(plan.reward_at[v], plan.reward_at[v + 1])
+                chosen[there] = best * step.clear[there]
         return out
 
     def reached(values: FloatArray) -> bool:

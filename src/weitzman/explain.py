@@ -77,6 +77,7 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
 def _box(f: Forest, v: int) -> Iterator[str]:
     up, law, cost = int(f.parent[v]), f.laws[int(f.law[v])], _mean_cost(f, v)
     copies = f" ({f.count[v]} copies)" if f.count[v] > 1 else ""
+    copies = " (and so on, without end)" if f.endless[v] else copies
     if up < 0:
         yield f"{printable(f.name(v))}{copies}: costs {_cost(f, v, 0)}, shows {_chances(f, v, 0)}"
         return
@@ -186,7 +187,7 @@ class _Walk:
         name, margin = printable(f.name(v)), "  " * level
         law, rewards = f.laws[int(f.law[v])][top[1]], f.rewards[int(f.reward[v])][0]
         lo, hi = np.searchsorted(self.parents, [v, v + 1])
-        children = self.by_parent[lo:hi].tolist()
+        children = [v] if f.endless[v] else self.by_parent[lo:hi].tolist()
         left = closed - Counter([top])
         found = np.flatnonzero(law).tolist()
         for y in found[:_OUTCOMES]:

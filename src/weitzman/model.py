@@ -6,7 +6,9 @@ Words used all over the package:
 * the *law* of a root is a distribution over its states; the law of a child is a matrix with a row
   for each state of its *parent*, which must be opened first;
 * the *outside option* is what can be taken without opening anything;
-* ``count`` copies of a box, each with its own copy of everything below it, are written once.
+* ``count`` copies of a box, each with its own copy of everything below it, are written once;
+* an *endless* box is followed by another one like it, whose law looks at the box before, and so
+  on without end.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from ._columns import (
     as_cost,
     cost_columns,
     default_outside,
+    flags,
     label,
     law_columns,
     reward_columns,
@@ -31,8 +34,8 @@ from ._columns import (
 from ._kernels.structure import postorder
 from ._pool import Pool
 from ._rules import check, check_parent, like
-from ._types import IntArray
-from .errors import InvalidForest, UnknownName
+from ._types import BoolArray, IntArray
+from .errors import InvalidArgument, InvalidForest, UnknownName
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -60,6 +63,9 @@ class Forest:
         (states of the parent, own states) where it is random, correlated with the own state.
     count : (n,) array of int
         Copies of the box, with all below it, under each copy of its parent.
+    endless : (n,) array of bool, or None
+        Which boxes are followed by their like without end. Such a box has a parent with as many
+        states as itself, no children and no copies. None: no box is.
     outside : float
         The outside option; minus infinity (plus, when minimising) if something must be taken.
     minimise : bool
@@ -78,6 +84,7 @@ class Forest:
     rewards: Pool
     costs: Pool
     count: IntArray
+    endless: BoolArray = field(default_factory=lambda: np.empty(0, bool))
     outside: float = 0.0
     minimise: bool = False
     names: tuple[str, ...] | None = None
@@ -89,6 +96,9 @@ class Forest:
             column = whole_numbers(getattr(self, name), name)
             column.flags.writeable = False
             object.__setattr__(self, name, column)
+        endless = flags(self.endless, len(self.parent), "endless")
+        endless.flags.writeable = False
+        object.__setattr__(self, "endless", endless)
         try:
             object.__setattr__(self, "outside", float(self.outside))
         except (TypeError, ValueError) as error:
@@ -108,7 +118,7 @@ class Forest:
 
     def __repr__(self) -> str:
         return (
-            f"Forest({len(self)} described boxes, {self.boxes} with copies, {self.roots.size} "
+            f"Forest({len(self)} described boxes, {self._with_copies()}, {self.roots.size} "
             f"roots, {len(self.laws)} laws, outside {self.outside:g}"
             f"{', minimise' if self.minimise else ''})"
         )
@@ -126,6 +136,7 @@ class Forest:
         names: Sequence[object] | None = None,
         outside: float | None = None,
         count: ArrayLike | None = None,
+        endless: ArrayLike | None = None,
         minimise: bool = False,
         states: Sequence[Sequence[object] | None] | Sequence[object] | None = None,
     ) -> Forest:
@@ -150,6 +161,9 @@ class Forest:
             the losing sign: something must be taken.
         count : (n,) ints, optional
             Copies of each box with all below it.
+        endless : (n,) bools, optional
+            Boxes that are followed by their like without end: each further one follows the law
+            and has the costs of this box, given the state of the one before.
         minimise : bool
         states : one shared list of names, or n lists, optional
 
@@ -182,6 +196,7 @@ class Forest:
             rewards=reward_pool,
             costs=cost_pool,
             count=np.ones(n, np.int64) if count is None else np.asarray(count),
+            endless=flags(endless, n, "endless"),
             outside=default_outside(outside, minimise),
             minimise=minimise,
             names=None if names is None else tuple(label(x) for x in names),
@@ -223,7 +238,8 @@ class Forest:
     def subtree(self, box: str | int, state: str | int | float | None = None) -> Forest:
         """A box and all below it, as they stand once its parent showed ``state``.
 
-        One copy of the box, which becomes box 0; the outside option stays.
+        One copy of the box, which becomes box 0; the outside option stays. Of an endless box the
+        next one becomes box 0, and those after it are box 1, ``"<name>, further"``.
         """
         top = self.box(box)
         s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]
@@ -231,16 +247,21 @@ class Forest:
         place = np.full(len(self), -1, np.int64)
         place[keep] = np.arange(len(keep))
         parent = np.where(keep == top, -1, place[self.parent[keep]])
+        if self.endless[top]:
+            keep, parent = np.array([top, top]), np.array([-1, 0])
         columns = {name: getattr(self, name) for name in _FIELDS}
-        for name in ("law", "reward", "cost", "count"):
+        for name in ("law", "reward", "cost", "count", "endless"):
             columns[name] = getattr(self, name)[keep]
         cost = self.costs[int(self.cost[top])]
         columns["parent"] = parent
-        columns["names"] = None if self.names is None else tuple(self.names[v] for v in keep)
+        names = [self.name(v) for v in keep]
+        if self.endless[top]:
+            names[1] += ", further"
+        columns["names"] = None if self.names is None else tuple(names)
         columns["laws"] = self.laws.with_more([self.laws[int(self.law[top])][s : s + 1]])
         columns["costs"] = self.costs.with_more([cost[s : s + 1] if len(cost) > 1 else cost])
         columns["law"][0], columns["cost"][0] = len(self.laws), len(self.costs)
-        columns["count"][0] = 1
+        columns["count"][0], columns["endless"][0] = 1, False
         return Forest(**columns)
 
     def within(self, box: str | int) -> IntArray:
@@ -263,7 +284,7 @@ class Forest:
 
     @property
     def boxes(self) -> int:
-        """Boxes with all copies counted."""
+        """Boxes with all copies counted; of an endless line only the first."""
         order, _, _ = postorder(self.parent)
         total = np.ones(len(self))
         for v in order[::-1] if self.count.max() > 1 else ():
@@ -275,6 +296,19 @@ class Forest:
         for v in order[::-1].tolist():
             exact[v] = int(self.count[v]) * exact[int(self.parent[v])]
         return sum(exact.values()) - 1
+
+    def must_end(self, what: str) -> None:
+        """Refuse endless lines, for ``what`` needs every box written down."""
+        if self.endless.any():
+            v = int(np.argmax(self.endless))
+            raise InvalidArgument(
+                f"{what} needs a forest that ends, but box {self.name(v)!r} is followed by its "
+                f"like without end ({int(self.endless.sum())} such boxes). Cut it with truncate."
+            )
+
+    def _with_copies(self) -> str:
+        lines = int(self.endless.sum())
+        return f"{self.boxes} with copies" + (f", {lines} endless" if lines else "")
 
     def name(self, box: int) -> str:
         """The name of a box by its number."""

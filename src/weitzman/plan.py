@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 
 from ._kernels import capped, structure
 from ._types import FloatArray, IntArray
+from .chains import Chain, solve_line
 from .errors import InvalidArgument
 from .model import Forest
+from .solution import mean_cost
 
 Progress = Callable[[int, int], None]
+Line = Callable[[int], tuple[FloatArray, FloatArray, FloatArray]]
+"""Of an endless box: its indices, and breakpoints and tails (m, k) of its capped value."""
 T = TypeVar("T")
 
 _PARTS = 64  # fixed, so that the result does not depend on the number of threads
@@ -34,6 +38,35 @@ class Run:
     sigma: FloatArray
     width: IntArray
     tail: tuple[FloatArray, FloatArray]  # breakpoints and tails of the best capped value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """Values of endless lines, which are not built from others: one for each class of them."""
+
+    data: FloatArray  # falling breakpoints of a value, then its tails; one value after the other
+    at: IntArray  # by operation, where its value starts; empty if there is none at all
+    size: IntArray  # by operation, its number of breakpoints
+    place: IntArray  # where among all indices those of the lines belong
+    index: FloatArray
+
+    @classmethod
+    def of(
+        cls, member: IntArray, op_of: IntArray, sigma_at: IntArray, ops: int, line: Line
+    ) -> Known:
+        """The values of ``line`` for the classes whose boxes are ``member``, -1 for all others."""
+        which = np.flatnonzero(member >= 0)
+        data, place, index = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0)]
+        at, size = np.zeros((2, ops if len(which) else 0), np.int64)
+        used = 0
+        for c in which.tolist():
+            sigma, points, tails = line(int(member[c]))
+            at[op_of[c]], size[op_of[c]] = used, len(points)
+            data += [points[::-1], np.ascontiguousarray(tails[::-1]).reshape(-1)]
+            used += len(points) * (1 + len(sigma))
+            place.append(np.arange(sigma_at[c], sigma_at[c + 1]))
+            index.append(sigma)
+        return cls(np.concatenate(data), at, size, np.concatenate(place), np.concatenate(index))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +88,7 @@ class Plan:
     reward_at: IntArray
     levels: FloatArray  # the same sorted, without doubles and what is none
     level_at: IntArray
+    known: Known
     outside: float
     span: float
 
@@ -64,16 +98,27 @@ class Plan:
         f = forest
         sign = -1.0 if f.minimise else 1.0
         rewards = -f.rewards.data if f.minimise else f.rewards.data
-        return cls.lay_out(f, f.law, f.reward, rewards, f.rewards.start, sign * f.outside)
+
+        def line(v: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+            r = f.reward[v]
+            own = rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
+            if own.max() == -np.inf:  # signals only
+                return own, np.empty(0), np.empty((0, len(own)))
+            found = solve_line(Chain(f.laws[int(f.law[v])], own), mean_cost(f, v))
+            return found.index, found.breakpoints, found.tails.T
+
+        key = 2 * f.law + f.endless
+        return cls.lay_out(f, key, f.reward, rewards, f.rewards.start, sign * f.outside, line)
 
     @classmethod
     def lay_out(
         cls, forest: Forest, key: IntArray, reward: IntArray, rewards: FloatArray,
-        reward_at: IntArray, outside: float, roots: IntArray | None = None,
+        reward_at: IntArray, outside: float, line: Line, roots: IntArray | None = None,
     ) -> Plan:  # fmt: skip
         """Lay out with other rewards than the forest's; boxes of different keys are never equal.
 
-        Only the trees of ``roots``, if they are given; other boxes then have class -1.
+        ``line`` tells the values of endless boxes. If ``roots`` are given, only their trees are
+        laid out; other boxes then have class -1.
         """
         f = forest
         order, first, after = structure.postorder(f.parent)
@@ -91,15 +136,28 @@ class Plan:
         np.add.at(top_copies, inverse, f.count[roots])
         cuts = _cut(top, len(member) + len(child))
         ops, powers, op_of, part_op, last, last_power = structure.build_operations(
-            member, at, child, copies, f.law, reward, f.cost, states, top, top_copies, cuts
+            member,
+            at,
+            child,
+            copies,
+            f.law,
+            reward,
+            f.cost,
+            f.endless,
+            states,
+            top,
+            top_copies,
+            cuts,
         )
+        sigma_at = np.concatenate([[0], np.cumsum(states)])
+        known = Known.of(np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line)
         owner, refs = structure.assign_owners(ops, part_op, last)
         ends = [levels.max(), levels.min()] if len(levels) else []
         ends += [outside] if np.isfinite(outside) else []
         return cls(
-            f, class_of, np.concatenate([[0], np.cumsum(states)]), op_of, ops, powers, owner,
-            refs, part_op, int(last), float(last_power), rewards, reward_at, levels, level_at,
-            outside, float(max(ends)) - float(min(ends)) if ends else 0.0,
+            f, class_of, sigma_at, op_of, ops, powers, owner, refs, part_op, int(last),
+            float(last_power), rewards, reward_at, levels, level_at, known, outside,
+            float(max(ends)) - float(min(ends)) if ends else 0.0,
         )  # fmt: skip
 
     def run(
@@ -162,22 +220,29 @@ class Pass:
         n = len(plan.ops)
         sigma_of = np.full(n, -1, np.int64)
         sigma_of[plan.op_of] = plan.sigma_at[:-1]
+        clear = np.empty(0 if sigma is None else plan.reward_at[-1])
+        given = sigma is not None
+        if sigma is None:
+            sigma = np.empty(plan.sigma_at[-1])
+            sigma[plan.known.place] = np.where(plan.known.index < low, -np.inf, plan.known.index)
         return cls(
-            plan, eps, low, sigma is not None, np.empty(0 if sigma is None else plan.reward_at[-1]),
-            np.empty(plan.sigma_at[-1]) if sigma is None else sigma, sigma_of,
-            np.zeros(n, np.int64), plan.refs.copy(), np.zeros(n, np.int64), progress, [0], Lock(),
+            plan, eps, low, given, clear, sigma, sigma_of, np.zeros(n, np.int64), plan.refs.copy(),
+            np.zeros(n, np.int64), progress, [0], Lock(),
         )  # fmt: skip
 
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
         """Carry out operations in a heap of their own and return it."""
         p, f = self.plan, self.plan.forest
         heap, state = capped.new_heap(1024)
+        columns = capped.Columns(
+            p.ops, p.powers, f.laws.data, f.laws.start, p.reward, p.reward_at, p.levels, p.level_at,
+            f.costs.data, f.costs.start, f.costs.shape, p.known.data, p.known.at, p.known.size,
+            self.low, p.outside, self.eps, self.given,
+        )  # fmt: skip
         for i in range(0, len(order), _CHUNK):
             heap = capped.sweep(
-                order[i : i + _CHUNK], p.ops, p.powers, f.laws.data, f.laws.start, p.reward,
-                p.reward_at, p.levels, p.level_at, f.costs.data, f.costs.start, f.costs.shape,
-                self.low, p.outside, self.eps, self.given, self.clear, self.loc, self.refs,
-                shared, self.sigma, self.sigma_of, self.width, heap, state,
+                order[i : i + _CHUNK], columns, self.clear, self.loc, self.refs, shared, self.sigma,
+                self.sigma_of, self.width, heap, state,
             )  # fmt: skip
             if self.progress is not None:
                 with self.turn:

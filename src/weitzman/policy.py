@@ -42,7 +42,8 @@ class Policy:
     root : array of int
         The roots, highest index first, equal ones by number.
     child_at, child : arrays of int
-        ``child[child_at[i]:child_at[i + 1]]`` are the children of box i, lowest number first.
+        ``child[child_at[i]:child_at[i + 1]]`` are the children of box i, lowest number first; an
+        endless box is its own child.
     """
 
     forest: Forest
@@ -61,15 +62,19 @@ class Policy:
         signed = sign * np.asarray(index, np.float64)
         roots = forest.roots
         by = np.argsort(-signed[index_at[roots]], kind="stable")
-        by_parent = np.argsort(forest.parent, kind="stable")
-        sizes = np.bincount(forest.parent + 1, minlength=len(forest) + 1)
+        above, below = forest.parent, np.arange(len(forest))
+        if forest.endless.any():
+            again = np.flatnonzero(forest.endless)
+            above, below = np.concatenate([above, again]), np.concatenate([below, again])
+        by_parent = np.argsort(above, kind="stable")
+        sizes = np.bincount(above + 1, minlength=len(forest) + 1)
         columns: dict[str, Any] = {
             "index_at": np.array(index_at, np.int64),
             "index": signed,
             "rewards": sign * forest.rewards.data,
             "root": roots[by],
             "child_at": np.concatenate([[0], np.cumsum(sizes[1:])]).astype(np.int64),
-            "child": by_parent[len(roots) :],
+            "child": below[by_parent[len(roots) :]],
         }
         for column in columns.values():
             column.flags.writeable = False

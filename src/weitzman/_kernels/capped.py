@@ -6,7 +6,7 @@ It is held as breakpoints ``b[0] > b[1] > ... > b[m-1]``, from the top down, and
 or below a floor that nobody looks under). Tails rather than distribution functions, so that rare
 prizes keep all their digits.
 
-Two operations build every value from others:
+Two operations build every value from others (a third, ``GIVEN``, takes one that is known):
 
 * ``box``: :math:`W_s = \sum_y P(s, y)\,\max(r(y), X_y^{(m)})`, the index as the root of
   :math:`E(W_s - \sigma)^+ = c(s)`, and the capped value :math:`\min(W_s, \sigma)`;
@@ -37,6 +37,7 @@ infinity.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -67,7 +68,7 @@ from .lanes import (
     where,
 )  # fmt: skip
 
-BOX, JOIN = 0, 1
+BOX, JOIN, GIVEN = 0, 1, 2
 # columns of the integer table of operations
 KIND, LEFT, RIGHT, LAW, REWARD, COST, STATES, USER = range(8)
 MIXED_USERS, OUTSIDE_USER = -1, -2  # in USER, besides the row of rewards of the only user
@@ -79,6 +80,29 @@ _AHEAD = 256  # floats of the next law to ask for in advance
 
 _JIT = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
 _ENTRY = {**_JIT, "cache": True}  # called from Python
+
+
+class Columns(NamedTuple):
+    """All that the operations read: what is asked for, and where it lies."""
+
+    ops: np.ndarray
+    powers: np.ndarray
+    laws: np.ndarray
+    law_at: np.ndarray
+    reward: np.ndarray
+    reward_at: np.ndarray
+    levels: np.ndarray
+    level_at: np.ndarray
+    costs: np.ndarray
+    cost_at: np.ndarray
+    cost_shape: np.ndarray
+    known: np.ndarray  # values that are known: falling breakpoints, then a row of tails for each
+    known_at: np.ndarray  # by operation: where its known value starts
+    known_size: np.ndarray  # by operation: how many breakpoints that has
+    low: float
+    outside: float
+    eps: float
+    given: bool
 
 
 # Blocks
@@ -713,15 +737,35 @@ def _fetch_law(order, step, ops, laws, law_at):
 
 
 @njit(**_JIT)
+def _copy_known(known, m, k, low, x, rows, top):
+    """Breakpoints and rows of a known value, those at or above ``low``; how many there are."""
+    lanes, n = padded(k), 0
+    for s in range(lanes):
+        top[s] = -np.inf
+    while n < m and known[n] >= low:
+        x[n] = known[n]
+        for s in range(lanes):
+            t = known[m + n * k + s] if s < k else 0.0
+            rows[n * lanes + s] = t
+            if t > 0.0 and top[s] == -np.inf:
+                top[s] = x[n]
+        n += 1
+    return n
+
+
+@njit(**_JIT)
 def _carry_out(
-    step, order, ops, powers, laws, law_at, reward, reward_at, levels, level_at, costs, cost_at,
-    cost_shape, low, outside, eps, given, clear, loc, refs, shared, sigma, sigma_at, width, heap,
-    size, state, most, widest, floats, ints,
+    step, order, columns, clear, loc, refs, shared, sigma, sigma_at, width, heap, size, state, most,
+    widest, floats, ints,
 ):  # fmt: skip
     """Carry out operations from ``step`` on, as long as there is room.
 
     Returns the first step not done, and the breakpoints and states that it needs room for.
     """
+    (
+        ops, powers, laws, law_at, reward, reward_at, levels, level_at, costs, cost_at, cost_shape,
+        known, known_at, known_size, low, outside, eps, given,
+    ) = columns  # fmt: skip
     room, table = most + 1 + LANES, (most + 1 + _GROUP) * widest
     after, rows, law = floats, pointer(floats, table), pointer(floats, 2 * table)
     grid = pointer(law, widest * widest)
@@ -741,6 +785,8 @@ def _carry_out(
         if this[KIND] == BOX:
             own = reward_at[r + 1] - reward_at[r]
             extra = level_at[r + 1] - level_at[r] + k
+        elif this[KIND] == GIVEN:
+            extra = known_size[op]
         lanes, across = padded(k), padded(own)
         a = b = nothing
         if left >= 0:
@@ -760,7 +806,15 @@ def _carry_out(
 
         user = pointer(reward, reward_at[max(this[USER], 0)])
         least = _floors(this[USER], user, k, outside, low, floor)
-        if this[KIND] == JOIN:
+        if this[KIND] == GIVEN:
+            m = _copy_known(pointer(known, known_at[op]), extra, k, low, x, rows, tops)
+            err, top = errors, tops
+            for u in range(0, lanes, LANES):
+                store(sig, u, splat(np.inf))
+                store(err, u, splat(0.0))
+            for j in range(m):
+                source[j] = j
+        elif this[KIND] == JOIN:
             ca, cb = powers[op, 0], powers[op, 1]
             m = _join_grid(_grid(a, lanes), _grid(b, lanes), least, x, pos, source)
             ra = _powers(a, lanes, ca, after)
@@ -815,9 +869,7 @@ def _carry_out(
 
 @njit(**_ENTRY)
 def sweep(
-    order, ops, powers, laws, law_at, reward, reward_at, levels, level_at, costs, cost_at,
-    cost_shape, low, outside, eps, given, clear, loc, refs, shared, sigma, sigma_at, width, heap,
-    state,
+    order, columns, clear, loc, refs, shared, sigma, sigma_at, width, heap, state
 ):  # fmt: skip
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 
@@ -833,10 +885,9 @@ def sweep(
         size, numbers = _desk_size(most, widest)
         floats, ints = aligned(size), np.arange(numbers)
         step, extra, lanes = _carry_out(
-            step, order, ops, powers, laws, law_at, reward, reward_at, levels, level_at, costs,
-            cost_at, cost_shape, low, outside, eps, given, clear, loc, refs, pointer(shared, 0),
-            sigma, sigma_at, width, pointer(heap, 0), heap.size, pointer(state, 0), most, widest,
-            pointer(floats, 0), pointer(ints, 0),
+            step, order, columns, clear, loc, refs, pointer(shared, 0), sigma, sigma_at, width,
+            pointer(heap, 0), heap.size, pointer(state, 0), most, widest, pointer(floats, 0),
+            pointer(ints, 0),
         )  # fmt: skip
         keep(floats)
         keep(ints)

@@ -29,6 +29,7 @@ from numba import njit
 
 from .capped import (
     BOX,
+    GIVEN,
     KIND,
     LAW,
     LEFT,
@@ -253,9 +254,9 @@ def retrace(
 
     ``ranks`` are the rewards of each box as ranks (minus infinity: none), ``clear`` the probability
     that no child reaches them. Operands of joins and of several copies lie in ``values``, or in
-    ``shared`` at ``-1 - loc``. ``seen[op]`` is the
-    place of the G of an operation in ``heap``, ``seen_n[op]`` its length. Fills ``opened`` (like
-    ``sigma``) and ``chosen`` (like ``ranks``). Returns the heap, which may have moved.
+    ``shared`` at ``-1 - loc``. ``seen[op]`` is the place of the G of an operation in ``heap``,
+    ``seen_n[op]`` its length; what is given keeps its own. Fills ``opened`` (like ``sigma``) and
+    ``chosen`` (like ``ranks``). Returns the heap, which may have moved.
     """
     for step in range(order.size - 1, -1, -1):
         op = order[step]
@@ -265,6 +266,8 @@ def retrace(
             for child in (left, right):
                 if child >= 0:
                     seen_n[child] = 0
+            continue
+        if ops[op, KIND] == GIVEN:  # the caller goes on from here
             continue
         x, rows = heap[at : at + n].copy(), np.empty((k, n))
         for y in range(k):

@@ -13,6 +13,7 @@ from numba import njit
 from .capped import (
     BOX,
     COST,
+    GIVEN,
     JOIN,
     KIND,
     LAW,
@@ -263,12 +264,14 @@ def _balance(items, powers_in, n, states, ops, powers, used):
 
 
 @njit(**_JIT)
-def build_operations(member, at, child, copies, law, reward, cost, states, top, top_copies, cuts):
+def build_operations(
+    member, at, child, copies, law, reward, cost, known, states, top, top_copies, cuts
+):
     """Operations for all classes, then for the roots ``top`` in parts ``top[cuts[p]:cuts[p + 1]]``.
 
-    ``states[c]`` is the number of states that class c is conditioned on. Returns the table, the
-    powers, the operation of each class, the operation of each part, and that of the whole with
-    its power.
+    The value of a class whose box is ``known`` is given, all others are computed. ``states[c]`` is
+    the number of states that class c is conditioned on. Returns the table, the powers, the
+    operation of each class, the operation of each part, and that of the whole with its power.
     """
     classes, parts = member.size, cuts.size - 1
     room = classes + max(parts - 1, 0)  # and as many joins as there are values, less one each
@@ -295,7 +298,8 @@ def build_operations(member, at, child, copies, law, reward, cost, states, top, 
                 items[j], power[j] = op_of[child[at[c] + j]], copies[at[c] + j]
             k = states[child[at[c]]]
             left, times, used = _balance(items, power, n, k, ops, powers, used)
-        ops[used, KIND], ops[used, STATES], ops[used, LEFT] = BOX, states[c], left
+        ops[used, KIND] = GIVEN if known[v] else BOX
+        ops[used, STATES], ops[used, LEFT] = states[c], left
         ops[used, LAW], ops[used, REWARD], ops[used, COST] = law[v], reward[v], cost[v]
         powers[used, 0] = times
         op_of[c] = used

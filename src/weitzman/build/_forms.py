@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,25 @@ class Entry:
     cost: Any
     count: int
     error: float  # of the discretised law; 0 when it was given state by state
+    endless: bool = False
+
+    def in_states_of(self, above: Entry) -> Entry:
+        """An endless box with its states as those of its parent, which its law looks at next."""
+        own = dict(zip(self.states, self.rewards, strict=True))
+        odd = [s for s in self.states if s not in above.states]
+        if odd:
+            raise InvalidForest(
+                f"an endless box must have the states of its parent, but {self.name!r} may show "
+                f"{odd[0]!r}, which {above.name!r} has not ({len(odd)} such states). Give it to "
+                f"{above.name!r} too, with probability 0."
+            )
+        place = [self.states.index(s) if s in own else len(self.states) for s in above.states]
+        return replace(
+            self,
+            states=above.states,
+            rewards=tuple(own.get(s, r) for s, r in zip(above.states, above.rewards, strict=True)),
+            rows={key: np.append(row, 0.0)[place] for key, row in self.rows.items()},
+        )
 
     def law(self, above: Entry | None) -> FloatArray:
         """The matrix of the law, a row for each state of the parent (one for a root)."""

@@ -75,6 +75,7 @@ class Builder:
         rewards: Mapping[Any, Any] | Distribution | Discretised,
         worth: Mapping[State, Number | None] | None = None,
         count: int = 1,
+        endless: bool = False,
         states: int = 50,
     ) -> Builder:
         """Add a box; boxes may be added before their parents.
@@ -97,6 +98,9 @@ class Builder:
             The reward of each state that is named otherwise; None for a state without one.
         count : int
             Copies of the box, with all below it, under each copy of its parent.
+        endless : bool
+            Whether the box is followed by its like without end. It then has the states of its
+            parent, and no children.
         states : int
             How many states to make of a distribution.
 
@@ -126,7 +130,7 @@ class Builder:
             )
         above = None if parent is None else label(parent)
         own, values, rows, error = read_box(called, above, rewards, worth, states)
-        self._entries[called] = Entry(called, above, own, values, rows, cost, count, error)
+        self._entries[called] = Entry(called, above, own, values, rows, cost, count, error, endless)
         return self
 
     def build(self) -> Forest:
@@ -137,6 +141,10 @@ class Builder:
         self._check_parents(entries)
         number = {e.name: i for i, e in enumerate(entries)}
         above = [None if e.parent is None else self._entries[e.parent] for e in entries]
+        entries = [
+            e.in_states_of(up) if e.endless and up is not None else e
+            for e, up in zip(entries, above, strict=True)
+        ]
         laws = [e.law(up) for e, up in zip(entries, above, strict=True)]
         no_reward = np.inf if self._minimise else -np.inf
         return Forest.from_arrays(
@@ -147,6 +155,7 @@ class Builder:
             names=list(number),
             outside=self._outside,
             count=[e.count for e in entries],
+            endless=[e.endless for e in entries],
             minimise=self._minimise,
             states=[e.states for e in entries],
         )
@@ -166,7 +175,7 @@ def line(
     *,
     rewards: ArrayLike | Sequence[ArrayLike],
     cost: ArrayLike | Sequence[ArrayLike],
-    length: int | None = None,
+    length: float | None = None,
     names: Sequence[object] | None = None,
     outside: float | None = None,
     minimise: bool = False,
@@ -184,8 +193,9 @@ def line(
     rewards : one shared vector, or one a box
     cost : number, or one entry a box
         As in :meth:`Forest.from_arrays`.
-    length : int, optional
-        Number of boxes of a line whose matrices are all the same.
+    length : int or inf, optional
+        Number of boxes of a line whose matrices are all the same. Infinity: the line goes on
+        without end. It is then described by two boxes, the first one and the endless one.
     names : optional
         One name a box.
     outside, minimise
@@ -202,6 +212,9 @@ def line(
     >>> long = weitzman.line(([0.5, 0.5], sticky), length=1000, rewards=[0, 10], cost=0.5)
     >>> len(long), len(long.laws)
     (1000, 2)
+    >>> endless = weitzman.line(([0.5, 0.5], sticky), length=np.inf, rewards=[0, 10], cost=0.5)
+    >>> weitzman.solve(endless).index(1, 0), weitzman.solve(endless).value
+    (5.0, 7.0)
     """
     laws: Any = law if isinstance(law, np.ndarray) else list(law)
     if len(laws) == 0 or np.ndim(laws[0]) == 0:
@@ -210,13 +223,14 @@ def line(
             f"for each further box, but it is {'empty' if len(laws) == 0 else 'one vector'}. Write "
             "[distribution, matrix, ...]."
         )
+    endless = length == np.inf
     if length is not None:
-        if len(laws) != 2 or length < 1:
+        if len(laws) != 2 or length < 1 or not (endless or isinstance(length, (int, np.integer))):
             raise InvalidForest(
-                f"with `length`, which must be at least 1, the law of a line is one distribution "
-                f"and one matrix, but there are {len(laws)} entries for length {length}."
+                f"with `length`, at least 1 or infinity, the law of a line is one distribution and "
+                f"one matrix, but there are {len(laws)} entries for length {length}."
             )
-        laws = [laws[0], *[laws[1]] * (length - 1)]
+        laws = [laws[0], *[laws[1]] * (1 if endless else int(length) - 1)]
     n = len(laws)
     return Forest.from_arrays(
         parent=np.arange(-1, n - 1),
@@ -226,6 +240,7 @@ def line(
         names=names,
         outside=outside,
         count=np.concatenate([[count], np.ones(n - 1, np.int64)]),
+        endless=np.arange(n) == 1 if endless else None,
         minimise=minimise,
         states=states,
     )

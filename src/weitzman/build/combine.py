@@ -71,6 +71,7 @@ def lines(
         rewards=rewards,
         costs=costs,
         count=_multiply(parts, counts),
+        endless=np.concatenate([f.endless for f in parts]),
         outside=_common_outside(parts, outside),
         minimise=_common_sense(parts),
         names=_join_names(parts),
@@ -99,6 +100,7 @@ def expand(forest: Forest, limit: int = 100_000) -> Forest:
     >>> len(three), len(weitzman.expand(three))
     (1, 3)
     """
+    forest.must_end("writing out copies")
     boxes = forest.boxes
     if boxes > limit:
         raise InvalidForest(

@@ -9,7 +9,7 @@ import numpy as np
 from .._columns import label, short
 from .._pool import Pool, starts
 from .._rules import like
-from .._types import FloatArray, IntArray
+from .._types import BoolArray, FloatArray, IntArray
 from ..errors import InvalidForest
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
@@ -109,6 +109,18 @@ class Rows:
         out = count[_first(self.box, len(self.names))]
         self._refuse(count != out[self.box], "a box has one count", "has another than the first")
         return out.astype(np.int64)
+
+    def endless(self) -> BoolArray:
+        """Which boxes are endless, none where the table does not say."""
+        if "endless" not in self._table:
+            return np.zeros(len(self.names), bool)
+        said = self._table["endless"]
+        known = said.isin([True, False]).to_numpy()
+        self._refuse(~known, "`endless` must be True or False", "has something else")
+        column = said.to_numpy().astype(bool)
+        out: BoolArray = column[_first(self.box, len(self.names))]
+        self._refuse(column != out[self.box], "a box is endless or not", "differs from the first")
+        return out
 
     def labels(self, box: int) -> tuple[str, ...]:
         """Names of the states of a box."""

@@ -24,9 +24,10 @@ def from_networkx(
     Parameters
     ----------
     graph : networkx.DiGraph
-        Every node has the attributes ``cost``, ``rewards`` and ``law``, and may have ``count`` and
-        ``states``, all as :meth:`Forest.from_arrays` takes them for a box. Nodes 0 to n - 1 keep
-        their numbers; otherwise nodes come in the order of the graph and their labels become names.
+        Every node has the attributes ``cost``, ``rewards`` and ``law``, and may have ``count``,
+        ``endless`` and ``states``, all as :meth:`Forest.from_arrays` takes them for a box. Nodes 0
+        to n - 1 keep their numbers; otherwise nodes come in the order of the graph and their labels
+        become names.
     outside, minimise : optional
         As in :meth:`Forest.from_arrays`; by default the attributes of these names of the graph.
 
@@ -58,6 +59,7 @@ def from_networkx(
         names=None if nodes == list(range(len(nodes))) else nodes,
         outside=graph.graph.get("outside") if outside is None else outside,
         count=[d.get("count", 1) for d in data],
+        endless=[bool(d.get("endless", False)) for d in data],
         minimise=bool(graph.graph.get("minimise", False) if minimise is None else minimise),
         states=None if all(s is None for s in states) else states,
     )
@@ -90,6 +92,7 @@ def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
             rewards=reward[1][0],
             law=law[1][0] if root[v] else law[0],
             count=int(forest.count[v]),
+            **({"endless": True} if forest.endless[v] else {}),
             **({} if states is None else {"states": states}),
         )
     graph.add_edges_from((nodes[forest.parent[v]], nodes[v]) for v in np.flatnonzero(~root))

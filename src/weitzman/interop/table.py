@@ -33,7 +33,8 @@ def from_pandas(
         * ``reward``: of the own state, missing where it has none;
         * ``probability``: rows of probability 0 may be left out;
         * ``cost``: may differ between the rows of a box;
-        * ``count``: copies of the box; may be left out.
+        * ``count``: copies of the box; may be left out;
+        * ``endless``: whether the box is followed by its like without end; may be left out.
     outside, minimise : optional
         As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any.
 
@@ -67,6 +68,7 @@ def from_pandas(
         rewards=rewards,
         costs=costs,
         count=rows.counts(),
+        endless=rows.endless(),
         outside=default_outside(outside, minimise),
         minimise=minimise,
         names=None if names == digits(len(names)) else names,
@@ -113,6 +115,8 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
             "count": f.count[box],
         }
     )
+    if f.endless.any():
+        table["endless"] = f.endless[box]
     table.attrs.update(outside=f.outside, minimise=f.minimise)
     return table
 

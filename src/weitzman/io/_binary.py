@@ -79,6 +79,7 @@ def read(file: BinaryIO) -> Forest:
     rewards = _pool(columns, "rewards")
     return Forest(
         **{name: columns[name] for name in _WHOLE},
+        endless=columns["endless"] == 1 if "endless" in columns else np.empty(0, bool),
         laws=_pool(columns, "laws"),
         rewards=rewards,
         costs=_pool(columns, "costs"),
@@ -94,6 +95,8 @@ def read(file: BinaryIO) -> Forest:
 
 def _columns(f: Forest) -> Columns:
     columns: Columns = {name: _narrow(getattr(f, name)) for name in _WHOLE}
+    if f.endless.any():
+        columns["endless"] = f.endless.astype("|i1")
     for name in _POOLS:
         pool = getattr(f, name)
         data = pool.data[pool.start[0] : pool.start[-1]]
@@ -180,7 +183,11 @@ def _layout(header: dict[str, Any], at: int, size: int) -> Iterator[tuple[str, s
 
 def _check_names(names: list[str]) -> None:
     needed = {*_WHOLE, *(f"{p}.{part}" for p in _POOLS for part in ("data", "shape"))}
-    for group in ("names.bytes", "names.length"), ("states.rows", "states.bytes", "states.length"):
+    for group in (
+        ("endless",),
+        ("names.bytes", "names.length"),
+        ("states.rows", "states.bytes", "states.length"),
+    ):
         if any(name in group for name in names):
             needed |= set(group)
     if len(set(names)) < len(names) or set(names) != needed:

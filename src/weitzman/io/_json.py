@@ -22,6 +22,7 @@ from ._text import shown
 
 FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for
+ENDLESS = "endless"  # as a length
 
 _TOP = ("format", "objective", "outside", "kinds", "boxes", "note", "$schema")
 _KIND = ("cost", "rewards", "states", "law", "outcomes", "worth", "note")
@@ -40,6 +41,7 @@ class Entry(NamedTuple):
     parent: str | int | None
     copies: int
     given: dict[str, Any]
+    endless: bool = False
 
 
 def forest(document: Any) -> Forest:
@@ -72,6 +74,7 @@ def forest(document: Any) -> Forest:
         names=names or None,
         outside=outside,
         count=[e.copies for e in entries],
+        endless=[e.endless for e in entries],
         minimise=minimise,
         states=None if all(s is None for s in states) else states,
     )
@@ -118,7 +121,7 @@ def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[Entry], dict[str, 
     named = isinstance(boxes[0], dict) and "name" in boxes[0]
     for i, box in enumerate(boxes):
         one = _entry(i, box, kinds, named)
-        if "length" not in box:
+        if one.endless or "length" not in box:
             _place(place, one, one.name, len(entries))
             entries.append(one)
             continue
@@ -158,7 +161,7 @@ def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> Entry:
     if parent is not None and named:
         name(parent, f"{where}: parent")
     count = 1 if "count" not in box else whole(box["count"], f"{where}: count", 1, MAX_COUNT)
-    return Entry(where, title, parent, count, given)
+    return Entry(where, title, parent, count, given, box.get("length") == ENDLESS)
 
 
 def _check_complete(given: dict[str, Any], where: str) -> None:

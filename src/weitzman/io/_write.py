@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._types import FloatArray, IntArray
 from ..model import Forest
-from ._json import FORMAT
+from ._json import ENDLESS, FORMAT
 
 _WHOLE = re.compile(r"\.0(?=[],])")  # 21.0 is written 21
 _NO_REWARD = re.compile(r"-?Infinity")
@@ -89,6 +89,8 @@ class _Writer:
             fields += self._differences(v, kind)
         if f.count[v] != 1:
             fields.append(f'"count": {f.count[v]}')
+        if f.endless[v]:
+            fields.append(f'"length": "{ENDLESS}"')
         return _object(fields)
 
     def _differences(self, v: int, kind: int) -> Iterator[str]:

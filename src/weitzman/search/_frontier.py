@@ -2,7 +2,7 @@
 
 A box that is there once is ``(number, copy)`` with ``copy = ()``. If it, or boxes above it, are
 described by counts, ``copy`` holds the number of the copy (from 1) of each of these boxes, from the
-root down to the box itself.
+root down to the box itself. Of an endless box the last number is its place along the line, from 1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Box(str):
         Its number in the forest.
     copy : tuple of int
         The number of the copy, from 1, of each box with copies on the way from the root to this
-        one; empty where there are none.
+        one; empty where there are none. Of an endless box the last number is its place along the
+        line.
 
     Examples
     --------
@@ -73,7 +74,7 @@ class Frontier:
 
     def __init__(self, policy: Policy, told: Container[Id], out: Container[Id]) -> None:
         self._policy = policy
-        self._count = policy.forest.count
+        self._count, self._endless = policy.forest.count, policy.forest.endless
         self._told, self._out = told, out
         self._heap: list[Entry] = []
         self._roots = 0  # so many roots have been put into the heap
@@ -94,10 +95,13 @@ class Frontier:
         v, copy = box
         at = self._policy.child_at
         for u in self._policy.child[at[v] : at[v + 1]].tolist():
-            self._push(u, copy, state)
+            if u == v:  # the next one along an endless line
+                self.put_back((v, (*copy[:-1], copy[-1] + 1)), self.index(v, state))
+            else:
+                self._push(u, copy, state)
 
     def put_back(self, box: Id, index: float) -> None:
-        """A box that was out can be opened again."""
+        """A box can be opened (again), it alone."""
         heappush(self._heap, (-index, *box, ALONE))
 
     def best_first(self) -> Iterator[tuple[Id, float]]:
@@ -130,6 +134,8 @@ class Frontier:
     def _entry(self, v: int, above: Copy, state: int) -> Entry:
         count = int(self._count[v])
         minus = -self.index(v, state)
+        if self._endless[v]:
+            return minus, v, (*above, 1), ALONE
         return (minus, v, (*above, 1), count) if count > 1 else (minus, v, above, ALONE)
 
     def _push(self, v: int, above: Copy, state: int) -> None:

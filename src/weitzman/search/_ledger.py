@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -77,7 +78,8 @@ class Ledger:
         self.policy, self.rule, self.me = policy, rule, me
         self.forest = policy.forest
         self.sign = -1.0 if policy.forest.minimise else 1.0
-        self._copies = bool(policy.forest.count.max() > 1)
+        self._numbered = policy.forest.endless | (policy.forest.count > 1)
+        self._copies = bool(self._numbered.any())
         self.told: dict[Id, Opened] = {}
         self.out: dict[Id, str] = {}  # handed out, to whom
         self.again: dict[Id, None] = {}  # out to this worker, which has yet to be given them
@@ -107,9 +109,9 @@ class Ledger:
     def state_above(self, box: Id) -> int:
         """What the parent showed (0 for a root); an error if the box cannot be opened."""
         v, copy = box
-        count, above = int(self.forest.count[v]), self.above(box)
-        own = copy[-1:] if count > 1 else ()
-        if count == 1 or (own and 1 <= own[0] <= count):
+        most, above = self._most(v), self.above(box)
+        own = copy[-1:] if self._numbered[v] else ()
+        if not self._numbered[v] or (own and 1 <= own[0] <= most):
             if above is None and copy == own:
                 return 0
             if above is not None and above in self.told:
@@ -214,7 +216,13 @@ class Ledger:
         """The parent of a box; None for a root."""
         v, copy = box
         up = int(self.forest.parent[v])
-        return None if up < 0 else (up, copy[:-1] if self.forest.count[v] > 1 else copy)
+        if self.forest.endless[v] and copy and copy[-1] > 1:
+            return v, (*copy[:-1], copy[-1] - 1)
+        return None if up < 0 else (up, copy[:-1] if self._numbered[v] else copy)
+
+    def _most(self, v: int) -> float:
+        """How many copies there are, or places along a line."""
+        return math.inf if self.forest.endless[v] else int(self.forest.count[v])
 
     def _cost(self, v: int, above: int, state: int) -> float:
         cost = self.forest.costs[int(self.forest.cost[v])]
@@ -233,13 +241,15 @@ class Ledger:
                 f"{self.box(box)!r} has {len(copy)}."
             )
         if any(not 1 <= own <= count for own, count in zip(copy, counts, strict=True)):
-            most = Box(name, v, tuple(counts))
+            most = Box(
+                name, v, tuple(int(min(n, own)) for n, own in zip(counts, copy, strict=True))
+            )
             raise InvalidAnswer(f"there is no {self.box(box)!r}: copies go up to {most!r}.")
 
-    def _counts(self, v: int) -> Iterator[int]:
+    def _counts(self, v: int) -> Iterator[float]:
         while v >= 0:
-            if self.forest.count[v] > 1:
-                yield int(self.forest.count[v])
+            if self._numbered[v]:
+                yield self._most(v)
             v = int(self.forest.parent[v])
 
     def _check_same(
@@ -261,12 +271,12 @@ class Ledger:
 def _check_names(policy: Policy) -> None:
     """No box may be called like a copy of another."""
     f = policy.forest
-    if f.names is None or f.count.max() == 1:
+    if f.names is None or (f.count.max() == 1 and not f.endless.any()):
         return
     names = set(f.names)
     for name in f.names:
         if (parts := _COPY.fullmatch(name)) and parts[1] in names:
             raise InvalidForest(
-                f"where boxes have copies, no name may look like a copy of another box, but "
-                f"{name!r} does. Rename it."
+                f"where boxes have copies or go on without end, no name may look like one of them, "
+                f"but {name!r} does. Rename it."
             )

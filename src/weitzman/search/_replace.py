@@ -32,14 +32,20 @@ def _moved(old: Ledger, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
         v = new.forest.box(old.forest.name(box[0]))
     except UnknownName:
         raise InvalidForest(f"{must} {old.box(box)!r} is missing.") from None
+    if new.forest.endless[v] != old.forest.endless[box[0]]:
+        raise InvalidForest(f"{must} {old.box(box)!r} is endless in one of the models only.")
     above, up = old.above(box), int(new.forest.parent[v])
+    if above is not None and above[0] == box[0]:  # further along an endless line
+        return v, (*moved[above][1][:-1], box[1][-1])
     if (-1 if above is None else moved[above][0]) != up:
         raise InvalidForest(f"{must} {old.box(box)!r} has another parent.")
+    copy = () if above is None else moved[above][1]
+    if new.forest.endless[v]:
+        return v, (*copy, 1)
     own = box[1][-1] if old.forest.count[box[0]] > 1 else 1
     count = int(new.forest.count[v])
     if own > count:
         raise InvalidForest(f"{must} of {old.box(box)!r} there are only {count} copies.")
-    copy = () if above is None else moved[above][1]
     return v, (*copy, own) if count > 1 else copy
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._kernels import episodes as kernel
 from .._types import FloatArray, IntArray
+from ..chains.following import must_stop
 from ..errors import InvalidArgument
 from ..model import Forest
 from ..plan import Progress
@@ -76,8 +78,11 @@ def simulate(
     rule = as_policy(policy, "simulate")
     at_least_one(workers=workers, budget=1 if budget is None else budget)
     f, tables = rule.forest, tabulate(rule)
-    workers = min(workers, f.boxes, _MOST_WORKERS)
-    most = min(f.boxes if budget is None else budget, np.iinfo(np.int64).max)
+    if budget is None:
+        check_stops(rule)
+    boxes = math.inf if f.endless.any() else f.boxes
+    workers = min(workers, f.boxes, _MOST_WORKERS)  # each line is looked into by one at a time
+    most = int(min(boxes if budget is None else budget, np.iinfo(np.int64).max))
     key = stream_key(rng)
     scratch: list[tuple[FloatArray, IntArray]] = []
 
@@ -92,6 +97,16 @@ def simulate(
     return run_episodes(
         play, f, episodes, workers=workers, keep=keep, threads=threads, progress=progress
     )
+
+
+def check_stops(policy: Policy) -> None:
+    """Refuse a policy that may follow an endless line for ever."""
+    f = policy.forest
+    for v in np.flatnonzero(f.endless).tolist():
+        law, r = f.laws[int(f.law[v])], int(f.reward[v])
+        at = int(policy.index_at[v])
+        rewards = policy.rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
+        must_stop(law, rewards, policy.index[at : at + len(law)], policy.outside, f.name(v))
 
 
 def at_least_one(**arguments: int) -> None:

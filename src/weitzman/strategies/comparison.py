@@ -217,6 +217,7 @@ def compare(
         raise InvalidArgument(
             "compare needs a Forest: call compare(solution.forest, solution=solution)."
         )
+    forest.must_end("comparing strategies")
     solved = solve(forest, threads=threads) if solution is None else solution
     optimum = evaluate(solved, threads=threads)
     most = max(1, round(optimum.openings)) if budget is None else budget

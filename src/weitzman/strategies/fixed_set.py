@@ -82,6 +82,7 @@ def best_nonadaptive(
     >>> best_nonadaptive(chest).boxes
     ('A',)
     """
+    forest.must_end("a fixed set")
     solved = solve(forest) if solution is None else solution
     sign = -1.0 if forest.minimise else 1.0
     ceiling = sign * solved.value + solved.gap
@@ -116,6 +117,7 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
     >>> value_of_set(pair, [0])
     5.5
     """
+    forest.must_end("a fixed set")
     copies = np.zeros(len(forest), np.int64)
     for v in (forest.box(b) for b in boxes):
         copies[v] = forest.count[v]

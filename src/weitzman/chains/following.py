@@ -1,0 +1,162 @@
+r"""An endless line under any indices, optimal or not: what it is worth, and what becomes of it.
+
+Someone who goes on after state s while the best so far is below :math:`\sigma(s)` sees the line as
+the capped values :math:`\kappa_s = \min(W_s, \sigma(s))`, :math:`W_s = \max(r(Y), \kappa_Y)`. For a
+level x let S be the states with :math:`r < x \le \sigma`: those in which such a searcher, holding a
+little less than x, goes on empty-handed. Whatever is asked about level x is a linear equation on S,
+
+.. math:: P(\kappa_s \ge x)
+          = \sum_{y:\ r(y) \ge x} P(s, y) + \sum_{y \in S} P(s, y)\,P(\kappa_y \ge x),
+
+and likewise, with the law transposed, how often each state is gone on from. There are at most 2k
+different sets S. All numbers are compared only, so that ranks will do.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from .._kernels.markov import absorb
+from .._types import BoolArray, FloatArray, IntArray
+from ..errors import InvalidArgument
+
+
+def must_stop(
+    law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str
+) -> None:
+    """Refuse indices that lead along the line ``name`` for ever, whatever is held."""
+    for held in np.unique(np.append(rewards[rewards > outside], outside)):
+        _must_leave(law, (rewards <= held) & (index > held), name)
+
+
+def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
+    """Refuse a set of states that is gone on in for ever."""
+    inner, leave = law[np.ix_(inside, inside)], law[np.ix_(inside, ~inside)]
+    ends, more = leave.any(axis=1), True
+    while more:
+        found = ends | inner[:, ends].any(axis=1)
+        ends, more = found, bool((found & ~ends).any())
+    if not ends.all():
+        s = int(np.flatnonzero(inside)[np.argmin(ends)])
+        raise InvalidArgument(
+            f"a policy must stop at some time, but this one may go on for ever along the endless "
+            f"line {name!r}: after its state {s}, no reward can follow that its indices would stop "
+            f"at ({int((~ends).sum())} such states). Lower its indices."
+        )
+
+
+class Following:
+    """An endless line followed by given indices.
+
+    Parameters
+    ----------
+    law : (k, k) array
+    rewards, index : (k,) arrays
+        Rewards of the states, and where someone who stands in them stops. No reward equals an
+        index.
+    outside : float
+        Nobody holds less, so nothing below matters.
+    name : str
+        What to call the line in an error.
+
+    Attributes
+    ----------
+    levels : (m,) array, ascending
+        Rewards and indices above the outside option.
+    tails : (m, k) array
+        ``tails[j, s]`` = P(kappa_s >= levels[j]).
+    """
+
+    def __init__(
+        self, law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str
+    ) -> None:
+        self.law, self.rewards, self.index, self._name = law, rewards, index, name
+        every = np.unique(np.concatenate([rewards, index]))
+        self.levels = every[(every > outside) & (every > -np.inf)]
+        self._visits = [self._expected_visits(x) for x in self.levels]
+        self.tails = np.array([self._tail(j) for j in range(len(self.levels))])
+        self.tails = self.tails.reshape(-1, len(law))
+
+    def capped(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Indices, levels and tails."""
+        return self.index, self.levels, self.tails
+
+    def clear(self) -> FloatArray:
+        """P(kappa_y < r(y)) for each state y: nothing as good as its reward follows."""
+        at = np.searchsorted(self.levels, self.rewards)
+        known = np.isin(self.rewards, self.levels)
+        out = np.ones(len(self.rewards))
+        out[known] = 1.0 - self.tails[at[known], np.flatnonzero(known)]
+        return np.maximum(out, 0.0)
+
+    def retrace(self, x: FloatArray, reached: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How often each state is gone on from, and how often each is the last to be best.
+
+        Parameters
+        ----------
+        x : (n,) array, ascending
+        reached : (k, n) array
+            ``reached[s, j]``: probability that the line begins after state s, and that all else is
+            at most x[j], up to the next entry of x.
+
+        Returns
+        -------
+        opened : (k,) array
+            Expected number of boxes opened after each state, along the whole line.
+        best : (k,) array
+            Expected number of boxes that show each state when all before and beside is at most its
+            reward.
+        """
+        k = len(self.law)
+        marks = np.unique(np.concatenate([x, self.levels]))
+        start = np.hstack([np.zeros((k, 1)), reached])[:, np.searchsorted(x, marks, side="right")]
+        left = np.zeros(k)  # from each state, once its index was reached
+        best = np.zeros(k)
+        for j, lo, hi in self._groups(marks):
+            going = self._goes_on(j)
+            low = self.rewards < self.levels[j] if j < len(self.levels) else np.ones(k, bool)
+            inside, total = going & low, start[:, lo:hi].copy()
+            given = self.law[~going].T @ left[~going]
+            flow = given[:, None] + self.law[going & ~low].T @ total[going & ~low]
+            if inside.any():
+                total[inside] = self._visits[j].T @ (total[inside] + flow[inside])
+                flow += self.law[inside].T @ total[inside]
+            total[low & ~inside] += flow[low & ~inside]
+            for s in np.flatnonzero(np.isin(self.rewards, marks[lo:hi])):
+                best[s] = flow[s, np.searchsorted(marks[lo:hi], self.rewards[s])]
+            for s in np.flatnonzero(np.isin(self.index, marks[lo:hi])):
+                left[s] = total[s, np.searchsorted(marks[lo:hi], self.index[s])]
+        return left, best
+
+    def _goes_on(self, j: int) -> BoolArray:
+        """States in which someone who holds a little less than level j goes on."""
+        if j == len(self.levels):
+            return np.zeros(len(self.index), bool)
+        return np.asarray(self.index >= self.levels[j])
+
+    def _groups(self, marks: FloatArray) -> list[tuple[int, int, int]]:
+        """For each level, the marks at which holding that much is holding a little less than it."""
+        level: IntArray = np.searchsorted(self.levels, marks)  # an index is still gone on at
+        level += np.isin(marks, self.rewards)  # a reward is held already
+        cuts = np.flatnonzero(np.diff(level, prepend=-1, append=-1))
+        return [(int(level[lo]), int(lo), int(hi)) for lo, hi in pairwise(cuts)]
+
+    def _expected_visits(self, x: float) -> FloatArray:
+        """Expected numbers of visits (I - P)^-1 within S."""
+        inside = (self.rewards < x) & (self.index >= x)
+        inner, leave = (
+            self.law[np.ix_(inside, inside)],
+            self.law[np.ix_(inside, ~inside)].sum(axis=1),
+        )
+        _must_leave(self.law, inside, self._name)
+        return np.asarray(absorb(inner, leave, np.eye(len(inner))))
+
+    def _tail(self, j: int) -> FloatArray:
+        """P(kappa_s >= levels[j]) for each s."""
+        good, going = self.rewards >= self.levels[j], self._goes_on(j)
+        inside = going & ~good
+        once = self.law[:, good].sum(axis=1)
+        tail = once + self.law[:, inside] @ (self._visits[j] @ once[inside])
+        return np.where(going, np.minimum(tail, 1.0), 0.0)
