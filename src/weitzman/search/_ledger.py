@@ -241,9 +241,8 @@ class Ledger:
                 f"{self.box(box)!r} has {len(copy)}."
             )
         if any(not 1 <= own <= count for own, count in zip(copy, counts, strict=True)):
-            most = Box(
-                name, v, tuple(int(min(n, own)) for n, own in zip(counts, copy, strict=True))
-            )
+            ends = (own if n == math.inf else n for n, own in zip(counts, copy, strict=True))
+            most = Box(name, v, tuple(map(int, ends)))
             raise InvalidAnswer(f"there is no {self.box(box)!r}: copies go up to {most!r}.")
 
     def _counts(self, v: int) -> Iterator[float]:
@@ -277,6 +276,6 @@ def _check_names(policy: Policy) -> None:
     for name in f.names:
         if (parts := _COPY.fullmatch(name)) and parts[1] in names:
             raise InvalidForest(
-                f"where boxes have copies or go on without end, no name may look like one of them, "
-                f"but {name!r} does. Rename it."
+                f"where boxes have copies or go on without end, no name may look like a copy of "
+                f"another box, but {name!r} does. Rename it."
             )
