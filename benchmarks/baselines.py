@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from weitzman import Forest
-from weitzman._kernels import capped
+from weitzman._kernels.blocks import aligned, padded
+from weitzman._kernels.boxes import mix, transpose
 from weitzman._kernels.lanes import keep, pointer
 from weitzman._types import FloatArray, IntArray
 
@@ -161,11 +162,11 @@ class Products:
 def _lay_out(laws, start, shape):
     at = np.zeros(start.size + 1, np.int64)
     for i in range(start.size):
-        at[i + 1] = at[i] + shape[i, 1] * capped.padded(shape[i, 0])
-    out = capped.aligned(at[-1])
+        at[i + 1] = at[i] + shape[i, 1] * padded(shape[i, 0])
+    out = aligned(at[-1])
     for i in range(start.size):
         law = pointer(laws, start[i])
-        capped._transpose(law, shape[i, 0], shape[i, 1], pointer(out, at[i]))
+        transpose(law, shape[i, 0], shape[i, 1], pointer(out, at[i]))
     keep(out)
     return out, at
 
@@ -174,8 +175,8 @@ def _lay_out(laws, start, shape):
 def _bare(laid, at, shape, width):
     ones, out, _ = _room(shape, width)
     for i in range(width.size):
-        lanes, law = capped.padded(shape[i, 0]), pointer(laid, at[i])
-        capped.mix(pointer(ones, 0), shape[i, 1], law, lanes, width[i], pointer(out, 0))
+        lanes, law = padded(shape[i, 0]), pointer(laid, at[i])
+        mix(pointer(ones, 0), shape[i, 1], law, lanes, width[i], pointer(out, 0))
     keep(ones)
     return out[0]
 
@@ -184,10 +185,10 @@ def _bare(laid, at, shape, width):
 def _with_layout(laws, start, shape, width):
     ones, out, law = _room(shape, width)
     for i in range(width.size):
-        rows, cols, lanes = shape[i, 0], shape[i, 1], capped.padded(shape[i, 0])
-        capped._transpose(pointer(laws, start[i]), rows, cols, pointer(law, 0))
+        rows, cols, lanes = shape[i, 0], shape[i, 1], padded(shape[i, 0])
+        transpose(pointer(laws, start[i]), rows, cols, pointer(law, 0))
         factor, product = pointer(ones, 0), pointer(out, 0)
-        capped.mix(factor, cols, pointer(law, 0), lanes, width[i], product)
+        mix(factor, cols, pointer(law, 0), lanes, width[i], product)
     keep(ones)
     keep(law)
     return out[0]
@@ -196,11 +197,11 @@ def _with_layout(laws, start, shape, width):
 @njit(**_JIT)
 def _room(shape, width):
     """A factor of ones, a place for the largest product, and one for the largest law."""
-    most = capped.padded(shape.max())
+    most = padded(shape.max())
     size = most * (width.max() + 8)  # the engine rounds the width up
-    ones = capped.aligned(size)
+    ones = aligned(size)
     ones[:] = 1.0
-    return ones, capped.aligned(size), capped.aligned(most * most)
+    return ones, aligned(size), aligned(most * most)
 
 
 # -- the recursion itself, without any art -------------------------------------------------------

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._kernels import capped, reach, structure
+from ._kernels import operations, reach, structure
+from ._kernels.blocks import new_heap
 from ._text import cell, columns
 from ._types import FloatArray, IntArray
 from .chains.following import Following
@@ -277,7 +278,7 @@ def _both_ways(
 
     def back(order: IntArray, values: FloatArray, shared: FloatArray, g: FloatArray) -> FloatArray:
         """Retrace from the last of ``order``, whose G is ``g``; the heap with what is left."""
-        heap, state = capped.new_heap(1024)
+        heap, state = new_heap(1024)
         last = order[-1]
         heap, at = reach.claim(heap, state, len(g))
         heap[at : at + len(g)] = g
@@ -350,10 +351,10 @@ def _both_ways(
 def _hold_operands(step: Pass) -> None:
     """Keep the values that the way back needs: operands of joins and of several copies."""
     ops, powers = step.plan.ops, step.plan.powers
-    join = ops[:, capped.KIND] == capped.JOIN
-    several = (powers[:, 0] != 1.0) & (ops[:, capped.LEFT] >= 0)
-    step.refs[ops[join | several, capped.LEFT]] += 1
-    step.refs[ops[join, capped.RIGHT]] += 1
+    join = ops[:, operations.KIND] == operations.JOIN
+    several = (powers[:, 0] != 1.0) & (ops[:, operations.LEFT] >= 0)
+    step.refs[ops[join | several, operations.LEFT]] += 1
+    step.refs[ops[join, operations.RIGHT]] += 1
 
 
 def _at_the_roots(

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels import capped, structure
+from ._kernels import blocks, capped, operations, structure
 from ._types import FloatArray, IntArray
 from .chains import Chain, solve_line
 from .errors import InvalidArgument
@@ -175,8 +175,8 @@ class Plan:
 
     def _best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
-        grid, tail = capped.distribution(block, 0, 1, 0)
-        m, err = len(grid), capped.error(block, 0, 1, 0)
+        grid, tail = blocks.distribution(block, 0, 1, 0)
+        m, err = len(grid), blocks.error(block, 0, 1, 0)
         if self.last_power != 1.0:
             with np.errstate(divide="ignore"):
                 many = -np.expm1(self.last_power * np.log1p(-np.minimum(tail, 1.0)))
@@ -233,7 +233,7 @@ class Pass:
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
         """Carry out operations in a heap of their own and return it."""
         p, f = self.plan, self.plan.forest
-        heap, state = capped.new_heap(1024)
+        heap, state = blocks.new_heap(1024)
         columns = capped.Columns(
             p.ops, p.powers, f.laws.data, f.laws.start, p.reward, p.reward_at, p.levels, p.level_at,
             f.costs.data, f.costs.start, f.costs.shape, p.known.data, p.known.at, p.known.size,
@@ -286,7 +286,7 @@ class Pass:
     def block(self, op: int, heap: FloatArray) -> FloatArray:
         """A copy of the value of an operation."""
         at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
-        return heap[at : at + capped.extent(heap, at, self.plan.ops[op, capped.STATES])].copy()
+        return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, operations.STATES])].copy()
 
 
 def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._kernels import capped
+from ._kernels import boxes
 from ._text import cell, columns
 from ._types import FloatArray, IntArray
 from .errors import UnknownName
@@ -198,7 +198,7 @@ def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
     """Expected cost of opening each box after each state of its parent, and where each starts."""
     f = forest
     start = np.concatenate([[0], np.cumsum(f.laws.shape[f.law, 0])]).astype(np.int64)
-    costs = capped.mean_costs(
+    costs = boxes.mean_costs(
         f.law, f.cost, f.laws.data, f.laws.start, f.laws.shape, f.costs.data, f.costs.start,
         f.costs.shape, start,
     )  # fmt: skip

@@ -27,24 +27,9 @@ import math
 import numpy as np
 from numba import njit
 
-from .capped import (
-    BOX,
-    GIVEN,
-    KIND,
-    LAW,
-    LEFT,
-    REWARD,
-    RIGHT,
-    STATES,
-    TOP,
-    aligned,
-    allocate,
-    breakpoint,
-    count,
-    release,
-    tail,
-)  # fmt: skip
+from .blocks import TOP, aligned, allocate, breakpoint, count, release, tail
 from .lanes import pointer
+from .operations import BOX, GIVEN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .capped import (
+from .operations import (
     BOX,
     COST,
     GIVEN,

@@ -1,0 +1,262 @@
+"""The value of a box: max of reward and children, mixed by the law, capped by the index."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .blocks import errors_of, padded, tops_of
+from .joins import power_error
+from .lanes import (
+    LANES,
+    above,
+    add,
+    at_least,
+    both,
+    div,
+    either,
+    larger,
+    leading,
+    load,
+    madd,
+    pointer,
+    some,
+    splat,
+    splat_at,
+    store,
+    sub,
+    where,
+)
+from .settings import ENTRY, JIT
+
+GROUP = 4  # breakpoints that a matrix product takes at a time
+
+
+@njit(**JIT)
+def transpose(law, k, own, out):
+    """out[y, s] = P(s, y), with zeros for the padding of s."""
+    lanes = padded(k)
+    if lanes != k:
+        for i in range(0, own * lanes, LANES):
+            store(out, i, splat(0.0))
+    for s in range(k):
+        for y in range(own):
+            out[y * lanes + s] = law[s * own + y]
+
+
+@njit(**JIT)
+def _copy_above(x, i, level, numbers, grid, n, pos):
+    """Copy from falling ``x[i:]`` to ``grid[n:]`` what lies above ``level``; where both then stand.
+
+    ``pos[n:]`` receives the places in x. Eight at a time: what is copied too much will be written
+    over.
+    """
+    more = True
+    while more:
+        eight = load(x, i)
+        store(grid, n, eight)
+        store(pos, n, load(numbers, i))
+        c = leading(above(eight, splat(level)))
+        i, n, more = i + c, n + c, c == LANES
+    return i, n
+
+
+@njit(**JIT)
+def box_grid(x, levels, distinct, bare, low, numbers, grid, pos):
+    """Breakpoints of max(reward, X), from the top: the rewards, and those of X above the lowest.
+
+    ``x`` are the breakpoints of X, ``levels[:distinct]`` the rewards in rising order. ``pos[j]`` is
+    the row of X for ``grid[j]``: that of its lowest breakpoint not below. ``bare``: some state has
+    no reward, so that all of X counts. Nobody looks below ``low``.
+    """
+    i, q, n = 1, distinct - 1, 0
+    while q >= 0 and levels[q] >= low:
+        i, n = _copy_above(x, i, levels[q], numbers, grid, n, pos)
+        i += x[i] == levels[q]
+        grid[n], pos[n] = levels[q], i - 1
+        n += 1
+        q -= 1
+    if bare or q >= 0:
+        i, n = _copy_above(x, i, low, numbers, grid, n, pos)
+        n += (x[i] == low) & (low > -np.inf)
+    grid[n] = -np.inf
+    return n
+
+
+@njit(**JIT)
+def lift(rows, lanes, reward, grid, pos, n, after):
+    """after[j, y] = P(max(reward(y), X_y) >= grid[j]): one up to the reward, then the tail of X."""
+    for u in range(0, lanes, LANES):
+        r, one = load(reward, u), splat(1.0)
+        for j in range(n):
+            t = load(rows, pos[j] * lanes + u)
+            store(after, j * lanes + u, where(at_least(r, splat_at(grid, j)), one, t))
+
+
+@njit(**JIT)
+def lift_error(x, own, copies, reward, outside, out):
+    """Errors of X where it can still matter: where its top lies above what is at hand."""
+    lanes = padded(own)
+    if copies == 1.0:
+        for u in range(0, lanes, LANES):
+            matters = above(load(tops_of(x, lanes), u), larger(load(reward, u), splat(outside)))
+            store(out, u, where(matters, load(errors_of(x), u), splat(0.0)))
+    else:
+        for y in range(own):
+            matters = tops_of(x, lanes)[y] > max(reward[y], outside)
+            out[y] = power_error(x, own, copies, y) if matters else 0.0
+
+
+@njit(**JIT)
+def mix(after, own, law, lanes, n, out):
+    """out[j, s] = sum_y after[j, y] * law[y, s], for j < n rounded up to a multiple of four."""
+    across = padded(own)
+    for j in range(0, n, GROUP):
+        i = j * across
+        for u in range(0, lanes, LANES):
+            a = b = c = d = splat(0.0)
+            for y in range(own):
+                p = load(law, y * lanes + u)
+                a = madd(splat_at(after, i + y), p, a)
+                b = madd(splat_at(after, i + across + y), p, b)
+                c = madd(splat_at(after, i + 2 * across + y), p, c)
+                d = madd(splat_at(after, i + 3 * across + y), p, d)
+            to = j * lanes + u
+            store(out, to, a)
+            store(out, to + lanes, b)
+            store(out, to + 2 * lanes, c)
+            store(out, to + 3 * lanes, d)
+
+
+@njit(**JIT)
+def indices(grid, n, rows, lanes, price, low, sigma):
+    """Root in x of E[(W_s - x)^+] = price[s], where ``rows[j, s]`` = P(W_s >= grid[j]).
+
+    Areas under the tail are summed from the top, so that nothing cancels. A free box gets the
+    smallest solution: the top of the support. Minus infinity when W never is a number, or when the
+    root lies below ``low``. ``grid[n]`` is minus infinity: down to there any area can be had.
+    """
+    for u in range(0, lanes, LANES):
+        c, never = load(price, u), splat(-np.inf)
+        area = before = height = splat(0.0)
+        left = right = never
+        open_ = above(splat(np.inf), c)  # not yet found: those see every breakpoint
+        for j in range(n):
+            t = load(rows, j * lanes + u)
+            height, before = where(open_, t, height), where(open_, area, before)
+            p, q = splat_at(grid, j), splat_at(grid, j + 1)
+            right, left = where(open_, p, right), where(open_, q, left)
+            area = madd(t, sub(p, q), area)
+            open_ = both(open_, either(above(c, area), at_least(splat(0.0), t)))
+            if not some(open_):
+                break
+        x = larger(sub(right, div(sub(c, before), height)), left)
+        x = where(above(height, splat(0.0)), x, never)
+        store(sigma, u, where(above(splat(low), x), never, x))
+
+
+@njit(**JIT)
+def sort_down(v, lanes, rank, out):
+    """The distinct numbers of ``v``, the largest first, with plus infinity in the gaps between.
+
+    Sorted by counting the larger ones, since a comparison sort guesses wrongly at every branch.
+    """
+    for u in range(0, lanes, LANES):
+        x, larger_ones = load(v, u), splat(0.0)
+        for i in range(lanes):
+            one = where(above(splat_at(v, i), x), splat(1.0), splat(0.0))
+            larger_ones = add(larger_ones, one)
+        store(rank, u, larger_ones)
+        store(out, u, splat(np.inf))
+    for i in range(lanes):
+        out[np.int64(rank[i])] = v[i]
+
+
+@njit(**JIT)
+def cap_grid(grid, n, caps, lanes, numbers, x, source):
+    """Breakpoints of min(W, sigma), from the top: the indices, and those of W below the largest.
+
+    ``source[j]`` is the row of W for ``x[j]``: that of its lowest breakpoint not below.
+    """
+    if caps[0] == -np.inf:
+        return 0
+    i, _ = _copy_above(grid, 0, caps[0], numbers, x, 0, source)
+    m = 0
+    for q in range(lanes):
+        if caps[q] == np.inf:
+            continue
+        if caps[q] == -np.inf:
+            break
+        i, m = _copy_above(grid, i, caps[q], numbers, x, m, source)
+        i += grid[i] == caps[q]
+        x[m], source[m] = caps[q], i - 1
+        m += 1
+    _, m = _copy_above(grid, i, -np.inf, numbers, x, m, source)
+    return m
+
+
+@njit(**JIT)
+def _price(cost, rows, cols, law, own, s):
+    """Expected cost after the parent showed s."""
+    i = (s if rows > 1 else 0) * cols
+    if cols == 1:
+        return cost[i]
+    mean = 0.0
+    for y in range(own):
+        mean += law[s * own + y] * cost[i + y]
+    return mean
+
+
+@njit(**JIT)
+def prices(cost, rows, cols, law, k, own, price):
+    """Expected costs for all states of the parent; the padding can never afford it."""
+    for s in range(k):
+        price[s] = _price(cost, rows, cols, law, own, s)
+    for s in range(k, padded(k)):
+        price[s] = np.inf
+
+
+@njit(**ENTRY)
+def mean_costs(law, cost, laws, law_at, law_shape, costs, cost_at, cost_shape, start):
+    """Expected cost of each box after each state of its parent; those of box i at ``start[i]``."""
+    out = np.empty(start[-1])
+    for i in range(law.size):
+        p, c = pointer(laws, law_at[law[i]]), cost[i]
+        price, own = pointer(costs, cost_at[c]), law_shape[law[i], 1]
+        for s in range(law_shape[law[i], 0]):
+            out[start[i] + s] = _price(price, cost_shape[c, 0], cost_shape[c, 1], p, own, s)
+    return out
+
+
+@njit(**JIT)
+def given_indices(sigma, k, grid, n, out):
+    """Copy indices that are given; one above everything caps nothing, so the top will do."""
+    top = grid[0] if n > 0 else -np.inf
+    for s in range(padded(k)):
+        out[s] = min(sigma[s], top) if s < k else -np.inf
+
+
+@njit(**JIT)
+def clear_chances(after, across, reward, own, grid, n, clear):
+    """P(X_y < reward(y)) for each own state y, from the row just above the reward."""
+    for y in range(own):
+        lo, hi = 0, n  # number of breakpoints above the reward
+        while lo < hi:
+            mid = (lo + hi) >> 1
+            if grid[mid] > reward[y]:
+                lo = mid + 1
+            else:
+                hi = mid
+        clear[y] = 1.0 - after[(lo - 1) * across + y] if lo > 0 else 1.0
+
+
+@njit(**JIT)
+def copy_rewards(reward, own, out):
+    """Copy the rewards of a box, and minus infinity for the padding; is some of them that?"""
+    bare = False
+    for y in range(own, padded(own)):
+        out[y] = -np.inf
+    for y in range(own):
+        out[y] = reward[y]
+        bare |= out[y] == -np.inf
+    return bare
