@@ -75,7 +75,7 @@ def forests_with_lines(draw, *, free: bool = False, ties: bool = True):
         rewards[-1][0] = -np.inf
 
     def cost(v):
-        c = numbers(0, 2, (k if parent[v] >= 0 else 1, k)) + (0 if free else 0.25)
+        c = numbers(0, 4, (k if parent[v] >= 0 else 1, k)) / 8 + (0 if free else 1 / 16)
         return c[:1, :1] if rng.random() < 0.5 else c
 
     sign = -1 if rng.random() < 0.3 else 1
@@ -83,7 +83,7 @@ def forests_with_lines(draw, *, free: bool = False, ties: bool = True):
         parent=parent, cost=[cost(v) for v in range(len(parent))],
         rewards=[sign * r for r in rewards],
         law=[law(1)[0] if p < 0 else law(k) for p in parent],
-        count=np.where(endless, 1, rng.integers(1, 3, len(parent))), endless=endless,
+        count=np.where(endless, 1, rng.integers(1, 3, len(parent)) if ties else 1), endless=endless,
         outside=sign * float(rng.integers(-2, 6)), minimise=sign < 0,
     )  # fmt: skip
 
@@ -106,9 +106,7 @@ def test_solution_lies_between_those_of_cut_lines(forest):
 
 
 @settings(max_examples=60)
-@given(
-    forests_with_lines(ties=False)
-)  # ties are broken by number, and written out they have others
+@given(forests_with_lines(ties=False))  # they are broken by number, other ones when written out
 def test_evaluation_adds_up_along_the_line(forest):
     long, origin = written_out(forest, 120)
     solution = weitzman.solve(forest, exact=True)
@@ -177,6 +175,30 @@ def test_a_line_alone_is_what_solve_line_says():
     solution = weitzman.solve(endless_line())
     assert_allclose(solution.indices(1), line.index)
     assert solution.value == pytest.approx(line.value([0.5, 0.5]))
+
+
+def test_a_box_is_not_taken_for_the_endless_one_of_its_kind():
+    climb = [[0.5, 0.5, 0], [0, 0.5, 0.5], [0, 0, 1]]
+    both = Forest.from_arrays(
+        parent=[-1, 0, 0], cost=0.5, rewards=[0, 1, 9], law=[[1, 0, 0], climb, climb],
+        endless=[False, False, True],
+    )  # fmt: skip
+    solution = weitzman.solve(both)
+    assert solution.index(1, 0) == 0.0  # one step up is worth its cost, no more
+    assert solution.index(2, 0) == pytest.approx(7.0)  # two steps: twice two tries, 0.5 each
+    opened = weitzman.evaluate(solution).opened
+    assert (opened[1], opened[2]) == (0, pytest.approx(4))
+
+
+def test_a_state_that_comes_again_is_chosen_once():
+    forest = Forest.from_arrays(
+        parent=[-1, 0], cost=0.1, rewards=[[0, 0, 0], [0, 5, 10]], endless=[False, True],
+        law=[[0, 1, 0], [[1, 0, 0], [0.3, 0.4, 0.3], [0, 0, 1]]],
+    )  # fmt: skip
+    found = weitzman.evaluate(weitzman.solve(forest))
+    assert_allclose(found.chosen[1], [0, 0.2, 0.5])  # 5 only if some came before the line sank
+    assert found.outside == pytest.approx(0.3)
+    assert_allclose(found.opened_after[1], [0, 1 / 0.6, 0])
 
 
 def test_many_copies_are_worth_their_index():
