@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .search import Box, Search
     from .simulation import Simulation, simulate
     from .strategies import Comparison, compare
+    from .truncation import Truncation, truncate
 
 # what not everybody needs is imported when it is first used
 _LATER = {
@@ -58,11 +59,13 @@ _LATER = {
     "Search": "search",
     "Simulation": "simulation",
     "Spanning": "dags",
+    "Truncation": "truncation",
     "compare": "strategies",
     "exhaustive": "dags",
     "simulate": "simulation",
     "solve_line": "chains",
     "spanning_policy": "dags",
+    "truncate": "truncation",
 }
 
 __all__ = [
@@ -90,6 +93,7 @@ __all__ = [
     "Spanning",
     "Status",
     "TooLarge",
+    "Truncation",
     "UnknownName",
     "WeitzmanError",
     "break_even",
@@ -116,6 +120,7 @@ __all__ = [
     "to_networkx",
     "to_pandas",
     "to_scipy",
+    "truncate",
 ]
 
 
