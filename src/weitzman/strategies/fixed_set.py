@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,9 +62,11 @@ def best_nonadaptive(
 ) -> FixedSet:
     """The set of boxes that is best opened as a whole, whatever is seen.
 
-    The set holds with a box its parent. Small forests are searched exhaustively by branch and
-    bound; otherwise the sets that the optimal policy opens with at least a certain probability are
-    tried and improved box by box, and the bound says what could be missed.
+    The set holds with a box its parent. It is built greedily, line by line, and improved by adding
+    lines, dropping branches and changing one for the other; so are the sets that the optimal policy
+    opens with at least a certain probability. Then branch and bound looks for a better one: on
+    small forests to the end, which proves that there is none; otherwise the bound says what could
+    be missed.
 
     Parameters
     ----------
@@ -92,9 +94,11 @@ def best_nonadaptive(
     room = min(limit, _WORK // gains.work)
     if room == 0:
         return FixedSet(forest, copies, value, sign * ceiling, False)
-    start = _candidates(full, optimum.opened if full is forest else evaluate(solve(full)).opened)
-    first, _ = max(start, key=lambda pair: sign * pair[1])
-    members = _improve(gains, np.flatnonzero(first).tolist(), room)
+    first = copies
+    if full is not forest:
+        first, _ = max(_candidates(full, evaluate(solve(full)).opened), key=lambda c: sign * c[1])
+    starts: list[list[int]] = [[], np.flatnonzero(first).tolist()]
+    members = max((_improve(gains, start, room) for start in starts), key=gains.value)
     members, bound, exact = _branch(full, gains, members, room)
     found = value_of_set(full, members)
     if not whole and sign * value > sign * found:  # what was left out may be worth opening
@@ -126,10 +130,11 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
             f"a set must hold with a box its parent, but {forest.name(v)!r} is there and "
             f"{forest.name(int(forest.parent[v]))!r} is not ({len(lost)} such boxes)."
         )
-    return _value(forest, copies)
+    return value_of_copies(forest, copies)
 
 
-def _value(forest: Forest, copies: IntArray) -> float:
+def value_of_copies(forest: Forest, copies: IntArray) -> float:
+    """What opening so many copies of each box earns; with a box its parent must be there."""
     if not copies.any():
         return forest.outside
     return evaluate(everything(part(forest, copies))).value
@@ -138,7 +143,7 @@ def _value(forest: Forest, copies: IntArray) -> float:
 def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, float]]:
     """Nothing, everything, and the boxes that the optimal policy opens often enough."""
     yield np.zeros(len(forest), np.int64), forest.outside
-    yield forest.count.copy(), _value(forest, forest.count)
+    yield forest.count.copy(), value_of_copies(forest, forest.count)
     up = forest.parent
     wanted = opened / np.maximum(1.0, np.where(up < 0, 1.0, opened[up]))
     seen: set[bytes] = set()
@@ -148,36 +153,65 @@ def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, 
             copies = closed(forest, np.where(opened >= share, some, 0))
             if copies.any() and copies.tobytes() not in seen:
                 seen.add(copies.tobytes())
-                yield copies, _value(forest, copies)
+                yield copies, value_of_copies(forest, copies)
 
 
 # -- sets without copies, examined one by one ----------------------------------------------------
 
 
 def _improve(gains: Gains, members: list[int], room: int) -> list[int]:
-    """Add or drop the box that helps most, as long as one helps; examine up to ``room`` sets."""
+    """Add a line, drop a branch, or else change one for the other, as long as that helps.
+
+    Lines, not single boxes: a box that only tells about others, or only leads to them, is worth
+    nothing by itself. Up to ``room`` sets are examined.
+    """
     slack = _ROUNDING * float(np.ptp(gains.grid))
-    value, gain = gains.of(members)
-    while True:
-        inside = set(members)
-        free = [v for v in gains.order if v not in inside and _ready(gains, v, inside)]
-        moves = [(value + gain[v] - gains.cost[v], [*members, v]) for v in free]
-        leaves = [v for v in members if not inside.intersection(gains.children[v])]
-        room -= 1 + len(leaves)
-        if room < 0:
-            return members
-        for v in leaves:
-            rest = [u for u in members if u != v]
-            moves.append((gains.of(rest)[0], rest))
-        best, changed = max(moves, key=lambda move: move[0], default=(-np.inf, members))
+    value = gains.value(members)
+    while room > 0:
+        moves = [_with_line(gains, members)]
+        branches = _branches(gains, members)
+        room -= 1 + len(branches) * gains.share_of_work(members)
+        rests = [[v for v in members if v not in b] for b in branches] if room > 0 else []
+        moves += [(gains.value(rest), rest) for rest in rests]
+        if max(moves)[0] <= value + slack and room > len(rests):
+            moves += [_with_line(gains, rest) for rest in rests]
+            room -= len(rests)
+        best, changed = max(moves)
         if best <= value + slack:
-            return members
-        members = changed
-        value, gain = gains.of(members)
+            break
+        members, value = changed, best
+    return members
 
 
-def _ready(gains: Gains, v: int, inside: Set[int]) -> bool:
-    return gains.parent[v] < 0 or gains.parent[v] in inside
+def _with_line(gains: Gains, members: list[int]) -> tuple[float, list[int]]:
+    """The set with the best line added to it, and what that earns."""
+    net = gains.lines(members).net
+    end = int(net.argmax())
+    if net[end] <= 0:
+        return gains.value(members), members
+    return gains.value(members) + float(net[end]), members + missing(gains, end, members)
+
+
+def missing(gains: Gains, end: int, members: Iterable[int]) -> list[int]:
+    """The boxes from the set down to this one, the last first."""
+    inside, line = {-1, *members}, []
+    while end not in inside:
+        line.append(end)
+        end = int(gains.parent[end])
+    return line
+
+
+def _branches(gains: Gains, members: list[int]) -> list[set[int]]:
+    """What can be dropped: each leaf of the set, with more and more of the line above it."""
+    children = np.bincount(gains.parent[members] + 1, minlength=len(gains.cost) + 1)[1:]
+    found = []
+    for v in members:
+        branch: set[int] = set()
+        while v >= 0 and children[v] == (1 if branch else 0):
+            branch = branch | {v}
+            found.append(branch)
+            v = int(gains.parent[v])
+    return found
 
 
 def _branch(
@@ -185,7 +219,7 @@ def _branch(
 ) -> tuple[list[int], float, bool]:
     """Best set, a bound on all sets, and whether the bound is reached: depth-first search."""
     class_of = Plan.of(forest).class_of
-    best, found = gains.of(members)[0], members
+    best, found = gains.value(members), members
     slack = _ROUNDING * float(np.ptp(gains.grid))
     stack: list[tuple[frozenset[int], frozenset[int], float]] = [
         (frozenset(), frozenset(), np.inf)
@@ -198,12 +232,11 @@ def _branch(
         value, gain = gains.of(inside)
         if value > best:
             best, found = value, sorted(inside)
-        hope = _hope(gains, inside, out, gain - gains.cost)
-        ready = [v for v in gains.order if hope[v] > 0 and _ready(gains, v, inside)]
-        ceiling = min(ceiling, value + sum(hope[v] for v in ready))
-        if not ready or ceiling <= best + slack:
+        hope, ready = _hope(gains, inside, out, gain - gains.cost)
+        ceiling = min(ceiling, value + float(hope[ready].sum()))
+        if len(ready) == 0 or ceiling <= best + slack:
             continue
-        v = max(ready, key=lambda u: (hope[u], -u))
+        v = int(ready[hope[ready].argmax()])
         if gains.cost[v] > 0:  # a free box is in some best set
             stack.append((inside, out | _alike(gains, class_of, v), ceiling))
         stack.append((inside | {v}, out, ceiling))
@@ -211,20 +244,22 @@ def _branch(
     return found, bound, bound <= best + slack
 
 
-def _hope(gains: Gains, inside: frozenset[int], out: frozenset[int], net: FloatArray) -> FloatArray:
-    """The most that adding each box, with any boxes below it, can earn; 0 where it cannot."""
-    hope = np.zeros(len(net))
-    for v in reversed(gains.order):
-        if v not in inside and v not in out:
-            hope[v] = max(0.0, net[v] + sum(hope[u] for u in gains.children[v]))
-    return hope
+def _hope(
+    gains: Gains, inside: frozenset[int], out: frozenset[int], net: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """The most that adding each box, with any boxes below it, can earn; those that can be added."""
+    member = np.zeros(len(net) + 1, np.bool_)
+    member[[*inside, -1]] = True  # the last entry stands above all roots
+    barred = member.copy()
+    barred[[*out]] = True
+    hope = np.zeros(len(net) + 1)
+    for boxes in reversed(gains.levels):
+        hope[boxes] = np.where(barred[boxes], 0.0, np.maximum(0.0, net[boxes] + hope[boxes]))
+        np.add.at(hope, gains.parent[boxes], hope[boxes])
+    return hope[:-1], np.flatnonzero((hope[:-1] > 0) & member[gains.parent])
 
 
 def _alike(gains: Gains, class_of: IntArray, v: int) -> set[int]:
     """The box and all siblings just like it: those that are no members yet are left out with it."""
-    siblings = (
-        [u for u in gains.order if gains.parent[u] < 0]
-        if gains.parent[v] < 0
-        else gains.children[gains.parent[v]]
-    )
-    return {u for u in siblings if class_of[u] == class_of[v]}
+    same = (gains.parent == gains.parent[v]) & (class_of == class_of[v])
+    return set(np.flatnonzero(same).tolist())
