@@ -44,7 +44,8 @@ class Ceiling:
         index = np.full(start[-1], finite.max(initial=-np.inf))
         below, span = np.empty(at[-1]), float(np.ptp(finite)) if len(finite) else 0.0
         work = float(f.laws.shape[law].prod(axis=1).sum() + len(edge))
-        for _ in range(max(2, int(min(_ROUNDS, _WORK / work)))):
+        circles = (edge >= np.repeat(np.arange(len(law)), np.diff(edge_at))).any()
+        for _ in range(max(1, int(min(_ROUNDS, _WORK / work))) if circles else 1):
             fell = bounds.lower_bounds_once(
                 f.laws.data, f.laws.start, f.laws.shape, rewards, f.rewards.start, law, reward,
                 cost, start, edge_at, edge, below, at, index,

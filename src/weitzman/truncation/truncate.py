@@ -93,11 +93,12 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
     Examples
     --------
     >>> import numpy as np, weitzman
-    >>> law = [[0.5, 0.5], *[[[0.7, 0.3], [0.4, 0.6]]] * 99_999]
-    >>> long = weitzman.line(law, rewards=[0, 10], cost=np.linspace(0.1, 0.2, 100_000))
+    >>> law = [[0.7, 0.3], [0.4, 0.6]]
+    >>> cost = np.linspace(0.1, 0.2, 100_000)
+    >>> long = weitzman.line(([0.5, 0.5], law), rewards=[0, 10], cost=cost, length=100_000)
     >>> cut = weitzman.truncate(long, gap=1e-3)
     >>> cut.depth, cut.kept, cut.of
-    (27, 27, 100000)
+    (25, 25, 100000)
     >>> cut.lower <= weitzman.solve(long).value <= cut.upper
     True
     """
