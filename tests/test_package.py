@@ -22,7 +22,7 @@ LAYERS = [
     {"solve", "policy", "explain"},
     {"evaluate", "_layout"},
     {"simulation", "sensitivity", "search", "truncation"},
-    {"strategies", "dags"},
+    {"strategies", "dags", "lazy"},
     {"cli"},
 ]
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from . import chains, strategies
     from .chains import Chain, EndlessLine, solve_line
     from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
+    from .lazy import LazyForest, LazySearch, LazySolution, Node
     from .search import Box, Search
     from .simulation import Simulation, simulate
     from .strategies import Comparison, compare
@@ -56,6 +57,10 @@ _LATER = {
     "Dag": "dags",
     "EndlessLine": "chains",
     "Exhaustive": "dags",
+    "LazyForest": "lazy",
+    "LazySearch": "lazy",
+    "LazySolution": "lazy",
+    "Node": "lazy",
     "Search": "search",
     "Simulation": "simulation",
     "Spanning": "dags",
@@ -85,6 +90,10 @@ __all__ = [
     "InvalidFile",
     "InvalidForest",
     "JournalError",
+    "LazyForest",
+    "LazySearch",
+    "LazySolution",
+    "Node",
     "Policy",
     "Search",
     "Sensitivity",
