@@ -95,36 +95,39 @@ def _root(worth, by, law, at, own, cost):
 
 
 @njit(**_JIT)
-def lower_bounds_once(
+def settle(
     laws, law_at, law_shape, rewards, reward_at, law, reward, cost, start, edge_at, edge, below,
-    below_at, index,
+    below_at, index, rounds, steady,
 ):  # fmt: skip
-    """One round over all kinds, those that follow first; returns by how much an index fell.
+    """Lower the bounds in rounds over all kinds, those that follow first.
 
     ``index`` (kind q, after state s, at ``start[q] + s``) and ``below`` (what follows kind q when
-    it shows y, at ``below_at[q] + y``) are bounds before and after.
+    it shows y, at ``below_at[q] + y``) are bounds after every round. It ends after so many rounds,
+    or when no index falls by more than ``steady``.
     """
     widest = 0
     for q in range(law.size):
         widest = max(widest, law_shape[law[q], 1])
     worth, by = np.empty(widest), np.empty(widest, np.int64)
-    fell = 0.0
-    for q in range(law.size):
-        rows, own = law_shape[law[q], 0], law_shape[law[q], 1]
-        for y in range(own):
-            most = -np.inf
-            for e in range(edge_at[q], edge_at[q + 1]):
-                most = max(most, index[start[edge[e]] + y])
-            below[below_at[q] + y] = most
-            worth[y] = max(rewards[reward_at[reward[q]] + y], most)
-            i = y  # sorted by insertion
-            while i > 0 and worth[by[i - 1]] < worth[y]:
-                by[i] = by[i - 1]
-                i -= 1
-            by[i] = y
-        for s in range(rows):
-            x = _root(worth, by, laws, law_at[law[q]] + s * own, own, cost[start[q] + s])
-            if x < index[start[q] + s]:
-                fell = max(fell, index[start[q] + s] - x)
-                index[start[q] + s] = x
-    return fell
+    for _ in range(rounds):
+        fell = 0.0
+        for q in range(law.size):
+            rows, own = law_shape[law[q], 0], law_shape[law[q], 1]
+            for y in range(own):
+                most = -np.inf
+                for e in range(edge_at[q], edge_at[q + 1]):
+                    most = max(most, index[start[edge[e]] + y])
+                below[below_at[q] + y] = most
+                worth[y] = max(rewards[reward_at[reward[q]] + y], most)
+                i = y  # sorted by insertion
+                while i > 0 and worth[by[i - 1]] < worth[y]:
+                    by[i] = by[i - 1]
+                    i -= 1
+                by[i] = y
+            for s in range(rows):
+                x = _root(worth, by, laws, law_at[law[q]] + s * own, own, cost[start[q] + s])
+                if x < index[start[q] + s]:
+                    fell = max(fell, index[start[q] + s] - x)
+                    index[start[q] + s] = x
+        if fell <= steady:
+            break

@@ -16,7 +16,7 @@ from .._types import FloatArray, IntArray
 from ..model import Forest
 
 _ROUNDS = 10_000  # at most: bounds are bounds whenever one stops
-_WORK = 5e7  # products of all rounds together, about a tenth of a second
+_WORK = 5e7  # products of all rounds together: some tenths of a second
 _STEADY = 1e-9  # fall of the bounds in a round that is no longer worth a round, of the range
 
 
@@ -45,13 +45,11 @@ class Ceiling:
         below, span = np.empty(at[-1]), float(np.ptp(finite)) if len(finite) else 0.0
         work = float(f.laws.shape[law].prod(axis=1).sum() + len(edge))
         circles = (edge >= np.repeat(np.arange(len(law)), np.diff(edge_at))).any()
-        for _ in range(max(1, int(min(_ROUNDS, _WORK / work))) if circles else 1):
-            fell = bounds.lower_bounds_once(
-                f.laws.data, f.laws.start, f.laws.shape, rewards, f.rewards.start, law, reward,
-                cost, start, edge_at, edge, below, at, index,
-            )  # fmt: skip
-            if fell <= _STEADY * span:
-                break
+        rounds = max(1, int(min(_ROUNDS, _WORK / work))) if circles else 1
+        bounds.settle(
+            f.laws.data, f.laws.start, f.laws.shape, rewards, f.rewards.start, law, reward, cost,
+            start, edge_at, edge, below, at, index, rounds, _STEADY * span,
+        )  # fmt: skip
         return cls(kind, below, at)
 
 
