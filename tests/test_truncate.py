@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import instances
 import numpy as np
 import pytest
 import reference
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import weitzman
 from weitzman import Forest, InvalidArgument, evaluate, line, lines, solve, truncate
-from weitzman.chains import Chain, solve_line
+from weitzman.chains import Chain, exact_depth, solve_line
 from weitzman.truncation._cut import Levels
 
 ROUNDING = 1e-12
@@ -69,7 +70,7 @@ def random_tree(rng: np.random.Generator, n: int, rows: int = 5, k: int = 3) -> 
 # -- the bounds ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(strategies.forests(max_boxes=6), st.sampled_from([0.01, 0.3, 2.0]), st.booleans())
 def test_the_exact_value_lies_between_the_bounds(problem, gap, losses):
     value = float(reference.optimal_value(problem))
@@ -82,7 +83,7 @@ def test_the_exact_value_lies_between_the_bounds(problem, gap, losses):
     assert 1 <= cut.depth <= Levels.of(forest).height
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(strategies.forests(min_boxes=2, max_boxes=6))
 def test_bounds_close_in_on_the_value_from_both_sides(problem):
     value, levels = float(reference.optimal_value(problem)), Levels.of(forest_of(problem))
@@ -133,6 +134,17 @@ def test_larger_trees(seed, gap):
     assert truncate(forest, gap=gap).depth == truncate(mirrored(forest), gap=gap).depth
 
 
+@settings(max_examples=80)
+@given(instances.forests(), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_anything_that_a_file_can_hold(forest, gap):
+    """Shared laws, copies by the million, losses, and numbers that leave no digits to compare."""
+    whole, cut = solve(forest, exact=True), truncate(forest, gap=gap)
+    finite = np.append(forest.rewards.data, [forest.outside, 0.0])
+    rounding = 1e-12 * np.abs(finite[np.isfinite(finite)]).max()
+    assert cut.lower - rounding <= whole.value <= cut.upper + rounding
+    assert cut.gap <= gap + rounding or cut.forest is forest
+
+
 # -- the depth -------------------------------------------------------------------------------------
 
 
@@ -177,6 +189,31 @@ def test_more_lines_need_no_deeper_cut():
         cut = truncate(many, gap=1e-4)
         assert cut.depth <= alone + 1
         assert cut.kept == q * cut.depth
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_time_to_a_reward_above_all_indices_bounds_the_depth(seed):
+    """Nobody goes on after such a reward, so missing it costs the range of the rewards at most."""
+    rng = np.random.default_rng(seed)
+    k, gap, cost = int(rng.integers(2, 6)), 1e-3, 0.02
+    chain = Chain(0.5 * np.eye(k) + 0.5 * rng.dirichlet(np.ones(k), k), rng.random(k))
+    first = rng.dirichlet(np.ones(k))
+    enough = np.flatnonzero(chain.rewards >= solve_line(chain, cost).index.max())
+    boxes = exact_depth(chain, 0.99 * gap / chain.rewards.max(), enough, start=first)
+    line_ = line((first, chain.law), length=2_000, rewards=chain.rewards, cost=cost)
+    assert truncate(line_, gap=gap).depth <= boxes < 2_000
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_losses_of_trees_cut_one_by_one_at_most_add_up(seed):
+    rng = np.random.default_rng(seed)
+    parts = [random_line(rng, 300, k=3) for _ in range(3)]
+    gaps = [0.03, 0.003, 0.02]
+    apart = lines([truncate(f, gap=gap).forest for f, gap in zip(parts, gaps, strict=True)])
+    lost = solve(lines(parts)).value - solve(apart).value
+    assert lost >= -ROUNDING
+    assert lost <= sum(gaps)
+    assert len(apart) < 900
 
 
 def test_free_line_is_cut_where_the_top_is_hardly_missed():
