@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._types import IntArray
 from ..errors import InvalidArgument
 from ..plan import Progress
 from ..simulation import simulate
 from ..solve import solve
 from ._bracket import Bracket, InPlay
 
-_FEWEST = 16  # tips expanded in a round, at least
+_FEWEST = 16  # nodes expanded in a round, at least, if there are as many
+_FEW = 4  # tips are very few if this many times as many were wanted
 _EPISODES, _MOST_EPISODES = 2**10, 2**18  # played to find out which tips matter
 _PROVEN = 1e-9  # what may be lost by a proven decision: rounding, as a share of the rewards' range
 
@@ -78,43 +80,50 @@ def refine(
         history.append((expanded, low, high))
         if progress is not None:
             progress(expanded, budget)
-        decision = decide(bracket, max(high - low, 0.0))
-        if enough(decision, high - low):
+        ending, left = Ending.COMPLETE, max(high - low, 0.0)
+        if enough(decide(bracket, left), left) and enough(decide(bracket, left, sure=True), left):
             ending = Ending.GAP
-            break
-        wanted = min(max(_FEWEST, expanded // 2), budget - expanded)
-        if wanted <= 0:
+        elif len(bracket.tips) > 0 and expanded >= budget:
             ending = Ending.BUDGET
-            break
-        tips, episodes = _promising(bracket, wanted, episodes, expanded, threads)
-        if len(tips) == 0:
-            ending = Ending.COMPLETE
-            break
-        for tip in tips.tolist():
-            play.expand(tip)
-        expanded += len(tips)
-    return Outcome(bracket, decision, ending, history)
+        elif len(bracket.tips) > 0:
+            wanted = min(max(_FEWEST, expanded // 2), budget - expanded)
+            tips, episodes = _promising(bracket, wanted, episodes, expanded, threads)
+            if len(tips) > 0:
+                expanded += _expand(play, tips, wanted)
+                continue
+        return Outcome(bracket, decide(bracket, left, sure=True), ending, history)
 
 
-def decide(bracket: Bracket, gap: float) -> Decision:
-    """The decision of what is known, and what it may lose.
+def _expand(play: InPlay, tips: IntArray, wanted: int) -> int:
+    """Expand tips, and if they are very few also what comes up below them, level by level.
+
+    So a line is not solved anew for each of its boxes.
+    """
+    waiting, few = deque(tips.tolist()), _FEW * len(tips) < wanted
+    done = 0
+    while waiting and done < wanted:
+        here = len(play)
+        play.expand(waiting.popleft())
+        done += 1
+        if few:
+            waiting.extend(range(here, len(play)))
+    return done
+
+
+def decide(bracket: Bracket, gap: float, *, sure: bool = False) -> Decision:
+    """The decision of what is known, and what it may lose; without ``sure``, up to merging.
 
     Opening a box whose index is within d of the highest loses at most d: were it cheaper by d, its
     index would be the highest. Following what is known loses at most the gap.
     """
-    slack = _PROVEN * bracket.span
     best, which = bracket.best, int(np.argmax(bracket.low_index))
-    if not bracket.low_index[which] > best:
-        regret = min(max(bracket.upper - best, 0.0), gap)
-        return Decision(None, regret, regret <= slack)
-    others = float(np.delete(bracket.high_index, which).max(initial=-np.inf))
-    regret = max(others - float(bracket.low_index[which]), 0.0)
-    if regret <= slack:
-        regret = max(others - _sure_index(bracket, which), 0.0)
-        if not _sure_index(bracket, which) > best:
-            regret = np.inf
-    regret = min(regret, gap)
-    return Decision(which, regret, regret <= slack)
+    if bracket.low_index[which] > best:
+        low = _sure_index(bracket, which) if sure else float(bracket.low_index[which])
+        others = float(np.delete(bracket.high_index, which).max(initial=-np.inf))
+        regret = min(max(others - low, 0.0) if low > best else np.inf, gap)
+        return Decision(which, regret, regret <= _PROVEN * bracket.span)
+    regret = min(max(bracket.upper - best, 0.0), gap)
+    return Decision(None, regret, regret <= _PROVEN * bracket.span)
 
 
 def _sure_index(bracket: Bracket, which: int) -> float:
@@ -145,8 +154,7 @@ def _promising(
     Where the search leads if the stand-ins were real, there the gap comes from: those are taken
     that it reaches most often. What it never reaches is only looked at when nothing else is left.
     """
-    opened: FloatArray = np.empty(0)
-    while len(bracket.tips):
+    while True:
         played = simulate(bracket.high, episodes, seed, keep=1, threads=threads)
         opened = played.opened[len(bracket.play) :]
         if opened.any() or episodes >= _MOST_EPISODES:

@@ -12,6 +12,7 @@ from .._columns import as_cost, label, law_columns, reward_columns
 from .._pool import Pool, starts
 from .._types import FloatArray
 from ..errors import InvalidForest
+from ..model import Forest
 from .node import Expand, Node
 
 ROOT = -1  # instead of a parent
@@ -36,6 +37,12 @@ class Matrices:
         self.all.append(matrix)
         self._pool = None
         return len(self.all) - 1
+
+    def cut(self, size: int) -> None:
+        """Forget the last ones."""
+        self._number = {key: i for key, i in self._number.items() if i < size}
+        del self.all[size:]
+        self._pool = None
 
     def pool(self) -> Pool:
         """All of them."""
@@ -73,8 +80,8 @@ class Tree:
         How many roots there are; they come first.
     """
 
-    def __init__(self, roots: Iterable[Node], expand: Expand) -> None:
-        self._expand = expand
+    def __init__(self, roots: Iterable[Node], expand: Expand, minimise: bool) -> None:
+        self._expand, self._minimise = expand, minimise
         self.nodes: list[Node] = []
         self.parent, self.law, self.reward = array("q"), array("q"), array("q")
         self.count, self.first, self.children = array("q"), array("q"), array("q")
@@ -109,15 +116,17 @@ class Tree:
 
     def _add(self, nodes: Sequence[Node], parent: int) -> None:
         """Check all and then add all, so that what fails can be tried again."""
+        kinds = len(self.laws.all), len(self.rewards.all)
         rows = [self._row(node, parent, i) for i, node in enumerate(nodes)]
-        names = {row.node.name for row in rows}
-        if len(names) < len(rows) or not self._place.keys().isdisjoint(names):
-            listed = [row.node.name for row in rows]
-            twice = next(x for i, x in enumerate(listed) if x in self._place or x in listed[:i])
-            raise InvalidForest(
-                f"names of nodes must differ, but {twice!r} is there twice. Leave names out, or "
-                f"make the way to the node part of them."
-            )
+        self._check_names([row.node.name for row in rows])
+        if kinds != (len(self.laws.all), len(self.rewards.all)):
+            try:
+                self._check_kinds(rows, parent)
+            except InvalidForest:
+                self.laws.cut(kinds[0])
+                self.rewards.cut(kinds[1])
+                del self.state_names[kinds[1] :]
+                raise
         for row in rows:
             here = len(self.nodes)
             self._place[row.node.name] = here
@@ -150,6 +159,28 @@ class Tree:
             costs = as_cost(cost, root, name)
             cost, costs = (float(costs[0, 0]), None) if costs.size == 1 else (np.nan, costs)
         return _Row(node, self._law(node, root), self._reward(node), cost, costs, int(count))
+
+    def _check_names(self, names: list[str]) -> None:
+        if len(set(names)) < len(names) or not self._place.keys().isdisjoint(names):
+            twice = next(x for i, x in enumerate(names) if x in self._place or x in names[:i])
+            raise InvalidForest(
+                f"names of nodes must differ, but {twice!r} is there twice. Leave names out, or "
+                f"make the way to the node part of them."
+            )
+
+    def _check_kinds(self, rows: Sequence[_Row], parent: int) -> None:
+        """Let the rules of a forest look at nodes of a new kind, where they have names."""
+        above = [] if parent == ROOT else [self.own_rewards(parent)]
+        Forest.from_arrays(
+            parent=[*[-1] * len(above), *[len(above) - 1] * len(rows)],
+            law=[*(np.full(len(x), 1 / len(x)) for x in above),
+                 *(self.laws.all[row.law] for row in rows)],
+            rewards=[*above, *(self.rewards.all[row.reward][0] for row in rows)],
+            cost=0.0,
+            outside=0.0,
+            minimise=self._minimise,
+            names=[*(self.nodes[parent].name for _ in above), *(row.node.name for row in rows)],
+        )  # fmt: skip
 
     def _law(self, node: Node, root: bool) -> int:
         key = (root, *_content(node.law))

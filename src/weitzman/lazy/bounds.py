@@ -199,5 +199,5 @@ def _cut_off(
     for y, (grid, tail) in enumerate(found):
         reach = np.append(tail, 0.0)[np.searchsorted(grid, levels)]
         reach[0] = 1.0  # nobody looks below the floor
-        chance[y] = -np.diff(reach, append=0.0)
+        chance[y] = np.maximum(-np.diff(reach, append=0.0), 0.0)
     return StandIn(chance, levels[None, :], np.zeros((1, 1)))

@@ -147,7 +147,7 @@ class LazyForest:
         self.minimise = minimise
         self.outside = float(default_outside(outside, minimise))
         self._bounds = _chosen(bound, least_cost, branching, self.outside, minimise)
-        self._tree = Tree(roots, expand)
+        self._tree = Tree(roots, expand, minimise)
 
     def __repr__(self) -> str:
         return f"LazyForest({self._tree.roots} roots, {len(self._tree)} nodes known)"
