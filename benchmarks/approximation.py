@@ -17,13 +17,16 @@ import time
 from datetime import date
 from pathlib import Path
 
-import numpy as np
+for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: one thread each
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.measure import ROOT, Table, machine, race, seconds
-from weitzman import Forest, Solution, evaluate, solve
-from weitzman.strategies import (
+from benchmarks.measure import ROOT, Table, machine, race, seconds  # noqa: E402
+from weitzman import Forest, Solution, evaluate, solve  # noqa: E402
+from weitzman.strategies import (  # noqa: E402
     FixedLine,
     best_line,
     best_nonadaptive,

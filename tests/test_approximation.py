@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +20,10 @@ from test_strategies import HALF, close, flipped
 from weitzman import Forest, InvalidArgument, expand, line, solve
 from weitzman.strategies import approximate, best_line, best_nonadaptive, fixed_set, value_of_order
 from weitzman.strategies._gains import Gains
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import approximation as benchmark
 
 
 @st.composite
@@ -299,3 +305,12 @@ def test_the_ratio_of_a_large_static_forest_is_certified():
     assert found.chosen.value == pytest.approx(
         fixed_set.value_of_set(found.chosen.forest, np.flatnonzero(found.chosen.copies).tolist())
     )
+
+
+def test_the_benchmark_runs_and_notices_a_wrong_answer(monkeypatch):
+    monkeypatch.setattr(benchmark, "SHAPES", ((3, 3), (2, 4)))
+    found = benchmark.table(quick=True)
+    assert all(len(row) == len(found.head) for row in found.rows)
+    monkeypatch.setattr(benchmark, "walk", lambda forest: 0.5)
+    with pytest.raises(AssertionError):
+        benchmark.compare(3, 3, (0.01, 0.05), 1)
