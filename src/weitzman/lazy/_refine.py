@@ -18,7 +18,8 @@ from ._bracket import Bracket, InPlay
 
 _FEWEST = 16  # nodes expanded in a round, at least, if there are as many
 _FEW = 4  # tips are very few if this many times as many were wanted
-_EPISODES, _MOST_EPISODES = 2**10, 2**18  # played to find out which tips matter
+_EPISODES, _MANY_EPISODES = 2**10, 2**13  # played to find out which tips matter
+_PER_NODE = 8  # episodes for each node in play, at most, but many anyway
 _PROVEN = 1e-9  # what may be lost by a proven decision: rounding, as a share of the rewards' range
 
 
@@ -154,18 +155,20 @@ def _promising(
     Where the search leads if the stand-ins were real, there the gap comes from: those are taken
     that it reaches most often. What it never reaches is only looked at when nothing else is left.
     """
+    most = max(_MANY_EPISODES, _PER_NODE * len(bracket.play))
     while True:
-        played = simulate(bracket.high, episodes, seed, keep=1, threads=threads)
-        opened = played.opened[len(bracket.play) :]
-        if opened.any() or episodes >= _MOST_EPISODES:
+        crew = 1 if episodes < _MANY_EPISODES else threads
+        played = simulate(bracket.high, episodes, seed, keep=1, threads=crew)
+        hit = np.flatnonzero(played.opened[len(bracket.play) :])
+        if len(hit) > 0 or episodes >= most:
             break
-        episodes = min(4 * episodes, _MOST_EPISODES)
-    hit = np.flatnonzero(opened > 0)
+        episodes = min(4 * episodes, most)
     if len(hit) == 0:
         return bracket.relevant(wanted), episodes
     if len(hit) < wanted:
-        episodes = min(2 * episodes, _MOST_EPISODES)
-    by = hit[np.argsort(-opened[hit], kind="stable")[:wanted]]
+        episodes = min(2 * episodes, most)
+    opened = played.opened[len(bracket.play) + hit]
+    by = hit[np.argsort(-opened, kind="stable")[:wanted]]
     return bracket.tips[by], episodes
 
 
