@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -428,3 +430,17 @@ def test_what_fails_can_be_tried_again():
         solve(lazy, budget=3)
     wrong[0] = False
     assert solve(lazy, budget=3).expanded == 3
+
+
+def test_the_benchmark_runs_and_notices_wrong_answers(monkeypatch, capsys):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from benchmarks import lazy as benchmark
+
+    assert benchmark.price(10**4) == benchmark.prices(10**4 + 1)[-1]
+    benchmark.huge([8.0])
+    benchmark.growth([3], 0.01)
+    assert capsys.readouterr().out.count("| open ") == 1
+    dearer = benchmark.prices(39) * 1.1
+    monkeypatch.setattr(benchmark, "prices", lambda count: dearer[:count])
+    with pytest.raises(AssertionError, match="the value is outside"):
+        benchmark.growth([3], 0.01)
