@@ -35,7 +35,7 @@ def revisions(node):
     ]
 
 
-FIRST = {"a": (1.0, REVISED[0]), "b": (2.0, REVISED[2]), "c": (16.0, REVISED[4])}
+FIRST = {"a": (1.5, REVISED[0]), "b": (2.0, REVISED[2]), "c": (16.0, REVISED[4])}
 first_drafts = [
     Node(name=way, law=law, rewards=WORTH, cost=cost) for way, (cost, law) in FIRST.items()
 ]
