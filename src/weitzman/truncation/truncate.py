@@ -6,12 +6,13 @@ Leaving boxes out never helps and giving something away never hurts, so
 
 .. math:: L_1 \le L_2 \le \dots \le V \le \dots \le U_2 \le U_1 .
 
-First the depth T is doubled until :math:`U_T - L_T` is within the gap; then :math:`U_{2T}`, which
-is all but V, is set against :math:`L_t` to find the least t that will do.
+First the depth T is doubled until :math:`U_T - L_T` is within the gap. By then :math:`U_T`, or
+else :math:`U_{2T}`, is all but V; set against :math:`L_t` it tells the least t that will do.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ from ..solve import solve
 from ._cut import Levels
 
 _SHARE = 1e-2  # of the gap that the solver may take for itself
+_CLOSE = 0.05  # of the gap: an upper bound so close to the value is close enough
+_LEAST = 1e-3  # of the gap: losses below it are mostly the error of the solver
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +146,10 @@ class _Search:
         height, t, best = self.levels.height, 1, np.inf
         while t < height:
             best = min(best, self.upper(t))
-            if best - self.lower(t) <= self.gap:
+            left = best - self.lower(t)
+            if left <= _CLOSE * self.gap:
+                return t, best
+            if left <= self.gap:
                 return t, min(best, self.upper(min(2 * t, height)))
             t *= 2
         value, error = self._solve(self.levels.forest)
@@ -151,16 +157,29 @@ class _Search:
         return height, min(best, value)
 
     def least(self, high: int, best: float) -> int:
-        """The least depth up to ``high`` that is within the gap of the bound."""
+        """The least depth up to ``high`` that is within the gap of the bound.
+
+        Losses mostly fall by a constant factor a level, so a straight line through their logarithms
+        tells where to look; every other time the interval is halved, in case they do not.
+        """
         low = max((t for t in self._lower if best - self._lower[t] > self.gap), default=0)
         high = min((t for t in self._lower if low < t <= high), default=high)
-        while high - low > 1:
-            middle = (low + high) // 2
+        halve = False
+        while high - low > 1:  # then low is not 0: depth 1 was tried first
+            middle = (low + high) // 2 if halve else self._aim(low, high, best)
             if best - self.lower(middle) <= self.gap:
                 high = middle
             else:
                 low = middle
+            halve = not halve
         return high
+
+    def _aim(self, low: int, high: int, best: float) -> int:
+        """Where the loss should come to the gap, strictly between two depths."""
+        above = math.log((best - self._lower[low]) / self.gap)
+        under = math.log(self.gap / max(best - self._lower[high], _LEAST * self.gap))
+        share = above / (above + under) if above + under > 0 else 0.5
+        return min(max(low + math.ceil((high - low) * share), low + 1), high - 1)
 
     def _cut(self, t: int) -> Forest:
         whole = t >= self.levels.height
