@@ -25,6 +25,7 @@ class Ceiling:
     """No capped value below a box of kind q that shows y exceeds ``below[at[q] + y]``."""
 
     kind: IntArray  # of each box
+    reward: IntArray  # row of rewards of each kind
     below: FloatArray  # as if maximising
     at: IntArray
 
@@ -50,7 +51,7 @@ class Ceiling:
             f.laws.data, f.laws.start, f.laws.shape, rewards, f.rewards.start, law, reward, cost,
             start, edge_at, edge, below, at, index, rounds, _STEADY * span,
         )  # fmt: skip
-        return cls(kind, below, at)
+        return cls(kind, reward, below, at)
 
 
 def _kinds(forest: Forest, order: IntArray) -> tuple[IntArray, IntArray, IntArray]:

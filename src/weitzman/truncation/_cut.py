@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,57 +39,65 @@ class Levels:
         """Numbers of the boxes on the first t levels."""
         return np.flatnonzero(self.depth < t)
 
-    def cut(self, t: int) -> Forest:
+    def cut(self, t: int, *, names: bool = True) -> Forest:
         """The first t levels: what can be had there, the whole forest has too."""
-        keep = self.above(t)
-        return _part(self.forest, keep, self.forest.reward[keep], self.forest.rewards)
+        keep, f = self.above(t), self.forest
+        rows, number = np.unique(f.reward[keep], return_inverse=True)
+        part = _part(f, keep, number, _take(f.rewards, rows))
+        if not names:
+            return Forest(**part)
+        given = f.names
+        if given is not None:
+            given = tuple(given[v] for v in keep.tolist())
+        elif keep[-1] >= len(keep):  # numbers change: the old ones become names
+            given = tuple(map(str, keep.tolist()))
+        states = tuple(f.state_names[r] for r in rows.tolist())
+        return Forest(**part, names=given, state_names=states)
 
     def raised(self, t: int) -> Forest:
-        """The first t levels, worth at least as much as the whole forest.
+        """The first t levels, worth at least as much as the whole forest, without names.
 
         A box at the cut receives, for free, the most that anything below it can come to.
         """
-        f, c = self.forest, self.ceiling
-        keep = self.above(t)
-        last = np.flatnonzero((self.depth[keep] == t - 1) & ~self.childless[keep])
-        kinds, which = np.unique(c.kind[keep[last]], return_inverse=True)
-        _, first = np.unique(which, return_index=True)
-        sign = -1.0 if f.minimise else 1.0
-        rows = [
-            sign * np.maximum(sign * f.rewards[int(r)], c.below[c.at[q] : c.at[q + 1]])
-            for q, r in zip(kinds, f.reward[keep[last[first]]], strict=True)
-        ]
-        reward = f.reward[keep]
-        reward[last] = len(f.rewards) + which
-        return _part(f, keep, reward, f.rewards.with_more(rows) if rows else f.rewards)
+        keep, f, c = self.above(t), self.forest, self.ceiling
+        last = (self.depth[keep] == t - 1) & ~self.childless[keep]
+        row = np.where(last, len(f.rewards) + c.kind[keep], f.reward[keep])
+        rows, number = np.unique(row, return_inverse=True)
+        plain = int(np.searchsorted(rows, len(f.rewards)))
+        kinds = rows[plain:] - len(f.rewards)
+        own = _take(f.rewards, np.concatenate([rows[:plain], c.reward[kinds]]))
+        sign, higher = -1.0 if f.minimise else 1.0, own.data.copy()
+        at, size = own.start[plain], own.shape[plain:, 1]
+        higher[at:] = sign * np.maximum(sign * higher[at:], c.below[_runs(c.at[kinds], size)])
+        return Forest(**_part(f, keep, number, Pool(higher, own.start, own.shape)))
 
 
-def _part(forest: Forest, keep: IntArray, reward: IntArray, rewards: Pool) -> Forest:
-    """Some boxes, with all above them, and only the matrices that they need.
-
-    Boxes keep their names; where they had none, their numbers become names if they change.
-    """
+def _part(forest: Forest, keep: IntArray, reward: IntArray, rewards: Pool) -> dict[str, Any]:
+    """The columns of some boxes, with all above them, and only the matrices that they need."""
     f = forest
-    parent = np.where(f.parent[keep] < 0, -1, np.searchsorted(keep, f.parent[keep]))
-    laws, law, _ = _used(f.laws, f.law[keep])
-    costs, cost, _ = _used(f.costs, f.cost[keep])
-    own, shown, rows = _used(rewards, reward)
-    names = f.names
-    if names is not None:
-        names = tuple(names[v] for v in keep.tolist())
-    elif keep[-1] >= len(keep):
-        names = tuple(map(str, keep.tolist()))
-    return Forest(
-        parent=parent, law=law, reward=shown, cost=cost, laws=laws, rewards=own, costs=costs,
-        count=f.count[keep], outside=f.outside, minimise=f.minimise, names=names,
-        state_names=tuple(f.state_names[r] if r < len(f.rewards) else None for r in rows.tolist()),
-    )  # fmt: skip
+    law, laws = np.unique(f.law[keep], return_inverse=True)
+    cost, costs = np.unique(f.cost[keep], return_inverse=True)
+    return {
+        "parent": np.where(f.parent[keep] < 0, -1, np.searchsorted(keep, f.parent[keep])),
+        "law": laws,
+        "laws": _take(f.laws, law),
+        "reward": reward,
+        "rewards": rewards,
+        "cost": costs,
+        "costs": _take(f.costs, cost),
+        "count": f.count[keep],
+        "outside": f.outside,
+        "minimise": f.minimise,
+    }
 
 
-def _used(pool: Pool, column: IntArray) -> tuple[Pool, IntArray, IntArray]:
-    """The matrices that a column points to, its new numbers, and the old number of each matrix."""
-    rows, number = np.unique(column, return_inverse=True)
+def _take(pool: Pool, rows: IntArray) -> Pool:
+    """Some matrices of a pool."""
     shape = pool.shape[rows]
-    at = starts(shape)
-    take = np.repeat(pool.start[rows] - at[:-1], np.diff(at)) + np.arange(at[-1])
-    return Pool(pool.data[take], at, shape), number, rows
+    return Pool(pool.data[_runs(pool.start[rows], shape.prod(axis=1))], starts(shape), shape)
+
+
+def _runs(start: IntArray, size: IntArray) -> IntArray:
+    """The numbers start[0], start[0] + 1, ..., so many as size[0] says, then start[1], ..."""
+    end = np.cumsum(size)
+    return np.repeat(start - end + size, size) + np.arange(end[-1] if len(end) else 0)

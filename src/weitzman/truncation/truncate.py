@@ -183,7 +183,7 @@ class _Search:
 
     def _cut(self, t: int) -> Forest:
         whole = t >= self.levels.height
-        return self.levels.forest if whole else self.levels.cut(t)
+        return self.levels.forest if whole else self.levels.cut(t, names=False)
 
     def _solve(self, forest: Forest) -> tuple[float, float]:
         sign = -1.0 if forest.minimise else 1.0
