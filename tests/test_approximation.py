@@ -20,6 +20,7 @@ from test_strategies import HALF, close, flipped
 from weitzman import Forest, InvalidArgument, expand, line, solve
 from weitzman.strategies import approximate, best_line, best_nonadaptive, fixed_set, value_of_order
 from weitzman.strategies._gains import Gains
+from weitzman.strategies._set_search import improve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -184,8 +185,11 @@ def test_a_line_may_be_empty_or_must_not():
 
 
 def test_a_line_needs_a_depth_from_one_on():
-    with pytest.raises(InvalidArgument, match="`depth` must be at least 1, but it is 0"):
-        best_line(static_line(3), depth=0)
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(InvalidArgument, match=f"from 1 on, but it is {wrong}"):
+            best_line(static_line(3), depth=wrong)
+    with pytest.raises(InvalidArgument, match="needs a Forest, but got a Solution"):
+        best_line(solve(static_line(3)))
 
 
 # -- sets ----------------------------------------------------------------------------------------
@@ -203,19 +207,27 @@ def test_best_set_of_static_forests_as_by_enumeration(problem):
 def test_what_is_built_line_by_line_is_a_closed_set_and_no_worse_than_a_line(problem):
     forest = forest_of(problem)
     gains = Gains(forest)
-    members = fixed_set._improve(gains, [], 2000)
+    members = improve(gains, [], 2000)
     value = reference.value_of_set(problem, members)  # refuses sets that are not closed
     assert close(gains.value(members), value) or not members
     assert float(value) >= best_line(forest).value - 1e-9
     assert float(value) <= float(reference.best_nonadaptive(problem)[0]) + 1e-9
 
 
+def test_a_limit_that_is_given_is_used_up(monkeypatch):
+    forest = benchmark.static_forest(3, 2, (0.01, 0.05))
+    monkeypatch.setattr(fixed_set, "_WORK", 5 * Gains(forest).work)
+    short, long = best_nonadaptive(forest), best_nonadaptive(forest, limit=200)
+    assert (short.exact, long.exact) == (False, True)
+    assert short.value <= long.value <= short.bound
+
+
 def test_a_door_comes_and_goes_with_the_room_behind_it():
     door = {"parent": [-1, 0], "cost": [1, 1], "rewards": [[0], [0, 10]]}
     forest = Forest.from_arrays(**door, law=[[1], [[0.5, 0.5]]])
-    assert fixed_set._improve(Gains(forest), [], 10) == [1, 0]
+    assert improve(Gains(forest), [], 10) == [1, 0]
     dear = Forest.from_arrays(**door | {"cost": [1, 4.5]}, law=[[1], [[0.5, 0.5]]])
-    assert fixed_set._improve(Gains(dear), [0, 1], 10) == []  # the door alone would be worse still
+    assert improve(Gains(dear), [0, 1], 10) == []  # the door alone would be worse still
 
 
 def test_a_branch_is_dropped_and_changed_for_a_better_one():
@@ -225,7 +237,7 @@ def test_a_branch_is_dropped_and_changed_for_a_better_one():
             [0.5, 0.5], [[0.5, 0.5]] * 2, [[0.5, 0.5]] * 2, [0.5, 0.5],
         ],
     )  # fmt: skip
-    assert sorted(fixed_set._improve(Gains(forest), [0, 1, 2], 100)) == [0, 3]
+    assert sorted(improve(Gains(forest), [0, 1, 2], 100)) == [0, 3]
 
 
 # -- the ratio -----------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def approximate(
     forest: Forest,
     *,
     depth: int | None = None,
-    limit: int = 2000,
+    limit: int | None = None,
     solution: Solution | None = None,
 ) -> Approximation:
     """The best line and the best set, with the ratio to the optimum that they really achieve.
@@ -98,8 +98,8 @@ def approximate(
     forest : Forest
     depth : int, optional
         Boxes of the line, at most.
-    limit : int
-        Sets to examine, at most.
+    limit : int, optional
+        Sets to examine, at most; see :func:`best_nonadaptive`.
     solution : Solution, optional
         That of the forest, if it is at hand.
 

@@ -10,8 +10,9 @@ from ..errors import InvalidArgument
 from ..model import Forest
 from ..solve import solve
 from ._gains import Gains
+from ._set_search import missing
 from .copies import part
-from .fixed_set import missing, value_of_copies
+from .fixed_set import value_of_copies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,10 +75,18 @@ def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
     >>> line.boxes, line.value, line.followed  # B is opened in vain after 10, unless one may stop
     (('A', 'B'), 6.0, 7.0)
     """
-    if depth is not None and depth < 1:
-        raise InvalidArgument(f"`depth` must be at least 1, but it is {depth}. Leave it out.")
+    if not isinstance(forest, Forest):
+        raise InvalidArgument(
+            f"best_line needs a Forest, but got a {type(forest).__name__}. A solution has one: "
+            f"solution.forest."
+        )
+    if depth is not None and (depth < 1 or depth != int(depth)):
+        raise InvalidArgument(
+            f"`depth` must be a whole number from 1 on, but it is {depth}. Leave it out to look at "
+            f"all lines."
+        )
     gains = Gains(forest)
-    net, looked_at = gains.lines([], depth=depth)
+    net, looked_at = gains.lines([], depth=None if depth is None else int(depth))
     end = int(net.argmax())
     if net[end] <= 0:  # nothing is better than any line
         return FixedLine(forest, (), forest.outside, forest.outside, looked_at)
