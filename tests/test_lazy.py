@@ -62,16 +62,18 @@ def mirrored(forest: Forest) -> Forest:
 
 
 @st.composite
-def static_trees(draw: st.DrawFn, endless: bool = False) -> tuple[Forest, float, int]:
+def static_trees(draw: st.DrawFn) -> tuple[Forest, float, int]:
     """A tree of one kind, fully written down, its least cost and its branching."""
     k, b = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     step = np.array([draw(strategies.probabilities(k)) for _ in range(k)], float)
-    rewards = np.array(draw(st.lists(st.integers(-4, 12), min_size=k, max_size=k)), float)
+    level = st.one_of(st.integers(-4, 12).map(float), st.just(-math.inf))
+    rewards = np.array(draw(st.lists(level, min_size=k, max_size=k)))
     parent = [-1]
     for v in range(draw(st.integers(1, 8))):
         if v < len(parent):
             parent += [v] * draw(st.integers(0, b))
-    cost = [draw(st.integers(1, 12)) / 4 for _ in parent]
+    price = st.integers(0, 12).map(lambda z: z / 4)
+    cost = [draw(price) for _ in parent]
     first = np.array(draw(strategies.probabilities(k)), float)
     forest = Forest.from_arrays(
         parent=parent, cost=cost, rewards=rewards, law=[first, *[step] * (len(parent) - 1)]
@@ -217,6 +219,33 @@ def test_an_endless_tree_against_deep_ones_by_counts():
     assert found.lower <= deep.value + 1e-9
     assert found.upper == pytest.approx(deep.value, abs=1e-7)
     assert found.gap <= 1e-3
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4))
+@settings(max_examples=15)
+def test_costs_by_the_state_of_the_parent(seed, branching):
+    """The endless tree dominates all finite ones and is met by them, for whoever holds whatever."""
+    rng = np.random.default_rng(seed)
+    law, rewards = rng.dirichlet(np.ones(3), 3), rng.uniform(-5, 10, 3)
+    cost = rng.uniform(0.2, 2.0, 3)
+    box = endless_tree(law, rewards, cost, branching, -20.0)
+    for depth in (1, 3, 40):
+        for s in range(3):
+            forest = Forest.from_arrays(
+                parent=range(-1, depth - 1), cost=[cost[s], *[cost] * (depth - 1)], rewards=rewards,
+                law=[law[s], *[law] * (depth - 1)], count=[branching] * depth,
+            )  # fmt: skip
+            held = np.array([-20.0, -5.0, 0.0, 4.0, 8.0])
+            values = [solve(forest.changed(outside=x)).value for x in held]
+            worth = np.maximum(held[:, None], box.rewards[0]) @ box.law[s]
+            assert (worth >= np.array(values) - 1e-7).all()
+    lazy = LazyForest(
+        [Node(law=law[0], rewards=rewards, cost=0.1)],
+        lambda node: [Node(law=law, rewards=rewards, cost=cost, count=branching)],
+        least_cost=cost, branching=branching, outside=-20.0,
+    )  # fmt: skip
+    found = solve(lazy, gap=1e-6, budget=500)
+    assert found.gap <= 1e-6
 
 
 def test_copies_are_one_node():
@@ -382,6 +411,8 @@ def test_what_would_make_the_default_bound_wrong():
             [Node(**BOX | {"cost": 0.25})])  # fmt: skip
     refused("no node may cost less than `least_cost`, but '0.0' costs 0.4",
             [Node(**BOX | {"cost": [0.5, 0.4, 0.6]})])  # fmt: skip
+    refused("'0.0' costs 0.5 on average where the least cost is 0.75", [Node(**BOX)],
+            least_cost=[0.25, 0.75, 0.5], branching=2)  # fmt: skip
     other = Node(**BOX | {"rewards": [0.0, 4.0, 11.0]})
     refused("share law and rewards, but those of '0.1' are different", [Node(**BOX), other])
     refused("the law of the children has shape", [Node(law=np.ones((3, 1)), rewards=[1], cost=1.0)])

@@ -54,7 +54,7 @@ def solve(
     threads: int | None = None,
     progress: Progress | None = None,
     gap: float = 0.0,
-    budget: int = 100_000,
+    budget: int = 10_000,
 ) -> LazySolution: ...
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._columns import as_cost, label, law_columns, reward_columns
 from .._pool import Pool, starts
+from .._rules import SUM_TOLERANCE
 from .._types import FloatArray
 from ..errors import InvalidForest
 from ..model import Forest
@@ -27,16 +28,13 @@ class Matrices:
         self._number: dict[Hashable, int] = {}
         self._pool: Pool | None = None
 
-    def known(self, key: Hashable) -> int | None:
-        """The place of the matrix that has this key; the key says all about it."""
-        return self._number.get(key)
-
-    def add(self, key: Hashable, matrix: FloatArray) -> int:
-        """Store a matrix that is not there yet."""
-        self._number[key] = len(self.all)
-        self.all.append(matrix)
-        self._pool = None
-        return len(self.all) - 1
+    def number(self, matrix: FloatArray, tag: Hashable = None) -> int:
+        """The place of a matrix; those with different tags are different."""
+        found = self._number.setdefault((tag, matrix.shape, matrix.tobytes()), len(self.all))
+        if found == len(self.all):
+            self.all.append(matrix)
+            self._pool = None
+        return found
 
     def cut(self, size: int) -> None:
         """Forget the last ones."""
@@ -154,11 +152,14 @@ class Tree:
             raise InvalidForest(
                 f"a count must be a whole number, but that of {name!r} is {count!r}."
             )
-        cost, costs = node.cost, None
-        if type(cost) is not float:  # the usual case first: there may be very many
-            costs = as_cost(cost, root, name)
-            cost, costs = (float(costs[0, 0]), None) if costs.size == 1 else (np.nan, costs)
-        return _Row(node, self._law(node, root), self._reward(node), cost, costs, int(count))
+        law, reward = self._law(node, root), self._reward(node)
+        cost: object = node.cost
+        if isinstance(cost, float):  # the usual case, quickly: there may be very many
+            return _Row(node, law, reward, float(cost), None, int(count))
+        costs = as_cost(cost, root, name)
+        if costs.size == 1:
+            return _Row(node, law, reward, float(costs[0, 0]), None, int(count))
+        return _Row(node, law, reward, np.nan, costs, int(count))
 
     def _check_names(self, names: list[str]) -> None:
         if len(set(names)) < len(names) or not self._place.keys().isdisjoint(names):
@@ -171,45 +172,58 @@ class Tree:
     def _check_kinds(self, rows: Sequence[_Row], parent: int) -> None:
         """Let the rules of a forest look at nodes of a new kind, where they have names."""
         above = [] if parent == ROOT else [self.own_rewards(parent)]
+        laws = [self.laws.all[row.law] for row in rows]
+        rewards = [self.rewards.all[row.reward][0] for row in rows]
+        given = len(above[0]) if above else 1
+        if all(_sound(law, given, own) for law, own in zip(laws, rewards, strict=True)):
+            return
         Forest.from_arrays(
             parent=[*[-1] * len(above), *[len(above) - 1] * len(rows)],
-            law=[*(np.full(len(x), 1 / len(x)) for x in above),
-                 *(self.laws.all[row.law] for row in rows)],
-            rewards=[*above, *(self.rewards.all[row.reward][0] for row in rows)],
+            law=[*(np.full(len(x), 1 / len(x)) for x in above), *laws],
+            rewards=[*above, *rewards],
             cost=0.0,
             outside=0.0,
             minimise=self._minimise,
             names=[*(self.nodes[parent].name for _ in above), *(row.node.name for row in rows)],
-        )  # fmt: skip
+        )
 
     def _law(self, node: Node, root: bool) -> int:
-        key = (root, *_content(node.law))
-        found = self.laws.known(key)
-        if found is None:
-            pool, _ = law_columns([node.law], np.array([-1 if root else 0]), 1, [node.name])
-            found = self.laws.add(key, pool[0].copy())
-        return found
+        law = _plain(node.law)
+        if law is not None and law.ndim == 1 and root:
+            law = law.reshape(1, -1)
+        if law is None or law.ndim != 2:  # converts what can be, complains about what cannot
+            law = law_columns([node.law], np.array([-1 if root else 0]), 1, [node.name])[0][0]
+        return self.laws.number(law)
 
     def _reward(self, node: Node) -> int:
+        rewards = _plain(node.rewards)
+        if rewards is None or rewards.ndim != 1:
+            rewards = reward_columns([node.rewards], None, 1, [node.name])[0][0]
         states = None if node.states is None else tuple(label(x) for x in node.states)
-        key = (states, *_content(node.rewards))
-        found = self.rewards.known(key)
-        if found is None:
-            pool, _, _ = reward_columns([node.rewards], None, 1, [node.name])
-            found = self.rewards.add(key, pool[0].copy())
+        found = self.rewards.number(rewards.reshape(1, -1), states)
+        if found == len(self.state_names):
             self.state_names.append(states)
         return found
 
 
-def _content(x: object) -> tuple[Hashable, ...]:
-    """All that an array holds, as a key."""
+def _plain(x: object) -> FloatArray | None:
+    """Numbers as a new array; None if they are not plain numbers in rows of one length."""
     try:
         found = np.asarray(x)
-    except ValueError:  # rows of different lengths, to be complained about elsewhere
-        return (repr(x),)
-    if found.dtype.kind not in "iuf":
-        return (repr(x),)
-    return found.shape, found.dtype.str, found.tobytes()
+    except ValueError:
+        return None
+    return found.astype(np.float64) + 0.0 if found.dtype.kind in "iuf" else None  # no -0.0
+
+
+def _sound(law: FloatArray, given: int, rewards: FloatArray) -> bool:
+    """Whether a law and rewards are certainly in order."""
+    return bool(
+        law.shape == (given, len(rewards))
+        and law.size > 0
+        and law.min() >= 0
+        and np.abs(law.sum(axis=1) - 1).max() <= SUM_TOLERANCE
+        and np.isfinite(rewards).all()
+    )
 
 
 def _listed(nodes: Iterable[Node], what: str) -> list[Node]:

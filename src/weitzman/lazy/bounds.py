@@ -28,6 +28,7 @@ Bound = float | Callable[[Node], ArrayLike | Node]
 _EPS = 1e-13  # merged breakpoints, as a share of the range of the rewards
 _SETTLED = 1e-10  # a change that ends the descent towards the endless tree, likewise
 _DEEPEST = 2**12
+_ROUNDING = 1e-12  # by which an average may fall short
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,17 +122,19 @@ class StaticBound:
                     f"rewards, but those of {tree.nodes[u].name!r} are different. Give `bound` "
                     f"instead."
                 )
-            if u in tree.costs or tree.cost[u] < self._least.min():
+            if u in tree.costs or tree.cost[u] < self._least.max():
                 self._check_cost(tree, u)
 
     def _check_cost(self, tree: Tree, u: int) -> None:
         law = tree.laws.all[tree.law[u]]
         cost = tree.costs.get(u, np.array([[tree.cost[u]]]))
-        mean = (law * cost).sum(axis=1)
-        if (mean < self._least * (1 - 1e-12)).any():
+        mean, least = (law * cost).sum(axis=1), np.broadcast_to(self._least, len(law))
+        bad = np.flatnonzero(mean < least * (1 - _ROUNDING))
+        if len(bad):
+            s = bad[0]
             raise InvalidForest(
                 f"no node may cost less than `least_cost`, but {tree.nodes[u].name!r} costs "
-                f"{mean.min():.6g} and the least cost is {self._least.min():.6g}."
+                f"{mean[s]:.6g} on average where the least cost is {least[s]:.6g}."
             )
 
     def _found(self, tree: Tree) -> StandIn:

@@ -168,7 +168,7 @@ class LazyForest:
         self,
         *,
         gap: float = 0.0,
-        budget: int = 100_000,
+        budget: int = 10_000,
         tolerance: float = 1e-9,
         threads: int | None = None,
         progress: Progress | None = None,

@@ -110,7 +110,7 @@ class LazySearch:
 
     def tell(
         self,
-        box: str | int,
+        box: str,
         state: State | None = None,
         *,
         reward: float | None = None,
@@ -126,7 +126,7 @@ class LazySearch:
             self._catch_up()
         self._search.tell(box, state, reward=reward, cost=cost)
 
-    def release(self, box: str | int) -> None:
+    def release(self, box: str) -> None:
         """Give a box back that was handed out and will not be opened now."""
         self._search.release(box)
 
