@@ -89,9 +89,9 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
 
     Notes
     -----
-    The certificate includes the error of the solver, rounding apart. It takes time proportional to
-    the number of boxes for one look at the columns, and about as much as ten solves of what is
-    kept.
+    The certificate includes the error of the solver, rounding apart. It takes one look at the
+    columns, in time proportional to the number of boxes, and some twenty solves of parts, few of
+    them larger than what is kept.
 
     Examples
     --------
