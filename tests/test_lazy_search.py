@@ -13,7 +13,8 @@ import pytest
 import reference
 import strategies
 from hypothesis import given, settings
-from test_lazy import REWARDS, STEP, hashed, lazily, mirrored
+from hypothesis import strategies as st
+from test_lazy import REWARDS, STEP, hashed, lazily, mirrored, written_out
 
 import weitzman
 from weitzman import Forest, InvalidForest, LazyForest, LazySearch, Node
@@ -77,22 +78,6 @@ def test_it_does_as_the_full_solution_says(seed):
     search = hashed(depth).search()
     assert played(search, drawn(seed)) == played(full, drawn(seed))
     assert search.payoff == full.payoff
-
-
-def written_out(lazy: LazyForest) -> Forest:
-    """All boxes of a finite lazy forest."""
-    tree, v = lazy._tree, 0
-    while v < len(tree):
-        tree.expand(v)
-        v += 1
-    nodes = tree.nodes
-    return Forest.from_arrays(
-        parent=list(tree.parent),
-        cost=[node.cost for node in nodes],
-        rewards=[node.rewards for node in nodes],
-        law=[node.law for node in nodes],
-        names=[node.name for node in nodes],
-    )
 
 
 def test_a_search_without_an_end():
@@ -165,6 +150,43 @@ def test_copies():
     assert boxes == {"A.0#1.1", "A.0#1.2", "A.0#2.2", "A.0.0#2.1.1", "A.0.0#2.1.2"}
     index = dict(search.available(None))
     assert index["A.0#1.1"] < index["A.0#2.2"]
+
+
+@given(strategies.forests(max_boxes=6, max_states=3, costs="any"), st.data())
+@settings(max_examples=30)
+def test_indices_after_what_was_seen(problem, data):
+    """All roots opened: the indices of their children, after what they showed, against solve."""
+    forest = Forest.from_arrays(**reference.to_arrays(problem))
+    exact = weitzman.solve(forest, exact=True)
+    search = lazily(forest).search()
+    shown = {}
+    for root in forest.roots.tolist():
+        possible = np.flatnonzero(forest.laws[int(forest.law[root])][0]).tolist()
+        shown[root] = data.draw(st.sampled_from(possible))
+        search.tell(str(root), shown[root])
+    found = {int(box.name): index for box, index in search.available(None)}
+    wanted = {
+        v: float(exact.indices(v)[shown[up]])
+        for v, up in enumerate(forest.parent.tolist())
+        if up in shown
+    }
+    assert found.keys() == wanted.keys()
+    assert search.proven
+    top = max([*wanted.values(), search.best])
+    assert max([*found.values(), search.best]) == pytest.approx(top, abs=1e-9)
+    assert all(found[v] <= wanted[v] + 1e-9 for v in found)
+
+
+def test_copies_that_are_open_are_not_worth_anything_more():
+    forest = Forest.from_arrays(
+        parent=[-1], cost=1, rewards=[0.0, 8.0], law=[[0.5, 0.5]], count=[3]
+    )
+    search = lazily(forest).search()
+    for left in (3, 2, 1):
+        value = weitzman.solve(weitzman.line([[0.5, 0.5]], rewards=[0, 8], cost=1, count=left))
+        assert search.bounds[0] == pytest.approx(value.value)
+        search.tell(search.ask(), 0)
+    assert search.bounds == (0.0, 0.0)
 
 
 def test_when_everything_is_open():

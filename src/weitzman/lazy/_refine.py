@@ -43,11 +43,14 @@ class Decision:
         No policy is worth more than this decision, followed by the best there is, plus this.
     proven : bool
         Whether the regret is nil.
+    index : float
+        A lower bound on the index of the box; when stopping, what is held.
     """
 
     which: int | None
     regret: float
     proven: bool
+    index: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,9 +125,9 @@ def decide(bracket: Bracket, gap: float, *, sure: bool = False) -> Decision:
         low = _sure_index(bracket, which) if sure else float(bracket.low_index[which])
         others = float(np.delete(bracket.high_index, which).max(initial=-np.inf))
         regret = min(max(others - low, 0.0) if low > best else np.inf, gap)
-        return Decision(which, regret, regret <= _PROVEN * bracket.span)
+        return Decision(which, regret, regret <= _PROVEN * bracket.span, low)
     regret = min(max(bracket.upper - best, 0.0), gap)
-    return Decision(None, regret, regret <= _PROVEN * bracket.span)
+    return Decision(None, regret, regret <= _PROVEN * bracket.span, best)
 
 
 def _sure_index(bracket: Bracket, which: int) -> float:

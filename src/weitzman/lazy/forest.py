@@ -252,7 +252,7 @@ class LazyForest:
         first, index = None, (self.outside, self.outside)
         if (r := decision.which) is not None:
             first = self._tree.nodes[play.node[r]].name
-            index = ordered(float(found.low_index[r]), float(found.high_index[r]))
+            index = ordered(decision.index, float(found.high_index[r]))
         named = forest_of(play, play.columns(), self.minimise, named=True)
         return LazySolution(
             *history[-1][1:], first, index, decision.regret, decision.proven, outcome.ending,

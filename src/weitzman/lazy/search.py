@@ -229,7 +229,8 @@ class LazySearch:
         at, index = _no_indices(forest)
         if not situation.closed:
             sign = -1.0 if forest.minimise else 1.0
-            self._found = _Found(Decision(None, 0.0, True), sign * best, sign * best, 0)
+            held = sign * best
+            self._found = _Found(Decision(None, 0.0, True, held), held, held, 0)
             return Policy.of(forest, at, index)
         outcome = self._lazy.refined(
             self._lazy.in_play(situation),
