@@ -297,3 +297,26 @@ def test_best_set_need_not_be_a_line() -> None:
     )
     assert reference.best_nonadaptive(two) == (Fraction("5.5"), frozenset({0, 1}))
     assert reference.value_of_set(two, {0}) == 4
+
+
+def test_no_line_of_a_star_earns_half_though_a_set_does() -> None:
+    row, n = ["0.9", "0.1"], 41
+    star = reference.from_nested(
+        parent=[-1] + [0] * (n - 1),
+        cost=["0.001"] * n,
+        rewards=[0, 1],
+        law=[row] + [[row, row]] * (n - 1),
+    )
+    missed = Fraction("0.9") ** n
+    optimum = sum(x * p for x, p in capped_values(star)[0][()].items())
+    assert optimum == (1 - missed) * (1 - Fraction("0.001") / Fraction("0.1"))  # until one is found
+    promised = (1 - missed) / 2 - (1 - missed) * Fraction("0.01")
+    lines = [reference.value_of_set(star, boxes) for boxes in ([0], [0, 1])]
+    assert max(lines) == Fraction("0.188") < promised * Fraction("0.4")
+    all_of_them = 1 - missed - n * Fraction("0.001")
+    assert promised < all_of_them
+    assert [round(float(x), 4) for x in (optimum, promised, all_of_them)] == [
+        0.9768,
+        0.4835,
+        0.9457,
+    ]

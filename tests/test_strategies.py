@@ -23,7 +23,6 @@ from weitzman.strategies import (
     best_partially_adaptive,
     compare,
     everything,
-    fixed_set,
     myopic,
     on_reward_grid,
     random_order,
@@ -31,6 +30,7 @@ from weitzman.strategies import (
     value_of_set,
 )
 from weitzman.strategies._gains import Gains
+from weitzman.strategies._set_search import branch_and_bound
 
 HALF = {  # the paper's half-approximation by a fixed set does not hold here
     "parent": [-1, 0],
@@ -262,7 +262,7 @@ def tuple_without(rewards: tuple[tuple[Any, ...], ...], v: int) -> tuple[tuple[A
 @given(strategies.forests(max_boxes=5))
 def test_branch_and_bound_needs_no_good_start(problem):
     forest = forest_of(problem)
-    found, bound, exact = fixed_set._branch(forest, Gains(forest), [], 10**6)
+    found, bound, exact = branch_and_bound(forest, Gains(forest), [], 10**6)
     value = reference.best_nonadaptive(problem)[0]
     assert exact
     assert close(bound, value) or not found  # without an outside option nothing is not a set

@@ -43,9 +43,11 @@ if TYPE_CHECKING:
     from . import chains, strategies
     from .chains import Chain, EndlessLine, solve_line
     from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
+    from .lazy import LazyForest, LazySearch, LazySolution, Node
     from .search import Box, Search
     from .simulation import Simulation, simulate
     from .strategies import Comparison, compare
+    from .truncation import Truncation, truncate
 
 # what not everybody needs is imported when it is first used
 _LATER = {
@@ -55,14 +57,20 @@ _LATER = {
     "Dag": "dags",
     "EndlessLine": "chains",
     "Exhaustive": "dags",
+    "LazyForest": "lazy",
+    "LazySearch": "lazy",
+    "LazySolution": "lazy",
+    "Node": "lazy",
     "Search": "search",
     "Simulation": "simulation",
     "Spanning": "dags",
+    "Truncation": "truncation",
     "compare": "strategies",
     "exhaustive": "dags",
     "simulate": "simulation",
     "solve_line": "chains",
     "spanning_policy": "dags",
+    "truncate": "truncation",
 }
 
 __all__ = [
@@ -82,6 +90,10 @@ __all__ = [
     "InvalidFile",
     "InvalidForest",
     "JournalError",
+    "LazyForest",
+    "LazySearch",
+    "LazySolution",
+    "Node",
     "Policy",
     "Search",
     "Sensitivity",
@@ -90,6 +102,7 @@ __all__ = [
     "Spanning",
     "Status",
     "TooLarge",
+    "Truncation",
     "UnknownName",
     "WeitzmanError",
     "break_even",
@@ -116,6 +129,7 @@ __all__ = [
     "to_networkx",
     "to_pandas",
     "to_scipy",
+    "truncate",
 ]
 
 

@@ -18,6 +18,8 @@ while it exceeds the best so far earns exactly V, and no policy earns more.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, overload
+
 import numpy as np
 
 from .errors import InvalidArgument
@@ -25,10 +27,14 @@ from .model import Forest
 from .plan import Plan, Progress, check_threads
 from .solution import Solution, Status
 
+if TYPE_CHECKING:
+    from .lazy import LazyForest, LazySolution
+
 _FIRST_EPS = 1e-3  # first guess of the tolerance a box, as a share of what is asked for
 _RETRIES = 4
 
 
+@overload
 def solve(
     forest: Forest,
     *,
@@ -37,12 +43,37 @@ def solve(
     clip: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Solution:
+) -> Solution: ...
+
+
+@overload
+def solve(
+    forest: LazyForest,
+    *,
+    tolerance: float = 1e-9,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    gap: float = 0.0,
+    budget: int = 10_000,
+) -> LazySolution: ...
+
+
+def solve(
+    forest: Forest | LazyForest,
+    *,
+    tolerance: float = 1e-9,
+    exact: bool = False,
+    clip: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    gap: float = 0.0,
+    budget: int | None = None,
+) -> Solution | LazySolution:
     """The optimal value and the index of every box.
 
     Parameters
     ----------
-    forest : Forest
+    forest : Forest, or LazyForest
     tolerance : float
         Certified error of the value, as a share of the range of the rewards.
     exact : bool
@@ -56,10 +87,13 @@ def solve(
         All cores by default. The result does not depend on it, to the last bit.
     progress : callable, optional
         Called now and then with (operations done, operations in all).
+    gap, budget
+        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` and ``clip`` are for others.
 
     Returns
     -------
     Solution
+        Or a LazySolution, of a lazy forest.
 
     Examples
     --------
@@ -70,9 +104,14 @@ def solve(
     3.0
     """
     if not isinstance(forest, Forest):
+        lazy = _as_lazy(forest, exact or clip)
+        limit = {} if budget is None else {"budget": budget}
+        return lazy.solve(
+            gap=gap, tolerance=tolerance, threads=threads, progress=progress, **limit
+        )
+    if gap != 0.0 or budget is not None:
         raise InvalidArgument(
-            f"solve needs a Forest, but got a {type(forest).__name__}. Describe one with "
-            f"Forest.from_arrays, Builder or line, or read a file with load."
+            "`gap` and `budget` are for a LazyForest; for a Forest there is `tolerance`."
         )
     if not 0 <= tolerance < np.inf:
         raise InvalidArgument(f"`tolerance` must be a number from 0 on, but it is {tolerance}.")
@@ -96,3 +135,17 @@ def solve(
         forest, sign * run.value, run.gap, status, int(run.width.sum()), plan.class_of,
         plan.sigma_at, index,
     )  # fmt: skip
+
+
+def _as_lazy(forest: object, finite_only: bool) -> LazyForest:
+    """What is not a Forest must be a lazy one."""
+    from .lazy import LazyForest  # here, since it solves finite forests
+
+    if not isinstance(forest, LazyForest):
+        raise InvalidArgument(
+            f"solve needs a Forest, but got a {type(forest).__name__}. Describe one with "
+            f"Forest.from_arrays, Builder or line, or read a file with load."
+        )
+    if finite_only:
+        raise InvalidArgument("`exact` and `clip` are for a Forest, not for a LazyForest.")
+    return forest

@@ -8,9 +8,11 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
+from ._chain import add_chain_command
 from ._compare import add_compare_commands
 from ._evaluate import add_evaluate_command
 from ._run import add_run_command
+from ._truncate import add_truncate_command
 
 _ABOUT = """\
 Search when looking costs something.
@@ -97,6 +99,8 @@ def parser() -> argparse.ArgumentParser:
     add_evaluate_command(commands)
     add_compare_commands(commands)
     add_run_command(commands)
+    add_truncate_command(commands)
+    add_chain_command(commands)
 
     check = commands.add_parser("check", help="say whether a file is valid, and its size")
     check.description = "Print ok and the size of the instance, or what is wrong with it."

@@ -1,8 +1,12 @@
 """Strategies to compare with the optimal one: the paper's classes, and what people do."""
 
+from .approximation import Approximation as Approximation
+from .approximation import approximate as approximate
 from .comparison import Comparison as Comparison
 from .comparison import Strategy as Strategy
 from .comparison import compare as compare
+from .fixed_line import FixedLine as FixedLine
+from .fixed_line import best_line as best_line
 from .fixed_order import FixedOrder as FixedOrder
 from .fixed_order import best_partially_adaptive as best_partially_adaptive
 from .fixed_order import value_of_order as value_of_order

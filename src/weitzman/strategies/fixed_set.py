@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,16 +11,16 @@ from .._types import FloatArray, IntArray
 from ..errors import InvalidForest
 from ..evaluate import evaluate
 from ..model import Forest
-from ..plan import Plan
 from ..solution import Solution
 from ..solve import solve
 from ._gains import Gains
+from ._set_search import branch_and_bound, improve
 from .copies import closed, likely_part, part
 from .rules import everything
 
 _SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
-_ROUNDING = 1e-12  # differences of values, as a share of the range, that are only rounding
-_WORK = 10**9  # spent on examining sets, roughly in nanoseconds
+_SETS = 2000  # examined by default, at most
+_WORK = 10**9  # spent on that, roughly in nanoseconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,19 +58,22 @@ class FixedSet:
 
 
 def best_nonadaptive(
-    forest: Forest, *, limit: int = 2000, solution: Solution | None = None
+    forest: Forest, *, limit: int | None = None, solution: Solution | None = None
 ) -> FixedSet:
     """The set of boxes that is best opened as a whole, whatever is seen.
 
-    The set holds with a box its parent. Small forests are searched exhaustively by branch and
-    bound; otherwise the sets that the optimal policy opens with at least a certain probability are
-    tried and improved box by box, and the bound says what could be missed.
+    The set holds with a box its parent. It is built greedily, line by line, and improved by adding
+    lines, dropping branches and changing one for the other; so are the sets that the optimal policy
+    opens with at least a certain probability. Then branch and bound looks for a better one: on
+    small forests to the end, which proves that there is none; otherwise the bound says what could
+    be missed.
 
     Parameters
     ----------
     forest : Forest
-    limit : int
-        Sets to examine, at most. Fewer where examining one is costly.
+    limit : int, optional
+        Sets to examine, at most, for each of these ways. By default as many as take about a
+        second; with more, larger forests are searched to the end.
     solution : Solution, optional
         That of the forest, if it is at hand.
 
@@ -90,13 +93,15 @@ def best_nonadaptive(
     copies, value = max(_candidates(forest, optimum.opened), key=lambda pair: sign * pair[1])
     full, whole = likely_part(forest, optimum.opened)
     gains = Gains(full)
-    room = min(limit, _WORK // gains.work)
-    if room == 0:
+    room = min(_SETS, _WORK // gains.work) if limit is None else limit
+    if room < 1:
         return FixedSet(forest, copies, value, sign * ceiling, False)
-    start = _candidates(full, optimum.opened if full is forest else evaluate(solve(full)).opened)
-    first, _ = max(start, key=lambda pair: sign * pair[1])
-    members = _improve(gains, np.flatnonzero(first).tolist(), room)
-    members, bound, exact = _branch(full, gains, members, room)
+    first = copies
+    if full is not forest:
+        first, _ = max(_candidates(full, evaluate(solve(full)).opened), key=lambda c: sign * c[1])
+    starts: list[list[int]] = [[], np.flatnonzero(first).tolist()]
+    members = max((improve(gains, start, room) for start in starts), key=gains.value)
+    members, bound, exact = branch_and_bound(full, gains, members, room)
     found = value_of_set(full, members)
     if not whole and sign * value > sign * found:  # what was left out may be worth opening
         return FixedSet(forest, copies, value, sign * ceiling, False)
@@ -128,10 +133,11 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
             f"a set must hold with a box its parent, but {forest.name(v)!r} is there and "
             f"{forest.name(int(forest.parent[v]))!r} is not ({len(lost)} such boxes)."
         )
-    return _value(forest, copies)
+    return value_of_copies(forest, copies)
 
 
-def _value(forest: Forest, copies: IntArray) -> float:
+def value_of_copies(forest: Forest, copies: IntArray) -> float:
+    """What opening so many copies of each box earns; with a box its parent must be there."""
     if not copies.any():
         return forest.outside
     return evaluate(everything(part(forest, copies))).value
@@ -140,7 +146,7 @@ def _value(forest: Forest, copies: IntArray) -> float:
 def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, float]]:
     """Nothing, everything, and the boxes that the optimal policy opens often enough."""
     yield np.zeros(len(forest), np.int64), forest.outside
-    yield forest.count.copy(), _value(forest, forest.count)
+    yield forest.count.copy(), value_of_copies(forest, forest.count)
     up = forest.parent
     wanted = opened / np.maximum(1.0, np.where(up < 0, 1.0, opened[up]))
     seen: set[bytes] = set()
@@ -150,83 +156,4 @@ def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, 
             copies = closed(forest, np.where(opened >= share, some, 0))
             if copies.any() and copies.tobytes() not in seen:
                 seen.add(copies.tobytes())
-                yield copies, _value(forest, copies)
-
-
-# -- sets without copies, examined one by one ----------------------------------------------------
-
-
-def _improve(gains: Gains, members: list[int], room: int) -> list[int]:
-    """Add or drop the box that helps most, as long as one helps; examine up to ``room`` sets."""
-    slack = _ROUNDING * float(np.ptp(gains.grid))
-    value, gain = gains.of(members)
-    while True:
-        inside = set(members)
-        free = [v for v in gains.order if v not in inside and _ready(gains, v, inside)]
-        moves = [(value + gain[v] - gains.cost[v], [*members, v]) for v in free]
-        leaves = [v for v in members if not inside.intersection(gains.children[v])]
-        room -= 1 + len(leaves)
-        if room < 0:
-            return members
-        for v in leaves:
-            rest = [u for u in members if u != v]
-            moves.append((gains.of(rest)[0], rest))
-        best, changed = max(moves, key=lambda move: move[0], default=(-np.inf, members))
-        if best <= value + slack:
-            return members
-        members = changed
-        value, gain = gains.of(members)
-
-
-def _ready(gains: Gains, v: int, inside: Set[int]) -> bool:
-    return gains.parent[v] < 0 or gains.parent[v] in inside
-
-
-def _branch(
-    forest: Forest, gains: Gains, members: list[int], room: int
-) -> tuple[list[int], float, bool]:
-    """Best set, a bound on all sets, and whether the bound is reached: depth-first search."""
-    class_of = Plan.of(forest).class_of
-    best, found = gains.of(members)[0], members
-    slack = _ROUNDING * float(np.ptp(gains.grid))
-    stack: list[tuple[frozenset[int], frozenset[int], float]] = [
-        (frozenset(), frozenset(), np.inf)
-    ]  # members, boxes left out, bound
-    while stack and room > 0:
-        inside, out, ceiling = stack.pop()
-        if ceiling <= best + slack:
-            continue
-        room -= 1
-        value, gain = gains.of(inside)
-        if value > best:
-            best, found = value, sorted(inside)
-        hope = _hope(gains, inside, out, gain - gains.cost)
-        ready = [v for v in gains.order if hope[v] > 0 and _ready(gains, v, inside)]
-        ceiling = min(ceiling, value + sum(hope[v] for v in ready))
-        if not ready or ceiling <= best + slack:
-            continue
-        v = max(ready, key=lambda u: (hope[u], -u))
-        if gains.cost[v] > 0:  # a free box is in some best set
-            stack.append((inside, out | _alike(gains, class_of, v), ceiling))
-        stack.append((inside | {v}, out, ceiling))
-    bound = max([best, *(ceiling for _, _, ceiling in stack)])
-    return found, bound, bound <= best + slack
-
-
-def _hope(gains: Gains, inside: frozenset[int], out: frozenset[int], net: FloatArray) -> FloatArray:
-    """The most that adding each box, with any boxes below it, can earn; 0 where it cannot."""
-    hope = np.zeros(len(net))
-    for v in reversed(gains.order):
-        if v not in inside and v not in out:
-            hope[v] = max(0.0, net[v] + sum(hope[u] for u in gains.children[v]))
-    return hope
-
-
-def _alike(gains: Gains, class_of: IntArray, v: int) -> set[int]:
-    """The box and all siblings just like it: those that are no members yet are left out with it."""
-    siblings = (
-        [u for u in gains.order if gains.parent[u] < 0]
-        if gains.parent[v] < 0
-        else gains.children[gains.parent[v]]
-    )
-    return {u for u in siblings if class_of[u] == class_of[v]}
+                yield copies, value_of_copies(forest, copies)

@@ -1,0 +1,98 @@
+"""A portfolio of drug programmes, of which one can be launched: which to advance, when to stop?
+
+Success rates are counted from 29,476 real programmes (data/drug_stages.csv, CC BY 4.0, see there).
+Costs by stage are those of S. M. Paul et al., "How to improve R&D productivity: the pharmaceutical
+industry's grand challenge", Nature Reviews Drug Discovery 9, 203-214 (2010): out of pocket, for
+one programme entering the stage, in millions of 2008 dollars, submission counted with phase 3. An
+approval is taken to be worth 873, their out-of-pocket cost of one launch with all failures, as if
+the industry just recouped what it spends. All of these are assumptions: put in your own. Time and
+the cost of capital are left out. docs/how-to/drug-pipeline.md explains every step.
+"""
+
+import csv
+from pathlib import Path
+
+import weitzman
+
+COST = {"preclinical": 5, "phase 1": 15, "phase 2": 40, "phase 3": 150 + 40}
+WORTH = 873
+PORTFOLIO = {  # name: group, the stage it would enter next, how many there are
+    "lead": ("common", "phase 2", 1),
+    "backup": ("common", "phase 1", 1),
+    "new": ("common", "preclinical", 4),
+    "rare": ("orphan", "preclinical", 2),
+}
+VIEWS = ("as the decided ones", "as ended", "as passed")  # how to count programmes still active
+
+
+def rates(view):
+    """The chance to pass, by group and stage."""
+    text = (Path(__file__).parent / "data" / "drug_stages.csv").read_text("utf-8")
+    found = {}
+    for row in csv.DictReader(x for x in text.splitlines() if not x.startswith("#")):
+        passed, ended, active = (int(row[x]) for x in ("passed", "ended", "active"))
+        if view == "as ended":
+            ended += active
+        elif view == "as passed":
+            passed += active
+        found[row["group"], row["stage"]] = passed / (passed + ended)
+    return found
+
+
+def forest_of(portfolio, rate, worth):
+    """A line of stages for each programme: passed or ended, and at the end approved or ended."""
+    stages = list(COST)
+    builder = weitzman.Builder()
+    for name, (group, start, count) in portfolio.items():
+        before = None
+        for stage in stages[stages.index(start) :]:
+            good = "approved" if stage == "phase 3" else "passed"
+            law = {good: rate[group, stage], "ended": 1 - rate[group, stage]}
+            builder.add(
+                f"{name}, {stage}",
+                parent=before,
+                cost=COST[stage],
+                count=1 if before else count,
+                rewards={"passed": law, "ended": {good: 0, "ended": 1}} if before else law,
+                worth={good: worth if stage == "phase 3" else None, "ended": None},
+            )
+            before = f"{name}, {stage}"
+    return builder.build()
+
+
+print("chance to pass (programmes still active counted as ended ... as the rest ... as passed)")
+low, mid, high = (rates(view) for view in ("as ended", "as the decided ones", "as passed"))
+for key in mid:
+    print(f"  {key[0]:7} {key[1]:12} {low[key]:.2f} ... {mid[key]:.2f} ... {high[key]:.2f}")
+
+forest = forest_of(PORTFOLIO, mid, WORTH)
+solution = weitzman.solve(forest)
+plan = weitzman.evaluate(solution)
+print(f"\nworth of the portfolio {solution.value:.1f}, expected spend {plan.spend:.1f}, ", end="")
+print(f"chance of an approval {1 - plan.outside:.3f}")
+print(f"advance first: {forest.name(solution.first)}\n")
+print("programme   next stage     index   chance that one is advanced")
+for name, (_, stage, count) in PORTFOLIO.items():
+    box = f"{name}, {stage}"
+    chance = plan.opened[forest.box(box)] / count
+    print(f"{name:11} {stage:12} {solution.index(box):7.1f}   {chance:.2f}")
+
+turn = weitzman.break_even(solution, "lead, phase 2")
+print(f"\nphase 2 of the lead pays up to a cost of {turn.worth:.0f}; ", end="")
+print(f"it would come first below {turn.first:.1f}")
+
+print("\nworth of an approval   value and first step, programmes still active counted ...")
+print(" " * 22 + "".join(f"{view:>30}" for view in VIEWS))
+for worth in (300, 450, 600, 873, 1395):
+    cells = []
+    for view in VIEWS:
+        found = weitzman.solve(forest_of(PORTFOLIO, rates(view), worth))
+        first = "nothing" if found.first is None else found.forest.name(found.first)
+        cells.append(f"{found.value:9.1f} {first:>20}")
+    print(f"{worth:22}{''.join(cells)}")
+
+# With two outcomes a stage, the index is the worth less the expected cost per approval from here.
+per_approval = (40 + mid["common", "phase 2"] * 190) / (
+    mid["common", "phase 2"] * mid["common", "phase 3"]
+)
+assert abs(solution.index("lead, phase 2") - (WORTH - per_approval)) < 1e-9

@@ -1,0 +1,39 @@
+"""A plan fixed beforehand on a forest of one transition matrix: what does it lose?
+
+Two trees of training recipes: each recipe can be varied in three ways, six times over. What a
+recipe scores depends on the one it came from, by the same law everywhere; what it costs to try
+differs. Suppose that all jobs must be handed in tonight. Which, and is that wise?
+"""
+
+import numpy as np
+
+import weitzman
+from weitzman import strategies
+
+step = [
+    [0.70, 0.20, 0.08, 0.02],
+    [0.15, 0.60, 0.20, 0.05],
+    [0.05, 0.20, 0.60, 0.15],
+    [0.02, 0.08, 0.30, 0.60],
+]
+roots, degree, depth = 2, 3, 6
+parent, level = [-1] * roots, list(range(roots))
+for _ in range(depth - 1):
+    start = len(parent)
+    parent += [v for v in level for _ in range(degree)]
+    level = list(range(start, len(parent)))
+cost = np.random.default_rng(1).uniform(1, 4, len(parent))
+forest = weitzman.Forest.from_arrays(
+    parent=parent,
+    cost=cost,
+    rewards=[0, 20, 50, 100],
+    law=[step[0] if p < 0 else step for p in parent],
+)
+solution = weitzman.solve(forest)
+found = strategies.approximate(forest, limit=200, solution=solution)
+print(f"{len(forest)} recipes; trying them one by one is worth {solution.value:.3f}\n")
+print(found)
+print(f"\nbest set for tonight: {', '.join(found.chosen.boxes)}")
+print(f"best line:            {', '.join(found.line.boxes)}")
+assert found.line.value < found.chosen.value < solution.value
+assert found.line.value < found.line.followed < solution.value

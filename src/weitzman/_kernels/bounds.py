@@ -1,0 +1,133 @@
+r"""What lies below a box can never be worth more than this.
+
+Boxes of one law and one row of rewards are of one *kind*. If no capped value below a box that shows
+y exceeds a number U(y), then the index of the box is at most the root in x of
+
+.. math:: E\,\bigl(\max(r(Y), U(Y)) - x\bigr)^+ = c(s), \qquad Y \sim P(s, \cdot),
+
+with the least cost of its kind for c; and U(y) may be taken as the largest of these roots after y
+over the kinds that follow. Started at the highest reward of all, both can be computed from each
+other again and again: they only fall, and at any moment they are bounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_JIT = {"nogil": True, "cache": True}
+
+
+@njit(**_JIT)
+def depths(parent, order):
+    """Boxes above each box; ``order`` has children before parents."""
+    depth = np.zeros(parent.size, np.int64)
+    for i in range(order.size - 1, -1, -1):
+        v = order[i]
+        if parent[v] >= 0:
+            depth[v] = depth[parent[v]] + 1
+    return depth
+
+
+@njit(**_JIT)
+def least_costs(kind, law, cost, laws, law_at, law_shape, costs, cost_at, cost_shape, start):
+    """Least expected cost over the boxes of each kind, by the state before; kind q at start[q]."""
+    least, fixed = np.empty(start[-1]), np.empty(start.size - 1)
+    for i in range(least.size):
+        least[i] = np.inf
+    for q in range(fixed.size):
+        fixed[q] = np.inf
+    for v in range(kind.size):
+        c, q = cost_at[cost[v]], kind[v]
+        by_state, by_own = cost_shape[cost[v], 0] > 1, cost_shape[cost[v], 1] > 1
+        if not by_state and not by_own:
+            fixed[q] = min(fixed[q], costs[c])
+            continue
+        rows, own, p = law_shape[law[v], 0], law_shape[law[v], 1], law_at[law[v]]
+        for s in range(rows):
+            row = c + s * cost_shape[cost[v], 1] if by_state else c
+            price = costs[row]
+            if by_own:
+                price = 0.0
+                for y in range(own):
+                    price += laws[p + s * own + y] * costs[row + y]
+            least[start[q] + s] = min(least[start[q] + s], price)
+    for q in range(fixed.size):
+        for i in range(start[q], start[q + 1]):
+            least[i] = min(least[i], fixed[q])
+    return least
+
+
+@njit(**_JIT)
+def follow_ups(parent, kind, kinds):
+    """Pairs of a kind and one that follows it; some of them more than once, but not many."""
+    last = np.empty(kinds, np.int64)
+    for q in range(kinds):
+        last[q] = -1
+    pairs, n = np.empty(2 * parent.size, np.int64), 0
+    for v in range(parent.size):
+        if parent[v] >= 0:
+            up = kind[parent[v]]
+            if last[up] != kind[v]:
+                last[up] = kind[v]
+                pairs[2 * n], pairs[2 * n + 1] = up, kind[v]
+                n += 1
+    return pairs[: 2 * n].copy()
+
+
+@njit(**_JIT)
+def _root(worth, by, law, at, own, cost):
+    """Root in x of E (W - x)^+ = cost; the states ``by`` are in falling order of their worth."""
+    mass, area, top = 0.0, 0.0, -np.inf
+    for i in range(own):
+        x, p = worth[by[i]], law[at + by[i]]
+        if x == -np.inf:
+            break
+        if p == 0.0:
+            continue
+        if mass > 0.0:
+            more = area + mass * (top - x)
+            if more >= cost:
+                break
+            area = more
+        mass, top = mass + p, x
+    return top - (cost - area) / mass if mass > 0.0 else -np.inf
+
+
+@njit(**_JIT)
+def settle(
+    laws, law_at, law_shape, rewards, reward_at, law, reward, cost, start, edge_at, edge, below,
+    below_at, index, rounds, steady,
+):  # fmt: skip
+    """Lower the bounds in rounds over all kinds, those that follow first.
+
+    ``index`` (kind q, after state s, at ``start[q] + s``) and ``below`` (what follows kind q when
+    it shows y, at ``below_at[q] + y``) are bounds after every round. It ends after so many rounds,
+    or when no index falls by more than ``steady``.
+    """
+    widest = 0
+    for q in range(law.size):
+        widest = max(widest, law_shape[law[q], 1])
+    worth, by = np.empty(widest), np.empty(widest, np.int64)
+    for _ in range(rounds):
+        fell = 0.0
+        for q in range(law.size):
+            rows, own = law_shape[law[q], 0], law_shape[law[q], 1]
+            for y in range(own):
+                most = -np.inf
+                for e in range(edge_at[q], edge_at[q + 1]):
+                    most = max(most, index[start[edge[e]] + y])
+                below[below_at[q] + y] = most
+                worth[y] = max(rewards[reward_at[reward[q]] + y], most)
+                i = y  # sorted by insertion
+                while i > 0 and worth[by[i - 1]] < worth[y]:
+                    by[i] = by[i - 1]
+                    i -= 1
+                by[i] = y
+            for s in range(rows):
+                x = _root(worth, by, laws, law_at[law[q]] + s * own, own, cost[start[q] + s])
+                if x < index[start[q] + s]:
+                    fell = max(fell, index[start[q] + s] - x)
+                    index[start[q] + s] = x
+        if fell <= steady:
+            break

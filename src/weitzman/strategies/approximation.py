@@ -1,0 +1,128 @@
+"""What plans made beforehand earn of the optimum: measured, since no share can be promised."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .._text import columns as aligned
+from ..evaluate import evaluate
+from ..model import Forest
+from ..solution import Solution
+from ..solve import solve
+from .fixed_line import FixedLine, best_line
+from .fixed_set import FixedSet, best_nonadaptive
+
+_ROUNDING = 1e-12  # differences of values, as a share of them, that are only rounding
+_HOW = {True: "best of all", False: "best found"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Approximation:
+    """The best line and the best set found, next to what no strategy can exceed.
+
+    Attributes
+    ----------
+    forest : Forest
+    bound : float
+        No strategy earns more (less, when minimising): the optimal value and its certified gap.
+    promised : float
+        What the paper says some fixed plan earns: half of what the optimal policy finds above the
+        outside option, less all of its costs. True for independent rewards, not in general. NaN
+        where something must be taken, which the paper does not consider.
+    line : FixedLine
+    chosen : FixedSet
+        Its ``exact`` says whether it is proven to be the best set of all.
+    """
+
+    forest: Forest
+    bound: float
+    promised: float
+    line: FixedLine
+    chosen: FixedSet
+
+    def ratio(self, value: float) -> float:
+        """The part that a value is of what searching can gain over the outside option, at least.
+
+        With nothing outside it is the paper's ratio. NaN where nothing can be gained, or where
+        something must be taken.
+        """
+        gain = self.bound - self.forest.outside
+        return (value - self.forest.outside) / gain if gain and math.isfinite(gain) else math.nan
+
+    @property
+    def reached(self) -> bool:
+        """Whether the best set found earns as much as is promised."""
+        short = (self.promised - self.chosen.value) * (-1 if self.forest.minimise else 1)
+        return short <= _ROUNDING * max(1.0, abs(self.promised))
+
+    def table(self) -> str:
+        """The plans as text, each with the ratio that it achieves."""
+        size = int((self.chosen.copies > 0).sum())
+        rows: list[tuple[str, str, float, str]] = [
+            ("no strategy exceeds", "", self.bound, ""),
+            ("fixed set", f"{size}", self.chosen.value, _HOW[self.chosen.exact]),
+            ("fixed line", f"{len(self.line.order)}", self.line.value, _HOW[True]),
+            ("  with stopping", "", self.line.followed, ""),
+        ]
+        if math.isfinite(self.promised):
+            note = "reached by the set" if self.reached else "not reached"
+            rows.append(("promised", "", self.promised, note))
+        cells = [["plan", "boxes", "value", "ratio", "how"]]
+        for name, boxes, value, note in rows:
+            ratio = self.ratio(value)
+            cells.append(
+                [name, boxes, f"{value:.8g}", "" if math.isnan(ratio) else f"{ratio:.4f}", note]
+            )
+        return "\n".join(aligned(cells, right=1))
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        line, chosen = self.ratio(self.line.value), self.ratio(self.chosen.value)
+        return f"Approximation(bound={self.bound:.8g}, line={line:.4f}, set={chosen:.4f})"
+
+
+def approximate(
+    forest: Forest,
+    *,
+    depth: int | None = None,
+    limit: int | None = None,
+    solution: Solution | None = None,
+) -> Approximation:
+    """The best line and the best set, with the ratio to the optimum that they really achieve.
+
+    Parameters
+    ----------
+    forest : Forest
+    depth : int, optional
+        Boxes of the line, at most.
+    limit : int, optional
+        Sets to examine, at most; see :func:`best_nonadaptive`.
+    solution : Solution, optional
+        That of the forest, if it is at hand.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> pair = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
+    >>> found = approximate(pair)
+    >>> found.line.value, found.chosen.value, found.bound
+    (4.0, 5.5, 6.0)
+    >>> round(found.ratio(found.line.value), 4)
+    0.6667
+    """
+    solved = solve(forest) if solution is None else solution
+    sign = -1.0 if forest.minimise else 1.0
+    optimum = evaluate(solved)
+    promised = math.nan
+    if math.isfinite(forest.outside):
+        promised = (optimum.reward + forest.outside) / 2 - sign * optimum.spend
+    return Approximation(
+        forest,
+        solved.value + sign * solved.gap,
+        promised,
+        best_line(forest, depth=depth),
+        best_nonadaptive(forest, limit=limit, solution=solved),
+    )
