@@ -257,6 +257,52 @@ def test_the_whole_forest_if_nothing_less_will_do():
     assert truncate(forest, gap=97).depth == 1
 
 
+def lines_with_an_end_and_without(rng: np.random.Generator, n: int) -> Forest:
+    """A finite line and one that ends in an endless box, under one root each."""
+    k = 3
+    law = 0.5 * np.eye(k) + 0.5 * rng.dirichlet(np.ones(k), (2, k))
+    parent = np.arange(2 * n) - 1
+    parent[n] = -1
+    return Forest.from_arrays(
+        parent=parent,
+        cost=rng.uniform(0.01, 0.05, 2 * n),
+        rewards=[r for r in rng.random((2, k)) for _ in range(n)],
+        law=[p for i in range(2) for p in [law[i][0], *([law[i]] * (n - 1))]],
+        endless=np.arange(2 * n) == n - 1,
+    )
+
+
+@pytest.mark.parametrize("n", [2, 3, 90])
+@pytest.mark.parametrize("seed", range(5))
+def test_endless_lines_are_written_down_as_far_as_they_matter(seed, n):
+    forest = lines_with_an_end_and_without(np.random.default_rng(seed), n)
+    value, levels = solve(forest, exact=True).value, Levels.of(forest)
+    for t in range(1, n + 1, 7):
+        assert solve(levels.cut(t), exact=True).value <= value + ROUNDING
+        assert solve(levels.raised(t), exact=True).value >= value - ROUNDING
+    for gap in (0.1, 1e-3, 1e-6):
+        cut = truncate(forest, gap=gap)
+        assert not cut.forest.endless.any()
+        assert cut.lower - ROUNDING <= value <= cut.upper + ROUNDING
+        assert cut.lower - ROUNDING <= solve(cut.forest).value
+        assert cut.gap <= gap
+        assert set(cut.box[n:]) <= set(range(n - 1, 2 * n))
+
+
+def test_boxes_along_an_endless_line_have_places():
+    line = weitzman.line(
+        ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]), length=np.inf, rewards=[0, 10], cost=0.5,
+        names=["first", "more"],
+    )  # fmt: skip
+    cut = truncate(line, gap=0.5)
+    assert cut.forest.names == ("first", *(f"more#{i}" for i in range(1, cut.depth)))
+    assert cut.box.tolist() == [0] + [1] * (cut.depth - 1)
+    shorter = weitzman.solve(weitzman.line(
+        ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]), length=cut.depth - 1, rewards=[0, 10], cost=0.5
+    ))  # fmt: skip
+    assert 7.0 - shorter.value > 0.5 >= 7.0 - solve(cut.forest).value  # 7 is the value of the line
+
+
 # -- what is kept ----------------------------------------------------------------------------------
 
 

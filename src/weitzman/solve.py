@@ -106,9 +106,7 @@ def solve(
     if not isinstance(forest, Forest):
         lazy = _as_lazy(forest, exact or clip)
         limit = {} if budget is None else {"budget": budget}
-        return lazy.solve(
-            gap=gap, tolerance=tolerance, threads=threads, progress=progress, **limit
-        )
+        return lazy.solve(gap=gap, tolerance=tolerance, threads=threads, progress=progress, **limit)
     if gap != 0.0 or budget is not None:
         raise InvalidArgument(
             "`gap` and `budget` are for a LazyForest; for a Forest there is `tolerance`."

@@ -67,7 +67,8 @@ def truncate(arguments: argparse.Namespace) -> None:
         save(cut.forest, arguments.output)
     if arguments.json:
         keys = ("depth", "kept", "of", "lower", "upper", "gap")
-        print(json.dumps({key: getattr(cut, key) for key in keys}))
+        found = {key: getattr(cut, key) for key in keys}
+        print(json.dumps({**found, "of": None if cut.of == math.inf else cut.of}))
         return
     for line in columns(_rows(cut)):
         print(line)
@@ -75,9 +76,10 @@ def truncate(arguments: argparse.Namespace) -> None:
 
 def _rows(cut: Truncation) -> list[tuple[str, str]]:
     share = "all" if cut.kept == cut.of else f"{cut.kept / cut.of:.3g} of them"
+    of = f"{cut.of}   ({share})" if cut.of < math.inf else "endlessly many"
     return [
         ("depth", f"{cut.depth}"),
-        ("boxes kept", f"{cut.kept} of {cut.of}   ({share})"),
+        ("boxes kept", f"{cut.kept} of {of}"),
         ("lower", f"{cut.lower:.10g}"),
         ("upper", f"{cut.upper:.10g}"),
         ("lost", f"at most {cut.gap:.3g}"),

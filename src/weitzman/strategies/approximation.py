@@ -113,6 +113,7 @@ def approximate(
     >>> round(found.ratio(found.line.value), 4)
     0.6667
     """
+    forest.must_end("a fixed plan")
     solved = solve(forest) if solution is None else solution
     sign = -1.0 if forest.minimise else 1.0
     optimum = evaluate(solved)

@@ -80,6 +80,7 @@ def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
             f"best_line needs a Forest, but got a {type(forest).__name__}. A solution has one: "
             f"solution.forest."
         )
+    forest.must_end("a fixed line")
     if depth is not None and (depth < 1 or depth != int(depth)):
         raise InvalidArgument(
             f"`depth` must be a whole number from 1 on, but it is {depth}. Leave it out to look at "

@@ -75,6 +75,8 @@ def _number(rows: IntArray) -> tuple[IntArray, IntArray]:
 def _edges(forest: Forest, kind: IntArray, kinds: int) -> tuple[IntArray, IntArray]:
     """The kinds that follow each kind: ``edge[edge_at[q]:edge_at[q + 1]]``."""
     pairs = bounds.follow_ups(forest.parent, kind, kinds).reshape(-1, 2)
+    again = np.unique(kind[forest.endless])  # an endless box follows itself
+    pairs = np.concatenate([pairs, np.column_stack([again, again])])
     if len(pairs):
         pairs = pairs[_number(pairs)[1]]
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]

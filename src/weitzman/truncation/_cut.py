@@ -86,6 +86,7 @@ def _part(forest: Forest, keep: IntArray, reward: IntArray, rewards: Pool) -> di
         "cost": costs,
         "costs": _take(f.costs, cost),
         "count": f.count[keep],
+        "endless": f.endless[keep],
         "outside": f.outside,
         "minimise": f.minimise,
     }

@@ -13,16 +13,19 @@ else :math:`U_{2T}`, is all but V; set against :math:`L_t` it tells the least t 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._types import IntArray
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, TooLarge
 from ..model import Forest
 from ..solve import solve
 from ._cut import Levels
+from ._unroll import unrolled
 
+_FIRST_LEVELS = 64  # of endless lines, tried first
+_MOST_BOXES = 10**7  # of endless lines, written down
 _SHARE = 1e-2  # of the gap that the solver may take for itself
 _CLOSE = 0.05  # of the gap: an upper bound so close to the value is close enough
 _LEAST = 1e-3  # of the gap: losses below it are mostly the error of the solver
@@ -38,14 +41,16 @@ class Truncation:
         The boxes kept. They have their old names; where boxes are numbered and the numbers change,
         the old numbers have become names.
     box : (m,) array of int
-        The number that each of them has in the whole forest.
+        The number that each of them has in the whole forest; all boxes along an endless line have
+        that of the endless box, and are called ``"<its name>#1"``, ``"...#2"`` and so on.
     depth : int
         Levels kept.
     lower, upper : float
         The value of the whole forest lies between them. Searching the boxes kept earns at least
         ``lower`` (when minimising, it costs at most ``upper``).
-    of : int
-        Boxes of the whole forest, as described: copies are not counted.
+    of : float
+        Boxes of the whole forest, as described: copies are not counted. Infinite if a line is
+        endless.
     """
 
     forest: Forest
@@ -53,7 +58,7 @@ class Truncation:
     depth: int
     lower: float
     upper: float
-    of: int
+    of: float
 
     @property
     def gap(self) -> float:
@@ -66,8 +71,9 @@ class Truncation:
         return len(self.forest)
 
     def __repr__(self) -> str:
+        of = "endlessly many" if self.of == math.inf else self.of
         return (
-            f"Truncation(depth {self.depth}, {self.kept} of {self.of} boxes, value from "
+            f"Truncation(depth {self.depth}, {self.kept} of {of} boxes, value from "
             f"{self.lower:.10g} to {self.upper:.10g})"
         )
 
@@ -79,6 +85,7 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
     ----------
     forest : Forest
         Any: with laws, rewards and costs that change along the way, with copies, minimising.
+        What is kept of endless lines is written down.
     gap : float
         The most that may be lost, in the unit of the rewards.
 
@@ -112,6 +119,28 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
         )
     if not 0 < gap < np.inf:
         raise InvalidArgument(f"`gap` must be a number above 0, but it is {gap}.")
+    if forest.endless.any():
+        return _cut_endless(forest, gap)
+    return _cut(forest, gap)
+
+
+def _cut_endless(forest: Forest, gap: float) -> Truncation:
+    """Write endless lines down until the cut comes before their ends."""
+    levels, lines = _FIRST_LEVELS, int(forest.endless.sum())
+    while levels * lines <= _MOST_BOXES:
+        long, box = unrolled(forest, levels)
+        cut = _cut(long, gap)
+        if not cut.forest.endless.any():
+            return replace(cut, box=box[cut.box], of=math.inf)
+        levels *= 4
+    raise TooLarge(
+        f"a gap of {gap:g} needs more than {_MOST_BOXES:.0e} boxes of the endless lines. Ask for a "
+        f"wider gap, or leave them endless: solving needs nothing else.",
+        levels * lines,
+    )
+
+
+def _cut(forest: Forest, gap: float) -> Truncation:
     search = _Search(Levels.of(forest), gap)
     high, best = search.bracket()
     depth = search.least(high, best)
