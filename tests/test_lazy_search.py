@@ -254,6 +254,10 @@ def test_another_forest_is_refused(tmp_path):
     for other in (hashed(depth=40, least=0.4), hashed(depth=1), hashed(depth=40, branching=1)):
         with pytest.raises(InvalidForest, match="must be what it was when the journal was written"):
             LazySearch.resume(other, path)
+    dearer = hashed(depth=40)
+    dearer.outside = 1.0
+    with pytest.raises(InvalidForest, match="but the outside option is missing or different"):
+        LazySearch.resume(dearer, path)
     assert len(LazySearch.resume(hashed(depth=40), path, budget=100).history) == 2
 
 
