@@ -1,8 +1,8 @@
-"""Lazy forests: a tree of 10^19 boxes in which no cost repeats, and smaller ones written out.
+"""Lazy forests: a tree of 10^19 boxes in which nothing repeats, and smaller ones written out.
 
-Run ``python benchmarks/lazy.py > benchmarks/lazy.md`` (a minute) or with ``--quick`` (seconds). Every
-box has three children, down to a depth of 40; the price of each is a hash of its number, so there
-are no two equal subtrees to be found. All answers are checked before a row is printed:
+Run ``python benchmarks/lazy.py > benchmarks/lazy.md`` (a minute) or with ``--quick`` (seconds).
+Every box has three children, down to a depth of 40; the price of each is a hash of its number, so
+there are no two equal subtrees to be found. All answers are checked before a row is printed:
 
 * the bounds of all runs must contain each other, the closer ones inside the others;
 * the policy that comes with a lower bound must earn it in simulation;
@@ -25,7 +25,7 @@ from weitzman.lazy import Ending
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.measure import machine  # noqa: E402
+from benchmarks.measure import machine
 
 DEPTH, BRANCHING, STATES = 40, 3, 6
 LEAST, MOST = 0.5, 1.5  # costs
@@ -112,7 +112,7 @@ def huge(gaps: list[float]) -> None:
     """The tree of depth 40, closer and closer."""
     low, high = at_one_price(MOST), at_one_price(LEAST)
     print(
-        f"{boxes(DEPTH):.3g} boxes, no two of equal cost. One level alone is worth "
+        f"{boxes(DEPTH):.3g} boxes, the cost of each hashed from its number. One level alone is worth "
         f"{weitzman.solve(written_out(1)).value:.4g}.\n"
     )
     print(
