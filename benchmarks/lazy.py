@@ -112,8 +112,8 @@ def huge(gaps: list[float]) -> None:
     """The tree of depth 40, closer and closer."""
     low, high = at_one_price(MOST), at_one_price(LEAST)
     print(
-        f"{boxes(DEPTH):.3g} boxes, the cost of each hashed from its number. One level alone is worth "
-        f"{weitzman.solve(written_out(1)).value:.4g}.\n"
+        f"{boxes(DEPTH):.3g} boxes, the cost of each hashed from its number. One level alone is "
+        f"worth {weitzman.solve(written_out(1)).value:.4g}.\n"
     )
     print(
         "| gap asked for | nodes expanded | lower | upper | gap | rounds | time, s | first |\n"
