@@ -40,9 +40,10 @@ from .solution import Solution, Status
 from .solve import solve
 
 if TYPE_CHECKING:
-    from . import chains, strategies
+    from . import chains, plot, strategies
     from .chains import Chain, EndlessLine, solve_line
     from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
+    from .report import write_report
     from .search import Box, Search
     from .simulation import Simulation, simulate
     from .strategies import Comparison, compare
@@ -63,6 +64,7 @@ _LATER = {
     "simulate": "simulation",
     "solve_line": "chains",
     "spanning_policy": "dags",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -106,6 +108,7 @@ __all__ = [
     "line",
     "lines",
     "load",
+    "plot",
     "save",
     "sensitivity",
     "simulate",
@@ -116,11 +119,12 @@ __all__ = [
     "to_networkx",
     "to_pandas",
     "to_scipy",
+    "write_report",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("chains", "strategies"):
+    if name in ("chains", "plot", "strategies"):
         return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
