@@ -23,7 +23,8 @@ LAYERS = [
     {"evaluate", "_layout"},
     {"simulation", "sensitivity", "search"},
     {"strategies", "dags"},
-    {"plot"},
+    {"plot", "_page"},
+    {"report", "explore"},
     {"cli"},
 ]
 

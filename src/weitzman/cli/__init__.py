@@ -286,6 +286,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "simulate": _other("compare", "simulate"),
     "compare": _other("compare", "compare"),
     "run": _other("run", "run"),
+    "report": _other("report", "report"),
+    "explore": _other("explore", "explore"),
     "check": _check,
     "convert": _convert,
     "schema": _schema,

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 from ._compare import add_compare_commands
 from ._evaluate import add_evaluate_command
+from ._explore import add_explore_command
+from ._report import add_report_command
 from ._run import add_run_command
 
 _ABOUT = """\
@@ -28,6 +30,8 @@ start here:
   weitzman evaluate boxes.json          what following it will look like
   weitzman compare boxes.json           what simpler strategies would earn
   weitzman run boxes.json --journal run.db   follow it, one box at a time
+  weitzman report boxes.json -o report.html  a page to read, try out and send
+  weitzman explore boxes.json           build, change and try it in the browser
   weitzman schema                       all that a file may say
 
 exit codes:
@@ -97,6 +101,8 @@ def parser() -> argparse.ArgumentParser:
     add_evaluate_command(commands)
     add_compare_commands(commands)
     add_run_command(commands)
+    add_report_command(commands)
+    add_explore_command(commands)
 
     check = commands.add_parser("check", help="say whether a file is valid, and its size")
     check.description = "Print ok and the size of the instance, or what is wrong with it."

@@ -1,0 +1,148 @@
+// The forest as a drawing: roots on the left, what lies behind them to the right.
+
+import { number, percent, plain, plural, short, svg } from "./text.js";
+
+const WIDE = 156;
+const HIGH = 44;
+const ACROSS = 46; // between a box and those behind it
+const DOWN = 12;
+const MARGIN = 6;
+const LETTERS = 12;
+
+/**
+ * An SVG element. `look` tells for a box: {index, cost: text, opened: chance or null, mark: one of "next",
+ * "open", "free", "closed", title}. `choose(v)` is called for a box that is clicked; without it the
+ * drawing is a picture. At most `most` boxes are drawn, whole trees first, in the order of `order`.
+ */
+export function drawing(problem, { look, choose = null, chosen = -1, most = 150, order = null }) {
+  const shown = pick(problem, order ?? problem.roots, most);
+  const { place, wide, high } = layout(problem, shown);
+  const left = problem.boxes.length - place.size + (problem.folded?.boxes ?? 0);
+  const picture = svg("svg", {
+    class: "forest",
+    viewBox: `0 0 ${wide} ${high}`,
+    width: wide,
+    height: high,
+    role: choose ? "group" : "img",
+    "aria-label": `Drawing of ${plural(place.size, "box", "boxes")}${left ? ` of ${place.size + left}` : ""}. The table has the same in numbers.`,
+  });
+  for (const [v, at] of place) {
+    const up = place.get(problem.boxes[v].parent);
+    if (up) picture.append(edge(up, at));
+  }
+  for (const [v, at] of place) picture.append(node(problem, v, at, look(v), choose, v === chosen));
+  return { picture, left };
+}
+
+/** Boxes to draw: whole trees if there is room for them, else their upper part. */
+function pick(problem, order, most) {
+  const shown = new Set();
+  const queue = [];
+  for (const root of order) {
+    if (shown.size >= most) break;
+    queue.push(root);
+    while (queue.length && shown.size < most) {
+      const v = queue.shift();
+      shown.add(v);
+      queue.push(...problem.children[v]);
+    }
+    queue.length = 0;
+  }
+  return shown;
+}
+
+/** Places of the boxes: leaves one below the other, a parent at the height of its first child. */
+function layout(problem, shown) {
+  const place = new Map();
+  let y = MARGIN;
+  let deepest = 0;
+  const roots = [...shown].filter((v) => problem.boxes[v].parent < 0);
+  const stack = roots.reverse().map((v) => [v, 0, false]);
+  while (stack.length) {
+    const [v, depth, first] = stack.pop();
+    if (!first && place.size) y += HIGH + DOWN;
+    deepest = Math.max(deepest, depth);
+    place.set(v, { x: MARGIN + depth * (WIDE + ACROSS), y });
+    const below = problem.children[v].filter((u) => shown.has(u));
+    for (let i = below.length - 1; i >= 0; i--) stack.push([below[i], depth + 1, i === 0]);
+  }
+  const wide = 2 * MARGIN + deepest * (WIDE + ACROSS) + WIDE;
+  return { place, wide, high: y + HIGH + MARGIN };
+}
+
+function edge(up, at) {
+  const [x1, y1, x2, y2] = [up.x + WIDE, up.y + HIGH / 2, at.x, at.y + HIGH / 2];
+  const bend = x1 + ACROSS / 2;
+  const d = `M${x1} ${y1} C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}`;
+  return svg("path", { class: "edge", d, fill: "none" });
+}
+
+function node(problem, v, at, { index, cost, opened, mark, title }, choose, chosen) {
+  const box = problem.boxes[v];
+  const copies = box.count > 1 ? ` ×${number(box.count, 4)}` : "";
+  const top = [short(box.name, LETTERS - copies.length), copies];
+  const pick = choose
+    ? {
+        tabindex: 0,
+        role: "button",
+        "aria-pressed": String(chosen),
+        onclick: () => choose(v),
+        onkeydown: (event) => {
+          if (event.key !== "Enter" && event.key !== " ") return;
+          event.preventDefault();
+          choose(v);
+        },
+      }
+    : {};
+  return svg(
+    "g",
+    {
+      class: `box ${mark}${chosen ? " chosen" : ""}`,
+      transform: `translate(${at.x} ${at.y})`,
+      "data-box": v,
+      "aria-label": plain([box.name, `, ${title}`]),
+      ...pick,
+    },
+    svg("title", {}, `${box.name}: ${title}`),
+    svg("rect", { class: "card", width: WIDE, height: HIGH, rx: 5 }),
+    opened === null
+      ? null
+      : svg("rect", {
+          class: "chance", x: 1, y: HIGH - 4, height: 3, rx: 1.5,
+          width: Math.max(0, Math.min(1, opened)) * (WIDE - 2),
+        }),
+    svg("text", { class: "name", x: 9, y: 17 }, ...top),
+    svg("text", { class: "index", x: 9, y: 33 }, short(index, 20)),
+    svg("text", { class: "index", x: WIDE - 8, y: 17, "text-anchor": "end" }, short(cost, 9)),
+  );
+}
+
+/** What a drawing says of a box: its index (or their range) and how likely it is opened. */
+export function lookOf(problem, v, { row = null, opened = null, mark = "closed" } = {}) {
+  const { index, count } = problem.boxes[v];
+  const cost = row === null ? costs(problem, v) : number(problem.meanCost(v, row), 4);
+  const known = row === null ? range(index) : number(index[row]);
+  const chance = opened === null || opened === undefined ? null : opened / count;
+  const often = chance === null ? "" : `, opened with chance ${percent(chance)}`;
+  return {
+    index: `index ${known}`,
+    cost,
+    opened: chance,
+    mark,
+    title: `index ${known}, cost ${cost}${often}`,
+  };
+}
+
+/** Numbers as "5", or as "5 to 9" if they differ. */
+export function range(numbers) {
+  const known = numbers.filter((x) => x !== null);
+  if (known.length === 0) return "none";
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  return low === high ? number(low) : `${number(low, 4)} to ${number(high, 4)}`;
+}
+
+function costs(problem, v) {
+  const rows = problem.boxes[v].law.map((_, row) => problem.meanCost(v, row));
+  const [low, high] = [Math.min(...rows), Math.max(...rows)];
+  return low === high ? number(low, 4) : `${number(low, 3)} to ${number(high, 3)}`;
+}

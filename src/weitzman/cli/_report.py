@@ -1,0 +1,85 @@
+"""The command ``weitzman report``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..model import Forest
+    from ..search import Search
+
+_ABOUT = """\
+Write a report that one can send: one HTML file that opens from disk, needs no
+network and no program but a browser, and prints well.
+
+It begins with the decision in plain words: what to open, what to expect, when
+to stop. Then come a stepper (say what was seen, and it shows the next box and
+why), a drawing, a table of all boxes to sort and search, what if costs were
+different, other strategies, and how sure all this is.
+
+FILE is an instance, or the journal of a search under way (weitzman run
+--journal): then the report says how the search stands and what to do next. The
+journal is only read."""
+
+_EXAMPLES = """\
+  weitzman demo --json > boxes.json
+  weitzman report boxes.json -o report.html
+  weitzman report run.db -o so-far.html --title "Survey, as of Friday\""""
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command to those of the parser; :func:`report` carries it out."""
+    from ._parser import _whole
+
+    parser = commands.add_parser("report", help="one HTML file to read, try out and send")
+    parser.description, parser.epilog = _ABOUT, _EXAMPLES
+    parser.add_argument(
+        "file", metavar="FILE", help="instance (.json, .json.gz or .wz), or journal of a search"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="HTML", required=True,
+        help="file to write; it is replaced if it exists",
+    )  # fmt: skip
+    parser.add_argument("--title", help="what it is about (default: the name of FILE)")
+    parser.add_argument(
+        "--top", type=partial(_whole, least=1), default=300, metavar="N",
+        help="show at most N boxes, those opened most often (default 300)",
+    )  # fmt: skip
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Carry out the command."""
+    from ..report import write_report
+    from . import _killable, _progress
+
+    title = os.path.basename(arguments.file) if arguments.title is None else arguments.title
+    with _progress(sys.stderr, "computing"), _killable():
+        write_report(_source(arguments.file), arguments.output, title=title, top=arguments.top)
+    print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1000:.0f} kB")
+
+
+def _source(path: str) -> Forest | Search:
+    """What a file holds, told by its first bytes."""
+    from ..io import load
+    from ..search import Search
+
+    if _is_journal(path):
+        with Search.join(path) as search:
+            return search
+    return load(path)
+
+
+def _is_journal(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False  # reading it as an instance will tell why
