@@ -42,7 +42,8 @@ from .solve import solve
 if TYPE_CHECKING:
     from . import chains, plot, strategies
     from .chains import Chain, EndlessLine, solve_line
-    from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
+    from .dags import Dag, Spanning, spanning_policy
+    from .dags.exhaustive import Exhaustive, exhaustive
     from .report import write_report
     from .search import Box, Search
     from .simulation import Simulation, simulate

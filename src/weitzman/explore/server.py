@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote
 
-from .. import _page
+from .._page import page, policy, script, style
 from .._page.html import Markup
 from ..errors import InvalidArgument
 from .workbench import Workbench
@@ -68,11 +68,11 @@ class Server(ThreadingHTTPServer):
     def page(self, nonce: str) -> str:
         """The explorer as one HTML page."""
         body = files(__package__).joinpath("explore.html").read_text("utf-8")
-        return _page.page(
+        return page(
             "weitzman explore",
             Markup(body),
-            style=_page.style(__package__, "explore.css"),
-            script=_page.script(__package__, *_SCRIPTS),
+            style=style(__package__, "explore.css"),
+            script=script(__package__, *_SCRIPTS),
             data=self.workbench.start(),
             nonce=nonce,
         )
@@ -101,10 +101,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(refused)
             return
         nonce = secrets.token_urlsafe(16)
-        rules = _page.policy(f"'nonce-{nonce}'", f"'nonce-{nonce}'", "'self'")
-        policy = f"{rules}; frame-ancestors 'none'"
+        own = f"'nonce-{nonce}'"
+        rules = policy(own, own, "'self'") + "; frame-ancestors 'none'"
         content = self.server.page(nonce).encode("utf-8", "xmlcharrefreplace")
-        self._send(HTTPStatus.OK, "text/html; charset=utf-8", content, policy)
+        self._send(HTTPStatus.OK, "text/html; charset=utf-8", content, rules)
 
     def do_POST(self) -> None:
         """A question of the page."""
@@ -153,14 +153,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True  # what follows may be a body that nobody reads
         self._send(refused.status, "text/plain; charset=utf-8", f"{refused}\n".encode(), "")
 
-    def _send(self, status: HTTPStatus, kind: str, content: bytes, policy: str) -> None:
+    def _send(self, status: HTTPStatus, kind: str, content: bytes, rules: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         for key, value in _HEADERS.items():
             self.send_header(key, value)
-        if policy:
-            self.send_header("Content-Security-Policy", policy)
+        if rules:
+            self.send_header("Content-Security-Policy", rules)
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()

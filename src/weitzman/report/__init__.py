@@ -6,8 +6,7 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from .. import _page
-from .._page import data
+from .._page import data, page, script, style
 from .._page.html import Child, Markup, h, join
 from ..errors import InvalidArgument
 from ..io import explained, replacing
@@ -68,11 +67,11 @@ def write_report(
 
 def render(c: Content, title: str | None = None) -> str:
     """The whole page."""
-    return _page.page(
+    return page(
         title or "Which boxes to open",
         join([_body(c, title)]),
-        style=_page.style(__name__, "report.css"),
-        script=_page.script(__name__, "report.js"),
+        style=style(__name__, "report.css"),
+        script=script(__name__, "report.js"),
         data=_data(c),
     )
 
