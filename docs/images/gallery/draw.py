@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/gallery.md: run its blocks and save ``ax`` wherever an image follows."""
+"""Draw the pictures of docs/gallery.md: run its blocks, save ``ax`` where an image follows."""
 
 from __future__ import annotations
 

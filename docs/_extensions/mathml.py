@@ -1,0 +1,40 @@
+"""Formulas as MathML, which browsers show by themselves: no script, and nothing to load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+LOG = logging.getLogger(__name__)
+
+
+def convert(node: nodes.math | nodes.math_block, block: bool) -> str:
+    """The formula of a node; what cannot be read is a warning, and shown as it was written."""
+    text = node.astext().replace(r"\texttt", r"\mathtt")
+    try:
+        return str(tex2mathml(text, as_block=block))
+    except (SyntaxError, ValueError) as error:  # MathError is a ValueError
+        LOG.warning("a formula cannot be shown: %s", error, location=node)
+        return f"<code>{nodes.Text(text)}</code>"
+
+
+def visit_math(self: Any, node: nodes.math) -> None:
+    """A formula in a line."""
+    self.body.append(convert(node, block=False))
+    raise nodes.SkipNode
+
+
+def visit_displaymath(self: Any, node: nodes.math_block) -> None:
+    """A formula of its own."""
+    self.body.append(f'<div class="math">{convert(node, block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
