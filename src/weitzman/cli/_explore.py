@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 import webbrowser
-from functools import partial
 from typing import Any
 
 _ABOUT = """\
@@ -34,20 +33,26 @@ _LAST_PORT = 65_535
 
 def add_explore_command(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command to those of the parser; :func:`explore` carries it out."""
-    from ._parser import _whole
-
     parser = commands.add_parser("explore", help="build, change and try boxes in the browser")
     parser.description, parser.epilog = _ABOUT, _EXAMPLES
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="instance: .json, .json.gz or .wz; may be new"
     )
     parser.add_argument(
-        "--port", type=partial(_whole, least=1), metavar="N", help="port (default: any free one)"
+        "--port", type=_port, default=0, metavar="N", help="port (default: any free one)"
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="print the address and open no browser"
     )
-    parser.set_defaults(misused=parser.error)
+
+
+def _port(text: str) -> int:
+    from ._parser import _whole
+
+    port = _whole(text, 1)
+    if port > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"must be at most {_LAST_PORT}, not {text!r}")
+    return port
 
 
 def explore(arguments: argparse.Namespace) -> None:
@@ -55,14 +60,12 @@ def explore(arguments: argparse.Namespace) -> None:
     from ..explore import Server, Workbench
     from ..io import explained
 
-    if arguments.port is not None and arguments.port > _LAST_PORT:
-        arguments.misused(f"--port must be at most {_LAST_PORT}, but it is {arguments.port}")
     path = arguments.file
     if path is not None and not os.path.lexists(path):
         with explained(path, "written"):
             _check_new(path)
         print(f"{path} does not exist yet: Save will write it.")
-    with Server(Workbench(path), arguments.port or 0) as server:
+    with Server(Workbench(path), arguments.port) as server:
         threading.Thread(target=_warm_up, daemon=True).start()
         print(f"Exploring at {server.address}")
         print("Ctrl-C ends it.", flush=True)

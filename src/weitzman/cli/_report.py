@@ -59,8 +59,9 @@ def report(arguments: argparse.Namespace) -> None:
     from . import _killable, _progress
 
     title = os.path.basename(arguments.file) if arguments.title is None else arguments.title
-    with _progress(sys.stderr, "computing"), _killable():
-        write_report(_source(arguments.file), arguments.output, title=title, top=arguments.top)
+    with _progress(sys.stderr, "computing") as progress, _killable():
+        source = _source(arguments.file)
+        write_report(source, arguments.output, title=title, top=arguments.top, progress=progress)
     print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1000:.0f} kB")
 
 

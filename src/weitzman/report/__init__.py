@@ -11,6 +11,7 @@ from .._page.html import Child, Markup, h, join
 from ..errors import InvalidArgument
 from ..io import explained, replacing
 from ..model import Forest
+from ..plan import Progress
 from ..search import Search
 from ..solution import Solution
 from . import tables, words
@@ -33,7 +34,12 @@ _INDEX_LOSS = (
 
 
 def write_report(
-    source: Forest | Solution | Search, path: Path, *, title: str | None = None, top: int = TOP
+    source: Forest | Solution | Search,
+    path: Path,
+    *,
+    title: str | None = None,
+    top: int = TOP,
+    progress: Progress | None = None,
 ) -> None:
     """Write a report as one HTML file that needs nothing else, not even a network.
 
@@ -47,6 +53,8 @@ def write_report(
         What the report is about.
     top : int
         At most about so many boxes are shown, those opened most often; the others are counted.
+    progress : callable, optional
+        Called with (done, total).
 
     Examples
     --------
@@ -59,7 +67,7 @@ def write_report(
     """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InvalidArgument(f"`top` must be a whole number from 1 on, but it is {top!r}.")
-    text = render(content(source, top=top), title)
+    text = render(content(source, top=top, progress=progress), title)
     name = os.fspath(path)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))

@@ -13,6 +13,7 @@ from .._types import IntArray
 from ..errors import InvalidArgument
 from ..evaluate import Evaluation, evaluate
 from ..model import Forest
+from ..plan import Progress
 from ..policy import Policy
 from ..search import Opened, Search
 from ..sensitivity import BreakEven, break_even
@@ -25,12 +26,13 @@ from ..strategies import Comparison, compare
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
 
-_COMPARED = 2000  # boxes up to which strategies are compared: some seconds
+_COMPARED = 400  # boxes up to which strategies are compared: some seconds
 _EPISODES = 20_000
+_LARGE = 2000  # boxes: beyond, a solve takes long enough to do fewer
 _EXAMINED = 8  # boxes whose costs are looked into
-_POINTS = 33  # costs of each that are tried; fewer for a large forest
-_FEW_POINTS = 9
-_LARGE = 2000
+_POINTS = 33  # costs of each that are tried
+_EXAMINED_LARGE = 3
+_POINTS_LARGE = 9
 _DEAREST = 64.0  # times the cost: nothing beyond is tried
 
 
@@ -85,7 +87,9 @@ class Content:
         return self.solution.forest
 
 
-def content(source: Forest | Solution | Search, *, top: int = TOP) -> Content:
+def content(
+    source: Forest | Solution | Search, *, top: int = TOP, progress: Progress | None = None
+) -> Content:
     """Compute all that a report on a problem, or on a search under way, says."""
     if isinstance(source, Search):
         solution, policy = solve(source.policy.forest), source.policy
@@ -98,38 +102,45 @@ def content(source: Forest | Solution | Search, *, top: int = TOP) -> Content:
         )
     told = tuple(source.history) if isinstance(source, Search) else ()
     found = evaluate(solution)
+    what_if = []
+    for i, v in enumerate(examined := _examined(found)):
+        if progress is not None:
+            progress(i, 2 * len(examined))
+        what_if.append(_what_if(solution, found, v))
     return Content(
         solution=solution,
         policy=policy,
         evaluation=found,
         simulation=simulate(solution, _EPISODES, 0),
         keep=important(policy, found, top, told),
-        what_if=tuple(_what_if(solution, v) for v in _examined(found)),
-        comparison=_comparison(solution),
+        what_if=tuple(what_if),
+        comparison=_comparison(solution, progress),
         told=told,
         advice=source.explain() if isinstance(source, Search) and told else None,
         expected=expected(source) if isinstance(source, Search) else solution.value,
     )
 
 
-def _comparison(solution: Solution) -> Comparison | None:
+def _comparison(solution: Solution, progress: Progress | None) -> Comparison | None:
     if len(solution.forest) > _COMPARED:
         return None
-    return compare(solution.forest, solution=solution, episodes=_EPISODES)
+    half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
+    return compare(solution.forest, solution=solution, episodes=_EPISODES, progress=half)
 
 
 def _examined(e: Evaluation) -> list[int]:
     """The boxes on which most is spent."""
     spend = np.array(e.columns()["spend"])
-    by = np.argsort(-spend, kind="stable")[:_EXAMINED]
+    most = _EXAMINED if len(e.forest) <= _LARGE else _EXAMINED_LARGE
+    by = np.argsort(-spend, kind="stable")[:most]
     return [int(v) for v in by if spend[v] > 0]
 
 
-def _what_if(solution: Solution, v: int) -> WhatIf:
+def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
     f = solution.forest
-    state = _usual_state(solution, v)
+    state = int(np.argmax(e.opened_after[v]))
     after: dict[str, Any] = {} if f.parent[v] < 0 else {"state": _state(f, int(f.parent[v]), state)}
-    points = _POINTS if len(f) <= _LARGE else _FEW_POINTS
+    points = _POINTS if len(f) <= _LARGE else _POINTS_LARGE
     factor = np.linspace(0.0, _last_factor(solution, v), points).tolist()
     solved = [_with_cost(solution, v, x) for x in factor]
     return WhatIf(
@@ -140,10 +151,6 @@ def _what_if(solution: Solution, v: int) -> WhatIf:
         value=[s.value for s in solved],
         first=[s.first for s in solved],
     )
-
-
-def _usual_state(solution: Solution, v: int) -> int:
-    return int(np.argmax(evaluate(solution).opened_after[v]))
 
 
 def _state(f: Forest, box: int, state: int) -> str | int:

@@ -55,9 +55,9 @@ def _under_way(c: Content) -> Iterator[Child]:
     paid = "loss and costs" if f.minimise else "payoff"
     now = last.best + (last.spent if f.minimise else -last.spent)
     going_on = "" if _over(c) else f", going on {number(c.expected)} on average"
-    boxes = "1 box" if len(c.told) == 1 else f"{len(c.told)} boxes"
+    boxes = "1 box was" if len(c.told) == 1 else f"{len(c.told)} boxes were"
     yield h(
-        "p", f"So far {boxes} were opened and {number(last.spent)} spent. Stopping now gives a ",
+        "p", f"So far {boxes} opened and {number(last.spent)} spent. Stopping now gives a ",
         f"{paid} of {number(now)}{going_on}. At the start {number(c.solution.value)} was expected.",
     )  # fmt: skip
 
