@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -247,6 +248,18 @@ def test_line_grid_by_hand():
 def test_line_grid_needs_a_line():
     with pytest.raises(weitzman.InvalidArgument, match="needs a line"):
         plot.line_grid(weitzman.solve(chests()), "C")
+
+
+@pytest.mark.parametrize("minimise", [False, True])
+def test_truncation_data(minimise):
+    forest = SimpleNamespace(minimise=minimise)
+    ends = [(-9.0, -7.0), (-9.0, -8.5)] if minimise else [(7.0, 9.0), (8.5, 9.0)]
+    cuts = [
+        SimpleNamespace(forest=forest, depth=t, lower=low, upper=high)
+        for t, (low, high) in zip((2, 4), ends, strict=True)
+    ]
+    depth, bound, loss = plot.truncation_data(cuts, -8.75 if minimise else 8.75)
+    assert (depth.tolist(), bound.tolist(), loss.tolist()) == ([2, 4], [2, 0.5], [1.75, 0.25])
 
 
 class Saturating:

@@ -109,8 +109,19 @@ def fill_index(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = source[0].replace(OTHERS, "\n".join(others))
 
 
+def join_names(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Several attributes told at once: Sphinx would take the first name for a type."""
+    for i, line in enumerate(lines):
+        if line.startswith((":ivar ", ":vartype ")):
+            field, colon, text = line[1:].partition(":")
+            lines[i] = f":{field.replace(', ', ',')}{colon}{text}"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", write_pages)
     app.connect("source-read", fill_index)
+    app.connect("autodoc-process-docstring", join_names, priority=600)  # after napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}

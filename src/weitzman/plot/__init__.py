@@ -30,7 +30,7 @@ from ._draw_laws import capped_value, payoff, phi
 from ._draw_paths import learning_curves, line, search, truncation
 from ._draw_tree import forest
 from ._laws import capped_law, payoff_law
-from ._paths import decision_region, follow_line, line_grid, search_path
+from ._paths import decision_region, follow_line, line_grid, search_path, truncation_data
 from ._tree import tree
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ __all__ = [
     "strategies_data",
     "tree",
     "truncation",
+    "truncation_data",
 ]
 
 _SMALL = 30  # boxes that can be looked at one by one

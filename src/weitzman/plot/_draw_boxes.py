@@ -132,17 +132,17 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
     known = np.concatenate([d.cost, d.worth[np.isfinite(d.worth)], d.first[np.isfinite(d.first)]])
     right = 1.08 * float(known.max()) or 1.0
     pays = d.cost < d.worth
-    ax.barh(rows, np.minimum(d.worth, right), 0.5, color=SKY, label="worth opening up to")
+    ax.barh(rows, np.minimum(d.worth, right), 0.5, color=SKY, label="worth opening")
     if pays.any():
         ax.scatter(d.cost[pays], rows[pays], s=36, color=BLUE, zorder=3, label="cost now")
     if not pays.all():
-        late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "cost now: too much"}
+        late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "too dear now"}
         ax.scatter(d.cost[~pays], rows[~pays], s=42, zorder=3, **late)
     if np.isfinite(d.first).any():
         turn: dict[str, Any] = {
             "marker": "v",
             "facecolors": "none",
-            "label": "begin elsewhere from here on",
+            "label": "begin elsewhere",
         }
         ax.scatter(d.first, rows, s=40, edgecolors=ink(), zorder=3, **turn)
     named_rows(ax, d.names)

@@ -102,7 +102,7 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
     """
     d = line_grid(solution, box)
     k, t = d.index.shape
-    ax = axes(ax, float(np.clip(2.6 + 0.5 * t, 4.6, 9.0)), float(np.clip(1.6 + 0.3 * k, 2.6, 6.5)))
+    ax = axes(ax, float(np.clip(2.6 + 0.5 * t, 5.0, 9.0)), float(np.clip(1.6 + 0.3 * k, 2.6, 6.5)))
     shown = np.ma.array(d.index, mask=~(d.go_on & np.isfinite(d.index)))
     colours = need("matplotlib.colors", "plot").LinearSegmentedColormap.from_list(
         "index", [mixed(ax, 0.15, BLUE), mixed(ax, 1.0, BLUE)]
@@ -121,8 +121,8 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
         bar = ax.figure.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
         bar.outline.set_visible(False)
         bar.set_label("index")
-    first = "" if np.isnan(d.first) else f"Index of the first box {number(d.first)}; then: "
-    heading(ax, f"{first}go on where it is coloured")
+    first = "" if np.isnan(d.first) else f"First box: index {number(d.first)}. "
+    heading(ax, f"{first}Go on where it is coloured")
     return ax
 
 
@@ -197,10 +197,11 @@ def learning_curves(
     low, high = float(low - room), float(high + room)
     if model is not None:
         _shade(ax, model, low, high, best)
+    thin = 0.15 + min(0.5, 4 / runs)  # single curves are lines, many a cloud
     for r in np.unique(np.linspace(0, runs - 1, min(runs, limit)).round().astype(int)):
         rows = slice(int(curves.start[r]), int(curves.start[r + 1]))
         mark = "." if rows.stop - rows.start == 1 else ""
-        ax.plot(curves.step[rows], curves.score[rows], mark + "-", color=ink(), lw=0.7, alpha=0.35)
+        ax.plot(curves.step[rows], curves.score[rows], mark + "-", color=ink(), lw=0.7, alpha=thin)
     ax.set_ylim(low, high)
     ax.set_xlabel("step" if runs <= limit else f"step    ({limit} of {runs:,} runs are drawn)")
     ax.set_ylabel("score")
@@ -228,6 +229,8 @@ def truncation(
 ) -> Axes:
     """What cutting lines off at some depth can lose, and what it does lose.
 
+    ``plot.truncation(*plot.truncation_data(cuts, value))`` draws what ``weitzman.truncate`` found.
+
     Parameters
     ----------
     depth : (m,) numbers
@@ -245,13 +248,14 @@ def truncation(
     ax = axes(ax, 5.4, 3.5)
     calm(ax, grid="y")
     by = np.argsort(t)
-    for y, style, colour, label in (
-        (upper, "s--", ORANGE, "certified bound"),
-        (true, "o-", BLUE, "true loss"),
+    for y, style, colour, size, label in (
+        (upper, "s--", ORANGE, 9, "certified bound"),
+        (true, "o-", BLUE, 4, "true loss"),
     ):
         some = np.where(y[by] > 0, y[by], np.nan)
-        if np.isfinite(some).any():
-            ax.plot(t[by], some, style, color=colour, ms=5, lw=1.6, label=label)
+        if np.isfinite(some).any():  # open squares: the two may lie on each other
+            face = "none" if style[0] == "s" else colour
+            ax.plot(t[by], some, style, color=colour, ms=size, mfc=face, lw=1.5, label=label)
     ax.set_yscale("log")
     ax.set_xlabel("depth: boxes kept of each line")
     ax.set_ylabel("loss of value")

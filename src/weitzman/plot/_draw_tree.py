@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _COLUMN, _ROW = 1.9, 0.58  # inches, at full size
 _FONT, _CIRCLE = 8.0, 23.0  # points, likewise
 _LEAST_FONT = 5.0
+_LEAST_DETAIL = 0.65  # of full size: below, there is room for names only
 
 
 def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Axes:
@@ -99,7 +100,8 @@ def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
         more = f"; {t.hidden[i]:,} more" if t.hidden[i] and i not in inner else ""
         detail = f"cost {_span(t.cost[i])}, index {_span(t.index[i])}{more}"
         where = (0, -0.62 * _CIRCLE * size) if i in inner else (0.68 * _CIRCLE * size, 0)
-        for text, colour, lift in ((name, ink(), 0.1), (detail, muted(ax), -1.15)):
+        lines = ((name, ink(), 0.1), (detail, muted(ax), -1.15))
+        for text, colour, lift in lines if size > _LEAST_DETAIL else lines[:1]:
             down = (lift - 1.0) if i in inner else lift
             ax.annotate(
                 text, (t.depth[i], t.row[i]), (where[0], where[1] + font * down),

@@ -208,3 +208,43 @@ def decision_region(
         for j, step in enumerate(steps.tolist()):
             go_on[i, j] = model.next_index([step], [score]) > in_hand
     return steps, go_on
+
+
+class Cut(Protocol):
+    """A forest cut off at some depth, with bounds on the value of the whole."""
+
+    @property
+    def forest(self) -> Forest:
+        """What is kept."""
+        ...
+
+    @property
+    def depth(self) -> int:
+        """Levels kept."""
+        ...
+
+    @property
+    def lower(self) -> float:
+        """The value of the whole is no lower."""
+        ...
+
+    @property
+    def upper(self) -> float:
+        """Nor higher."""
+        ...
+
+
+def truncation_data(cuts: Sequence[Cut], value: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Depth, certified bound and true loss of several cuts of one forest.
+
+    Parameters
+    ----------
+    cuts : Truncations
+        As ``weitzman.truncate`` gives for several gaps.
+    value : float
+        The true value of the whole forest.
+    """
+    depth = np.array([c.depth for c in cuts], np.float64)
+    bound = np.array([c.upper - c.lower for c in cuts])
+    loss = np.array([c.upper - value if c.forest.minimise else value - c.lower for c in cuts])
+    return depth, bound, loss
