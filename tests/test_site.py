@@ -58,3 +58,10 @@ def test_pages_that_nobody_listed_are_in_the_tree(pages, tmp_path):
     source = ["```{toctree}\ntheory\n{other pages}\n```"]
     pages.fill_index(SimpleNamespace(srcdir=tmp_path), "index", source)
     assert source == ["```{toctree}\ntheory\nnews\n```"]
+
+
+def test_links_to_files_that_are_no_pages_become_paths(pages, tmp_path):
+    (tmp_path / "docs" / "how-to").mkdir(parents=True)
+    source = ["[a](../theory.md#x) and [the results](../../benchmarks/RESULTS.md)"]
+    pages.unlink_files(SimpleNamespace(srcdir=tmp_path / "docs"), "how-to/a", source)
+    assert source == ["[a](../theory.md#x) and the results (`benchmarks/RESULTS.md`)"]

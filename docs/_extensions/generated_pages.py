@@ -2,7 +2,7 @@
 
 ``api.md`` is the map of what is public: each of its sections becomes a page of the reference, with
 the docstrings of the names in it. The page of the command is what ``--help`` prints. Pages that
-other pages forgot are put into the tree of ``index.md``, so that a new page needs no list.
+are in no list are put into the tree of ``index.md``, so that a new page needs none.
 """
 
 from __future__ import annotations
@@ -100,6 +100,19 @@ def write_pages(app: Sphinx) -> None:
             path.write_text(text, "utf-8")
 
 
+def unlink_files(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to files of the repository that are no pages become their paths."""
+    docs = Path(app.srcdir).resolve()
+
+    def replace(link: re.Match[str]) -> str:
+        target = (docs / page).parent.joinpath(link[2].partition("#")[0]).resolve()
+        if target.is_relative_to(docs):
+            return link[0]
+        return f"{link[1]} (`{target.relative_to(docs.parent)}`)"
+
+    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\((\.\./[^)\s]+)\)", replace, source[0])
+
+
 def fill_index(app: Sphinx, page: str, source: list[str]) -> None:
     """Name the pages that the tree does not have yet."""
     if page == "index" and OTHERS in source[0]:
@@ -123,5 +136,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", write_pages)
     app.connect("source-read", fill_index)
+    app.connect("source-read", unlink_files)
     app.connect("autodoc-process-docstring", join_names, priority=600)  # after napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}
