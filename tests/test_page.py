@@ -15,7 +15,7 @@ from runs import forest_of, written_out
 from strategies import forests
 
 import weitzman
-from weitzman._page import STEPPER, embedded, finite, page, script
+from weitzman._page import STEPPER, embedded, finite, page, script, style
 from weitzman._page.data import important, problem, steps
 from weitzman._page.html import h, join, name
 from weitzman._page.remaining import expected, remaining
@@ -77,6 +77,30 @@ def test_no_script_writes_markup():
         text = script(package, *names)
         for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
             assert word not in text
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, as WCAG 2 defines it."""
+    full = colour if len(colour) == 7 else "#" + "".join(2 * c for c in colour[1:])
+    parts = [int(full[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_text_stands_out(theme):
+    """Contrast of text at least 4.5 to 1, of the edges of fields 3 to 1 (WCAG 2, level AA)."""
+    css = style("weitzman.report", "report.css")
+    colours = dict(re.findall(r"--([\w-]+): (#\w+);", css.split(":root {")[1 + theme]))
+    pairs = [
+        (text, ground, 4.5)
+        for text in ("ink", "soft", "accent", "warm")
+        for ground in ("paper", "card", "wash", "warm-wash")
+    ]
+    pairs += [("on-accent", "accent", 4.5), ("bad", "bad-wash", 4.5), ("field", "card", 3.0)]
+    for text, ground, least in pairs:
+        low, high = sorted(luminance(colours[x]) for x in (text, ground))
+        assert (high + 0.05) / (low + 0.05) >= least, (text, ground)
 
 
 # -- what is left of a search --------------------------------------------------------------------

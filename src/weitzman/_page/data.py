@@ -14,8 +14,8 @@ from ..model import Forest
 from ..policy import Policy
 from ..search import Opened
 
-_NUMBERS = 40_000  # entries of laws that a page carries: about 400 kB
-_DIGITS = 7  # of a probability; indices, rewards and costs keep all of theirs
+_NUMBERS = 40_000  # entries of laws that a page carries: about 500 kB
+_DIGITS = 10  # of a probability; indices, rewards and costs keep all of theirs
 
 
 def important(

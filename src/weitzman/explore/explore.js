@@ -200,7 +200,7 @@ const outline = new Outline(at("outline"), act);
 const editor = new Editor(at("editor"), act);
 const settings = new Fields(change);
 let stepper = null;
-let notice = null;
+let notice = given.message;
 
 function announce(text) {
   at("live").textContent = text;
@@ -359,4 +359,4 @@ addEventListener("beforeunload", (event) => {
 });
 
 show();
-solveNow();
+if (begun.boxes.length) solveNow();

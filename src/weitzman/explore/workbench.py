@@ -42,15 +42,24 @@ class Workbench:
         self._solved: OrderedDict[int, Solution] = OrderedDict()
         self._lock = threading.Lock()
         self._number = 0
-        self._document: Answer | None = None
-        if path is not None and os.path.lexists(path):
-            self._document = document(load(path))
-            self._stamp = _stamp(path)
+        self._load()  # what is wrong with the file is said now
 
     def start(self) -> Answer:
-        """What the page begins with."""
+        """What the page begins with: the file as it is now."""
         name = None if self.path is None else os.path.basename(self.path)
-        return {"file": name, "document": self._document, "isNew": self._stamp is None}
+        try:
+            found, message = self._load(), None
+        except WeitzmanError as error:
+            found, message = None, str(error)
+        return {
+            "file": name, "document": found, "isNew": self._stamp is None, "message": message,
+        }  # fmt: skip
+
+    def _load(self) -> Answer | None:
+        if self.path is None or not os.path.lexists(self.path):
+            return None
+        self._stamp = _stamp(self.path)
+        return document(load(self.path))
 
     def answer(self, what: str, request: bytes, name: str = "") -> Answer:
         """The answer to a question; ``ok`` is False if there is none, and ``message`` says why."""

@@ -2,6 +2,7 @@
 
 import { Stepper, walkDrawing } from "../_page/stepper.js";
 import { unpack } from "../_page/problem.js";
+import { Walk } from "../_page/walk.js";
 import { el, name, number, plural, refill, svg } from "../_page/text.js";
 
 const ROWS = 25; // of the table, before all are asked for
@@ -123,4 +124,4 @@ function graph({ factor, value }, at) {
 
 if (data.whatIf.length) curve(document.getElementById("curve"));
 
-window.__state = { stepper, problem, data };
+window.__state = { stepper, problem, data, Walk, unpack };
