@@ -200,7 +200,7 @@ def random_forest(rng: np.random.Generator) -> weitzman.Forest:
         weights = rng.integers(0, 4, (rows, k)) + np.eye(k)[rng.integers(0, k, rows)]
         matrix = weights / weights.sum(axis=1, keepdims=True)
         law.append(matrix[0] if p < 0 else matrix)
-        cost.append(rng.integers(0, 6, (rng.choice([1, rows]), rng.choice([1, k]))) / 4)
+        cost.append(rng.integers(0, 6, (rng.choice([1, rows]), rng.choice([1, k]))) / 15)
     return weitzman.Forest.from_arrays(
         parent=parent, cost=cost, rewards=rewards, law=law, outside=float(rng.integers(-4, 8)) / 2,
         minimise=minimise, count=rng.choice([1, 1, 1, 2, 3], n), names=[f"b{i}" for i in range(n)],
