@@ -286,7 +286,7 @@ def test_strategies_has_a_row_each():
     c = weitzman.compare(chests(), episodes=1000)
     ax = plot.strategies(c)
     assert len(ax.get_yticks()) == len(c.strategies)
-    assert "94.33" in [t.get_text() for t in ax.texts]  # 94.325 to four digits
+    assert "94.325" in [t.get_text() for t in ax.texts]
     assert_readable(ax)
 
 
@@ -334,3 +334,20 @@ def test_without_matplotlib_a_clear_word():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("draw", [plot.forest, plot.phi, plot.capped_value, plot.payoff, plot.line,
+                                  plot.openings, plot.break_even, plot.solution])  # fmt: skip
+def test_a_forest_that_is_not_solved_is_refused(draw):
+    with pytest.raises(weitzman.InvalidArgument, match=r"needs a solution.*solve\(forest\)"):
+        draw(chests())
+    assert plt.get_fignums() == []  # and no empty figure is left behind
+
+
+def test_other_arguments_that_make_no_sense():
+    with pytest.raises(weitzman.InvalidArgument, match="compare"):
+        plot.strategies(chests())
+    for draw in (plot.forest, plot.openings, plot.break_even):
+        with pytest.raises(weitzman.InvalidArgument, match="`limit` must be at least 1"):
+            draw(weitzman.solve(chests()), limit=0)
+    assert plt.get_fignums() == []

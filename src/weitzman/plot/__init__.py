@@ -29,7 +29,7 @@ from ._draw_boxes import break_even, openings, strategies
 from ._draw_laws import capped_value, payoff, phi
 from ._draw_paths import learning_curves, line, search, truncation
 from ._draw_tree import forest
-from ._laws import capped_law, payoff_law
+from ._laws import capped_law, check_solution, payoff_law
 from ._paths import decision_region, follow_line, line_grid, search_path, truncation_data
 from ._tree import tree
 
@@ -76,6 +76,7 @@ def solution(solution: Solution, *, ax: Axes | None = None) -> Axes:
     solution : Solution
     ax : Axes, optional
     """
+    check_solution(solution, "a picture")
     f, policy = solution.forest, solution.policy()
     if len(f.roots) == 1 and len(f) >= _LONG:
         way = follow_line(f, policy.child_at, policy.child, int(f.roots[0]))

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._types import FloatArray, IntArray
+from ..errors import InvalidArgument
 from ..evaluate import Evaluation, evaluate
 from ..model import Forest
 from ..policy import Policy
 from ..sensitivity import break_even
 from ..simulation._sample import two_sided
+from ..simulation.play import at_least_one
 from ..solution import Solution
 from ..strategies import Comparison
-from ._laws import state_called
+from ._laws import check_solution, state_called
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +48,17 @@ class Openings:
 
 
 def openings_data(source: Evaluation | Solution | Policy, limit: int = 25) -> Openings:
-    """Opening and winning probabilities of the boxes that are opened most often."""
+    """Opening and winning probabilities of the boxes that are opened most often.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> d = openings_data(weitzman.solve(chest))
+    >>> d.opened.tolist(), d.chosen.tolist(), d.outside
+    ([1.0], [0.5], 0.5)
+    """
+    at_least_one(limit=limit)
     e = source if isinstance(source, Evaluation) else evaluate(source)
     f, wins = e.forest, e.wins
     top = np.argsort(-e.opened, kind="stable")[:limit]
@@ -86,6 +98,11 @@ class Strategies:
 
 def strategies_data(comparison: Comparison) -> Strategies:
     """Values of strategies side by side."""
+    if not isinstance(comparison, Comparison):
+        raise InvalidArgument(
+            f"the picture of strategies needs what compare(forest) gives, but got a "
+            f"{type(comparison).__name__}."
+        )
     c = comparison.columns()
     value, bound = np.array(c["value"]), np.array(c["bound"])
     bound[np.isclose(bound, value, rtol=1e-9)] = np.nan
@@ -120,7 +137,17 @@ class BreakEvens:
 
 
 def break_even_data(solution: Solution, limit: int = 12) -> BreakEvens:
-    """Break-even costs of the boxes that are opened most often."""
+    """Break-even costs of the boxes that are opened most often.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> break_even_data(weitzman.solve(chest)).worth.tolist()
+    [5.0]
+    """
+    check_solution(solution, "the picture of break-even costs")
+    at_least_one(limit=limit)
     f, e = solution.forest, evaluate(solution)
     top = np.argsort(-e.opened, kind="stable")[:limit].tolist()
     states = [int(np.argmax(e.opened_after[v])) for v in top]

@@ -103,7 +103,7 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     named_rows(ax, d.names)
     for y, value in enumerate(d.value):  # in a column of their own
         ax.text(
-            1.01, y, number(value), transform=ax.get_yaxis_transform(), va="center",
+            1.01, y, number(value, 5), transform=ax.get_yaxis_transform(), va="center",
             fontsize="small",
         )  # fmt: skip
     what = "expected loss and cost" if comparison.forest.minimise else "expected payoff"

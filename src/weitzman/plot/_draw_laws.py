@@ -60,9 +60,9 @@ def phi(
 
 def _mark_turn(ax: Axes, solution: Solution, law: CappedLaw, box: str | int | None) -> None:
     f = solution.forest
-    x, text = law.index, f"index {number(law.index)}"
+    x, text = law.index, f"index {number(law.index, 5)}"
     if box is None:
-        x, text = f.outside, f"value {number(solution.value)} at {number(f.outside)}"
+        x, text = f.outside, f"value {number(solution.value, 5)} at {number(f.outside)}"
     if not law.low <= x <= law.high:
         return
     ax.plot([x], law.phi(np.array([x])), "o", color=ink(), ms=6, zorder=4, label=text)
@@ -152,7 +152,7 @@ def payoff(
             edgecolor="white", lw=0, label=f"{percent(law.worse)} worse than opening nothing",
         )  # fmt: skip
     word = "cost" if f.minimise else "payoff"
-    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean)}")
+    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean, 5)}")
     ax.set_xlabel("least loss plus all costs" if f.minimise else "payoff: reward less all costs")
     ax.set_ylabel("probability")
     key(ax)

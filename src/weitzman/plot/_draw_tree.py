@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _COLUMN, _ROW = 1.9, 0.58  # inches, at full size
 _FONT, _CIRCLE = 8.0, 23.0  # points, likewise
 _LEAST_FONT = 5.0
+_ROUNDING = 1e-9  # by which a probability may exceed 1
 _LEAST_DETAIL = 0.65  # of full size: below, there is room for names only
 
 
@@ -55,7 +56,7 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     _labels(ax, solution, t, size)
     _folded(ax, t, size)
     gain = "costs" if solution.forest.minimise else "earns"
-    heading(ax, f"Searching well {gain} {number(solution.value)} on average")
+    heading(ax, f"Searching well {gain} {number(solution.value, 5)} on average")
     return ax
 
 
@@ -84,7 +85,7 @@ def _circles(ax: Axes, t: Tree, size: float) -> None:
         zorder=2,
     )  # fmt: skip
     for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
-        text = percent(p) if p <= 1 else f"{p:.2g}" if p < 100 else ">99"
+        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else f"{p:.2g}" if p < 100 else ">99"
         colour = "white" if p > 0.5 else ink()
         ax.text(x, y, text, ha="center", va="center", color=colour, fontsize=7 * size, zorder=3)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._types import FloatArray
 from ..chains._capped_value import above
+from ..errors import InvalidArgument
 from ..model import Forest
 from ..plan import Plan
 from ..policy import Policy, as_policy
@@ -57,6 +58,15 @@ class CappedLaw:
         return above(self.points, self.tails, y)
 
 
+def check_solution(solution: object, what: str) -> None:
+    """Most pictures need a solution; a clear word for anything else."""
+    if not isinstance(solution, Solution):
+        raise InvalidArgument(
+            f"{what} needs a solution, but got a {type(solution).__name__}. Call solve(forest) "
+            f"first."
+        )
+
+
 def capped_law(
     solution: Solution, box: str | int | None = None, state: str | int | float | None = None
 ) -> CappedLaw:
@@ -69,7 +79,16 @@ def capped_law(
         Without it, the largest capped value of all roots.
     state : optional
         What the parent of the box showed.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> law = capped_law(weitzman.solve(chest), 0)
+    >>> law.points.tolist(), law.tails.tolist(), law.index
+    ([0.0, 8.0], [1.0, 0.5], 8.0)
     """
+    check_solution(solution, "the law of a capped value")
     f = solution.forest
     index = np.nan if box is None else solution.index(box, state)
     part = f if box is None else f.subtree(box, state)
@@ -130,6 +149,22 @@ def payoff_law(
 
     Rewards and accumulated costs depend on each other, so unlike expectations their joint law can
     have exponentially many values.
+
+    Parameters
+    ----------
+    policy : Solution or Policy
+    episodes : int
+        Searches to simulate, if it comes to that.
+    rng : Generator or int
+        For the simulation.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
+    >>> law = payoff_law(weitzman.solve(chest))
+    >>> law.values.tolist(), law.chances.tolist(), law.how
+    ([-2.0, 8.0, 9.0], [0.25, 0.25, 0.5], 'exact')
     """
     rule = as_policy(policy, "payoff_law")
     ends = _ends(rule)

@@ -14,7 +14,7 @@ from ..errors import InvalidArgument
 from ..model import Forest
 from ..search import Search
 from ..solution import Solution
-from ._laws import state_called
+from ._laws import check_solution, state_called
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +51,16 @@ def search_path(search: Search, available: int = 12) -> SearchPath:
     """Tell a search again what it was told, looking at what could be opened before each step.
 
     The indices are those of the policy that is followed now.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
+    >>> search = weitzman.solve(chest).policy().start()
+    >>> search.tell(search.ask(), 0)
+    >>> path = search_path(search)
+    >>> path.best.tolist(), path.spent.tolist(), path.highest.tolist()
+    ([0.0, 0.0], [0.0, 1.0], [8.0, 8.0])
     """
     policy, history = search.policy, search.history
     f = policy.forest
@@ -117,7 +127,17 @@ def line_grid(solution: Solution, box: str | int | None = None) -> LineGrid:
     solution : Solution
     box : str or int, optional
         The first box of the line; by default the root of highest index.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> law = [[0.5, 0.5], [0.25, 0.75]]
+    >>> line = weitzman.line(([1, 0], law), length=2, rewards=[0, 8], cost=1)
+    >>> grid = line_grid(weitzman.solve(line))
+    >>> grid.index[0].tolist(), grid.go_on.tolist()
+    ([6.0], [[True], [False]])
     """
+    check_solution(solution, "the picture of a line")
     f, policy = solution.forest, solution.policy()
     top = int(policy.root[0]) if box is None else f.box(box)
     way = follow_line(f, policy.child_at, policy.child, top)

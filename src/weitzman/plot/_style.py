@@ -100,11 +100,11 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset(found)
 
 
-def number(x: float) -> str:
-    """A number as people write it: four digits, a true minus sign."""
+def number(x: float, digits: int = 4) -> str:
+    """A number as people write it: a few digits, a true minus sign."""
     if not np.isfinite(x):
         return "∞" if x > 0 else "\u2212∞"
-    return f"{x:.4g}".replace("-", "\u2212")
+    return f"{x:.{digits}g}".replace("-", "\u2212")
 
 
 def percent(p: float) -> str:

@@ -10,7 +10,9 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..evaluate import evaluate
 from ..policy import Policy
+from ..simulation.play import at_least_one
 from ..solution import Solution, mean_cost
+from ._laws import check_solution
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +55,26 @@ class Tree:
 
 
 def tree(solution: Solution, limit: int = 30, levels: int = 7) -> Tree:
-    """The boxes that the optimal policy opens most often, those above them, and their places."""
+    """The boxes that the optimal policy opens most often, those above them, and their places.
+
+    Parameters
+    ----------
+    solution : Solution
+    limit : int
+        Boxes to show, at most.
+    levels : int
+        Boxes from a root on, at most.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> boxes = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["A"])
+    >>> t = tree(weitzman.solve(weitzman.lines(boxes, weitzman.line([[1.0]], rewards=[1], cost=2))))
+    >>> t.row.tolist(), t.opened.tolist()
+    ([0.0, 1.0], [1.0, 0.0])
+    """
+    check_solution(solution, "the picture of a forest")
+    at_least_one(limit=limit, levels=levels)
     f, policy = solution.forest, solution.policy()
     opened = evaluate(policy).opened
     box, above, depth = _most_opened(policy, opened, limit, levels)
