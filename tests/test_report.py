@@ -78,6 +78,18 @@ def test_the_value_against_a_cost_is_solved_anew():
         assert w.value == sorted(w.value, reverse=True)  # dearer is never better
 
 
+def test_beginning_with_another_box(page):
+    """C first, then the best: both of its states, by hand from the indices 707 > 50 and 10."""
+    after_c = [
+        0.9 * c + 0.1 * max(900, 0.5 * 920 + 0.5 * 900 - 3) - 25 for c in (50, 10)
+    ]  # after A shows 1, B of index 15 is opened only if C showed 10
+    after_c[1] += 0.9 * (0.5 * (21 - 10) - 3)
+    lost = 94.325 - sum(after_c) / 2
+    assert f"Beginning with the second best box, C, instead would earn {lost:.6g} less" in (
+        text_of(page)
+    )
+
+
 def test_strategies_are_compared(page):
     words = text_of(page)
     assert "fixed order, best stopping93.8250.5exact" in words.replace(" exact", "exact")

@@ -114,8 +114,9 @@ def test_sort_and_search_the_table(read):
 def test_what_if_a_cost_were_different(read):
     visitor = read(paper())
     page = visitor.page
-    assert "At 1 times what it is now (20), the search would be worth 94.325 and begin with A." in (
-        visitor.text(".reading")
+    assert (
+        "With A at 1 times its cost (20), the search would be worth 94.325 and begin with A."
+        in (visitor.text(".reading"))
     )
     page.locator("#curve input").focus()
     page.keyboard.press("End")

@@ -2,12 +2,13 @@
 
 import { number, percent, plain, plural, short, svg } from "./text.js";
 
-const WIDE = 156;
+const NARROW = 190; // width of a box, and of one with a long name
+const WIDE = 250;
+const LETTER = 7.6; // width of a letter, about
 const HIGH = 44;
 const ACROSS = 46; // between a box and those behind it
 const DOWN = 12;
 const MARGIN = 6;
-const LETTERS = 12;
 
 /**
  * An SVG element. `look` tells for a box: {index, cost: text, opened: chance or null, mark: one of "next",
@@ -16,7 +17,9 @@ const LETTERS = 12;
  */
 export function drawing(problem, { look, choose = null, chosen = -1, most = 150, order = null }) {
   const shown = pick(problem, order ?? problem.roots, most);
-  const { place, wide, high } = layout(problem, shown);
+  const size = Math.max(...[...shown].map((v) => problem.boxes[v].name.length));
+  const width = Math.min(WIDE, Math.max(NARROW, 20 + LETTER * size));
+  const { place, wide, high } = layout(problem, shown, width);
   const left = problem.boxes.length - place.size + (problem.folded?.boxes ?? 0);
   const picture = svg("svg", {
     class: "forest",
@@ -28,9 +31,11 @@ export function drawing(problem, { look, choose = null, chosen = -1, most = 150,
   });
   for (const [v, at] of place) {
     const up = place.get(problem.boxes[v].parent);
-    if (up) picture.append(edge(up, at));
+    if (up) picture.append(edge(up, at, width));
   }
-  for (const [v, at] of place) picture.append(node(problem, v, at, look(v), choose, v === chosen));
+  for (const [v, at] of place) {
+    picture.append(node(problem, v, { ...at, width }, look(v), choose, v === chosen));
+  }
   return { picture, left };
 }
 
@@ -52,7 +57,7 @@ function pick(problem, order, most) {
 }
 
 /** Places of the boxes: leaves one below the other, a parent at the height of its first child. */
-function layout(problem, shown) {
+function layout(problem, shown, width) {
   const place = new Map();
   let y = MARGIN;
   let deepest = 0;
@@ -62,16 +67,16 @@ function layout(problem, shown) {
     const [v, depth, first] = stack.pop();
     if (!first && place.size) y += HIGH + DOWN;
     deepest = Math.max(deepest, depth);
-    place.set(v, { x: MARGIN + depth * (WIDE + ACROSS), y });
+    place.set(v, { x: MARGIN + depth * (width + ACROSS), y });
     const below = problem.children[v].filter((u) => shown.has(u));
     for (let i = below.length - 1; i >= 0; i--) stack.push([below[i], depth + 1, i === 0]);
   }
-  const wide = 2 * MARGIN + deepest * (WIDE + ACROSS) + WIDE;
+  const wide = 2 * MARGIN + deepest * (width + ACROSS) + width;
   return { place, wide, high: y + HIGH + MARGIN };
 }
 
-function edge(up, at) {
-  const [x1, y1, x2, y2] = [up.x + WIDE, up.y + HIGH / 2, at.x, at.y + HIGH / 2];
+function edge(up, at, width) {
+  const [x1, y1, x2, y2] = [up.x + width, up.y + HIGH / 2, at.x, at.y + HIGH / 2];
   const bend = x1 + ACROSS / 2;
   const d = `M${x1} ${y1} C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}`;
   return svg("path", { class: "edge", d, fill: "none" });
@@ -80,7 +85,7 @@ function edge(up, at) {
 function node(problem, v, at, { index, cost, opened, mark, title }, choose, chosen) {
   const box = problem.boxes[v];
   const copies = box.count > 1 ? ` ×${number(box.count, 4)}` : "";
-  const top = [short(box.name, LETTERS - copies.length), copies];
+  const letters = Math.floor((at.width - 20) / LETTER) - copies.length;
   const pick = choose
     ? {
         tabindex: 0,
@@ -104,29 +109,29 @@ function node(problem, v, at, { index, cost, opened, mark, title }, choose, chos
       ...pick,
     },
     svg("title", {}, `${box.name}: ${title}`),
-    svg("rect", { class: "card", width: WIDE, height: HIGH, rx: 5 }),
+    svg("rect", { class: "card", width: at.width, height: HIGH, rx: 5 }),
     opened === null
       ? null
       : svg("rect", {
           class: "chance", x: 1, y: HIGH - 4, height: 3, rx: 1.5,
-          width: Math.max(0, Math.min(1, opened)) * (WIDE - 2),
+          width: Math.max(0, Math.min(1, opened)) * (at.width - 2),
         }),
-    svg("text", { class: "name", x: 9, y: 17 }, ...top),
+    svg("text", { class: "name", x: 9, y: 17 }, short(box.name, letters), copies),
     svg("text", { class: "index", x: 9, y: 33 }, short(index, 20)),
-    svg("text", { class: "index", x: WIDE - 8, y: 17, "text-anchor": "end" }, short(cost, 9)),
+    svg("text", { class: "index", x: at.width - 8, y: 33, "text-anchor": "end" }, short(cost, 12)),
   );
 }
 
 /** What a drawing says of a box: its index (or their range) and how likely it is opened. */
 export function lookOf(problem, v, { row = null, opened = null, mark = "closed" } = {}) {
   const { index, count } = problem.boxes[v];
-  const cost = row === null ? costs(problem, v) : number(problem.meanCost(v, row), 4);
-  const known = row === null ? range(index) : number(index[row]);
+  const cost = row === null ? costs(problem, v) : number(problem.meanCost(v, row), 3);
+  const known = row === null ? range(index) : number(index[row], 5);
   const chance = opened === null || opened === undefined ? null : opened / count;
   const often = chance === null ? "" : `, opened with chance ${percent(chance)}`;
   return {
     index: `index ${known}`,
-    cost,
+    cost: `cost ${cost}`,
     opened: chance,
     mark,
     title: `index ${known}, cost ${cost}${often}`,
@@ -138,11 +143,11 @@ export function range(numbers) {
   const known = numbers.filter((x) => x !== null);
   if (known.length === 0) return "none";
   const [low, high] = [Math.min(...known), Math.max(...known)];
-  return low === high ? number(low) : `${number(low, 4)} to ${number(high, 4)}`;
+  return low === high ? number(low, 5) : `${number(low, 3)} to ${number(high, 3)}`;
 }
 
 function costs(problem, v) {
   const rows = problem.boxes[v].law.map((_, row) => problem.meanCost(v, row));
   const [low, high] = [Math.min(...rows), Math.max(...rows)];
-  return low === high ? number(low, 4) : `${number(low, 3)} to ${number(high, 3)}`;
+  return low === high ? number(low, 3) : `${number(low, 2)} to ${number(high, 2)}`;
 }

@@ -6,6 +6,7 @@
 // (rows: one, or one for each state of the parent; columns: one, or one for each own state), more}.
 
 import { Problem } from "../_page/problem.js";
+import { number } from "../_page/text.js";
 
 const KNOWN = ["name", "parent", "count", "rewards", "states", "law", "cost"];
 let keys = 0;
@@ -77,7 +78,11 @@ export function stateNames(box) {
 
 /** How a state reads: its name, else its reward, else its number. */
 export function stateTitle(box, y) {
-  return box.states?.[y] || (box.rewards[y] === null ? `state ${y}` : String(box.rewards[y]));
+  return box.states?.[y] || (box.rewards[y] === null ? `state ${y}` : shown(box.rewards[y]));
+}
+
+function shown(reward) {
+  return typeof reward === "number" ? number(reward) : String(reward);
 }
 
 export function boxOf(doc, key) {

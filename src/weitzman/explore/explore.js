@@ -262,12 +262,12 @@ function headlineParts() {
   const { doc, solved } = state;
   const first = solved.first === null ? ["Open nothing."] : ["Open ", name(doc.boxes[solved.first].name), " first."];
   const what = doc.objective === "minimise" ? "Loss and costs to expect" : "Worth of the search";
-  const gap = solved.gap ? ` ± ${number(solved.gap, 2)}` : "";
+  const gap = solved.gap ? ` Error of the value: at most ${number(solved.gap, 2)}.` : "";
   return [
     el("h1", {}, ...first),
-    el("p", { class: "value" }, el("span", {}, `${what} `), el("b", { id: "value" }, number(solved.value, 10)), gap),
+    el("p", { class: "value" }, el("span", {}, `${what} `), el("b", { id: "value" }, number(solved.value, 10))),
     el("p", { class: "hint" }, `${number(solved.openings, 3)} of ${plural(doc.boxes.length, "box", "boxes")} opened on average, `
-      + `${number(solved.spend)} spent.`),
+      + `${number(solved.spend)} spent.${gap}`),
   ];
 }
 

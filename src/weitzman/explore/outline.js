@@ -5,6 +5,8 @@ import { range } from "../_page/draw.js";
 import { el, number, percent, refill } from "../_page/text.js";
 import { childrenOf } from "./edit.js";
 
+const LONG = 200; // rows beyond which those out of sight are not laid out
+
 /** `act` has choose(key), move(key, parent), add(parent), remove(key). */
 export class Outline {
   constructor(place, act) {
@@ -34,6 +36,7 @@ export class Outline {
       this.tree.replaceChildren(...[...kept.values()].map((row) => row.line));
     }
     this.order = now;
+    this.tree.classList.toggle("long", now.length > LONG);
     this.tree.parentElement.hidden = !doc.boxes.length;
   }
 
@@ -43,23 +46,22 @@ export class Outline {
 
   #head() {
     return el("div", { class: "tree-head", "aria-hidden": "true" }, el("span", {}, "Box"),
-      el("span", {}, "Cost"), el("span", {}, "Index"), el("span", {}, "Opened"));
+      el("span", {}, "Index"), el("span", {}, "Opened"));
   }
 
   #row(key) {
-    const parts = { name: el("bdi"), cost: el("span"), index: el("span"), opened: el("span") };
+    const parts = { name: el("bdi"), index: el("span"), opened: el("span") };
     const handle = el("span", { class: "handle", "aria-hidden": "true", title: "Drag under another box",
       onpointerdown: (event) => this.#drag(event, key) }, "⠿");
     const line = el("div", { role: "treeitem", class: "row", "data-key": key,
       onclick: () => this.act.choose(key) },
-      el("span", { class: "name" }, handle, parts.name), parts.cost, parts.index, parts.opened);
+      el("span", { class: "name" }, handle, parts.name), parts.index, parts.opened);
     return { line, said: {}, ...parts };
   }
 
   #fill(row, box, level, problem, solved, v) {
     const said = {
       name: box.count === 1 ? box.name : `${box.name} ×${box.count}`,
-      cost: range(box.cost.flat().map(Number)),
       index: problem ? range(problem.boxes[v].index) : "",
       opened: solved ? (box.count === 1 ? percent : number)(solved.opened[v]) : "",
     };

@@ -15,7 +15,7 @@ from ..evaluate import Evaluation, evaluate
 from ..model import Forest
 from ..plan import Progress
 from ..policy import Policy
-from ..search import Opened, Search
+from ..search import Box, Opened, Search
 from ..sensitivity import BreakEven, break_even
 from ..simulation import Simulation
 from ..simulation.play import simulate
@@ -62,11 +62,20 @@ class WhatIf:
     first: list[int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class RunnerUp:
+    """The root of second highest index, and what beginning with it would earn, then the best."""
+
+    box: int
+    value: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
     """The numbers of a report.
 
-    ``comparison`` is None where it would take long. ``told`` is what a search has seen so far,
+    ``comparison`` and ``runner_up`` are None where they would take long, the latter also where
+    there is only one root. ``told`` is what a search has seen so far,
     ``advice`` what it would do next, ``expected`` what it will have earned in the end.
     """
 
@@ -77,6 +86,7 @@ class Content:
     keep: IntArray
     what_if: tuple[WhatIf, ...]
     comparison: Comparison | None
+    runner_up: RunnerUp | None
     told: tuple[Opened, ...]
     advice: str | None
     expected: float
@@ -115,6 +125,7 @@ def content(
         keep=important(policy, found, top, told),
         what_if=tuple(what_if),
         comparison=_comparison(solution, progress),
+        runner_up=_runner_up(solution),
         told=told,
         advice=source.explain() if isinstance(source, Search) and told else None,
         expected=expected(source) if isinstance(source, Search) else solution.value,
@@ -126,6 +137,22 @@ def _comparison(solution: Solution, progress: Progress | None) -> Comparison | N
         return None
     half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
     return compare(solution.forest, solution=solution, episodes=_EPISODES, progress=half)
+
+
+def _runner_up(solution: Solution) -> RunnerUp | None:
+    policy = solution.policy()
+    f = policy.forest
+    if len(f) > _LARGE or len(policy.root) < 2 or solution.first is None:
+        return None
+    second = int(policy.root[1])
+    value = 0.0
+    for y, p in enumerate(f.laws[int(f.law[second])][0].tolist()):
+        if p > 0:
+            search = policy.start()
+            copy = (1,) if f.count[second] > 1 else ()
+            search.tell(Box(f.name(second), second, copy), _state(f, second, y))
+            value += p * expected(search)
+    return RunnerUp(second, value)
 
 
 def _examined(e: Evaluation) -> list[int]:

@@ -92,7 +92,7 @@ function curve(place) {
     const mean = w.box === null ? null : problem.meanCost(w.box, w.row);
     const cost = mean === null ? "" : ` (${number(w.factor[i] * mean)})`;
     const verb = problem.minimise ? "cost in all " : "be worth ";
-    refill(text, `At ${number(w.factor[i], 3)} times what it is now${cost}, the search would ${verb}`,
+    refill(text, "With ", name(w.name), ` at ${number(w.factor[i], 3)} times its cost${cost}, the search would ${verb}`,
       el("b", {}, number(w.value[i])), w.first[i] === null ? " and nothing would be opened."
         : [" and begin with ", name(w.first[i]), "."]);
     slider.setAttribute("aria-valuetext", text.textContent);

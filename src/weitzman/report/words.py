@@ -10,9 +10,10 @@ from .._page.html import Child, Markup, h, name
 from .._types import FloatArray
 from ..explain import explain
 from ..solution import Status, mean_cost
-from .content import Content
+from .content import Content, RunnerUp
 
 _LINES = 40  # of the plan
+_ROUNDING = 1e-9  # differences, as a share of the value, that are none
 _ENDS = 4  # boxes named among those taken in the end
 
 
@@ -145,11 +146,26 @@ def certainty(c: Content) -> Iterator[Markup]:
     else:
         text = f"The value may be off by up to {s.gap:.2g}, which is more than was asked for"
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
+    if c.runner_up is not None and not c.told:
+        yield h("p", _margin(c, c.runner_up))
     yield h(
         "p", "The model itself is taken as given: this report cannot know how true its numbers "
         "are. The table of costs above shows how far some of them may be off before the decision "
         "changes.",
     )  # fmt: skip
+
+
+def _margin(c: Content, second: RunnerUp) -> Markup:
+    """How much the choice of the first box matters."""
+    loss = abs(c.solution.value - second.value)
+    what = (
+        "would make no difference"
+        if loss <= _ROUNDING * abs(c.solution.value)
+        else f"instead would {'cost' if c.forest.minimise else 'earn'} {number(loss)} "
+        f"{'more' if c.forest.minimise else 'less'} on average"
+    )
+    begin = ["Beginning with the second best box, ", name(c.forest.name(second.box)), ", "]
+    return h("span", begin, f"{what}, if all goes on in the best way after it.")
 
 
 def _extreme(c: Content) -> str:
