@@ -122,6 +122,16 @@ function node(problem, v, at, { index, cost, opened, mark, title }, choose, chos
   );
 }
 
+/** Scroll a drawing, and nothing else, so that a box of it is seen whole. */
+export function reveal(place, selector) {
+  const box = place.querySelector(selector)?.getBoundingClientRect();
+  if (!box) return;
+  const view = place.getBoundingClientRect();
+  const over = (low, high, from, to) => (high > to ? high - to + 8 : low < from ? low - from - 8 : 0);
+  place.scrollLeft += over(box.left, box.right, view.left, view.right);
+  place.scrollTop += over(box.top, box.bottom, view.top, view.bottom);
+}
+
 /** What a drawing says of a box: its index (or their range) and how likely it is opened. */
 export function lookOf(problem, v, { row = null, opened = null, mark = "closed" } = {}) {
   const { index, count } = problem.boxes[v];

@@ -1,5 +1,6 @@
 // The explorer: keeps the document and its past, asks Python about it, and shows what comes back.
 
+import { reveal } from "../_page/draw.js";
 import { Stepper, walkDrawing } from "../_page/stepper.js";
 import { el, name, number, plural, refill } from "../_page/text.js";
 import { EMPTY, addBox, boxOf, fromFile, moveBox, removeBox, toFile, toProblem, within } from "./edit.js";
@@ -297,6 +298,7 @@ function showDrawing() {
   const chosen = state.doc.boxes.findIndex((box) => box.key === state.chosen);
   const now = [walk, walk.told.length, walk.problem, chosen];
   if (now.every((x, i) => x === drawn[i])) return;
+  const steps = drawn[1];
   drawn = now;
   const keys = walk.problem.boxes.map((box) => box.key);
   const { picture, left } = walkDrawing(walk, {
@@ -304,7 +306,10 @@ function showDrawing() {
     choose: (v) => act.choose(keys[v]),
   });
   const more = left ? el("p", { class: "hint" }, `… and ${plural(left, "box", "boxes")} more, not drawn`) : null;
+  const before = [at("drawing").scrollLeft, at("drawing").scrollTop];
   refill(at("drawing"), picture, more);
+  [at("drawing").scrollLeft, at("drawing").scrollTop] = before;
+  reveal(at("drawing"), steps === walk.told.length ? ".chosen" : ".next");
 }
 
 /** Of a large forest, the tree of the chosen box first, then the best. */

@@ -1,5 +1,6 @@
 // The report: stepper and drawing, a table to sort and search, the value against a cost.
 
+import { reveal } from "../_page/draw.js";
 import { Stepper, walkDrawing } from "../_page/stepper.js";
 import { unpack } from "../_page/problem.js";
 import { Walk } from "../_page/walk.js";
@@ -13,7 +14,9 @@ const problem = unpack(data.problem);
 function drawWalk(walk) {
   const { picture, left } = walkDrawing(walk, { opened: data.opened, most: 80 });
   const more = left ? el("p", { class: "hint" }, `… and ${plural(left, "box", "boxes")} more`) : null;
-  refill(document.getElementById("drawing"), picture, more);
+  const place = document.getElementById("drawing");
+  refill(place, picture, more);
+  reveal(place, ".next");
 }
 
 const stepper = new Stepper(document.getElementById("stepper"), problem, {
