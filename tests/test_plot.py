@@ -249,6 +249,9 @@ def test_search_draws_what_was_found(solutions):
     found = next(line for line in ax.lines if line.get_label() == "found")
     assert found.get_ydata().tolist() == d.reward.tolist()
     assert len(found.get_xdata()) == len(search.history) > 0
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() == pytest.approx(min(d.best - d.spent))
+    assert band.max() == search.best
     fresh = solutions[5].policy().start().plot()
     assert [t.get_text() for t in fresh.get_xticklabels()] == ["next"]
 

@@ -69,7 +69,7 @@ def test_every_box_is_shown_or_counted_and_no_two_stand_in_one_place(data):
             assert f.parent[t.box[i]] == t.box[up]
             assert t.depth[i] == t.depth[up] + 1
         if len(below):
-            assert t.row[below].min() <= t.row[i] <= t.row[below].max()
+            assert t.row[i] == (t.row[below].min() + t.row[below].max()) / 2
 
 
 def test_boxes_that_are_shown_are_those_opened_most():
@@ -154,6 +154,22 @@ def test_payoffs_with_copies():
     assert law.worse == pytest.approx(0.125)
 
 
+def test_payoffs_with_copies_behind_a_box():
+    b = weitzman.Builder()
+    b.add("sign", cost=1, rewards={"bad": 0.5, "good": 0.5}, worth={"bad": None, "good": None})
+    b.add("prize", parent="sign", cost=1, rewards={"bad": {0: 1.0}, "good": {8: 1.0}}, count=2)
+    law = plot.payoff_law(weitzman.solve(b.build()))
+    assert law.values.tolist() == [-1, 6]
+    assert law.chances.tolist() == [0.5, 0.5]
+
+
+def test_what_is_worse_when_minimising():
+    b = weitzman.Builder(minimise=True, outside=5)
+    law = plot.payoff_law(weitzman.solve(b.add("a", cost=1, rewards={0: 0.75, 9: 0.25}).build()))
+    assert law.values.tolist() == [1, 6]  # the outside option and the cost, at worst
+    assert law.worse == 0.25
+
+
 def test_payoffs_of_a_large_forest_are_simulated_and_said_to_be():
     step = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
     f = weitzman.line(([0.6, 0.3, 0.1], step), length=9, rewards=[0, 5, 9], cost=0.1, count=4)
@@ -195,6 +211,15 @@ def test_break_even_by_hand():
     # C: mean 30; A leads while its index is above 40: 0.1 (905 - 40) + ... ; B after 1: (21 - 1)/2
     assert d.worth[1:] == pytest.approx([30, 10])
     assert d.first[1:] == pytest.approx([np.nan, np.inf], nan_ok=True)
+
+
+def test_a_child_is_looked_at_after_the_state_that_most_often_leads_to_it():
+    b = weitzman.Builder()
+    b.add("sign", cost=1, rewards={"rare": 0.1, "often": 0.9}, worth={"rare": None, "often": None})
+    b.add("box", parent="sign", cost=2, rewards={"rare": {8: 1.0}, "often": {6: 1.0}})
+    d = plot.break_even_data(weitzman.solve(b.build()))
+    assert d.names == ["sign", "box after often"]
+    assert d.worth.tolist() == pytest.approx([0.1 * 6 + 0.9 * 4, 6])
 
 
 # -- paths -------------------------------------------------------------------------------------
@@ -245,6 +270,24 @@ def test_line_grid_by_hand():
     assert d.first == solution.index(0)
 
 
+def test_line_grid_stops_at_an_index_equal_to_the_best():
+    law = [[0.5, 0.0, 0.5], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
+    line = weitzman.line(([1, 0, 0], law), length=2, rewards=[0, 6, 8], cost=1)
+    d = plot.line_grid(weitzman.solve(line))
+    assert d.index[1].tolist() == [6]
+    assert d.go_on[:, 0].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("minimise", [False, True])
+def test_line_grid_is_ordered_from_bad_to_good(minimise):
+    rewards, outside = ([-4, -8, 0], 0) if minimise else ([4, 8, 0], 0)
+    law = np.full((3, 3), 1 / 3)
+    line = weitzman.line(
+        (law[0], law), length=2, rewards=rewards, cost=1, outside=outside, minimise=minimise
+    )
+    assert np.abs(plot.line_grid(weitzman.solve(line)).reward).tolist() == [0, 4, 8]
+
+
 def test_line_grid_needs_a_line():
     with pytest.raises(weitzman.InvalidArgument, match="needs a line"):
         plot.line_grid(weitzman.solve(chests()), "C")
@@ -283,3 +326,5 @@ def test_decision_region_by_hand():
         [False, False],
         [True, False],
     ]
+    # a score that beats the best in hand counts itself
+    assert not plot.decision_region(Saturating(), [0.2], best=0.05)[1][0, 1]
