@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._pool import Pool
 from .._types import FloatArray, IntArray
@@ -13,6 +14,8 @@ from ..evaluate import Evaluation
 from ..model import Forest
 from ..policy import Policy
 from ..search import Opened
+
+BoolArray = npt.NDArray[np.bool_]
 
 _NUMBERS = 40_000  # entries of laws that a page carries: about 500 kB
 _DIGITS = 10  # of a probability; indices, rewards and costs keep all of theirs
@@ -58,6 +61,7 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
         "names": [f.name(v) for v in keep.tolist()],
         "parent": place[f.parent[keep]].tolist(),
         "count": f.count[keep].tolist(),
+        "endless": endless(f)[keep].tolist(),
         "law": law,
         "laws": [[_rounded(row) for row in matrix] for matrix in laws],
         "cost": cost,
@@ -68,6 +72,23 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
         "indices": [_index(policy, v).tolist() for v in keep.tolist()],
         "folded": _folded(policy, place) if len(keep) < len(f) else None,
     }
+
+
+def endless(forest: Forest) -> BoolArray:
+    """(n,) which boxes are followed by their like without end."""
+    found: BoolArray = getattr(forest, "endless", np.zeros(len(forest), np.bool_))
+    return found
+
+
+def alone(forest: Forest, box: int) -> bool:
+    """Whether there is one of a box: neither it nor a box before it has copies."""
+    if endless(forest)[box]:
+        return False
+    while box >= 0:
+        if forest.count[box] > 1:
+            return False
+        box = int(forest.parent[box])
+    return True
 
 
 def steps(told: Sequence[Opened], keep: IntArray) -> list[list[Any]]:

@@ -84,7 +84,7 @@ function edge(up, at, width) {
 
 function node(problem, v, at, { index, cost, opened, mark, title }, choose, chosen) {
   const box = problem.boxes[v];
-  const copies = box.count > 1 ? ` ×${number(box.count, 4)}` : "";
+  const copies = box.endless ? " …" : box.count > 1 ? ` ×${number(box.count, 4)}` : "";
   const letters = Math.floor((at.width - 20) / LETTER) - copies.length;
   const pick = choose
     ? {
@@ -134,11 +134,12 @@ export function reveal(place, selector) {
 
 /** What a drawing says of a box: its index (or their range) and how likely it is opened. */
 export function lookOf(problem, v, { row = null, opened = null, mark = "closed" } = {}) {
-  const { index, count } = problem.boxes[v];
+  const { index } = problem.boxes[v];
   const cost = row === null ? costs(problem, v) : number(problem.meanCost(v, row), 3);
   const known = row === null ? range(index) : number(index[row], 5);
-  const chance = opened === null || opened === undefined ? null : opened / count;
-  const often = chance === null ? "" : `, opened with chance ${percent(chance)}`;
+  const told = opened !== null && opened !== undefined;
+  const chance = told && problem.single[v] ? opened : null;
+  const often = told ? `, ${openings(problem, v, opened)}` : "";
   return {
     index: `index ${known}`,
     cost: `cost ${cost}`,
@@ -146,6 +147,12 @@ export function lookOf(problem, v, { row = null, opened = null, mark = "closed" 
     mark,
     title: `index ${known}, cost ${cost}${often}`,
   };
+}
+
+/** How often a box is opened: a chance, or how many of its copies. */
+export function openings(problem, v, opened) {
+  return problem.single[v] ? `opened with chance ${percent(opened)}`
+    : `${number(opened, 4)} of them opened on average`;
 }
 
 /** Numbers as "5", or as "5 to 9" if they differ. */

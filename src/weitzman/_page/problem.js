@@ -3,8 +3,8 @@
 import { number } from "./text.js";
 
 /**
- * boxes: [{name, parent (number or -1), count, rewards, states (names or null), law, cost, index}].
- * A reward or index of null stands for the infinity that never wins. `folded` tells what is left
+ * boxes: [{name, parent (number or -1), count, endless, rewards, states (names or null), law, cost,
+ * index}]. An endless box is followed by its like. A reward or index of null stands for the infinity that never wins. `folded` tells what is left
  * out: {boxes, root: [index, name] or null, below: {box: [[index, name] or null, ...]}}.
  */
 export class Problem {
@@ -17,6 +17,25 @@ export class Problem {
     this.children = boxes.map(() => []);
     this.roots = [];
     boxes.forEach((box, v) => (box.parent < 0 ? this.roots : this.children[box.parent]).push(v));
+    this.single = this.#singles();
+  }
+
+  /** What can be opened once a box is open; an endless box is followed by itself. */
+  after(v) {
+    return this.boxes[v].endless ? [v] : this.children[v];
+  }
+
+  /** For each box, whether there is one of it: no copies of it or of a box before it. */
+  #singles() {
+    const single = this.boxes.map(() => false);
+    const waiting = [...this.roots];
+    while (waiting.length) {
+      const v = waiting.pop();
+      if (this.boxes[v].count > 1 || this.boxes[v].endless) continue;
+      single[v] = true;
+      waiting.push(...this.children[v]);
+    }
+    return single;
   }
 
   /** The index of a box after its parent showed a state, higher is better. */
@@ -76,6 +95,7 @@ export function unpack(data) {
     name,
     parent: data.parent[v],
     count: data.count[v],
+    endless: data.endless[v],
     rewards: data.rewards[data.reward[v]],
     states: data.states[data.reward[v]],
     law: data.laws[data.law[v]],

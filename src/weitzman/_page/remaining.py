@@ -10,7 +10,9 @@ import numpy as np
 from ..model import _FIELDS, Forest
 from ..policy import Policy
 from ..search import Search
+from ..search._frontier import Copy
 from ..solve import solve
+from .data import endless
 
 Key = tuple[int, int]  # a box and the state of its parent (0 for a root)
 
@@ -46,12 +48,18 @@ def _closed(search: Search) -> Counter[Key]:
     seen = {(step.box.number, step.box.copy): step.state_number for step in search.history}
     closed = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
     for (v, copy), state in seen.items():
-        up = int(f.parent[v])
-        above = copy[:-1] if f.count[v] > 1 else copy
-        closed[v, 0 if up < 0 else seen[up, above]] -= 1
+        closed[v, seen.get(_above(f, v, copy), 0)] -= 1
         for u in policy.child[at[v] : at[v + 1]].tolist():
             closed[u, state] += int(f.count[u])
     return +closed
+
+
+def _above(f: Forest, v: int, copy: Copy) -> tuple[int, Copy]:
+    """The box before one that was opened, and its copy; for a root, what is none."""
+    if endless(f)[v]:
+        last = copy[-1] - 1
+        return (v, (*copy[:-1], last)) if last else (int(f.parent[v]), copy[:-1])
+    return int(f.parent[v]), copy[:-1] if f.count[v] > 1 else copy
 
 
 def _forest(policy: Policy, tops: dict[Key, int], best: float) -> Forest:
@@ -63,14 +71,19 @@ def _forest(policy: Policy, tops: dict[Key, int], best: float) -> Forest:
         parent.append(-1)
     at_end = 0
     while at_end < len(keep):  # breadth first: what is behind each box
-        below = policy.child[at[keep[at_end]] : at[keep[at_end] + 1]].tolist()
+        v = keep[at_end]
+        below = policy.child[at[v] : at[v + 1]].tolist()
+        if at_end >= len(tops):  # an endless box stands for all that follow it
+            below = [u for u in below if u != v]
         keep += below
         parent += [at_end] * len(below)
         at_end += 1
     columns: dict[str, Any] = {name: getattr(f, name) for name in _FIELDS}
-    for name in ("law", "reward", "cost", "count"):
-        columns[name] = columns[name][keep]
     n = len(tops)
+    for name in columns.keys() & {"law", "reward", "cost", "count", "endless"}:
+        columns[name] = columns[name][keep]
+    if "endless" in columns:
+        columns["endless"][:n] = False  # the next of a line, and behind it all further ones
     columns |= {"parent": np.array(parent), "outside": best, "names": None}
     columns["count"][:n] = list(tops.values())
     columns["laws"] = f.laws.with_more([f.laws[int(f.law[v])][s : s + 1] for v, s in tops])

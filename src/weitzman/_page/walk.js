@@ -134,7 +134,7 @@ export class Walk {
       const y = this.draw(next, random);
       spent += problem.costPaid(next.v, next.row, y);
       best = Math.max(best, problem.signed(problem.boxes[next.v].rewards[y]));
-      for (const u of problem.children[next.v]) found.push(fresh(problem, u, y, next.copy));
+      for (const u of problem.after(next.v)) found.push(behind(problem, next, u, y));
     }
     return problem.sign * best - problem.sign * spent;
   }
@@ -157,9 +157,7 @@ export class Walk {
       box, v: group.v, copy: group.copy, row: group.row, y, reward, cost,
       group: this.groups.indexOf(group), best: this.best, bestBox: this.bestBox, spent: this.spent,
     });
-    for (const u of problem.children[group.v]) {
-      this.groups.push(fresh(problem, u, y, group.copy));
-    }
+    for (const u of problem.after(group.v)) this.groups.push(behind(problem, group, u, y));
     group.left -= 1;
     if (group.left > 0) {
       let own = group.copy.at(-1) + 1;
@@ -201,9 +199,16 @@ export function randomness(seed) {
 }
 
 function fresh(problem, v, row, above) {
-  const { count } = problem.boxes[v];
-  const copy = count > 1 ? [...above, 1] : above;
+  const { count, endless } = problem.boxes[v];
+  const copy = count > 1 || endless ? [...above, 1] : above;
   return { v, row, copy, left: count, rank: problem.rank(v, row) };
+}
+
+/** What can be opened once a box has shown y: one behind it, or the next along an endless line. */
+function behind(problem, group, u, y) {
+  const after = fresh(problem, u, y, group.copy);
+  if (u === group.v) after.copy = [...group.copy.slice(0, -1), group.copy.at(-1) + 1];
+  return after;
 }
 
 function label(problem, { v, copy }) {

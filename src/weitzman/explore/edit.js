@@ -9,6 +9,7 @@ import { Problem } from "../_page/problem.js";
 import { number } from "../_page/text.js";
 
 const KNOWN = ["name", "parent", "count", "rewards", "states", "law", "cost"];
+const ENDLESS = "endless"; // as the file format says it
 let keys = 0;
 
 export const EMPTY = { objective: "maximise", outside: 0, boxes: [] };
@@ -67,9 +68,21 @@ export function toProblem(doc, index) {
     ...box,
     parent: box.parent === null ? -1 : place.get(box.parent),
     states: box.states && stateNames(box),
+    endless: isEndless(box),
     index: index[v],
   }));
   return new Problem({ boxes, outside: doc.outside, minimise: doc.objective === "minimise" });
+}
+
+/** Whether a box is followed by its like, and so on without end. */
+export function isEndless(box) {
+  return box.more.length === ENDLESS;
+}
+
+export function setEndless(doc, key, endless) {
+  return changeBox(doc, key, ({ more: { length, ...rest } }) => ({
+    more: endless ? { ...rest, length: ENDLESS } : rest,
+  }));
 }
 
 export function stateNames(box) {

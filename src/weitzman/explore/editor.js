@@ -2,8 +2,8 @@
 
 import { el, name, number, refill } from "../_page/text.js";
 import {
-  addState, boxOf, changeBox, removeState, setChance, setCost, setReward, setStateName, shapeCost,
-  stateTitle, within,
+  addState, boxOf, changeBox, childrenOf, isEndless, removeState, setChance, setCost, setEndless,
+  setReward, setStateName, shapeCost, stateTitle, within,
 } from "./edit.js";
 import { Fields, readNumber } from "./fields.js";
 
@@ -28,7 +28,8 @@ export class Editor {
     const up = box.parent === null ? null : boxOf(doc, box.parent);
     const titles = up ? up.rewards.map((_, s) => stateTitle(up, s)) : [];
     const shape = JSON.stringify([key, box.parent, up?.name, titles, box.rewards.length,
-      box.cost.length, box.cost[0].length, box.states === null]);
+      box.cost.length, box.cost[0].length, box.states === null, isEndless(box),
+      childrenOf(doc, key).length > 0]);
     if (shape !== this.shape) {
       this.shape = shape;
       this.#build(doc, box, up, titles);
@@ -58,6 +59,7 @@ export class Editor {
         el("label", {}, "Copies ", count)),
       this.#cost(box, up, titles),
       this.#states(box, up, titles),
+      up && !childrenOf(doc, key).length ? this.#endless(box) : null,
       el("div", { class: "line" },
         el("button", { type: "button", id: "add-state", onclick: () => this.act.change((d) => addState(d, key)) },
           "Add a state"),
@@ -84,6 +86,12 @@ export class Editor {
     list.addEventListener("focus", now);
     list.addEventListener("pointerdown", now);
     return el("label", {}, "Opened after ", list);
+  }
+
+  #endless(box) {
+    const tick = el("input", { type: "checkbox", id: "endless", ".checked": isEndless(box),
+      onchange: () => this.act.change((d) => setEndless(d, box.key, tick.checked)) });
+    return el("p", {}, el("label", {}, tick, " Goes on without end: another one like it follows each"));
   }
 
   #cost(box, up, titles) {

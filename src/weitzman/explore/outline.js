@@ -3,7 +3,7 @@
 
 import { range } from "../_page/draw.js";
 import { el, number, percent, refill } from "../_page/text.js";
-import { childrenOf } from "./edit.js";
+import { childrenOf, isEndless } from "./edit.js";
 
 const LONG = 200; // rows beyond which those out of sight are not laid out
 
@@ -61,9 +61,9 @@ export class Outline {
 
   #fill(row, box, level, problem, solved, v) {
     const said = {
-      name: box.count === 1 ? box.name : `${box.name} ×${box.count}`,
+      name: `${box.name}${box.count === 1 ? "" : ` ×${box.count}`}${isEndless(box) ? " …" : ""}`,
       index: problem ? range(problem.boxes[v].index) : "",
-      opened: solved ? (box.count === 1 ? percent : number)(solved.opened[v]) : "",
+      opened: solved ? (problem.single[v] ? percent(solved.opened[v]) : number(solved.opened[v], 3)) : "",
     };
     for (const [key, text] of Object.entries(said)) {
       if (row.said[key] !== text) row[key].textContent = text;

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from .._page.data import alone, endless
 from .._page.html import Child, Markup, h, name
 from .._types import FloatArray
 from ..simulation._sample import two_sided
@@ -29,7 +30,7 @@ def boxes(c: Content) -> Markup:
             _text(*_behind(c, v)),
             _range(mean_cost(c.forest, v)),
             _indices(c, v),
-            _number(float(e.opened[v]), percent if c.forest.count[v] == 1 else number),
+            _number(float(e.opened[v]), percent if alone(c.forest, v) else number),
             _number(float(wins[v]), percent),
             _number(float(spend[v])),
         )
@@ -168,7 +169,8 @@ def _indices(c: Content, v: int) -> Markup:
 def _title(c: Content, v: int) -> Child:
     count = int(c.forest.count[v])
     copies = h("small", f" ×{count:,}") if count > 1 else None
-    return [name(c.forest.name(v)), copies]
+    on = h("small", " and on without end") if endless(c.forest)[v] else None
+    return [name(c.forest.name(v)), copies, on]
 
 
 def _behind(c: Content, v: int) -> tuple[Child, str]:
