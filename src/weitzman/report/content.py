@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._page.data import important
+from .._page.data import endless, important
 from .._page.remaining import expected
 from .._types import IntArray
 from ..errors import InvalidArgument
@@ -74,8 +74,8 @@ class RunnerUp:
 class Content:
     """The numbers of a report.
 
-    ``comparison`` and ``runner_up`` are None where they would take long, the latter also where
-    there is only one root. ``told`` is what a search has seen so far,
+    ``comparison`` and ``runner_up`` are None where they would take long, the former also where
+    lines do not end, the latter where there is only one root. ``told`` is what a search has seen so far,
     ``advice`` what it would do next, ``expected`` what it will have earned in the end.
     """
 
@@ -133,7 +133,7 @@ def content(
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | None:
-    if len(solution.forest) > _COMPARED:
+    if len(solution.forest) > _COMPARED or endless(solution.forest).any():
         return None
     half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
     return compare(solution.forest, solution=solution, episodes=_EPISODES, progress=half)
