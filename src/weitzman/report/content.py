@@ -75,8 +75,8 @@ class Content:
     """The numbers of a report.
 
     ``comparison`` and ``runner_up`` are None where they would take long, the former also where
-    lines do not end, the latter where there is only one root. ``told`` is what a search has seen so far,
-    ``advice`` what it would do next, ``expected`` what it will have earned in the end.
+    lines do not end, the latter where there is only one root. ``told`` is what a search has seen so
+    far, ``advice`` what it would do next, ``expected`` what it will have earned in the end.
     """
 
     solution: Solution
