@@ -186,11 +186,24 @@ def test_payoff_says_how_it_was_found_and_shows_all_mass(solutions):
     assert sum(bar.get_height() for bars in ax.containers for bar in bars) == pytest.approx(1)
 
 
-def test_payoff_hatches_exactly_what_is_worse_than_nothing():
-    solution = weitzman.solve(chests())
+@pytest.mark.parametrize("minimise", [False, True])
+def test_payoff_hatches_exactly_what_is_worse_than_nothing(minimise):
+    # many ends: one of them is just as good as nothing, and a little below and above it
+    sign = -1 if minimise else 1
+    rewards = {sign * (0.3 + 0.1 * k): 0.02 for k in range(50)}
+    b = weitzman.Builder(outside=sign * 0.3, minimise=minimise)
+    solution = weitzman.solve(b.add("box", cost=0.7, rewards=rewards).build())
     law = plot.payoff_law(solution)
-    bars = [bar for box in plot.payoff(solution).containers for bar in box if bar.get_hatch()]
+    assert law.how == "exact"
+    assert len(law.values) > 40  # so that they are drawn in bins
+    assert law.worse == pytest.approx(0.14)
+    ax = plot.payoff(solution)
+    bars = [bar for box in ax.containers for bar in box if bar.get_hatch()]
     assert sum(bar.get_height() for bar in bars) == pytest.approx(law.worse)
+    assert sum(bar.get_height() for box in ax.containers for bar in box) == pytest.approx(1)
+    few = weitzman.solve(chests())
+    bars = [bar for box in plot.payoff(few).containers for bar in box if bar.get_hatch()]
+    assert sum(bar.get_height() for bar in bars) == pytest.approx(plot.payoff_law(few).worse)
 
 
 def test_phi_marks_the_index():

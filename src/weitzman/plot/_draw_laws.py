@@ -14,7 +14,7 @@ from ._style import BLUE, ORANGE, SKY, axes, calm, heading, ink, key, muted, num
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .._types import FloatArray
+    from .._types import FloatArray, IntArray
 
 _STEMS = 40  # at most so many values are drawn one by one
 _BINS = 50
@@ -143,14 +143,16 @@ def payoff(
     f = policy.forest
     ax = axes(ax, 5.6, 3.4)
     calm(ax, grid="y")
-    left, width, height = _bars(law)
-    worse = left + width / 2 > law.outside if f.minimise else left + width / 2 < law.outside
-    ax.bar(left[~worse], height[~worse], width[~worse], align="edge", color=BLUE)
-    if worse.any():
+    left, width, which = _bars(law)
+    bad = np.bincount(which, law.chances * law.is_worse, len(left))
+    good = np.bincount(which, law.chances * ~law.is_worse, len(left))
+    ax.bar(left, good, width, bottom=bad, align="edge", color=BLUE)
+    if law.is_worse.any():
         ax.bar(
-            left[worse], height[worse], width[worse], align="edge", color=ORANGE, hatch="////",
-            edgecolor="white", lw=0, label=f"{percent(law.worse)} worse than opening nothing",
+            left, bad, width, align="edge", color=ORANGE, hatch="////", edgecolor="white", lw=0,
+            label=f"{percent(law.worse)} worse than opening nothing",
         )  # fmt: skip
+    ax.set_ylim(0, 1.06 * float((good + bad).max()))
     word = "cost" if f.minimise else "payoff"
     ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean, 5)}")
     ax.set_xlabel("least loss plus all costs" if f.minimise else "payoff: reward less all costs")
@@ -160,25 +162,22 @@ def payoff(
     return ax
 
 
-def _bars(law: PayoffLaw) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Left edge, width and height of bars: one a value if there are few, else equal bins."""
+def _bars(law: PayoffLaw) -> tuple[FloatArray, float, IntArray]:
+    """Left edges and width of bars, and the bar of each value.
+
+    One a value if there are few, else equal ones, of which one begins at the outside option.
+    """
     low, high = float(law.values[0]), float(law.values[-1])
-    width = (high - low) / 80 or max(abs(low), 1.0) / 40
     if len(law.values) <= _STEMS:
-        return law.values - width / 2, np.full(len(law.values), width), law.chances
-    edges = _bins(low, high, law.outside)
-    height, _ = np.histogram(law.values, edges, weights=law.chances)
-    return edges[:-1], np.diff(edges), height
-
-
-def _bins(low: float, high: float, outside: float) -> FloatArray:
-    """Equal bins, one of whose edges is the outside option."""
+        width = (high - low) / 80 or max(abs(low), 1.0) / 40
+        return law.values - width / 2, width, np.arange(len(law.values))
     width = (high - low) / _BINS
-    if not low < outside < high:
-        return np.asarray(low + width * np.arange(_BINS + 1), np.float64)
-    first = outside - width * np.ceil((outside - low) / width)
-    edges = first + width * np.arange(int(np.ceil((high - first) / width)) + 1)
-    return np.asarray(edges, np.float64)
+    start = low
+    if low < law.outside < high:
+        start = law.outside - width * np.ceil((law.outside - low) / width)
+    which = np.maximum(np.floor((law.values - start) / width), 0).astype(np.int64)
+    left = np.asarray(start + width * np.arange(int(which.max()) + 1), np.float64)
+    return left, width, which
 
 
 def _title(what: str, solution: Solution, box: str | int | None, state: object) -> str:

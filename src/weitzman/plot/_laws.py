@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._types import FloatArray
 from ..chains._capped_value import above
 from ..errors import InvalidArgument
+from ..evaluate import evaluate
 from ..model import Forest
 from ..plan import Plan
 from ..policy import Policy, as_policy
@@ -126,10 +128,13 @@ class PayoffLaw:
     chances : (m,) array
         Sum to 1.
     mean : float
+        Exact, also if the law is simulated.
     outside : float
         What opening nothing earns.
+    is_worse : (m,) array of bool
+        Which values are worse than that.
     worse : float
-        Probability of ending worse than that.
+        Their probability.
     how : str
         "exact", or how many searches were simulated.
     """
@@ -138,6 +143,7 @@ class PayoffLaw:
     chances: FloatArray
     mean: float
     outside: float
+    is_worse: NDArray[np.bool_]
     worse: float
     how: str
 
@@ -171,7 +177,7 @@ def payoff_law(
     if ends is None:
         played = simulate(rule, episodes, rng)
         values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
-        how, mean = f"{episodes:,} simulated searches", played.payoff.mean
+        how, mean = f"{episodes:,} simulated searches", evaluate(rule).value
     else:
         values, chances = ends
         how, mean = "exact", float(values @ chances)
@@ -179,7 +185,7 @@ def payoff_law(
     chances = np.bincount(place, weights=chances) / chances.sum()
     f = rule.forest
     worse = values > f.outside if f.minimise else values < f.outside
-    return PayoffLaw(values, chances, mean, f.outside, float(chances[worse].sum()), how)
+    return PayoffLaw(values, chances, mean, f.outside, worse, float(chances[worse].sum()), how)
 
 
 def _ends(policy: Policy) -> tuple[FloatArray, FloatArray] | None:
