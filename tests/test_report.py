@@ -248,7 +248,7 @@ def test_what_the_command_refuses(tmp_path, capsys):
 
 
 def test_what_the_function_refuses(tmp_path):
-    with pytest.raises(weitzman.InvalidArgument, match="forest, a solution or a search"):
+    with pytest.raises(weitzman.InvalidArgument, match="a solution, a search or a replay, but got a str"):
         weitzman.write_report("boxes.json", tmp_path / "r.html")
     with pytest.raises(weitzman.InvalidArgument, match="`top` must be"):
         weitzman.write_report(paper(), tmp_path / "r.html", top=0)

@@ -49,6 +49,7 @@ export class Stepper {
     this.walk.tell(group, y);
     this.other = null;
     this.show();
+    this.#focus();
   }
 
   undo() {
@@ -216,6 +217,12 @@ export class Stepper {
     this.many = button(`Play ${FUTURES} futures`, "Play many random futures and show what they earn",
       () => this.playMany());
     refill(this.parts.moves, this.back, this.again, this.one, this.many);
+  }
+
+  /** The button that was pressed is gone: go on at the next answer, or at the way back. */
+  #focus() {
+    const next = this.parts.answers.querySelector("button, select") ?? this.back;
+    next.focus({ preventScroll: true });
   }
 
   #random() {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..model import Forest
-    from ..search import Search
+    from ..report import Source
 
 _ABOUT = """\
 Write a report that one can send: one HTML file that opens from disk, needs no
@@ -21,9 +21,10 @@ to stop. Then come a stepper (say what was seen, and it shows the next box and
 why), a drawing, a table of all boxes to sort and search, what if costs were
 different, other strategies, and how sure all this is.
 
-FILE is an instance, or the journal of a search under way (weitzman run
---journal): then the report says how the search stands and what to do next. The
-journal is only read."""
+FILE is an instance; or the journal of a search under way (weitzman run
+--journal), and the report says how the search stands and what to do next; or
+what weitzman replay --json printed, and the report says which method to use.
+The file is only read."""
 
 _EXAMPLES = """\
   weitzman demo --json > boxes.json
@@ -31,6 +32,7 @@ _EXAMPLES = """\
   weitzman report run.db -o so-far.html --title "Survey, as of Friday\""""
 
 _SQLITE = b"SQLite format 3\0"
+_SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a replay stands near its beginning
 
 
 def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
@@ -40,7 +42,7 @@ def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser("report", help="one HTML file to read, try out and send")
     parser.description, parser.epilog = _ABOUT, _EXAMPLES
     parser.add_argument(
-        "file", metavar="FILE", help="instance (.json, .json.gz or .wz), or journal of a search"
+        "file", metavar="FILE", help="instance (.json, .json.gz or .wz), journal, or replay"
     )
     parser.add_argument(
         "-o", "--output", metavar="HTML", required=True,
@@ -65,15 +67,43 @@ def report(arguments: argparse.Namespace) -> None:
     print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1000:.0f} kB")
 
 
-def _source(path: str) -> Forest | Search:
-    """What a file holds, told by its first bytes."""
+class _Printed:
+    """What was printed by a replay."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def to_json(self) -> str:
+        return self._text
+
+
+def _source(path: str) -> Source:
+    """What a file holds, told by its content."""
     from ..io import load
     from ..search import Search
 
     if _is_journal(path):
         with Search.join(path) as search:
             return search
-    return load(path)
+    replay = _replay(path)
+    return load(path) if replay is None else _Printed(replay)
+
+
+def _replay(path: str) -> str | None:
+    """The text of a file, if it is that of a replay; reading it as an instance tells the rest."""
+    from ..report.replayed import is_replay
+
+    if not path.lower().endswith(".json") or not os.path.isfile(path):
+        return None
+    try:
+        with open(path, "rb") as file:
+            if _SUMMARY not in file.read(_HEAD):
+                return None
+            file.seek(0)
+            text = file.read().decode("utf-8")
+        return text if is_replay(json.loads(text)) else None
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _is_journal(path: str) -> bool:

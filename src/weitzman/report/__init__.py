@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from .._page import data, page, script, style
 from .._page.html import Child, Markup, h, join
@@ -14,10 +15,22 @@ from ..model import Forest
 from ..plan import Progress
 from ..search import Search
 from ..solution import Solution
-from . import tables, words
+from . import replayed, tables, words
 from .content import TOP, Content, content
 
 Path = str | os.PathLike[str]
+
+
+@runtime_checkable
+class Summarised(Protocol):
+    """What a replay is here: something that prints its summary as ``weitzman replay --json``."""
+
+    def to_json(self) -> str:
+        """The summary."""
+        ...
+
+
+Source = Forest | Solution | Search | Summarised
 
 _INDEX = (
     "The index of a box is the reward in hand at which opening it makes no difference. It takes "
@@ -34,7 +47,7 @@ _INDEX_LOSS = (
 
 
 def write_report(
-    source: Forest | Solution | Search,
+    source: Source,
     path: Path,
     *,
     title: str | None = None,
@@ -45,8 +58,9 @@ def write_report(
 
     Parameters
     ----------
-    source : Forest, Solution or Search
-        A problem, or a search under way, of which the report says how it stands.
+    source : Forest, Solution, Search or Replay
+        A problem; a search under way, of which the report says how it stands; or a replay of past
+        runs, of which it says what each method earned.
     path : str or path
         The file appears complete or not at all; it is replaced if it exists.
     title : str, optional
@@ -67,7 +81,10 @@ def write_report(
     """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InvalidArgument(f"`top` must be a whole number from 1 on, but it is {top!r}.")
-    text = render(content(source, top=top, progress=progress), title)
+    if isinstance(source, Summarised):
+        text = replayed.render(replayed.read(json.loads(source.to_json())), title)
+    else:
+        text = render(content(source, top=top, progress=progress), title)
     name = os.fspath(path)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))

@@ -108,7 +108,8 @@ def content(
         policy = solution.policy()
     else:
         raise InvalidArgument(
-            f"a report needs a forest, a solution or a search, but got a {type(source).__name__}."
+            f"a report needs a forest, a solution, a search or a replay, but got a "
+            f"{type(source).__name__}."
         )
     told = tuple(source.history) if isinstance(source, Search) else ()
     found = evaluate(solution)
