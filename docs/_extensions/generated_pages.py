@@ -63,8 +63,8 @@ def reference_pages(text: str) -> dict[str, str]:
     for title, names in sections(text).items():
         public = [n for n in names if n in _top().__all__]
         parts = "\n".join(directive(n, getattr(_top(), n)) for n in public)
-        file = re.sub(r"\W+", "-", title.lower())
-        if public:
+        if public:  # numbered, so that they stay in this order
+            file = f"{len(pages) + 1:02}-{re.sub(r'[^a-z]+', '-', title.lower())}"
             pages[file] = f"{title}\n{'=' * len(title)}\n\n{parts}"
     return pages
 
