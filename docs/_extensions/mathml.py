@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -10,11 +11,14 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
+OTHER_NAMES = {r"\texttt": r"\mathtt", r"\dots": r"\ldots"}  # what docutils calls otherwise
 
 
 def convert(node: nodes.math | nodes.math_block, block: bool) -> str:
     """The formula of a node; what cannot be read is a warning, and shown as it was written."""
-    text = node.astext().replace(r"\texttt", r"\mathtt")
+    text = node.astext()
+    for name, known in OTHER_NAMES.items():
+        text = re.sub(re.escape(name) + r"(?![a-zA-Z])", lambda _, known=known: known, text)
     try:
         return str(tex2mathml(text, as_block=block))
     except (SyntaxError, ValueError) as error:  # MathError is a ValueError
