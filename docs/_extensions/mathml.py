@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Any
 
 from docutils import nodes
@@ -23,7 +24,7 @@ def convert(node: nodes.math | nodes.math_block, block: bool) -> str:
         return str(tex2mathml(text, as_block=block))
     except (SyntaxError, ValueError) as error:  # MathError is a ValueError
         LOG.warning("a formula cannot be shown: %s", error, location=node)
-        return f"<code>{nodes.Text(text)}</code>"
+        return f"<code>{escape(text)}</code>"
 
 
 def visit_math(self: Any, node: nodes.math) -> None:
