@@ -184,7 +184,9 @@ def test_equal_problems_give_equal_files(page):
 def forest_of_lines(n: int, k: int = 3) -> weitzman.Forest:
     rng = np.random.default_rng(n)
     parent = [-1 if i % 4 == 0 else i - 1 for i in range(n)]
-    law = [rng.dirichlet(np.ones(k)) if p < 0 else rng.dirichlet(np.ones(k), k) for p in parent]
+    first = rng.dirichlet(np.ones(k), 64)
+    step = rng.dirichlet(np.ones(k), (64, k))
+    law = [first[i % 64] if p < 0 else step[i % 64] for i, p in enumerate(parent)]
     return weitzman.Forest.from_arrays(
         parent=parent, cost=rng.uniform(0.2, 2, n), rewards=rng.uniform(0, 20, (n, k)), law=law,
         names=[f"candidate {i}" for i in range(n)],
@@ -248,7 +250,9 @@ def test_what_the_command_refuses(tmp_path, capsys):
 
 
 def test_what_the_function_refuses(tmp_path):
-    with pytest.raises(weitzman.InvalidArgument, match="a solution, a search or a replay, but got a str"):
+    with pytest.raises(
+        weitzman.InvalidArgument, match="a solution, a search or a replay, but got a str"
+    ):
         weitzman.write_report("boxes.json", tmp_path / "r.html")
     with pytest.raises(weitzman.InvalidArgument, match="`top` must be"):
         weitzman.write_report(paper(), tmp_path / "r.html", top=0)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from compare import assert_paper, assert_same
 from conftest import Visitor
+from test_report_page import random_forest
 
 import weitzman
+from weitzman.explore.document import document, forest
 
 HOSTILE = "<script>window.hacked = 1</script>"
 STRANGE = ["<img src=x onerror='window.hacked=1'>", "\"quotes'`", "‮right to left", "שלום", "🎁 box"]
@@ -294,17 +296,71 @@ def test_play_random_futures(visit, explore):
     )
 
 
+# -- the document --------------------------------------------------------------------------------
+
+
+def test_documents_come_back_as_they_went(visit, explore):
+    """All shapes of costs, signals, copies, either direction: through the page and back."""
+    visitor = visit(explore())
+    visitor.until("window.__state")
+    rng = np.random.default_rng(7)
+    wanted = [random_forest(rng) for _ in range(60)]
+    found = visitor.page.evaluate(
+        "(all) => all.map((x) => __state.edits.toFile(__state.edits.fromFile(x)))",
+        [document(problem) for problem in wanted],
+    )
+    for text, problem in zip(found, wanted, strict=True):
+        assert_same(forest(text), problem)
+
+
+def test_changes_of_structure_keep_a_document_valid(visit, explore):
+    """Add, move and remove boxes and states at random; Python takes every document on the way."""
+    visitor = visit(explore())
+    visitor.until("window.__state")
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        texts = visitor.page.evaluate(
+            """([text, numbers]) => {
+              const { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost,
+                toFile } = __state.edits;
+              const same = (a, b) => JSON.stringify(toFile(a)) === JSON.stringify(toFile(b));
+              let doc = fromFile(text);
+              const pick = (list, x) => list[Math.floor(x * list.length)];
+              return numbers.map(([what, one, other]) => {
+                const { key } = pick(doc.boxes, one);
+                const up = pick([null, ...doc.boxes.map((box) => box.key)], other);
+                if (what < 0.3) {
+                  const more = addState(doc, key);
+                  const last = more.boxes.find((box) => box.key === key).rewards.length - 1;
+                  if (!same(removeState(more, key, last), doc)) throw "added, removed, not the same";
+                  doc = more;
+                }
+                else if (what < 0.5) doc = addBox(doc, up);
+                else if (what < 0.75) doc = moveBox(doc, key, up)?.doc ?? doc;
+                else if (what < 0.9) {
+                  const root = doc.boxes.find((box) => box.key === key).parent === null;
+                  doc = shapeCost(doc, key, !root && other < 0.5, one < 0.5);
+                } else if (removeBox(doc, key).boxes.length) doc = removeBox(doc, key);
+                return toFile(doc);
+              });
+            }""",
+            [document(random_forest(rng)), rng.random((12, 3)).tolist()],
+        )
+        for text in texts:
+            assert len(forest(text)) == len(text["boxes"])
+
+
 # -- names are text ------------------------------------------------------------------------------
 
 
 def test_names_stay_text(visit, explore, tmp_path):
     names = [HOSTILE, *STRANGE]
-    forest = weitzman.Forest.from_arrays(
+    problem = weitzman.Forest.from_arrays(
         parent=[-1, 0, -1, -1, -1, -1], cost=[1.0] * 6, rewards=[[3.0, 40.0]] * 6,
         law=[[0.5, 0.5], [[0.5, 0.5]] * 2, *[[0.5, 0.5]] * 4], names=names,
         states=[["</td><b>", "&lt;"]] * 6,
     )  # fmt: skip
-    weitzman.save(forest, tmp_path / "boxes.json")
+    weitzman.save(problem, tmp_path / "boxes.json")
     visitor = visit(explore(tmp_path / "boxes.json"))
     page = visitor.page
     visitor.solved()
@@ -333,11 +389,11 @@ def test_a_thousand_boxes_stay_fluent(visit, explore, tmp_path):
     n = 1000
     parent = [-1 if i % 4 == 0 else i - 1 for i in range(n)]
     law = [rng.dirichlet([1, 1, 1]) if p < 0 else rng.dirichlet([1, 1, 1], 3) for p in parent]
-    forest = weitzman.Forest.from_arrays(
+    problem = weitzman.Forest.from_arrays(
         parent=parent, cost=rng.uniform(0.2, 2, n), rewards=rng.uniform(0, 20, (n, 3)), law=law,
         names=[f"box {i}" for i in range(n)],
     )  # fmt: skip
-    weitzman.save(forest, tmp_path / "many.json")
+    weitzman.save(problem, tmp_path / "many.json")
     visitor = visit(explore(tmp_path / "many.json"))
     page = visitor.page
     visitor.solved()

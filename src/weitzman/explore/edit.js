@@ -31,7 +31,7 @@ export function fromFile({ objective, outside, boxes }) {
         rewards: box.rewards,
         states: box.states?.map((s, y) => (s === rewardName(box.rewards[y]) ? "" : s)) ?? null,
         law: root ? [box.law] : box.law,
-        cost: costRows(box.cost, root),
+        cost: costRows(box.cost),
         more: Object.fromEntries(more),
       };
     }),
@@ -166,7 +166,7 @@ export function moveBox(doc, key, parent) {
 /** One more state: no chance yet; boxes behind it act as after the last state. */
 export function addState(doc, key) {
   const next = changeBox(doc, key, (box) => ({
-    rewards: [...box.rewards, 0],
+    rewards: [...box.rewards, freeReward(box)],
     states: box.states && [...box.states, ""],
     law: box.law.map((row) => [...row, 0]),
     cost: box.cost.map((row) => (row.length > 1 ? [...row, row.at(-1)] : row)),
@@ -241,16 +241,21 @@ function rewardName(reward) {
   return reward === null ? null : String(reward);
 }
 
-function costRows(cost, root) {
+function costRows(cost) {
   if (!Array.isArray(cost)) return [[cost]];
-  if (Array.isArray(cost[0])) return cost;
-  return root ? [cost] : cost.map((x) => [x]);
+  return Array.isArray(cost[0]) ? cost : cost.map((x) => [x]);
 }
 
 function costValue(cost, root) {
   if (cost.length === 1 && cost[0].length === 1) return cost[0][0];
   if (cost[0].length === 1) return cost.map((row) => row[0]);
   return root ? cost[0] : cost;
+}
+
+/** A reward that no state of a box has, since states are called by their rewards. */
+function freeReward(box) {
+  const known = box.rewards.filter((r) => typeof r === "number");
+  return known.length ? Math.ceil(Math.max(...known)) + 10 : 0;
 }
 
 /** A to Z, then numbers. */

@@ -3,11 +3,15 @@
 import { reveal } from "../_page/draw.js";
 import { Stepper, walkDrawing } from "../_page/stepper.js";
 import { el, name, number, plural, refill } from "../_page/text.js";
-import { EMPTY, addBox, boxOf, fromFile, moveBox, removeBox, toFile, toProblem, within } from "./edit.js";
+import {
+  EMPTY, addBox, addState, boxOf, fromFile, moveBox, removeBox, removeState, shapeCost, toFile,
+  toProblem, within,
+} from "./edit.js";
 import { Editor } from "./editor.js";
 import { Fields } from "./fields.js";
 import { Outline } from "./outline.js";
 
+const edits = { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost, toFile }; // for tests
 const DRAWN = 60; // boxes of the drawing
 const PATIENCE = 2000; // milliseconds before the user is told what takes so long
 
@@ -241,7 +245,7 @@ function show() {
   showHeadline(current);
   showWalk(current);
   showBar();
-  window.__state = { ...state, stepper, current, walk: stepper?.walk };
+  window.__state = { ...state, stepper, current, edits };
 }
 
 function showHeadline(current) {
