@@ -11,8 +11,8 @@ const DOWN = 12;
 const MARGIN = 6;
 
 /**
- * An SVG element. `look` tells for a box: {index, cost: text, opened: chance or null, mark: one of "next",
- * "open", "free", "closed", title}. `choose(v)` is called for a box that is clicked; without it the
+ * An SVG element. `look` tells for a box: {index, cost, title: text, opened: chance or null, mark:
+ * one of "next", "open", "free", "closed"}. `choose(v)` is called for a box that is clicked; without it the
  * drawing is a picture. At most `most` boxes are drawn, whole trees first, in the order of `order`.
  */
 export function drawing(problem, { look, choose = null, chosen = -1, most = 150, order = null }) {
@@ -21,13 +21,14 @@ export function drawing(problem, { look, choose = null, chosen = -1, most = 150,
   const width = Math.min(WIDE, Math.max(NARROW, 20 + LETTER * size));
   const { place, wide, high } = layout(problem, shown, width);
   const left = problem.boxes.length - place.size + (problem.folded?.boxes ?? 0);
+  const of = left ? ` of ${place.size + left}` : "";
   const picture = svg("svg", {
     class: "forest",
     viewBox: `0 0 ${wide} ${high}`,
     width: wide,
     height: high,
     role: choose ? "group" : "img",
-    "aria-label": `Drawing of ${plural(place.size, "box", "boxes")}${left ? ` of ${place.size + left}` : ""}. The table has the same in numbers.`,
+    "aria-label": `Drawing of ${plural(place.size, "box", "boxes")}${of}`,
   });
   for (const [v, at] of place) {
     const up = place.get(problem.boxes[v].parent);

@@ -4,8 +4,9 @@ import { number } from "./text.js";
 
 /**
  * boxes: [{name, parent (number or -1), count, endless, rewards, states (names or null), law, cost,
- * index}]. An endless box is followed by its like. A reward or index of null stands for the infinity that never wins. `folded` tells what is left
- * out: {boxes, root: [index, name] or null, below: {box: [[index, name] or null, ...]}}.
+ * index}]. An endless box is followed by its like. A reward or index of null stands for the
+ * infinity that never wins. `folded` tells what is left out, and the best of it among the roots
+ * and behind each box after each state: {boxes, root: [index, name] or null, below: {box: [...]}}.
  */
 export class Problem {
   constructor({ boxes, outside, minimise, folded = null }) {

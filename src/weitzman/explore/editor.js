@@ -7,6 +7,7 @@ import {
 } from "./edit.js";
 import { Fields, readNumber } from "./fields.js";
 
+const MANY = 1500; // chances beyond which they are not shown one by one
 const CLOSE = 1e-9; // as in Python: chances must sum to 1 up to this
 
 /** `act` has change(document -> document, tag), move(key, parent), add(parent), remove(key). */
@@ -61,8 +62,8 @@ export class Editor {
       this.#states(box, up, titles),
       up && !childrenOf(doc, key).length ? this.#endless(box) : null,
       el("div", { class: "line" },
-        el("button", { type: "button", id: "add-state", onclick: () => this.act.change((d) => addState(d, key)) },
-          "Add a state"),
+        el("button", { type: "button", id: "add-state",
+          onclick: () => this.act.change((d) => addState(d, key)) }, "Add a state"),
         el("button", { type: "button", id: "add-behind", onclick: () => this.act.add(key) },
           "Add a box behind it"),
         el("button", { type: "button", id: "remove", onclick: () => this.act.remove(key) },
@@ -107,28 +108,36 @@ export class Editor {
       onchange: () => this.act.change((d) => shapeCost(d, key, ...forms[form.value].slice(1))) },
       forms.map(([text], i) => el("option", { value: i, ".selected": i === Math.max(0, now) }, text)));
     const field = (s, y) => {
-      const where = [byParent ? `after ${titles[s]}` : "", byOwn ? `if it shows ${stateTitle(box, y)}` : ""];
+      const after = byParent ? `after ${titles[s]}` : "";
+      const where = [after, byOwn ? `if it shows ${stateTitle(box, y)}` : ""];
       return this.fields.number(`Cost ${where.filter(Boolean).join(", ")}`.trim(),
         (d) => boxOf(d, key).cost[s]?.[y] ?? "", (d, x) => setCost(d, key, s, y, x));
     };
     const table = box.cost.map((row, s) => el("div", { class: "line prices" },
       byParent ? el("span", { class: "after" }, "after ", name(titles[s])) : null,
       row.map((_, y) => el("label", {}, byOwn ? [name(stateTitle(box, y)), " "] : "", field(s, y)))));
-    return el("div", { class: "cost" }, el("div", { class: "line" }, el("span", { class: "word" }, "Cost"),
-      byParent || byOwn ? null : table[0].querySelector("input"), form),
-      byParent || byOwn ? table : null);
+    const single = !byParent && !byOwn;
+    return el("div", { class: "cost" },
+      el("div", { class: "line" }, el("span", { class: "word" }, "Cost"),
+        single ? table[0].querySelector("input") : null, form),
+      single ? null : table);
   }
 
   /** A row for each state, a column of chances for each state of the parent. */
   #states(box, up, titles) {
+    if (box.law.length * box.rewards.length > MANY) {
+      this.sums = [];
+      return el("p", { class: "hint" }, `Its ${box.law.length} by ${box.rewards.length} chances are `,
+        "too many to be edited here. They are kept as they are.");
+    }
     const heads = up ? titles.map((t) => ["after ", name(t)]) : ["chance"];
     this.sums = heads.map(() => ({ sum: el("td"), index: el("td") }));
     const foot = (title, key, last) => el("tr", {}, el("th", { scope: "row", colspan: 2 }, title),
       this.sums.map((cells) => cells[key]), last);
     return el("div", { class: "wide" }, el("table", { class: "law" },
-      el("caption", {}, up ? ["What it may show, by what ", name(up.name), " showed"] : "What it may show"),
-      el("thead", {}, el("tr", {}, ["reward", "name", ...heads].map((t) => el("th", { scope: "col" }, t)),
-        el("td"))),
+      el("caption", {}, "What it may show", up ? [", by what ", name(up.name), " showed"] : ""),
+      el("thead", {}, el("tr", {},
+        ["reward", "name", ...heads].map((t) => el("th", { scope: "col" }, t)), el("td"))),
       el("tbody", {}, box.rewards.map((_, y) => this.#state(box, up, titles, y))),
       el("tfoot", {}, foot("sum", "sum", el("td")), foot("index", "index", el("td")))));
   }
@@ -146,15 +155,16 @@ export class Editor {
     const remove = el("button", { type: "button", class: "small", title: `Remove state ${y + 1}`,
       "aria-label": `Remove state ${y + 1}`, ".disabled": box.rewards.length === 1,
       onclick: () => this.act.change((d) => removeState(d, key, y)) }, "×");
-    return el("tr", {}, [reward, title, ...box.law.map((_, s) => chance(s)), remove].map((x) => el("td", {}, x)));
+    const cells = [reward, title, ...box.law.map((_, s) => chance(s)), remove];
+    return el("tr", {}, cells.map((x) => el("td", {}, x)));
   }
 
   /** Sums and indices, which change while one types. */
   #follow(doc, box, problem) {
     const v = doc.boxes.indexOf(box);
-    box.law.forEach((row, s) => {
+    this.sums.forEach(({ sum: cell, index }, s) => {
+      const row = box.law[s];
       const sum = row.reduce((a, p) => a + Number(p), 0);
-      const { sum: cell, index } = this.sums[s];
       const right = Math.abs(sum - 1) <= CLOSE;
       cell.textContent = Number.isFinite(sum) ? number(sum) : "?";
       cell.classList.toggle("wrong", !right);

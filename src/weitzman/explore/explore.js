@@ -2,17 +2,21 @@
 
 import { reveal } from "../_page/draw.js";
 import { Stepper, walkDrawing } from "../_page/stepper.js";
-import { el, name, number, plural, refill } from "../_page/text.js";
+import { el, plural, refill } from "../_page/text.js";
+import { asked, askToRead } from "./ask.js";
 import {
   EMPTY, addBox, addState, boxOf, fromFile, moveBox, removeBox, removeState, shapeCost, toFile,
   toProblem, within,
 } from "./edit.js";
 import { Editor } from "./editor.js";
 import { Fields } from "./fields.js";
+import { headline } from "./headline.js";
 import { Outline } from "./outline.js";
 
-const edits = { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost, toFile }; // for tests
+// for tests
+const edits = { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost, toFile };
 const DRAWN = 60; // boxes of the drawing
+const SPOKEN = 7000; // milliseconds that an announcement stays
 const PATIENCE = 2000; // milliseconds before the user is told what takes so long
 
 const at = (id) => document.getElementById(id);
@@ -34,22 +38,6 @@ const state = {
 };
 
 // -- asking Python --------------------------------------------------------------------------------
-
-async function ask(what, body, headers = { "Content-Type": "application/json" }) {
-  const response = await fetch(what, { method: "POST", body, headers });
-  if (response.status === 403) throw new Error(await response.text());
-  return response.json();
-}
-
-/** A question whose answer may be a refusal; a broken connection is told to the user. */
-async function asked(what, request) {
-  try {
-    return await ask(what, JSON.stringify(request));
-  } catch {
-    return { ok: false, lost: true,
-      message: "The program behind this page does not answer. Download your work, then start it again." };
-  }
-}
 
 let asking = false;
 
@@ -132,14 +120,16 @@ const act = {
     }
     change(() => moved.doc);
     const up = parent === null ? null : boxOf(state.doc, parent).name;
-    announce(`${boxOf(state.doc, key).name} ${up === null ? "needs no other box now" : `is now opened after ${up}`}. ${moved.note ?? ""}`);
+    const now = up === null ? "needs no other box now" : `is now opened after ${up}`;
+    announce(`${boxOf(state.doc, key).name} ${now}. ${moved.note ?? ""}`);
     outline.focus(key);
   },
   remove(key) {
     const gone = within(state.doc, key).size;
     const title = boxOf(state.doc, key).name;
     change((doc) => removeBox(doc, key));
-    announce(`${title}${gone > 1 ? ` and ${plural(gone - 1, "box", "boxes")} behind it` : ""} removed. Undo brings it back.`);
+    const more = gone > 1 ? ` and ${plural(gone - 1, "box", "boxes")} behind it` : "";
+    announce(`${title}${more} removed. Undo brings it back.`);
   },
 };
 
@@ -182,20 +172,16 @@ function download() {
 }
 
 async function openFile(file) {
-  let answer;
-  try {
-    const headers = { "Content-Type": "application/octet-stream", "X-File-Name": encodeURIComponent(file.name) };
-    answer = await ask("read", await file.arrayBuffer(), headers);
-  } catch {
-    answer = { ok: false, message: "The file could not be read." };
-  }
-  if (answer.ok) load(fromFile(answer.document), `${file.name} is open. Save still writes to ${given.file ?? "a download"}.`);
+  const answer = await askToRead(file);
+  const target = given.file ?? "a download";
+  if (answer.ok) load(fromFile(answer.document), `${file.name} is open. Save writes to ${target}.`);
   else alertUser(answer.message);
 }
 
 async function openExample() {
   const answer = await asked("example", {});
-  if (answer.ok) load(fromFile(answer.document), "An example: B can be opened after A, and depends on what A showed.");
+  const about = "An example: B can be opened after A, and depends on what A showed.";
+  if (answer.ok) load(fromFile(answer.document), about);
   else alertUser(answer.message);
 }
 
@@ -206,9 +192,13 @@ const editor = new Editor(at("editor"), act);
 const settings = new Fields(change);
 let stepper = null;
 let notice = given.message;
+let silence = null;
 
+/** Say something for a while. */
 function announce(text) {
   at("live").textContent = text;
+  clearTimeout(silence);
+  silence = setTimeout(() => (at("live").textContent = ""), SPOKEN);
 }
 
 function alertUser(text) {
@@ -236,8 +226,8 @@ const objective = buildSettings();
 function show() {
   const { doc, problem, solved, solvedDoc } = state;
   const current = solvedDoc === doc && !state.message;
-  const fits = problem && problem.boxes.length === doc.boxes.length
-    && problem.boxes.every((box, v) => box.key === doc.boxes[v].key && box.law.length === doc.boxes[v].law.length);
+  const same = (box, v) => box.key === doc.boxes[v].key && box.law.length === doc.boxes[v].law.length;
+  const fits = problem && problem.boxes.length === doc.boxes.length && problem.boxes.every(same);
   outline.show(doc, state.chosen, fits ? problem : null, fits ? solved : null);
   editor.show(doc, state.chosen, fits ? problem : null);
   settings.follow(doc);
@@ -260,20 +250,7 @@ function showHeadline(current) {
   if (at("alert").textContent !== (wrong ?? "")) at("alert").textContent = wrong ?? "";
   notice = null;
   if (empty || !solved) refill(at("headline"));
-  else if (current) refill(at("headline"), ...headlineParts());
-}
-
-function headlineParts() {
-  const { doc, solved } = state;
-  const first = solved.first === null ? ["Open nothing."] : ["Open ", name(doc.boxes[solved.first].name), " first."];
-  const what = doc.objective === "minimise" ? "Loss and costs to expect" : "Worth of the search";
-  const gap = solved.gap ? ` Error of the value: at most ${number(solved.gap, 2)}.` : "";
-  return [
-    el("h1", {}, ...first),
-    el("p", { class: "value" }, el("span", {}, `${what} `), el("b", { id: "value" }, number(solved.value, 10))),
-    el("p", { class: "hint" }, `${number(solved.openings, 3)} of ${plural(doc.boxes.length, "box", "boxes")} opened on average, `
-      + `${number(solved.spend)} spent.${gap}`),
-  ];
+  else if (current) refill(at("headline"), headline(doc, solved));
 }
 
 async function expectHere(walk) {
@@ -289,9 +266,10 @@ function showWalk(current) {
   document.querySelector(".walk").hidden = !state.problem || !state.doc.boxes.length;
   if (current && state.problem && shownProblem !== state.problem) {
     shownProblem = state.problem;
-    const options = { value: state.solved.value, expect: expectHere, onchange: () => stepper && showDrawing() };
-    if (stepper) stepper.load(state.problem, [], state.solved.value);
-    else stepper = new Stepper(at("stepper"), state.problem, options);
+    const { value } = state.solved;
+    const onchange = () => stepper && showDrawing();
+    if (stepper) stepper.load(state.problem, [], value);
+    else stepper = new Stepper(at("stepper"), state.problem, { value, expect: expectHere, onchange });
   }
   at("drawing").hidden = !state.doc.boxes.length || !stepper;
   if (stepper && current) showDrawing();
@@ -309,7 +287,8 @@ function showDrawing() {
     opened: state.solved.opened, chosen, most: DRAWN, order: drawOrder(walk.problem, chosen),
     choose: (v) => act.choose(keys[v]),
   });
-  const more = left ? el("p", { class: "hint" }, `… and ${plural(left, "box", "boxes")} more, not drawn`) : null;
+  const rest = `… and ${plural(left, "box", "boxes")} more, not drawn`;
+  const more = left ? el("p", { class: "hint" }, rest) : null;
   const before = [at("drawing").scrollLeft, at("drawing").scrollTop];
   refill(at("drawing"), picture, more);
   [at("drawing").scrollLeft, at("drawing").scrollTop] = before;

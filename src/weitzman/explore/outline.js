@@ -63,7 +63,7 @@ export class Outline {
     const said = {
       name: `${box.name}${box.count === 1 ? "" : ` ×${box.count}`}${isEndless(box) ? " …" : ""}`,
       index: problem ? range(problem.boxes[v].index) : "",
-      opened: solved ? (problem.single[v] ? percent(solved.opened[v]) : number(solved.opened[v], 3)) : "",
+      opened: solved ? howOften(problem, v, solved.opened[v]) : "",
     };
     for (const [key, text] of Object.entries(said)) {
       if (row.said[key] !== text) row[key].textContent = text;
@@ -156,6 +156,11 @@ export class Outline {
     handle.onpointercancel = stop;
     addEventListener("keydown", escape, true);
   }
+}
+
+/** The chance that a box is opened, or how many of its copies are on average. */
+function howOften(problem, v, opened) {
+  return problem.single[v] ? percent(opened) : number(opened, 3);
 }
 
 /** The boxes with their levels, each before those behind it. */

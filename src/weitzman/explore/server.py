@@ -22,7 +22,9 @@ from ..errors import InvalidArgument
 from .workbench import Workbench
 
 _MOST = 2**26  # bytes of a request
-_SCRIPTS = ("edit.js", "fields.js", "outline.js", "editor.js", "explore.js")
+_SCRIPTS = (
+    "ask.js", "edit.js", "fields.js", "outline.js", "editor.js", "headline.js", "explore.js",
+)  # fmt: skip
 _HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -86,6 +88,10 @@ class _Refused(Exception):
         self.status = status
 
 
+def _bug(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}. This is a bug: please report it."
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
@@ -94,16 +100,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page."""
-        try:
-            if self._asked() != "":
-                raise _Refused(HTTPStatus.NOT_FOUND, "there is no such page.")
-        except _Refused as refused:
-            self._refuse(refused)
-            return
         nonce = secrets.token_urlsafe(16)
         own = f"'nonce-{nonce}'"
         rules = policy(own, own, "'self'") + "; frame-ancestors 'none'"
-        content = self.server.page(nonce).encode("utf-8", "xmlcharrefreplace")
+        try:
+            if self._asked() != "":
+                raise _Refused(HTTPStatus.NOT_FOUND, "there is no such page.")
+            content = self.server.page(nonce).encode("utf-8", "xmlcharrefreplace")
+        except _Refused as refused:
+            self._refuse(refused)
+            return
+        except Exception as error:
+            self._refuse(_Refused(HTTPStatus.INTERNAL_SERVER_ERROR, _bug(error)))
+            return
         self._send(HTTPStatus.OK, "text/html; charset=utf-8", content, rules)
 
     def do_POST(self) -> None:
@@ -122,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = self.server.workbench.answer(what, body, name)
         except Exception as error:
             status = HTTPStatus.INTERNAL_SERVER_ERROR
-            answer = {"ok": False, "message": f"{type(error).__name__}: {error}. This is a bug."}
+            answer = {"ok": False, "message": _bug(error)}
         self._send(status, "application/json", json.dumps(answer).encode(), "")
 
     def _asked(self) -> str:

@@ -38,6 +38,7 @@ _INDEX = (
     "while that is above the best reward so far, and then stops. Once boxes are open the indices "
     "stay what they are."
 )
+_SCRIPT = "This part needs JavaScript. Words and tables do without."
 _INDEX_LOSS = (
     "The index of a box is the loss in hand at which opening it makes no difference. It takes into "
     "account all that lies behind the box. The best policy opens the box of lowest index while "
@@ -162,10 +163,8 @@ def _stepper(c: Content) -> Child:
         "Say what was seen, and the next box shows. Nothing leaves this file; going back is always "
         "possible."
     )
-    need = "This part needs JavaScript. The rest of the report does without."
-    return [
-        h("p", text, class_="hint"), h("div", id="stepper", class_="stepper"), h("noscript", need),
-    ]  # fmt: skip
+    place = h("div", id="stepper", class_="stepper")
+    return [h("p", text, class_="hint"), place, h("noscript", _SCRIPT)]
 
 
 def _drawing(c: Content) -> Child:
@@ -173,7 +172,10 @@ def _drawing(c: Content) -> Child:
         "Roots stand on the left; a box can be opened once the one to its left is open. The bar "
         "shows how likely a box is opened. The drawing follows the steps taken above."
     )
-    return [h("p", hint, class_="hint"), h("div", id="drawing", class_="drawing", tabindex=0)]
+    return [
+        h("p", hint, class_="hint"),
+        h("div", h("noscript", _SCRIPT), id="drawing", class_="drawing", tabindex=0),
+    ]
 
 
 def _boxes(c: Content) -> Child:

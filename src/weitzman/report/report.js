@@ -75,8 +75,8 @@ showRows();
 function curve(place) {
   const which = el("select", { id: "which", onchange: () => show() },
     data.whatIf.map((w, i) => el("option", { value: i }, w.name)));
-  const slider = el("input", { type: "range", min: 0, step: 1, "aria-label": "Cost, times what it is now",
-    oninput: () => say() });
+  const slider = el("input", { type: "range", min: 0, step: 1,
+    "aria-label": "Cost, times what it is now", oninput: () => say() });
   const text = el("p", { role: "status", class: "reading" });
   const chart = el("div", {});
   refill(place, el("div", { class: "controls" }, el("label", {}, "If the cost of ", which, " were"),
@@ -95,7 +95,8 @@ function curve(place) {
     const mean = w.box === null ? null : problem.meanCost(w.box, w.row);
     const cost = mean === null ? "" : ` (${number(w.factor[i] * mean)})`;
     const verb = problem.minimise ? "cost in all " : "be worth ";
-    refill(text, "With ", name(w.name), ` at ${number(w.factor[i], 3)} times its cost${cost}, the search would ${verb}`,
+    const times = ` at ${number(w.factor[i], 3)} times its cost${cost}, the search would ${verb}`;
+    refill(text, "With ", name(w.name), times,
       el("b", {}, number(w.value[i])), w.first[i] === null ? " and nothing would be opened."
         : [" and begin with ", name(w.first[i]), "."]);
     slider.setAttribute("aria-valuetext", text.textContent);
