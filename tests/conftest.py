@@ -1,5 +1,7 @@
 """Settings shared by all tests."""
 
+import sys
+
 from hypothesis import HealthCheck, settings
 
 # the first call of a kernel compiles it, which no deadline should count
@@ -8,3 +10,9 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("weitzman"), max_examples=2000)
 settings.load_profile("weitzman")
+
+
+def pytest_runtest_teardown() -> None:
+    """Examples leave their pictures open, and matplotlib warns of too many."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

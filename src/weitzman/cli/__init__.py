@@ -288,6 +288,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "run": _other("run", "run"),
     "truncate": _other("truncate", "truncate"),
     "chain": _other("chain", "chain"),
+    "report": _other("report", "report"),
+    "explore": _other("explore", "explore"),
     "check": _check,
     "convert": _convert,
     "schema": _schema,
