@@ -22,7 +22,7 @@ LAYERS = [
     {"solve", "policy", "explain"},
     {"evaluate", "_layout"},
     {"simulation", "sensitivity", "search"},
-    {"strategies", "dags"},
+    {"strategies", "dags", "learn"},
     {"cli"},
 ]
 

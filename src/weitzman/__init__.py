@@ -40,7 +40,7 @@ from .solution import Solution, Status
 from .solve import solve
 
 if TYPE_CHECKING:
-    from . import chains, strategies
+    from . import chains, learn, strategies
     from .chains import Chain, EndlessLine, solve_line
     from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
     from .search import Box, Search
@@ -103,6 +103,7 @@ __all__ = [
     "explain",
     "from_networkx",
     "from_pandas",
+    "learn",
     "line",
     "lines",
     "load",
@@ -120,7 +121,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("chains", "strategies"):
+    if name in ("chains", "learn", "strategies"):
         return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
