@@ -23,6 +23,8 @@ LAYERS = [
     {"evaluate", "_layout"},
     {"simulation", "sensitivity", "search"},
     {"strategies", "dags", "learn"},
+    {"tune"},
+    {"replay"},
     {"cli"},
 ]
 
