@@ -1,5 +1,7 @@
 """From logged curves to a forest: what past runs say about the next one."""
 
+from ._laws import Settings
 from .curves import Curves
+from .model import LineModel, fit
 
-__all__ = ["Curves"]
+__all__ = ["Curves", "LineModel", "Settings", "fit"]

@@ -1,0 +1,168 @@
+"""A line learnt from curves: what the next run will probably do, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from ..errors import InvalidArgument
+from ..model import Forest
+from ..solve import solve
+from ._ladder import Ladder, choose_rungs, climb
+from ._laws import Segment, Settings, segments
+from .curves import Curves
+
+
+class LineModel:
+    """The law of a run, learnt from a log, with the index of every state.
+
+    Attributes
+    ----------
+    price : float
+        What one point of score is worth, in units of cost.
+    minimise : bool
+        Lower scores are better.
+    settings : Settings
+    rungs : (R,) array of int
+        The steps at which it is decided whether a run goes on.
+    """
+
+    def __init__(self, ladder: Ladder, *, price: float, minimise: bool, settings: Settings) -> None:
+        self.price, self.minimise, self.settings = price, minimise, settings
+        self._ladder = ladder
+        self._segments = segments(ladder, settings)
+        self.rungs = ladder.rungs[: len(self._segments)]
+        solution = solve(self.lines())
+        self.value = solution.value
+        self._indices = [
+            solution.indices(r)[: len(self._segments[r - 1].grid) if r else 1]
+            for r in range(len(self._segments))
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"LineModel({len(self._ladder)} runs, {len(self.rungs)} rungs up to step "
+            f"{self.rungs[-1]}, price {self.price:g}{', minimise' if self.minimise else ''})"
+        )
+
+    def lines(self, n: int = 1) -> Forest:
+        """A forest of n new runs, in worth and cost; box r of a line goes on to ``rungs[r]``."""
+        return _forest(self._segments, self.price, [(0, None, n)], self.rungs)
+
+    def rest(
+        self, runs: Sequence[tuple[Sequence[int], Sequence[float]]], fresh: int
+    ) -> Forest | None:
+        """What can still be opened: the rest of some runs, given their histories, and new runs."""
+        parts: list[tuple[int, FloatArray | None, int]] = [(0, None, fresh)] if fresh else []
+        for steps, scores in runs:
+            reached, state = self._state(steps, scores)
+            if state is None and reached == 0:
+                parts.append((0, None, 1))
+            elif state is not None:
+                parts.append((reached, self._mix(reached - 1, state), 1))
+        return _forest(self._segments, self.price, parts, self.rungs) if parts else None
+
+    def worth(self, score: float) -> float:
+        """What a score is worth, in units of cost."""
+        return -self.price * score if self.minimise else self.price * score
+
+    def next_rung(self, step: int | None) -> int | None:
+        """The step at which the next decision falls; None where the line ends."""
+        place = 0 if step is None else int(np.searchsorted(self.rungs, step, "right"))
+        return int(self.rungs[place]) if place < len(self.rungs) else None
+
+    @property
+    def fresh_index(self) -> float:
+        """The index of starting a new run, in worth."""
+        return float(self._indices[0][0])
+
+    def next_index(self, steps: Sequence[int], scores: Sequence[float]) -> float:
+        """The index of going on with a run that showed these scores; minus infinity at its end."""
+        reached, state = self._state(steps, scores)
+        if state is None:
+            return self.fresh_index if reached == 0 else -np.inf
+        grid, index = self._segments[reached - 1].grid, self._indices[reached]
+        # above all states a run is taken to rise as it would from the highest
+        above = self.price * max(state - grid[-1], 0.0)
+        return float(np.interp(state, grid, index) + above)
+
+    def updated(self, curves: Curves) -> LineModel:
+        """The model learnt from these curves too."""
+        if curves.minimise != self.minimise:
+            raise InvalidArgument("the model and the curves must both maximise or both minimise.")
+        ladder = self._ladder.joined(climb(curves, self._ladder.rungs))
+        return LineModel(ladder, price=self.price, minimise=self.minimise, settings=self.settings)
+
+    def _state(self, steps: Sequence[int], scores: Sequence[float]) -> tuple[int, float | None]:
+        """Segments done, and the best score turned upward; None where the run cannot go on."""
+        if not len(steps):
+            return 0, None
+        reached = int(np.searchsorted(self.rungs, steps[-1], "right"))
+        if np.isnan(scores[-1]):
+            return max(reached, 1), None
+        if reached in (0, len(self.rungs)):
+            return reached, None
+        best = np.nanmin(scores) if self.minimise else np.nanmax(scores)
+        return reached, float(-best if self.minimise else best)
+
+    def _mix(self, r: int, state: float) -> FloatArray:
+        """The weights of the two states of segment r that stand for a score between them."""
+        grid = self._segments[r].grid
+        return np.array([np.interp(state, grid, row) for row in np.eye(len(grid))])
+
+
+def fit(curves: Curves, *, price: float, settings: Settings | None = None) -> LineModel:
+    """Learn the law of a run from curves.
+
+    Parameters
+    ----------
+    curves : Curves
+        The log. Runs of several tasks are taken as they are: fit each task on its own.
+    price : float
+        What one point of score is worth, in units of cost.
+    settings : Settings, optional
+    """
+    if not (np.isfinite(price) and price > 0):
+        raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
+    settings = settings or Settings()
+    rungs = choose_rungs(curves, settings.ratio)
+    return LineModel(climb(curves, rungs), price=price, minimise=curves.minimise, settings=settings)
+
+
+def _forest(
+    parts: Sequence[Segment],
+    price: float,
+    starts: Sequence[tuple[int, FloatArray | None, int]],
+    rungs: IntArray,
+) -> Forest:
+    """Lines that begin at a segment, with the weights of the states before it, in some number.
+
+    A box has each grid point twice: the run is alive there, or gone. What follows a run that is
+    gone costs something and shows the lowest score, so that no policy opens it.
+    """
+    parent: list[int] = []
+    cost: list[FloatArray | float] = []
+    rewards, law, count, names = [], [], [], []
+    for number, (first, before, copies) in enumerate(starts):
+        for r in range(first, len(parts)):
+            s = parts[r]
+            matrix, paid = np.hstack([s.alive, s.gone]), s.cost
+            if r == first and before is not None:
+                matrix, paid = before[None] @ matrix, before[None] @ paid
+            elif r > first:
+                nothing = np.zeros((len(parts[r - 1].grid), matrix.shape[1]))
+                nothing[:, len(s.grid)] = 1.0
+                matrix = np.vstack([matrix, nothing])
+                paid = np.concatenate([paid, np.full(len(nothing), paid.max() + 1.0)])
+            parent.append(len(parent) - 1 if r > first else -1)
+            law.append(matrix / matrix.sum(axis=1, keepdims=True))
+            cost.append(paid if r > first else float(paid[0]))
+            rewards.append(price * np.concatenate([s.grid, s.grid]))
+            count.append(copies if r == first else 1)
+            names.append(f"{number}:{rungs[r]}")
+    return Forest.from_arrays(
+        parent=parent, cost=cost, rewards=rewards, law=law, count=count, names=names,
+        outside=-np.inf,
+    )  # fmt: skip
