@@ -51,12 +51,10 @@ class LineModel:
         """A forest of n new runs, in worth and cost; box r of a line goes on to ``rungs[r]``."""
         return _forest(self._segments, self.price, [(0, None, n)], self.rungs)
 
-    def rest(
-        self, runs: Sequence[tuple[Sequence[int], Sequence[float]]], fresh: int
-    ) -> Forest | None:
+    def rest(self, runs: Sequence[tuple[Sequence[float], ...]], fresh: int) -> Forest | None:
         """What can still be opened: the rest of some runs, given their histories, and new runs."""
         parts: list[tuple[int, FloatArray | None, int]] = [(0, None, fresh)] if fresh else []
-        for steps, scores in runs:
+        for steps, scores, *_ in runs:
             reached, state = self._state(steps, scores)
             if state is None and reached == 0:
                 parts.append((0, None, 1))
@@ -78,7 +76,12 @@ class LineModel:
         """The index of starting a new run, in worth."""
         return float(self._indices[0][0])
 
-    def next_index(self, steps: Sequence[int], scores: Sequence[float]) -> float:
+    def next_index(
+        self,
+        steps: Sequence[int],
+        scores: Sequence[float],
+        costs: Sequence[float] | None = None,
+    ) -> float:
         """The index of going on with a run that showed these scores; minus infinity at its end."""
         reached, state = self._state(steps, scores)
         if state is None:
@@ -95,7 +98,7 @@ class LineModel:
         ladder = self._ladder.joined(climb(curves, self._ladder.rungs))
         return LineModel(ladder, price=self.price, minimise=self.minimise, settings=self.settings)
 
-    def _state(self, steps: Sequence[int], scores: Sequence[float]) -> tuple[int, float | None]:
+    def _state(self, steps: Sequence[float], scores: Sequence[float]) -> tuple[int, float | None]:
         """Segments done, and the best score turned upward; None where the run cannot go on."""
         if not len(steps):
             return 0, None
