@@ -1,10 +1,10 @@
 """Which run to advance, whether to start another, when to stop: the one rule behind every driver.
 
 A run is a line of boxes. Its model (usually a :class:`~weitzman.learn.LineModel`) says at which
-steps a decision falls, and gives the index of going on with a run that has shown certain scores, and
-that of starting a new one. The rule is that of :class:`~weitzman.Policy`: make the move of highest
-index while it exceeds the worth of the best score so far; otherwise stop. Equal indices: the run
-that was started first, a new run last, as on a forest of lines side by side.
+steps a decision falls, and gives the index of going on with a run that has shown certain scores,
+and that of starting a new one. The rule is that of :class:`~weitzman.Policy`: make the move of
+highest index while it exceeds the worth of the best score so far; otherwise stop. Equal indices:
+the run that was started first, a new run last, as on a forest of lines side by side.
 
 A race trains nothing and waits for nothing. It is told what was seen, in whatever order that comes,
 and says what to do next; the same reports in the same order lead to the same moves.
@@ -51,8 +51,10 @@ class Model(Protocol):
     def next_index(self, steps: Sequence[int], scores: Sequence[float]) -> float:
         """The index of going on with a run that has shown these scores; -inf at its end."""
 
-    def rest(self, runs: Sequence[tuple[Sequence[int], Sequence[float]]], fresh: int) -> Forest:
-        """What can still be opened: the rest of these runs, and so many new ones."""
+    def rest(
+        self, runs: Sequence[tuple[Sequence[int], Sequence[float]]], fresh: int
+    ) -> Forest | None:
+        """What can still be opened: the rest of these runs, and so many new ones; None: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,24 +159,32 @@ class Race:
         None: nothing is worth its cost, given what is known. If moves are in flight, what they
         show may change that: see :attr:`done`.
         """
+        move = self.peek()
+        if move is None:
+            return None
+        if move.run is None:
+            self._left -= 1
+            self._owed += 1
+        elif self._again:
+            self._again.pop(0)
+        else:
+            heapq.heappop(self._waiting)
+            self.runs[move.run].until = move.until
+        return move
+
+    def peek(self) -> Move | None:
+        """The move that :meth:`next` would hand out."""
         best = self._best[0]
         if self._again:
-            run = self.runs[self._again.pop(0)]
-            assert run.until is not None
+            run = self.runs[self._again[0]]
+            assert run.until is not None  # given back in the middle of a move
             return Move(run.number, run.until, self._index(run), best)
         top = self._top()
         if top is None or not top[0] > best:
             return None
         index, number = top
-        if number is None:
-            self._left -= 1
-            self._owed += 1
-            until = self.model.next_rung(None)
-        else:
-            heapq.heappop(self._waiting)
-            run = self.runs[number]
-            run.until = until = self.model.next_rung(run.steps[-1])
-        assert until is not None
+        until = self.model.next_rung(None if number is None else self.runs[number].steps[-1])
+        assert until is not None  # the index would be -inf
         return Move(number, until, index, best)
 
     def _top(self) -> tuple[float, int | None] | None:
@@ -209,6 +219,23 @@ class Race:
         Steps rise; they may lie between rungs or skip some. A score that is not finite means that
         the run has diverged.
         """
+        it = self.check(run, step, cost)
+        if it.until is None:  # nobody asked for it: a move has begun all the same
+            it.until = self.model.next_rung(it.steps[-1])
+            self._waiting = [x for x in self._waiting if x[1] != run]
+            heapq.heapify(self._waiting)
+        score = float(score) if math.isfinite(score) else math.nan
+        it.steps.append(step)
+        it.scores.append(score)
+        it.costs.append(cost)
+        self.spent += cost
+        if self.model.worth(score) > self._best[0]:  # never, for nan
+            self._best = self.model.worth(score), it, len(it.steps) - 1
+        if it.until is None or step >= it.until:
+            self._wait(it)
+
+    def check(self, run: int, step: int, cost: float) -> Run:
+        """Whether a run could show this; an error if not."""
         it = self._going(run)
         if it.steps and step <= it.steps[-1]:
             raise InvalidAnswer(
@@ -220,25 +247,14 @@ class Race:
                 f"a cost must be finite and not negative, but that of run {run}, step {step} is "
                 f"{cost!r}."
             )
-        score = float(score) if math.isfinite(score) else math.nan
-        it.steps.append(step)
-        it.scores.append(score)
-        it.costs.append(cost)
-        self.spent += cost
-        if self.model.worth(score) > self._best[0]:  # never, for nan
-            self._best = self.model.worth(score), it, len(it.steps) - 1
-        if it.until is None:  # nobody asked for it: its index has changed
-            self._waiting = [x for x in self._waiting if x[1] != run]
-            heapq.heapify(self._waiting)
-        if it.until is None or step >= it.until:
-            self._wait(it)
+        return it
 
     def ended(self, run: int) -> None:
         """A run has come to its natural end and cannot be advanced."""
         self._stop(run, "ended")
 
     def failed(self, run: int) -> None:
-        """A run has crashed and cannot be advanced. What it has shown still counts."""
+        """A run has crashed, or was lost, and cannot be advanced. What it showed still counts."""
         self._stop(run, "failed")
 
     def release(self, run: int) -> None:
@@ -248,6 +264,10 @@ class Race:
             raise InvalidAnswer(f"run {run} is not in flight, so it cannot be given back.")
         if run not in self._again:
             self._again.append(run)
+
+    def pay(self, cost: float) -> None:
+        """Something was paid that showed nothing new: training up to a lost checkpoint, say."""
+        self.spent += cost
 
     def exhausted(self) -> None:
         """There are no more runs to start; a new one that was handed out is taken back."""
@@ -315,6 +335,14 @@ class Race:
         """What stopping now earns: ``best - spent``."""
         return self.best - self.spent
 
+    def settled(self) -> list[int]:
+        """Runs that wait and will not be advanced any more, unless the model changes.
+
+        The index of a run that waits stays what it is, and the best only rises.
+        """
+        going = [(number, -key) for key, number in self._waiting if not self.runs[number].over]
+        return sorted(number for number, index in going if not index > self.best)
+
     @property
     def in_flight(self) -> list[int]:
         """The runs that are being advanced."""
@@ -347,7 +375,7 @@ class Race:
         unseen = sum(not run.steps and not run.over for run in self.runs) + self._owed
         fresh = int(min(self._left + unseen, ENDLESS))
         rest = self.model.rest(going, fresh) if going or fresh else None
-        if rest is None or len(rest) == 0:
+        if rest is None:
             return 0.0
         return max(solve(rest.changed(outside=best)).value - best, 0.0)
 
