@@ -286,6 +286,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "simulate": _other("compare", "simulate"),
     "compare": _other("compare", "compare"),
     "run": _other("run", "run"),
+    "replay": _other("replay", "replay"),
     "check": _check,
     "convert": _convert,
     "schema": _schema,

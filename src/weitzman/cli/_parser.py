@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from ._compare import add_compare_commands
 from ._evaluate import add_evaluate_command
+from ._replay import add_replay_command
 from ._run import add_run_command
 
 _ABOUT = """\
@@ -97,6 +98,7 @@ def parser() -> argparse.ArgumentParser:
     add_evaluate_command(commands)
     add_compare_commands(commands)
     add_run_command(commands)
+    add_replay_command(commands)
 
     check = commands.add_parser("check", help="say whether a file is valid, and its size")
     check.description = "Print ok and the size of the instance, or what is wrong with it."

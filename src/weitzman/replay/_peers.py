@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from . import _halving
+from ._optuna import installed, optuna_methods
 from ._policies import FullRuns, IndexPolicy, fit
 from .methods import Log, Method, Rule, Tuned
 
@@ -21,6 +22,7 @@ def all_methods() -> list[Method]:
         Tuned("successive halving", _successive_halving),
         Tuned("Hyperband", _hyperband, rehearsals=16),
         Tuned("ASHA", _asha, rehearsals=16),
+        *(optuna_methods() if installed() else []),
     ]
 
 
