@@ -16,15 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_tune_race import policy_moves
-from tuning import Chained, four_grades
+from tuning import Chained, four_grades, slow_starters
 
 from weitzman import tune
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile, JournalError
 from weitzman.tune.report import Display
 
 MODEL = four_grades()
-CURVES = MODEL.curves(12, np.random.default_rng(8))
-CURVES[:8] = np.minimum(CURVES[:8], 1)  # not good enough to stop
+CURVES = slow_starters(MODEL)
 CONFIGS = [{"curve": i} for i in range(12)]
 
 

@@ -64,14 +64,14 @@ class Chained:
             return None
         return box, f"state {self.scores.index(scores[-1])}"
 
-    def next_index(self, steps: Sequence[int], scores: Sequence[float]) -> float:
+    def next_index(
+        self, steps: Sequence[int], scores: Sequence[float], costs: Sequence[float] | None = None
+    ) -> float:
         place = self._place(steps, scores)
         return -math.inf if place is None else self.solution.index(*place)
 
-    def rest(
-        self, runs: Sequence[tuple[Sequence[int], Sequence[float]]], fresh: int
-    ) -> Forest | None:
-        places = [place for run in runs if (place := self._place(*run)) is not None]
+    def rest(self, runs: Sequence[tuple[Sequence[float], ...]], fresh: int) -> Forest | None:
+        places = [place for run in runs if (place := self._place(*run[:2])) is not None]
         parts = [self.line.subtree(*place) for place in places]
         if fresh:
             parts.append(self.line)
@@ -107,3 +107,10 @@ def four_grades(**options: bool) -> Chained:
     return Chained(
         [0.7, 0.2, 0.1, 0.0], step, scores, [0.25, 0.5, 0.5, 0.25, 0.75], [1, 3, 5, 6, 9], **options
     )
+
+
+def slow_starters(model: Chained) -> np.ndarray:
+    """Twelve curves, the first nine of which are not good enough to stop."""
+    curves = model.curves(12, np.random.default_rng(2))
+    curves[:9] = np.minimum(curves[:9], 1)
+    return curves

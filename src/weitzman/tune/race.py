@@ -48,13 +48,19 @@ class Model(Protocol):
     def next_rung(self, step: int | None) -> int | None:
         """Up to which step the next move goes; None if the line ends at ``step``."""
 
-    def next_index(self, steps: Sequence[int], scores: Sequence[float]) -> float:
-        """The index of going on with a run that has shown these scores; -inf at its end."""
+    def next_index(
+        self, steps: Sequence[int], scores: Sequence[float], costs: Sequence[float] | None = None
+    ) -> float:
+        """The index of going on with a run that has shown these scores at these costs.
 
-    def rest(
-        self, runs: Sequence[tuple[Sequence[int], Sequence[float]]], fresh: int
-    ) -> Forest | None:
-        """What can still be opened: the rest of these runs, and so many new ones; None: nothing."""
+        -inf at its end, and for one that has diverged, if such runs do not recover.
+        """
+
+    def rest(self, runs: Sequence[tuple[Sequence[float], ...]], fresh: int) -> Forest | None:
+        """What can still be opened; None if nothing is left.
+
+        The rest of these runs, given as (steps, scores, costs), and so many new ones.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +153,8 @@ class Race:
         self.outside = -math.inf if outside is None else float(outside)
         self._left = math.inf if available is None else available
         self._owed = 0  # new runs handed out and not yet started
-        self._best: tuple[float, Run | None, int] = (self.outside, None, -1)  # worth, run, row
+        self._peak: tuple[Run, int] | None = None  # run and row of the best score
+        self._best = self.outside  # its worth, or the outside option
         self._again: list[int] = []  # runs whose move was given back, first come first served
         self._waiting: list[tuple[float, int]] = []  # heap of (-index, run)
 
@@ -174,7 +181,7 @@ class Race:
 
     def peek(self) -> Move | None:
         """The move that :meth:`next` would hand out."""
-        best = self._best[0]
+        best = self._best
         if self._again:
             run = self.runs[self._again[0]]
             assert run.until is not None  # given back in the middle of a move
@@ -197,7 +204,9 @@ class Race:
         return (fresh, None) if self._left > 0 else None
 
     def _index(self, run: Run) -> float:
-        return self.model.next_index(run.steps, run.scores) if run.steps else self.model.fresh_index
+        if not run.steps:
+            return self.model.fresh_index
+        return self.model.next_index(run.steps, run.scores, run.costs)
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -229,8 +238,7 @@ class Race:
         it.scores.append(score)
         it.costs.append(cost)
         self.spent += cost
-        if self.model.worth(score) > self._best[0]:  # never, for nan
-            self._best = self.model.worth(score), it, len(it.steps) - 1
+        self._compare(it)
         if it.until is None or step >= it.until:
             self._wait(it)
 
@@ -279,13 +287,19 @@ class Race:
             raise InvalidArgument("the new model must minimise if and only if the old one does.")
         waiting = [number for _, number in self._waiting if not self.runs[number].over]
         self.model, self._waiting = model, []
-        self._best = (self.outside, None, -1)
-        for run in self.runs:  # the price may have changed
-            for row, score in enumerate(run.scores):
-                if model.worth(score) > self._best[0]:
-                    self._best = model.worth(score), run, row
+        if self.best_score is not None:
+            self._best = max(self.outside, model.worth(self.best_score))  # the price may change
         for number in waiting:
             self._wait(self.runs[number])
+
+    def _compare(self, run: Run) -> None:
+        """Whether the last score of a run is the best of all."""
+        score, before = run.scores[-1], self.best_score
+        worth = self.model.worth
+        if math.isnan(score) or (before is not None and not worth(score) > worth(before)):
+            return
+        self._peak = run, len(run.scores) - 1
+        self._best = max(self.outside, worth(score))
 
     def _going(self, run: int) -> Run:
         if not 0 <= run < len(self.runs):
@@ -311,24 +325,22 @@ class Race:
     @property
     def best(self) -> float:
         """The worth of the best score so far, or of the outside option; in units of cost."""
-        return self._best[0]
+        return self._best
 
     @property
     def best_run(self) -> int | None:
-        """The run that showed it, the first of several; None for the outside option."""
-        return None if self._best[1] is None else self._best[1].number
+        """The run that showed the best score, the first of several; None if there is none."""
+        return None if self._peak is None else self._peak[0].number
 
     @property
     def best_step(self) -> int | None:
-        """The step at which it showed it."""
-        _, run, row = self._best
-        return None if run is None else run.steps[row]
+        """The step at which it did."""
+        return None if self._peak is None else self._peak[0].steps[self._peak[1]]
 
     @property
     def best_score(self) -> float | None:
         """The best score so far."""
-        _, run, row = self._best
-        return None if run is None else run.scores[row]
+        return None if self._peak is None else self._peak[0].scores[self._peak[1]]
 
     @property
     def payoff(self) -> float:
@@ -371,7 +383,7 @@ class Race:
         best = self.best
         if not math.isfinite(best):
             return math.inf if self._left > 0 or self.in_flight else 0.0
-        going = [(run.steps, run.scores) for run in self.runs if run.steps and not run.over]
+        going = [(r.steps, r.scores, r.costs) for r in self.runs if r.steps and not r.over]
         unseen = sum(not run.steps and not run.over for run in self.runs) + self._owed
         fresh = int(min(self._left + unseen, ENDLESS))
         rest = self.model.rest(going, fresh) if going or fresh else None
