@@ -88,15 +88,17 @@ def add_replay_command(commands: argparse._SubParsersAction[Any]) -> None:
     add("--tasks", action="store_true", help="print a table for each task, too")
     add("--plot", metavar="IMAGE", help="also draw regret against price: .png, .svg or .pdf")
     add("--json", action="store_true", help="print JSON, for programs")
-    parser.set_defaults(misused=parser.error)
 
 
 def replay(arguments: argparse.Namespace) -> None:
     """Carry the command out."""
     from ..errors import InvalidArgument
+    from . import _Misused
 
     if (arguments.price is None) == (arguments.full_run_costs is None):
-        arguments.misused("say either --price or --full-run-costs")
+        raise _Misused("say either --price or --full-run-costs.")
+    if not (arguments.plot or ".png").endswith((".png", ".svg", ".pdf")):
+        raise _Misused("the name after --plot must end with .png, .svg or .pdf.")
     try:
         found = _found(arguments)
         if arguments.plot is not None:
@@ -137,11 +139,15 @@ def _curves(arguments: argparse.Namespace) -> tuple[Curves, Sequence[str] | None
     from ..learn import Curves
 
     names = _columns(arguments)
-    _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items() if name))
+    _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
     instance = arguments.instance
     curves = Curves.read(
         arguments.file,
-        **{**names, "run": names["run"] if instance is None else (instance, names["run"])},
+        run=names["run"] if instance is None else (instance, names["run"]),
+        step=names["step"],
+        score=names["score"],
+        cost=names["cost"],
+        task=names.get("task"),
         kind=instance,
         ended=True,
         minimise=arguments.minimise,
@@ -151,14 +157,15 @@ def _curves(arguments: argparse.Namespace) -> tuple[Curves, Sequence[str] | None
     return replace(curves, kind=("",) * len(curves)), curves.kind
 
 
-def _columns(arguments: argparse.Namespace) -> dict[str, str | None]:
+def _columns(arguments: argparse.Namespace) -> dict[str, str]:
     """The column of each role: what was said, or the first known name that the table has."""
     there = _header(arguments.file)
-    found: dict[str, str | None] = {}
+    found: dict[str, str] = {}
     for role, known in _KNOWN.items():
         said: str | None = getattr(arguments, role)
         usual = next((name for name in known if name in there), None)
-        found[role] = said or usual or (None if role == "task" else role)
+        if said or usual or role != "task":  # without tasks all runs belong together
+            found[role] = said or usual or role
     return found
 
 

@@ -1,7 +1,8 @@
 """Optuna's own pruners, driven run by run through ask, report, should_prune and tell.
 
-A trial is a run of the bench. Steps are rows of its curve, counted from 1. Scores are reported at the
-rows given; a run that has diverged is pruned. A pruned trial is never resumed, as always in Optuna.
+A trial is a run of the bench. Steps are rows of its curve, counted from 1. Scores are reported at
+the rows given; a run that has diverged is pruned. A pruned trial is never resumed, as always in
+Optuna.
 """
 
 from __future__ import annotations
