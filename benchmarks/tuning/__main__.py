@@ -1,4 +1,4 @@
-"""Replay the sets: ``python -m benchmarks.tuning FOLDER [--quick] [--set NAME]``."""
+"""Replay the sets: ``python -m benchmarks.tuning FOLDER [--quick] [--set NAME] [--write]``."""
 
 from __future__ import annotations
 
@@ -8,24 +8,38 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
+for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes share the cores
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from weitzman.learn import Curves
-from weitzman.replay import Method, Replay, all_methods, replay
+import numpy as np  # noqa: E402
 
-from .sets import FULL_RUN_COSTS, SETS, Set
+from weitzman.learn import Curves  # noqa: E402
+from weitzman.replay import Method, Replay, all_methods, replay  # noqa: E402
+
+from .report import ABOUT, figure, markdown  # noqa: E402
+from .sets import FULL_RUN_COSTS, REMARKS, SETS, Set  # noqa: E402
+
+HERE = Path(__file__).parent
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run what the arguments say."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.write and (arguments.quick or arguments.set or arguments.methods):
+        parser.error("only full results are written: leave out --quick, --set and --methods")
     methods = _chosen(arguments.methods)
+    found, text = {}, [ABOUT]
     for each in SETS:
         if arguments.set in (None, each.name):
             started = time.perf_counter()
-            found = run(each, arguments.folder, methods, arguments.quick, arguments.workers)
-            print(f"\n## {each.name} ({time.perf_counter() - started:.0f} s)\n")
-            print(regrets(found))
+            result = run(each, arguments.folder, methods, arguments.quick, arguments.workers)
+            found[each.name] = result
+            text.append(markdown(each.name, result) + REMARKS[each.name])
+            print(f"\n{text[-1]}\n({time.perf_counter() - started:.0f} s)", flush=True)
+    if arguments.write:
+        (HERE / "RESULTS.md").write_text("\n".join(text))
+        figure(found, HERE / "regret.png")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -35,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="few tasks, one log, few orders")
     parser.add_argument("--methods", default="", help="words in the names of methods, by commas")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md and the figure")
     return parser
 
 
@@ -47,7 +62,7 @@ def run(each: Set, folder: Path, methods: list[Method], quick: bool, workers: in
     """Replay one set."""
     curves, instance = each.read(folder)
     if quick:
-        curves, instance = _first(curves, instance, each.quick_tasks)
+        curves, instance = _some(curves, instance, each.quick_tasks)
 
     def show(done: int, total: int) -> None:
         if sys.stderr.isatty():
@@ -65,31 +80,13 @@ def run(each: Set, folder: Path, methods: list[Method], quick: bool, workers: in
     )
 
 
-def _first(
+def _some(
     curves: Curves, instance: tuple[str, ...] | None, tasks: int
 ) -> tuple[Curves, tuple[str, ...] | None]:
+    """The runs of a few tasks, spread over all."""
     names = curves.tasks[:: -(-len(curves.tasks) // tasks)]
     keep = np.flatnonzero([task in names for task in curves.task])
     return curves.select(keep), None if instance is None else tuple(instance[i] for i in keep)
-
-
-def regrets(found: Replay) -> str:
-    """A table of mean regrets in points, a column for each price; the lowest of each is bold."""
-    regret = found.means("regret")[:-1]
-    lowest = regret[..., 0].argmin(axis=0)
-    head = ["method", *(f"{x:g}" for x in found.quoted)]
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * len(found.quoted)]
-    for m, method in enumerate(found.methods[:-1]):
-        cells = [
-            f"{'**' if lowest[p] == m else ''}{mean:.5f}{'**' if lowest[p] == m else ''} "
-            f"[{low:.5f}, {high:.5f}]"
-            for p, (mean, low, high) in enumerate(regret[m].tolist())
-        ]
-        lines.append("| " + " | ".join([method, *cells]) + " |")
-    if len(regret) > 1:
-        ratio = regret[0, :, 0] / regret[1:, :, 0].min(axis=0)
-        lines.append("| first / best other | " + " | ".join(f"{x:.2f}" for x in ratio) + " |")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":
