@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
 from .curves import BoolArray, Curves
@@ -26,7 +27,8 @@ class Ladder:
         How many segments were seen to their end. What follows is padding in ``best`` and ``cost``.
     gone : (n,) array of bool
         Whether nothing can follow what was seen: the run ended or diverged. False: it was cut off.
-    kind : (n,) array of str
+    weight : (n,) array of float
+        How much a run counts; 1 for one that was seen.
     """
 
     rungs: IntArray
@@ -34,32 +36,20 @@ class Ladder:
     cost: FloatArray
     seen: IntArray
     gone: BoolArray
-    kind: np.ndarray
+    weight: FloatArray
 
     def __len__(self) -> int:
         return len(self.seen)
 
-    def select(self, runs: IntArray) -> Ladder:
+    def select(self, runs: NDArray[np.int64] | NDArray[np.bool_]) -> Ladder:
         """Some of the runs."""
-        return Ladder(
-            self.rungs,
-            self.best[runs],
-            self.cost[runs],
-            self.seen[runs],
-            self.gone[runs],
-            self.kind[runs],
-        )
+        columns = (getattr(self, f.name)[runs] for f in fields(self)[1:])
+        return Ladder(self.rungs, *columns)
 
     def joined(self, other: Ladder) -> Ladder:
         """These runs and others seen at the same rungs."""
-        return Ladder(
-            self.rungs,
-            np.concatenate([self.best, other.best]),
-            np.concatenate([self.cost, other.cost]),
-            np.concatenate([self.seen, other.seen]),
-            np.concatenate([self.gone, other.gone]),
-            np.concatenate([self.kind, other.kind]),
-        )
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self)[1:])
+        return Ladder(self.rungs, *map(np.concatenate, pairs))
 
 
 def choose_rungs(curves: Curves, ratio: float) -> IntArray:
@@ -102,8 +92,8 @@ def climb(curves: Curves, rungs: IntArray) -> Ladder:
     seen, gone = np.where(cut, lost + 1, seen), gone | cut
     some = np.isfinite(best)
     floor = best[some].min() if some.any() else 0.0
-    ladder = Ladder(rungs, np.maximum(best, floor), cost, seen, gone, np.array(curves.kind))
-    return ladder.select(np.flatnonzero(seen > 0))
+    ladder = Ladder(rungs, np.maximum(best, floor), cost, seen, gone, np.ones(n))
+    return ladder.select(seen > 0)
 
 
 def _diverged(bad: BoolArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> IntArray:

@@ -1,10 +1,17 @@
 """From a ladder to the laws of a line: states chosen by the data, rows smoothed over neighbours.
 
-The state of a run at a rung is its best score so far, on a grid of that rung: every score near the
-top, fewer further down, and a few above the best one seen. The law of the next state given ``x``
-rests on the runs whose score at that rung was nearest to ``x``, weighted by how near: each says
-that the score will rise as its own did. What falls between two grid points is split between them
-so that the mean is kept.
+The state of a run at a rung is its best score so far and, where runs differ in what they cost, how
+dear its last segment was (the logarithm of its cost over the usual one). States lie on a grid of
+each rung: every score near the top, fewer further down, and a few levels of cost.
+
+The law of the next state rests on the runs that were nearest at that rung, weighted by how near:
+what they showed next is what may come, on the grid, and what falls between two grid points is split
+so that the mean is kept. A run that ended within a segment leads to a state that is *gone*. A run
+that was cut off counts as far as it was seen, so that a row rests on the runs at risk.
+
+The best run of the log is not the best there can be. With n runs alike in law the next one is the
+best of all with probability 1 / (n + 1). So a few runs better than all at every rung are imagined,
+by multiples of the mean excess of the best few; ``tail`` says how many runs they count for.
 """
 
 from __future__ import annotations
@@ -16,122 +23,221 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ._ladder import Ladder
 
-BEYOND = np.array([0.33, 0.67, 1.0, 1.5, 2.0, 3.0, 4.5])  # grid above the best, in mean excesses
+_EXCESS = np.array([0.35, 1.0, 2.2])  # imagined runs, in mean excesses above the best,
+_CHANCE = np.array([0.5, 0.35, 0.15])  # and their shares: an exponential tail in three points
+_LIKE = 5  # the best runs, which the imagined ones resemble in cost and length
+_OWN = 0.4  # share of the grid that holds the best scores one by one
+_FEWEST = 4.0  # runs that a row rests on at least, where there are as many
+_FAINT = 1e-4  # what a run of quite another cost counts, so that no row is empty
+_FAR = 3.0  # beyond a factor of 20 costs are not scaled further
+_ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How curves become laws.
 
     Attributes
     ----------
     ratio : float
-        Each rung is reached when a run has paid this many times what it had paid at the one before.
+        A rung is set where a run has paid this many times what it had paid at the one before.
     neighbours : float
-        The share of the runs at a rung that a row of the law rests on.
+        The share of the runs at a rung that a row of its law rests on.
     tail : float
-        How many runs better than all in the log are imagined at the first rung.
+        For how many runs of the log the imagined ones count that are better than all.
+    points : int
+        Scores on the grid of a rung.
+    levels : int
+        Levels of cost on that grid, where costs differ.
     """
 
     ratio: float = 1.4
     neighbours: float = 0.08
-    tail: float = 0.0
-    least: int = 4
-    top: int = 12
-    points: int = 36
+    tail: float = 0.3
+    points: int = 20
+    levels: int = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """The law of one segment.
+    """The law of one segment of a line.
 
-    ``grid`` holds the scores of its states; ``alive`` and ``gone`` the probabilities of going on
-    and of ending there, a row for each state at the rung before; ``cost`` the mean cost of each row
-    and ``weight`` the number of runs that it rests on.
+    States are numbered by score and then by level: state ``i * len(levels) + j``.
+
+    Attributes
+    ----------
+    grid, levels : arrays of float
+        Scores, and levels of cost, of the states at its end.
+    usual : float
+        The cost that level 0 stands for.
+    alive : (states before, points * levels) array
+        The probabilities of going on from each state.
+    gone : (states before, points) array
+        The probabilities of ending there.
+    cost, runs : (states before,) arrays
+        The mean cost of the segment, and the number of runs that a row rests on.
     """
 
     grid: FloatArray
+    levels: FloatArray
+    usual: float
     alive: FloatArray
     gone: FloatArray
     cost: FloatArray
-    weight: FloatArray
+    runs: FloatArray
+
+    def places(self, score: float, level: float) -> FloatArray:
+        """The weights of the states that stand for a score and a level between them."""
+        one = np.ones((1, 1))
+        weights = _spread(self.grid, self.levels, score * one, level * one, one)
+        return np.asarray(weights[0])
 
 
 def segments(ladder: Ladder, settings: Settings) -> list[Segment]:
-    """The laws of all segments."""
+    """The laws of all segments that any run was seen to finish."""
+    usual = usual_cost(ladder)
+    last = int(ladder.seen.max())
+    if settings.tail > 0:
+        ladder = ladder.joined(_imagined(ladder, settings.tail))
+    level = cost_levels(ladder.cost, usual)
+    seen = np.arange(level.shape[1]) < ladder.seen[:, None]
+    count = settings.levels if float(np.std(level[seen])) > _ALIKE else 1
     out: list[Segment] = []
-    for r in range(len(ladder.rungs)):
-        runs = np.flatnonzero(ladder.seen > r)
-        if not len(runs):
-            break
-        out.append(_segment(ladder, settings, r, runs, out[-1].grid if r else None))
+    for r in range(last):
+        grid = _grid(ladder.best[ladder.seen > r, r], settings.points)
+        levels = _levels(level[ladder.seen > r, r], count)
+        before = out[-1] if out else None
+        law = _law(ladder, level, r, before, grid, levels, settings.neighbours)
+        out.append(Segment(grid, levels, float(usual[r]), *law))
     return out
 
 
-def _segment(
-    ladder: Ladder, settings: Settings, r: int, runs: IntArray, above: FloatArray | None
-) -> Segment:
-    after = ladder.best[runs, r]
-    grid, excess = grid_of(after, settings)
-    if above is None:
-        weight, landing = np.ones((1, len(runs))), after[None]
-    else:
-        before = ladder.best[runs, r - 1]
-        weight = nearness(above, before, settings)
-        landing = above[:, None] + (after - before)[None]
-    weight /= weight.sum(axis=1, keepdims=True)
-    last = ladder.gone[runs] & (ladder.seen[runs] == r + 1)
-    alive = spread(grid, landing[:, ~last], weight[:, ~last])
-    gone = spread(grid, landing[:, last], weight[:, last])
-    if above is None and settings.tail > 0 and excess > 0:
-        alive, gone = _with_tail(alive, gone, grid, excess, settings.tail, len(runs))
-    return Segment(
-        grid, alive, gone, weight @ ladder.cost[runs, r], 1.0 / np.square(weight).sum(axis=1)
+def _law(
+    ladder: Ladder,
+    level: FloatArray,
+    r: int,
+    before: Segment | None,
+    grid: FloatArray,
+    levels: FloatArray,
+    share: float,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The last four fields of a segment: a row for each state before it."""
+    runs = np.flatnonzero(ladder.seen > r)
+    weight, score, here = ladder.weight[runs][None], ladder.best[runs, r], level[runs, r]
+    shift = np.zeros((1, len(runs)))
+    if before is not None:
+        # one row a state: (x, z) its score and level; it differs by `shift` in level from each run
+        x = np.repeat(before.grid, len(before.levels))[:, None]
+        z = np.tile(before.levels, len(before.grid))[:, None]
+        shift = z - level[runs, r - 1] if len(before.levels) > 1 else np.zeros((len(x), len(runs)))
+        alike = weight * _same_level(shift, before.levels)
+        weight = alike * _near(np.abs(x - ladder.best[runs, r - 1]), alike, share)
+        score = np.maximum(score, x)
+    weight = weight / weight.sum(axis=1, keepdims=True)
+    end = ladder.gone[runs] & (ladder.seen[runs] == r + 1)
+    alive = _spread(grid, levels, score, here + shift, weight * ~end)
+    gone = _spread(grid, np.zeros(1), score, 0.0 * shift, weight * end)
+    cost = weight * ladder.cost[runs, r] * np.exp(np.clip(shift, -_FAR, _FAR))
+    return alive, gone, cost.sum(axis=1), 1.0 / np.square(weight).sum(axis=1)
+
+
+def usual_cost(ladder: Ladder) -> FloatArray:
+    """The geometric mean cost of each segment among the runs that paid for it."""
+    paid = (np.arange(ladder.cost.shape[1]) < ladder.seen[:, None]) & (ladder.cost > 0)
+    logs = np.log(np.where(paid, ladder.cost, 1.0))
+    return np.asarray(np.exp(logs.sum(axis=0) / np.maximum(paid.sum(axis=0), 1)))
+
+
+def cost_levels(cost: FloatArray, usual: FloatArray) -> FloatArray:
+    """The log of each segment's cost over the usual one; that of the segment before if free."""
+    level = np.log(np.where(cost > 0, cost / usual, 1.0))
+    for r in range(1, level.shape[1]):
+        level[:, r] = np.where(cost[:, r] > 0, level[:, r], level[:, r - 1])
+    return np.maximum(level, -2 * _FAR)
+
+
+def _imagined(ladder: Ladder, tail: float) -> Ladder:
+    """Runs better than all at every rung."""
+    best = ladder.best
+    size = best.shape[1]
+    top, excess = np.zeros(size), np.zeros(size)
+    for r in range(int(ladder.seen.max())):
+        down = np.unique(best[ladder.seen > r, r])[::-1]
+        few = min(max(3, int(np.sqrt(len(down)))), len(down) - 1)
+        top[r], excess[r] = down[0], np.mean(down[:few] - down[few]) if few else 0.0
+    scores = np.maximum.accumulate(top + _EXCESS[:, None] * excess, axis=1)
+    final = best[np.arange(len(best)), ladder.seen - 1]
+    few_best = np.argsort(-final, kind="stable")[:_LIKE]
+    longest = int(ladder.seen[few_best].max())
+    like = few_best[ladder.seen[few_best] == longest]
+    return Ladder(
+        ladder.rungs,
+        scores,
+        np.tile(ladder.cost[like].mean(axis=0), (len(_EXCESS), 1)),
+        np.full(len(_EXCESS), longest),
+        np.full(len(_EXCESS), bool(ladder.gone[like].any())),
+        tail * _CHANCE,
     )
 
 
-def grid_of(score: FloatArray, settings: Settings) -> tuple[FloatArray, float]:
-    """Scores that serve as states, ascending, and the mean excess of the best few."""
+def _grid(score: FloatArray, points: int) -> FloatArray:
+    """Scores that serve as states, ascending: the best few, then ever fewer; both ends."""
     down = np.unique(score)[::-1]
-    n, top = len(down), settings.top
-    spaced = np.geomspace(top, max(n, top), settings.points - top).round().astype(int) - 1
-    places = np.unique(np.concatenate([np.arange(top), spaced]))
-    grid = down[places[places < n]][::-1]
-    few = min(max(3, int(np.sqrt(n))), n - 1)
-    excess = float(np.mean(down[:few] - down[few])) if few else 0.0
-    return np.concatenate([grid, down[0] + excess * BEYOND[: len(BEYOND) * (excess > 0)]]), excess
+    own = int(_OWN * points)
+    sparse = np.geomspace(own, max(len(down), own), points - own).round().astype(np.int64) - 1
+    places = np.union1d(np.arange(own), sparse)
+    return down[places[places < len(down)]][::-1]
 
 
-def nearness(points: FloatArray, score: FloatArray, settings: Settings) -> FloatArray:
-    """The weight of each run for each point: falls to nothing at the k-th nearest run."""
-    k = min(max(settings.least, int(settings.neighbours * len(score))), len(score))
-    gap = np.abs(points[:, None] - score[None])
-    reach = np.partition(gap, k - 1, axis=1)[:, k - 1 : k]
-    reach = np.where(reach > 0, 1.001 * reach, 1.0)  # the k-th one counts a little
+def _levels(level: FloatArray, count: int) -> FloatArray:
+    """Levels of cost that serve as states: the middles of equally many runs."""
+    if count == 1:
+        return np.zeros(1)
+    return np.unique(np.quantile(level, (np.arange(count) + 0.5) / count))
+
+
+def _same_level(shift: FloatArray, levels: FloatArray) -> FloatArray:
+    """How much a run counts for a state of another level of cost."""
+    if len(levels) == 1:
+        return np.ones_like(shift)
+    width = (levels[-1] - levels[0]) / (len(levels) - 1)
+    return np.asarray(np.exp(-0.5 * np.square(shift / width)) + _FAINT)
+
+
+def _near(gap: FloatArray, alike: FloatArray, share: float) -> FloatArray:
+    """How much a run counts for a state whose score differs by ``gap``.
+
+    Falls from 1 to 0 where enough runs lie within: ``share`` of all, but no fewer than four.
+    """
+    order = np.argsort(gap, axis=1)
+    within = np.cumsum(np.take_along_axis(alike, order, axis=1), axis=1)
+    enough = np.minimum(max(_FEWEST, share * gap.shape[1]), 0.999 * within[:, -1])
+    place = np.sum(within < enough[:, None], axis=1, keepdims=True)
+    reach = np.take_along_axis(np.take_along_axis(gap, order, axis=1), place, axis=1)
+    reach = np.where(reach > 0, 1.001 * reach, 1.0)  # the last one counts a little
     return np.asarray(np.maximum(1.0 - np.square(gap / reach), 0.0))
 
 
-def spread(grid: FloatArray, landing: FloatArray, weight: FloatArray) -> FloatArray:
-    """Weights of each row put on the grid; what falls between two points is split."""
-    rows, size = len(landing), len(grid)
-    if size == 1:
-        return np.asarray(weight.sum(axis=1, keepdims=True))
-    clipped = np.clip(landing, grid[0], grid[-1])
-    left = np.clip(np.searchsorted(grid, clipped, "right") - 1, 0, size - 2)
-    part = (clipped - grid[left]) / (grid[left + 1] - grid[left])
-    share = weight * np.minimum(part, 1.0)
-    cell = left + size * np.arange(rows)[:, None]
-    stays = np.bincount(cell.ravel(), (weight - share).ravel(), rows * size)
-    moves = np.bincount(cell.ravel() + 1, share.ravel(), rows * size)
-    return np.asarray(stays + moves, np.float64).reshape(rows, size)
+def _spread(
+    grid: FloatArray, levels: FloatArray, score: FloatArray, level: FloatArray, weight: FloatArray
+) -> FloatArray:
+    """Weights of each row put on the states; what falls between two points is split."""
+    rows, states = len(weight), len(grid) * len(levels)
+    i, part = _cell(grid, np.broadcast_to(score, weight.shape))
+    j, side = _cell(levels, level)
+    first = i * len(levels) + j + states * np.arange(rows)[:, None]
+    mass = np.zeros(rows * states)
+    for up, share in ((0, 1.0 - part), (len(levels), part)):
+        for right, half in ((0, 1.0 - side), (1, side)):
+            moved = np.where(weight * share * half > 0, first + up + right, 0)
+            mass += np.bincount(moved.ravel(), (weight * share * half).ravel(), rows * states)
+    return mass.reshape(rows, states)
 
 
-def _with_tail(
-    alive: FloatArray, gone: FloatArray, grid: FloatArray, excess: float, tail: float, runs: int
-) -> tuple[FloatArray, FloatArray]:
-    """The first law with mass above the best score seen: an exponential tail of mean ``excess``."""
-    odds = np.exp(-BEYOND)
-    best = grid[-len(BEYOND) - 1]
-    add = spread(grid, best + excess * BEYOND[None], (odds / odds.sum())[None])
-    mass, going = tail / (runs + tail), alive.sum()
-    return (1 - mass) * alive + mass * going * add, (1 - mass) * gone + mass * (1 - going) * add
+def _cell(grid: FloatArray, value: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The grid point below each value, and how far the value is on the way to the next one."""
+    if len(grid) == 1:
+        return np.zeros(value.shape, np.int64), np.zeros(value.shape)
+    inside = np.clip(value, grid[0], grid[-1])
+    left = np.clip(np.searchsorted(grid, inside, "right") - 1, 0, len(grid) - 2)
+    return left, np.clip((inside - grid[left]) / (grid[left + 1] - grid[left]), 0.0, 1.0)

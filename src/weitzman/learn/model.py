@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ..errors import InvalidArgument
 from ..model import Forest
 from ..solve import solve
 from ._ladder import Ladder, choose_rungs, climb
-from ._laws import Segment, Settings, segments
+from ._laws import Segment, Settings, cost_levels, segments
 from .curves import Curves
 
 
@@ -34,10 +35,10 @@ class LineModel:
         self._ladder = ladder
         self._segments = segments(ladder, settings)
         self.rungs = ladder.rungs[: len(self._segments)]
-        solution = solve(self.lines())
+        solution = solve(self.lines(), threads=1)
         self.value = solution.value
         self._indices = [
-            solution.indices(r)[: len(self._segments[r - 1].grid) if r else 1]
+            solution.indices(r)[: self._segments[r - 1].alive.shape[1] if r else 1]
             for r in range(len(self._segments))
         ]
 
@@ -51,15 +52,15 @@ class LineModel:
         """A forest of n new runs, in worth and cost; box r of a line goes on to ``rungs[r]``."""
         return _forest(self._segments, self.price, [(0, None, n)], self.rungs)
 
-    def rest(self, runs: Sequence[tuple[Sequence[float], ...]], fresh: int) -> Forest | None:
+    def rest(self, runs: Sequence[tuple[Sequence[Any], ...]], fresh: int) -> Forest | None:
         """What can still be opened: the rest of some runs, given their histories, and new runs."""
         parts: list[tuple[int, FloatArray | None, int]] = [(0, None, fresh)] if fresh else []
-        for steps, scores, *_ in runs:
-            reached, state = self._state(steps, scores)
-            if state is None and reached == 0:
+        for history in runs:
+            reached, before = self._state(*history)
+            if before is not None:
+                parts.append((reached, before, 1))
+            elif reached == 0:
                 parts.append((0, None, 1))
-            elif state is not None:
-                parts.append((reached, self._mix(reached - 1, state), 1))
         return _forest(self._segments, self.price, parts, self.rungs) if parts else None
 
     def worth(self, score: float) -> float:
@@ -83,13 +84,10 @@ class LineModel:
         costs: Sequence[float] | None = None,
     ) -> float:
         """The index of going on with a run that showed these scores; minus infinity at its end."""
-        reached, state = self._state(steps, scores)
-        if state is None:
+        reached, before = self._state(steps, scores, costs)
+        if before is None:
             return self.fresh_index if reached == 0 else -np.inf
-        grid, index = self._segments[reached - 1].grid, self._indices[reached]
-        # above all states a run is taken to rise as it would from the highest
-        above = self.price * max(state - grid[-1], 0.0)
-        return float(np.interp(state, grid, index) + above)
+        return float(before @ self._indices[reached])
 
     def updated(self, curves: Curves) -> LineModel:
         """The model learnt from these curves too."""
@@ -98,8 +96,13 @@ class LineModel:
         ladder = self._ladder.joined(climb(curves, self._ladder.rungs))
         return LineModel(ladder, price=self.price, minimise=self.minimise, settings=self.settings)
 
-    def _state(self, steps: Sequence[float], scores: Sequence[float]) -> tuple[int, float | None]:
-        """Segments done, and the best score turned upward; None where the run cannot go on."""
+    def _state(
+        self,
+        steps: Sequence[float],
+        scores: Sequence[float],
+        costs: Sequence[float] | None = None,
+    ) -> tuple[int, FloatArray | None]:
+        """Segments done, and the weights of the states it is in; None if it cannot go on."""
         if not len(steps):
             return 0, None
         reached = int(np.searchsorted(self.rungs, steps[-1], "right"))
@@ -107,13 +110,18 @@ class LineModel:
             return max(reached, 1), None
         if reached in (0, len(self.rungs)):
             return reached, None
-        best = np.nanmin(scores) if self.minimise else np.nanmax(scores)
-        return reached, float(-best if self.minimise else best)
+        best = -np.nanmin(scores) if self.minimise else np.nanmax(scores)
+        level = 0.0
+        if costs is not None and len(self._segments[reached - 1].levels) > 1:
+            level = self._level(np.asarray(steps), np.asarray(costs), reached)
+        return reached, self._segments[reached - 1].places(float(best), level)
 
-    def _mix(self, r: int, state: float) -> FloatArray:
-        """The weights of the two states of segment r that stand for a score between them."""
-        grid = self._segments[r].grid
-        return np.array([np.interp(state, grid, row) for row in np.eye(len(grid))])
+    def _level(self, steps: IntArray, costs: FloatArray, reached: int) -> float:
+        """How dear the run was in its last whole segment that cost anything."""
+        segment = np.searchsorted(self.rungs, steps)
+        paid = np.bincount(segment, costs, reached).astype(np.float64)[None, :reached]
+        usual = np.array([s.usual for s in self._segments[:reached]])
+        return float(cost_levels(paid, usual)[0, -1])
 
 
 def fit(curves: Curves, *, price: float, settings: Settings | None = None) -> LineModel:
@@ -142,8 +150,8 @@ def _forest(
 ) -> Forest:
     """Lines that begin at a segment, with the weights of the states before it, in some number.
 
-    A box has each grid point twice: the run is alive there, or gone. What follows a run that is
-    gone costs something and shows the lowest score, so that no policy opens it.
+    A box has the states of a run that is alive, then those of one that is gone. What follows a run
+    that is gone costs something and shows the lowest score, so that no policy opens it.
     """
     parent: list[int] = []
     cost: list[FloatArray | float] = []
@@ -156,13 +164,13 @@ def _forest(
                 matrix, paid = before[None] @ matrix, before[None] @ paid
             elif r > first:
                 nothing = np.zeros((len(parts[r - 1].grid), matrix.shape[1]))
-                nothing[:, len(s.grid)] = 1.0
+                nothing[:, s.alive.shape[1]] = 1.0
                 matrix = np.vstack([matrix, nothing])
                 paid = np.concatenate([paid, np.full(len(nothing), paid.max() + 1.0)])
             parent.append(len(parent) - 1 if r > first else -1)
             law.append(matrix / matrix.sum(axis=1, keepdims=True))
             cost.append(paid if r > first else float(paid[0]))
-            rewards.append(price * np.concatenate([s.grid, s.grid]))
+            rewards.append(price * np.concatenate([np.repeat(s.grid, len(s.levels)), s.grid]))
             count.append(copies if r == first else 1)
             names.append(f"{number}:{rungs[r]}")
     return Forest.from_arrays(
