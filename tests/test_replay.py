@@ -596,6 +596,11 @@ def test_what_makes_no_sense_is_refused(options, message):
         replay(c, **{"methods": [FullRuns()], **options})
 
 
+def test_a_task_of_one_run_cannot_be_split():
+    with pytest.raises(InvalidArgument, match="a task needs two runs.*task 'b' has only 'r2'"):
+        replay(curves([[1.0]] * 3, task=["a", "a", "b"]), price=1, methods=[FullRuns()], repeats=1)
+
+
 def test_free_runs_have_no_price_by_full_runs():
     with pytest.raises(InvalidArgument, match="cost nothing: state `price`"):
         replay(curves([[1.0], [2.0]], [[0], [0]]), full_run_costs=0.1, methods=[FullRuns()])

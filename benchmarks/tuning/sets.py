@@ -42,8 +42,8 @@ class Set:
 
 
 SETS = (
-    Set("taskset_text", "cost_units", None, repeats=4, orders=10, quick_tasks=3),
-    Set("algoperf", "cost_seconds", "study", repeats=3, orders=20, quick_tasks=3),
+    Set("taskset_text", "cost_units", None, repeats=5, orders=10, quick_tasks=3),
+    Set("algoperf", "cost_seconds", "study", repeats=5, orders=20, quick_tasks=3),
     Set("lcdb", "cost_seconds", "replicate", repeats=1, orders=20, quick_tasks=6),
 )
 

@@ -40,7 +40,7 @@ from .solution import Solution, Status
 from .solve import solve
 
 if TYPE_CHECKING:
-    from . import chains, learn, strategies
+    from . import chains, learn, replay, strategies
     from .chains import Chain, EndlessLine, solve_line
     from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
     from .search import Box, Search
@@ -107,6 +107,7 @@ __all__ = [
     "line",
     "lines",
     "load",
+    "replay",
     "save",
     "sensitivity",
     "simulate",
@@ -121,7 +122,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("chains", "learn", "strategies"):
+    if name in ("chains", "learn", "replay", "strategies"):
         return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

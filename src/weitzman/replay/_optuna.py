@@ -22,7 +22,7 @@ from .methods import Log, Method, Rule, Tuned
 
 _RATES = (2, 3, 4)
 _LEAST = (1, 2, 4)  # rows of the first rung
-_REHEARSALS = 4  # a step in Optuna takes as long as a hundred elsewhere
+_REHEARSALS = 8  # a step in Optuna takes as long as a hundred elsewhere
 _LONGEST = 128  # trials
 _WILCOXON = 2, 96  # the same for a pruner that is a hundred times slower still
 

@@ -81,6 +81,11 @@ def split(job: Job, design: Design) -> tuple[IntArray, IntArray]:
     """The runs of the log, and those to be searched."""
     rng = np.random.default_rng([design.seed, job.task, job.log, 0])
     n = len(job.curves)
+    if n < 2:
+        raise InvalidArgument(
+            f"a task needs two runs, one to learn from and one to search, but task "
+            f"{job.curves.task[0]!r} has only {job.curves.runs[0]!r}."
+        )
     if job.instance is None:
         size = min(_LOG_RUNS, n // 2) if design.log_runs is None else design.log_runs
         if not 0 < size < n:

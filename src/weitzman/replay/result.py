@@ -135,9 +135,10 @@ class Replay:
         """One entry for each method, price, task, log and order."""
         m, p, u, k = (x.reshape(-1) for x in np.indices(self.best.shape))
         flat = {name: getattr(self, name).reshape(-1).tolist() for name in _MEASURES[:4]}
+        quoted = {"full_run_cost": [self.quoted[i] for i in p]} if self.by_full_run else {}
         return {
             "method": [self.methods[i] for i in m],
-            "full_run_cost" if self.by_full_run else "quoted": [self.quoted[i] for i in p],
+            **quoted,
             "price": self.price[p, self.task[u]].tolist(),
             "task": [self.tasks[i] for i in self.task[u]],
             "repeat": self.repeat[u].tolist(),
