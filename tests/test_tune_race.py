@@ -142,7 +142,10 @@ def test_a_move_given_back_is_offered_first():
         race.next()
         race.started()
     race.observe(1, 1, 10.0, 0.25)  # a good one; yet the move begun comes first
+    assert race.in_flight == [0]
     race.release(0)
+    assert race.in_flight == []
+    assert not race.done
     move = race.next()
     assert move is not None
     assert (move.run, move.until) == (0, 1)

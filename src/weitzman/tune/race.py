@@ -357,8 +357,9 @@ class Race:
 
     @property
     def in_flight(self) -> list[int]:
-        """The runs that are being advanced."""
-        return [run.number for run in self.runs if run.until is not None]
+        """The runs that are being advanced; not those whose move was given back."""
+        begun = [run.number for run in self.runs if run.until is not None]
+        return [run for run in begun if run not in self._again]
 
     @property
     def done(self) -> bool:

@@ -128,12 +128,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     ) -> str:
         """Go on with this trial, or pause it."""
         run = self.race.runs[self._run[trial.trial_id]]
-        step, cost = int(result[self._step]), float(result[self._cost])
-        if run.steps and step <= run.steps[-1]:
+        if run.steps and int(result[self._step]) <= run.steps[-1]:
             if not result.get("done"):  # trained again since the last checkpoint
-                self.race.pay(cost)
+                self.race.pay(float(result[self._cost]))
             return str(self.CONTINUE)
-        self.race.observe(run.number, step, float(result[self.metric]), cost)
+        self._observe(run, result)
         if run.until is not None:
             return str(self.CONTINUE)
         move = self.race.peek()
@@ -148,7 +147,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     def on_trial_complete(
         self, tune_controller: Controller, trial: Trial, result: dict[str, Any]
     ) -> None:
-        """A trial has come to its end."""
+        """A trial has come to its end; its last result may be new."""
+        run = self.race.runs[self._run[trial.trial_id]]
+        new = self.metric in result and int(result[self._step]) > (run.steps or [-1])[-1]
+        if new and not run.over:
+            self._observe(run, result)
         self._over(trial)
 
     def on_trial_remove(self, tune_controller: Controller, trial: Trial) -> None:
@@ -228,6 +231,10 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         rooms = [there.get(what, 0) // many for what, many in need_of_one.items() if many > 0]
         self._room = max(self._room, 1, int(min(rooms, default=1)))
         return self._room
+
+    def _observe(self, run: Run, result: dict[str, Any]) -> None:
+        step, score, cost = (result[name] for name in (self._step, self.metric, self._cost))
+        self.race.observe(run.number, int(step), float(score), float(cost))
 
     def _started(self, trial: Trial) -> Run:
         run = self.race.runs[self.race.started()]
