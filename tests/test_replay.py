@@ -597,7 +597,7 @@ def test_what_makes_no_sense_is_refused(options, message):
 
 
 def test_a_task_of_one_run_cannot_be_split():
-    with pytest.raises(InvalidArgument, match="a task needs two runs.*task 'b' has only 'r2'"):
+    with pytest.raises(InvalidArgument, match=r"a task needs two runs.*task 'b' has only 'r2'"):
         replay(curves([[1.0]] * 3, task=["a", "a", "b"]), price=1, methods=[FullRuns()], repeats=1)
 
 
