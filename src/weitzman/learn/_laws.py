@@ -42,7 +42,7 @@ class Settings:
     ratio : float
         A rung is set where a run has paid this many times what it had paid at the one before.
     neighbours : float
-        The share of the runs at a rung that a row of its law rests on.
+        A row of a law rests on this many times the square root of the number of runs at its rung.
     tail : float
         For how many runs of the log the imagined ones count that are better than all.
     points : int
@@ -52,7 +52,7 @@ class Settings:
     """
 
     ratio: float = 1.4
-    neighbours: float = 0.08
+    neighbours: float = 1.0
     tail: float = 0.3
     points: int = 20
     levels: int = 4
@@ -165,7 +165,11 @@ def _imagined(ladder: Ladder, tail: float) -> Ladder:
         down = np.unique(best[ladder.seen > r, r])[::-1]
         few = min(max(3, int(np.sqrt(len(down)))), len(down) - 1)
         top[r], excess[r] = down[0], np.mean(down[:few] - down[few]) if few else 0.0
-    scores = np.maximum.accumulate(top + _EXCESS[:, None] * excess, axis=1)
+    last = int(ladder.seen.max()) - 1
+    top[last + 1 :], excess[last + 1 :] = top[last], excess[last]
+    # early scores are spread wider than late ones: none may exceed what it leads to
+    ahead = (top + _EXCESS[:, None] * excess)[:, ::-1]
+    scores = np.minimum.accumulate(ahead, axis=1)[:, ::-1]
     final = best[np.arange(len(best)), ladder.seen - 1]
     few_best = np.argsort(-final, kind="stable")[:_LIKE]
     longest = int(ladder.seen[few_best].max())
@@ -207,11 +211,12 @@ def _same_level(shift: FloatArray, levels: FloatArray) -> FloatArray:
 def _near(gap: FloatArray, alike: FloatArray, share: float) -> FloatArray:
     """How much a run counts for a state whose score differs by ``gap``.
 
-    Falls from 1 to 0 where enough runs lie within: ``share`` of all, but no fewer than four.
+    Falls from 1 to 0 where enough runs lie within: ``share`` times the root of their number, so
+    that a row rests on more runs and on nearer ones as the log grows.
     """
     order = np.argsort(gap, axis=1)
     within = np.cumsum(np.take_along_axis(alike, order, axis=1), axis=1)
-    enough = np.minimum(max(_FEWEST, share * gap.shape[1]), 0.999 * within[:, -1])
+    enough = np.minimum(max(_FEWEST, share * np.sqrt(gap.shape[1])), 0.999 * within[:, -1])
     place = np.sum(within < enough[:, None], axis=1, keepdims=True)
     reach = np.take_along_axis(np.take_along_axis(gap, order, axis=1), place, axis=1)
     reach = np.where(reach > 0, 1.001 * reach, 1.0)  # the last one counts a little
