@@ -404,7 +404,7 @@ def test_progress_goes_to_standard_error(capsys):
 
 def test_the_runs_become_curves_to_learn_from():
     result = tune.optimize(train, CONFIGS, MODEL)
-    curves = result.curves()
+    curves = result.curves
     assert len(curves) == len(result.runs)
     assert curves.score.tolist() == [x for run in result.runs for x in run.scores]
     assert curves.cost.sum() == pytest.approx(result.spent)
@@ -412,19 +412,22 @@ def test_the_runs_become_curves_to_learn_from():
 
 
 def test_the_model_may_learn_on_the_way():
+    """After 5 runs, then 10, then 15 and so on; each time from all that was seen."""
+
     class Learning(Chained):
-        told: list[int] = []  # noqa: RUF012
+        told: list[list[int]] = []  # noqa: RUF012
 
         def updated(self, curves):
-            self.told.append(len(curves.step))
+            self.told.append(np.diff(curves.start).tolist())
             return MODEL
 
-    model = Learning([0.7, 0.2, 0.1, 0.0], MODEL.then, MODEL.scores, [0.1] * 5, MODEL.rungs)
+    model = Learning(MODEL.first, MODEL.then, MODEL.scores, [0.1] * 5, MODEL.rungs)
     result = tune.optimize(train, CONFIGS, model, outside=0.0, refit=True)
-    assert result == tune.optimize(train, CONFIGS, MODEL, outside=0.0)
-    rows = sum(len(run.steps) for run in result.runs)
-    assert model.told[-1] == rows
-    assert model.told == sorted(set(model.told))
+    assert [len(rows) for rows in model.told] == [5, 10]
+    for rows in model.told:
+        assert all(n <= len(run.steps) for n, run in zip(rows, result.runs, strict=False))
+    with pytest.raises(InvalidArgument, match="must have `updated`, but a Chained has not"):
+        tune.optimize(train, CONFIGS, MODEL, refit=True)
 
 
 def test_runs_are_closed_once_they_are_out_of_the_race():

@@ -8,6 +8,7 @@ from .plain import optimize as optimize
 from .race import Model as Model
 from .race import Move as Move
 from .race import Race as Race
+from .refit import Refit as Refit
 from .report import Record as Record
 from .report import Report as Report
 from .report import Result as Result

@@ -18,7 +18,8 @@ from typing import Any, Literal, Protocol
 
 from ..errors import InvalidAnswer, InvalidArgument, WeitzmanError
 from .race import Move, Race
-from .report import Report, result_of
+from .refit import Refit
+from .report import Report
 from .runs import Clock, Live, Moved, Past, Row, Start, carry_out, takes_past
 
 Callback = Callable[[Report], object]
@@ -92,11 +93,11 @@ class Loop:
         self.race, self.book, self.start, self.settings = race, book, start, settings
         self.how_over: dict[int, str] = {}
         self.measured: bool | None = None  # whether costs are times; None: not known yet
-        self._first_model = race.model
+        self._refit = Refit(race) if settings.refit else None
         self._live: dict[int, Live] = {}
         self._lock = threading.RLock()
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-        self._halt, self._gain, self._reason, self._fitted = False, math.nan, "", 0
+        self._halt, self._gain, self._reason = False, math.nan, ""
 
     def run(self) -> None:
         """Go on until it is best to stop."""
@@ -130,7 +131,8 @@ class Loop:
     def _send(self, pool: Inline | ThreadPoolExecutor) -> bool:
         """Hand out the next move; False if there is none."""
         with self._lock:
-            self._refit()
+            if self._refit is not None:
+                self._refit()
             self._let_go()
             move = self._choose()
             if move is None:
@@ -168,15 +170,6 @@ class Loop:
     def _can_go_on(self, run: int) -> bool:
         known = run in self._live or not self.race.runs[run].steps
         return known or takes_past(self.start) or self.settings.lost == "replay"
-
-    def _refit(self) -> None:
-        """Fit the model to what this search has shown, if that is more than before."""
-        rows = sum(len(run.steps) for run in self.race.runs)
-        if self.settings.refit and rows > self._fitted:
-            self._fitted = rows
-            runs = [None] * len(self.race.runs)
-            curves = result_of(self.race, runs, self.how_over).curves()
-            self.race.change_model(self._first_model.updated(curves))  # type: ignore[attr-defined]
 
     def _let_go(self) -> None:
         """Free what runs hold that will not be advanced any more."""

@@ -63,7 +63,7 @@ def optimize(
         If a run raises one of these it has failed and the search goes on. Others end the search;
         started again, it begins with that step.
     refit : bool
-        Fit the model anew after each move, to what it knew and what this search has shown.
+        Fit the model anew now and then, to what it knew and what this search has shown.
     clock : callable
         What a step costs that does not say so: the difference of two readings.
     progress : bool

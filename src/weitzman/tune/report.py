@@ -6,13 +6,12 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
-
-import numpy as np
 
 from .._text import printable
 from .race import Race
+from .refit import curves_of
 
 if TYPE_CHECKING:
     from ..learn import Curves
@@ -99,6 +98,8 @@ class Result:
         Why it has stopped.
     runs : tuple of Record
         By the numbers of the runs.
+    curves : Curves
+        The same as logged curves, to learn from for the next search.
     """
 
     best_score: float | None
@@ -110,11 +111,7 @@ class Result:
     payoff: float
     reason: str
     runs: tuple[Record, ...]
-    minimise: bool
-
-    def curves(self) -> Curves:
-        """The runs as logged curves, to learn from for the next search."""
-        return as_curves(self.runs, self.minimise)
+    curves: Curves = field(compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.best_score is None:
@@ -135,26 +132,8 @@ def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
     best = race.best_run
     return Result(
         race.best_score, best, race.best_step, None if best is None else configs[best],
-        race.best, race.spent, race.payoff, race.reason, runs, race.model.minimise,
+        race.best, race.spent, race.payoff, race.reason, runs, curves_of(race),
     )  # fmt: skip
-
-
-def as_curves(runs: tuple[Record, ...], minimise: bool) -> Curves:
-    """Runs that have shown something, under their numbers, as curves."""
-    from ..learn import Curves  # here, since few need it
-
-    shown = [(str(i), run) for i, run in enumerate(runs) if run.steps]
-    return Curves(
-        runs=tuple(name for name, _ in shown),
-        start=np.cumsum([0, *(len(run.steps) for _, run in shown)]),
-        step=np.array([x for _, run in shown for x in run.steps], np.int64),
-        score=np.array([x for _, run in shown for x in run.scores], np.float64),
-        cost=np.array([x for _, run in shown for x in run.costs], np.float64),
-        task=("",) * len(shown),
-        kind=("",) * len(shown),
-        ended=np.array([run.over == "ended" for _, run in shown], bool),
-        minimise=minimise,
-    )
 
 
 class Display:
