@@ -87,6 +87,12 @@ def test_a_sampler_and_an_iterator_do_as_well():
     assert len(few.runs) == 1
 
 
+def test_nothing_to_start():
+    result = tune.optimize(train, [], MODEL)
+    assert (result.best_score, result.best_config, result.runs, result.spent) == (None, None, (), 0)
+    assert str(result) == "No score; spent 0. Stop: no run is left to advance or to start."
+
+
 def test_costs_are_measured_if_not_told():
     now = [0.0]
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from .._optional import need
 from ..errors import InvalidArgument
-from .race import Model, Race, Run
+from .race import Model, Move, Race, Run
+from .refit import Refit
 from .whole import whole_index
 
 _ray: Any = need("ray", "ray")
@@ -46,6 +47,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     workers : int, optional
         How many trials to run at once; by default as many as the cluster has room for. One is
         optimal; more save time and cost payoff.
+    refit : bool
+        Fit the model anew now and then, to what it knew and what the trials have shown.
 
     Attributes
     ----------
@@ -62,16 +65,18 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         step: str = "training_iteration",
         cost: str = "time_this_iter_s",
         workers: int | None = None,
+        refit: bool = False,
     ) -> None:
         super().__init__()
         if workers is not None and workers < 1:
             raise InvalidArgument(f"`workers` must be 1 or more, but it is {workers}.")
         self._model, self._outside, self._workers = model, outside, workers
-        self._metric, self._step, self._cost = metric, step, cost
+        self._metric, self._step, self._cost, self._learn = metric, step, cost, refit
         self._begin()
 
     def _begin(self) -> None:
         self.race = Race(self._model, outside=self._outside)
+        self._refit = Refit(self.race) if self._learn else None
         self._trials: list[Trial] = []  # by the numbers of their runs
         self._run: dict[str, int] = {}  # trial id -> run
         self._fresh: list[Trial] = []  # not started yet
@@ -80,7 +85,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._room = 0
 
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
-        settings = ("_model", "_outside", "_workers", "_metric", "_step", "_cost")
+        settings = ("_model", "_outside", "_workers", "_metric", "_step", "_cost", "_learn")
         return {name: self.__dict__[name] for name in settings}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -135,7 +140,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._observe(run, result)
         if run.until is not None:
             return str(self.CONTINUE)
-        move = self.race.peek()
+        move = self._next()
         if move is not None and move.run == run.number:
             self.race.next()
             return str(self.CONTINUE)
@@ -185,7 +190,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._staged = None
         if len(self.race.in_flight) >= self._capacity():
             return None
-        move = self.race.peek()
+        move = self._next()
         if move is not None and move.run is None and not self._fresh:
             if not controller.search_alg.is_finished():
                 return None  # there will be one in a moment
@@ -203,6 +208,12 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._staged = trial
         return trial
 
+    def _next(self) -> Move | None:
+        """The next move, with a model that knows what was seen, if it is to learn."""
+        if self._refit is not None:
+            self._refit()
+        return self.race.peek()
+
     def _end(self, controller: Controller) -> None:
         """End the experiment, once the last checkpoint is written."""
         trials = controller.get_trials()
@@ -217,7 +228,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _out(self, controller: Controller) -> set[int]:
         """Runs that will not be advanced any more, while there is a searcher to learn from them."""
-        if controller.search_alg.is_finished():
+        if self._learn or controller.search_alg.is_finished():
             return set()
         return set(self.race.settled()) - {self.race.best_run or 0}
 

@@ -1,26 +1,19 @@
-"""Learn while searching: the model is fitted anew to what the runs of this very search have shown."""
+"""Learn while searching: the model is fitted anew to what this very search has shown."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InvalidArgument
-from .race import Model, Race
+from .race import Race
 
 if TYPE_CHECKING:
     from ..learn import Curves
 
 GROWTH = 1.25  # fit anew when so many times as many runs have shown something,
 FEWEST = 5  # and at least so many more
-
-
-class Learner(Model, Protocol):
-    """A model that can learn from more curves."""
-
-    def updated(self, curves: Curves) -> Model:
-        """The model learnt from these curves, too."""
 
 
 class Refit:
@@ -39,7 +32,7 @@ class Refit:
                 f"{type(race.model).__name__} has not."
             )
         self._race = race
-        self._first: Learner = race.model
+        self._first: Any = race.model
         self._fitted = 0
 
     def __call__(self) -> None:

@@ -99,7 +99,7 @@ class Result:
     runs : tuple of Record
         By the numbers of the runs.
     curves : Curves
-        The same as logged curves, to learn from for the next search.
+        The same as logged curves, to learn from for the next search; None if nothing was seen.
     """
 
     best_score: float | None
@@ -111,7 +111,7 @@ class Result:
     payoff: float
     reason: str
     runs: tuple[Record, ...]
-    curves: Curves = field(compare=False, repr=False)
+    curves: Curves | None = field(compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.best_score is None:
@@ -132,7 +132,8 @@ def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
     best = race.best_run
     return Result(
         race.best_score, best, race.best_step, None if best is None else configs[best],
-        race.best, race.spent, race.payoff, race.reason, runs, curves_of(race),
+        race.best, race.spent, race.payoff, race.reason, runs,
+        curves_of(race) if any(run.steps for run in runs) else None,
     )  # fmt: skip
 
 
