@@ -40,7 +40,7 @@ from .solution import Solution, Status
 from .solve import solve
 
 if TYPE_CHECKING:
-    from . import chains, learn, replay, strategies
+    from . import chains, learn, replay, strategies, tune
     from .chains import Chain, EndlessLine, solve_line
     from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
     from .search import Box, Search
@@ -118,11 +118,12 @@ __all__ = [
     "to_networkx",
     "to_pandas",
     "to_scipy",
+    "tune",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("chains", "learn", "replay", "strategies"):
+    if name in ("chains", "learn", "replay", "strategies", "tune"):
         return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
