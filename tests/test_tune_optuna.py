@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import runpy
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -283,3 +286,39 @@ def test_without_optuna_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ImportError, match=r'pip install "weitzman\[optuna\]"'):
         driver.optimize(None, objective, MODEL)
+
+
+# -- OptunaHub ---------------------------------------------------------------------------------
+
+PACKAGE = Path(__file__).parents[1] / "optunahub" / "package" / "general" / "weitzman"
+
+
+def loaded(path: Path, name: str):
+    """A module from a file, as OptunaHub loads it."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_package_for_optunahub_loads_by_its_path(monkeypatch, capsys):
+    module = loaded(PACKAGE / "__init__.py", "hub")
+    assert module.optimize is driver.optimize
+    assert module.StopWhenNotWorthIt is driver.StopWhenNotWorthIt
+    load = {"load_module": lambda package: module if package == "general/weitzman" else None}
+    monkeypatch.setitem(sys.modules, "optunahub", SimpleNamespace(**load))
+    runpy.run_path(str(PACKAGE / "example.py"), run_name="__main__")
+    assert capsys.readouterr().out.startswith("Best score 0.9")
+
+
+def test_the_package_for_optunahub_is_laid_out_as_asked():
+    assert {"__init__.py", "README.md", "LICENSE", "example.py"} <= {
+        path.name for path in PACKAGE.iterdir()
+    }
+    text = (PACKAGE / "README.md").read_text("utf-8")
+    head = text.split("---")[1].strip().splitlines()
+    assert [line.partition(":")[0] for line in head] == [
+        "author", "title", "description", "tags", "optuna_versions", "license",
+    ]  # fmt: skip
+    for title in ("Abstract", "Class or Function Names", "Installation", "Example"):
+        assert f"\n## {title}\n" in text
