@@ -290,7 +290,7 @@ def test_without_optuna_it_says_what_to_install(monkeypatch):
 
 # -- OptunaHub ---------------------------------------------------------------------------------
 
-PACKAGE = Path(__file__).parents[1] / "optunahub" / "package" / "general" / "weitzman"
+PACKAGE = Path(__file__).parents[1] / "optunahub" / "package" / "callbacks" / "weitzman"
 
 
 def loaded(path: Path, name: str):
@@ -305,7 +305,7 @@ def test_the_package_for_optunahub_loads_by_its_path(monkeypatch, capsys):
     module = loaded(PACKAGE / "__init__.py", "hub")
     assert module.optimize is driver.optimize
     assert module.StopWhenNotWorthIt is driver.StopWhenNotWorthIt
-    load = {"load_module": lambda package: module if package == "general/weitzman" else None}
+    load = {"load_module": lambda package: module if package == "callbacks/weitzman" else None}
     monkeypatch.setitem(sys.modules, "optunahub", SimpleNamespace(**load))
     runpy.run_path(str(PACKAGE / "example.py"), run_name="__main__")
     assert capsys.readouterr().out.startswith("Best score 0.9")

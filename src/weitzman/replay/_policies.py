@@ -11,7 +11,8 @@ import numpy as np
 from ..build import line
 from ..learn.curves import Curves
 from ..solve import solve
-from ..tune.race import Model, Race
+from ..tune.race import Model, Move, Race
+from ..tune.refit import Refit
 from .bench import Bench
 from .methods import Log, Plan
 
@@ -34,26 +35,37 @@ class IndexPolicy:
     fit : function
         The model of the curves of a log at a price.
     name : str
+    refit : bool
+        Learn from the runs of the search, too, while it goes on.
     """
 
     fit: Fit
     name: str = "index policy"
+    refit: bool = False
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[Plan]:
         """A model for each price."""
-        return [Plan(partial(race, model=self.fit(log.curves, price))) for price in prices]
+        models = [self.fit(log.curves, price) for price in prices]
+        return [Plan(partial(race, model=model, refit=self.refit)) for model in models]
 
 
-def race(bench: Bench, model: Model) -> Iterator[None]:
+def race(bench: Bench, model: Model, refit: bool) -> Iterator[None]:
     """Make the moves that :class:`~weitzman.tune.Race` asks for until it stops."""
     moves = Race(model, available=len(bench))
-    while (move := moves.next()) is not None:
+    learn = Refit(moves) if refit else None
+    while (move := _next(moves, learn)) is not None:
         run = moves.started() if move.run is None else move.run
         for step, score, cost in bench.follow(run, move.until):
             moves.observe(run, step, score, cost)
         if bench.is_over(run):
             moves.ended(run)
     yield
+
+
+def _next(moves: Race, learn: Refit | None) -> Move | None:
+    if learn is not None:
+        learn()
+    return moves.next()
 
 
 @dataclass(frozen=True, slots=True)

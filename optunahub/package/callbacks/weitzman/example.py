@@ -35,6 +35,6 @@ if __name__ == "__main__":
         "score": np.ravel(log),
     }
     model = learn.fit(learn.Curves.read(columns, cost=None), price=100 * STEPS)
-    module = optunahub.load_module(package="general/weitzman")
+    module = optunahub.load_module(package="callbacks/weitzman")
     study = optuna.create_study(direction="maximize")
     print(module.optimize(study, objective, model, n_trials=100))
