@@ -25,7 +25,7 @@ def objective(trial):
 
 model = learnt_model()
 study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
-result = optimize(study, objective, model, n_trials=24, refit=True)
+result = optimize(study, objective, model, n_trials=24)
 print(result)
 print(f"The study says: {study.best_value:.4f} with {study.best_params}")
 for trial in study.get_trials()[:5]:

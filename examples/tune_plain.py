@@ -57,7 +57,7 @@ if __name__ == "__main__":
     configs = [draw(i) for i in range(24)]
     model = learnt_model()
     began = time.perf_counter()
-    result = tune.optimize(start, configs, model, refit=True)
+    result = tune.optimize(start, configs, model)
     print(f"In {time.perf_counter() - began:.1f} s: {result}")
 
     began = time.perf_counter()
@@ -69,7 +69,7 @@ if __name__ == "__main__":
     rng, ours, full = np.random.default_rng(0), [], []
     for _ in range(20):  # the same configurations in other orders
         order = rng.permutation(24).tolist()
-        found = tune.optimize(lambda i: iter(curves[i]), order, model, refit=True)
+        found = tune.optimize(lambda i: iter(curves[i]), order, model)
         ours.append(found.spent)
         full.append(cost_of_full_runs(tops, found.best_score))
     print(

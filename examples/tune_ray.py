@@ -45,7 +45,7 @@ class Digits(tune.Trainable):
 
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
 configs = [draw(i) for i in range(24)]
-scheduler = IndexScheduler(learnt_model(), cost="epochs", workers=1, refit=True)
+scheduler = IndexScheduler(learnt_model(), cost="epochs", workers=1)
 tuner = tune.Tuner(
     Digits,
     param_space={"network": tune.grid_search(configs)},

@@ -436,6 +436,25 @@ def test_the_model_may_learn_on_the_way():
         tune.optimize(train, CONFIGS, MODEL, refit=True)
 
 
+def test_a_model_that_learns_comes_to_the_same_end_after_a_crash(tmp_path: Path):
+    """What it had learnt by each decision is what it learns from the journal."""
+
+    class Learning(Chained):
+        def updated(self, curves):
+            dearer = [0.05 + 0.01 * len(curves.step)] * 5  # depends on all that was seen
+            return Learning(self.first, self.then, self.scores, dearer, self.rungs)
+
+    model = Learning(MODEL.first, MODEL.then, MODEL.scores, [0.1] * 5, MODEL.rungs)
+    whole = tmp_path / "whole"
+    result = tune.optimize(train, CONFIGS, model, journal=whole, outside=0.0)
+    assert result != tune.optimize(train, CONFIGS, model, outside=0.0, refit=False)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    for cut in range(0, len(lines) + 1, 3):
+        path = tmp_path / str(cut)
+        path.write_bytes(b"".join(lines[:cut]))
+        assert tune.optimize(train, CONFIGS, model, journal=path, outside=0.0) == result
+
+
 def test_runs_are_closed_once_they_are_out_of_the_race():
     closed = []
 

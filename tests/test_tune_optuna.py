@@ -322,3 +322,20 @@ def test_the_package_for_optunahub_is_laid_out_as_asked():
     ]  # fmt: skip
     for title in ("Abstract", "Class or Function Names", "Installation", "Example"):
         assert f"\n## {title}\n" in text
+
+
+def test_a_grid_that_is_used_up():
+    """The sampler then calls ``study.stop``, which Optuna refuses outside its own loop."""
+    grid = {"kind": ["wide", "deep"], "depth": [1, 2, 3]}
+
+    def on_the_grid(trial, past):
+        trial.suggest_categorical("kind", grid["kind"])
+        trial.suggest_categorical("depth", grid["depth"])
+        yield from [(0.0, 0.25), (0.0, 0.25)]
+
+    sampler = optuna.samplers.GridSampler(grid, seed=0)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    driver.optimize(study, on_the_grid, MODEL, n_trials=6)
+    assert len({tuple(trial.params.items()) for trial in study.get_trials()}) == 6
+    assert not study.get_trials(states=(TrialState.RUNNING,))
+    assert sampler.is_exhausted(study)

@@ -209,7 +209,7 @@ def test_a_run_that_ends_early_is_not_advanced():
     race.ended(0)
     assert race.next() is None
     assert (race.best_run, race.best_step, race.best_score) == (0, 1, 7.0)
-    with pytest.raises(InvalidAnswer, match="run 0 has ended: nothing can follow"):
+    with pytest.raises(InvalidAnswer, match=r"run 0 is over \(ended\): nothing can follow"):
         race.observe(0, 2, 7.0, 0.25)
 
 

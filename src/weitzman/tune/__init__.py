@@ -13,3 +13,4 @@ from .report import Record as Record
 from .report import Report as Report
 from .report import Result as Result
 from .runs import Past as Past
+from .whole import whole_index as whole_index

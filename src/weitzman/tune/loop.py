@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 
 from ..errors import InvalidAnswer, InvalidArgument, WeitzmanError
 from .race import Move, Race
-from .refit import Refit
+from .refit import refitting
 from .report import Report
 from .runs import Clock, Live, Moved, Past, Row, Start, carry_out, takes_past
 
@@ -48,7 +48,7 @@ class Book(Protocol):
         """Note that a run has ended, failed or was lost."""
 
     def settled(self, runs: Sequence[int]) -> None:
-        """These runs will not be advanced any more."""
+        """By the present model these runs will not be advanced any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Settings:
     executor: Any
     lost: Literal["abandon", "replay"]
     catch: tuple[type[Exception], ...]
-    refit: bool
+    refit: bool | None
     clock: Clock
     watchers: Sequence[Callback]
 
@@ -93,7 +93,7 @@ class Loop:
         self.race, self.book, self.start, self.settings = race, book, start, settings
         self.how_over: dict[int, str] = {}
         self.measured: bool | None = None  # whether costs are times; None: not known yet
-        self._refit = Refit(race) if settings.refit else None
+        self._refit = refitting(race, settings.refit)
         self._live: dict[int, Live] = {}
         self._lock = threading.RLock()
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
@@ -131,8 +131,7 @@ class Loop:
     def _send(self, pool: Inline | ThreadPoolExecutor) -> bool:
         """Hand out the next move; False if there is none."""
         with self._lock:
-            if self._refit is not None:
-                self._refit()
+            self.learn()
             self._let_go()
             move = self._choose()
             if move is None:
@@ -171,13 +170,18 @@ class Loop:
         known = run in self._live or not self.race.runs[run].steps
         return known or takes_past(self.start) or self.settings.lost == "replay"
 
+    def learn(self) -> None:
+        """Fit the model anew, if it is time; to be called before each decision."""
+        if self._refit is not None:
+            self._refit()
+
     def _let_go(self) -> None:
         """Free what runs hold that will not be advanced any more."""
-        if not self.settings.refit:
-            runs = self.race.settled()
-            for run in runs:
+        runs = self.race.settled()
+        self.book.settled(runs)
+        for run in runs:
+            if self._refit is None or self.race.runs[run].over:
                 self._drop(run)
-            self.book.settled(runs)
 
     # -- doing ---------------------------------------------------------------------------------
 

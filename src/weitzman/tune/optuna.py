@@ -42,7 +42,7 @@ def optimize(
     workers: int = 1,
     lost: Literal["abandon", "replay"] = "abandon",
     catch: tuple[type[Exception], ...] = (),
-    refit: bool = False,
+    refit: bool | None = None,
     clock: Clock = SECONDS,
     progress: bool = False,
     callback: Callback | None = None,
@@ -83,7 +83,7 @@ def optimize(
     race = Race(model, available=n_trials, outside=outside)
     book = _Trials(study, race, optuna)
     loop = Loop(race, book, objective, settings)
-    book.tell_again(loop)
+    book.tell_again()
     loop.run()
     book.finish()
     return result_of(race, [trial.params for trial in book.trials], loop.how_over)
@@ -150,8 +150,8 @@ class _Trials:
         self.trials: list[Trial] = []
         self._told: set[int] = set()  # runs whose trials are not RUNNING
 
-    def tell_again(self, loop: Loop) -> None:
-        """Tell a new loop what the storage says."""
+    def tell_again(self) -> None:
+        """Tell a new race what the storage says."""
         state = self._optuna.trial.TrialState
         mine = [t for t in self._study.get_trials(deepcopy=False) if RUN in t.user_attrs]
         mine.sort(key=lambda t: int(t.user_attrs[RUN]))
@@ -167,9 +167,8 @@ class _Trials:
             self._race.pay(trial.user_attrs.get(REPAID, 0.0))
             if trial.state != state.RUNNING:
                 self._told.add(number)
-                how = {state.FAIL: "failed", state.COMPLETE: "ended"}.get(trial.state, "")
-                loop.how_over[number] = how
-                (self._race.failed if how == "failed" else self._race.ended)(number)
+                ways = {state.FAIL: self._race.failed, state.COMPLETE: self._race.ended}
+                ways.get(trial.state, self._race.leave)(number)
 
     def begin(self, run: int) -> None:
         trial = self._study.ask()
@@ -199,20 +198,20 @@ class _Trials:
 
     def settled(self, runs: Sequence[int]) -> None:
         for run in runs:
-            if run not in self._told and run != self._race.best_run:  # it may win
-                if self._trained_to_its_end(self._race.runs[run]):
-                    self._complete(run)
-                else:
-                    self._tell(run, self._optuna.trial.TrialState.PRUNED)
+            if run == self._race.best_run:  # it may win
+                continue
+            if self._trained_to_its_end(self._race.runs[run]):
+                self._complete(run)
+                self._race.ended(run)
+            else:
+                self._tell(run, self._optuna.trial.TrialState.PRUNED)
+                self._race.leave(run)
 
     def finish(self) -> None:
         """The best trial is complete, and it is noted why the search has stopped."""
         best = self._race.best_run
         if best is not None and best not in self._told:
             self._complete(best)
-        self.settled(
-            [r.number for r in self._race.runs if not r.over and r.number not in self._told]
-        )
         self._study.set_user_attr(REASON, self._race.reason)
 
     def _trained_to_its_end(self, run: Run) -> bool:
@@ -224,9 +223,14 @@ class _Trials:
         return max(scores, key=self._race.model.worth, default=None)
 
     def _complete(self, run: int) -> None:
-        self._told.add(run)
-        self._study.tell(self.trials[run], self._score(run))
+        self._tell(run, None, self._score(run))
 
-    def _tell(self, run: int, state: Any) -> None:
+    def _tell(self, run: int, state: Any, value: float | None = None) -> None:
         self._told.add(run)
-        self._study.tell(self.trials[run], state=state)
+        try:
+            self._study.tell(self.trials[run], value, state)
+        except RuntimeError:  # a sampler whose grid is used up wants to stop `study.optimize`
+            number = self.trials[run].number
+            if not self._study.get_trials(deepcopy=False)[number].state.is_finished():
+                raise
+            self._race.exhausted()

@@ -27,7 +27,7 @@ def optimize(
     executor: Any = None,
     lost: Literal["abandon", "replay"] = "abandon",
     catch: tuple[type[Exception], ...] = (),
-    refit: bool = False,
+    refit: bool | None = None,
     clock: Clock = SECONDS,
     progress: bool = False,
     callback: Callback | None = None,
@@ -62,8 +62,9 @@ def optimize(
     catch : tuple of exceptions
         If a run raises one of these it has failed and the search goes on. Others end the search;
         started again, it begins with that step.
-    refit : bool
-        Fit the model anew now and then, to what it knew and what this search has shown.
+    refit : bool, optional
+        Fit the model anew now and then, to what it knew and what this search has shown. By default
+        if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
     clock : callable
         What a step costs that does not say so: the difference of two readings.
     progress : bool
@@ -119,6 +120,8 @@ class _Book:
 
     def _apply(self, event: Event, loop: Loop) -> None:
         race, run, kind = loop.race, event["run"], event["event"]
+        if kind == "start" or (kind == "seen" and race.runs[run].until is None):
+            loop.learn()  # a decision was made here, by a model that had learnt until then
         if kind == "start":
             self._check_same(run, event["config"])
             self.configs.append(event["config"])

@@ -108,7 +108,7 @@ class Run:
     until : int or None
         Until which step it is being advanced; None while it waits or once it is over.
     over : str
-        "" as long as it can go on, otherwise "ended" or "failed".
+        "" as long as it can go on, otherwise "ended", "failed" or "left".
     """
 
     number: int
@@ -265,6 +265,10 @@ class Race:
         """A run has crashed, or was lost, and cannot be advanced. What it showed still counts."""
         self._stop(run, "failed")
 
+    def leave(self, run: int) -> None:
+        """A run is not to be advanced any more, though it could be."""
+        self._stop(run, "left")
+
     def release(self, run: int) -> None:
         """The move of a run is not being carried out any more; it is offered again, first."""
         it = self._going(run)
@@ -305,7 +309,7 @@ class Race:
         if not 0 <= run < len(self.runs):
             raise InvalidAnswer(f"there is no run {run}: {len(self.runs)} were started.")
         if self.runs[run].over:
-            raise InvalidAnswer(f"run {run} has {self.runs[run].over}: nothing can follow.")
+            raise InvalidAnswer(f"run {run} is over ({self.runs[run].over}): nothing can follow.")
         return self.runs[run]
 
     def _wait(self, run: Run) -> None:

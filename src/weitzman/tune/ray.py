@@ -19,7 +19,7 @@ from typing import Any
 from .._optional import need
 from ..errors import InvalidArgument
 from .race import Model, Move, Race, Run
-from .refit import Refit
+from .refit import refitting
 from .whole import whole_index
 
 _ray: Any = need("ray", "ray")
@@ -47,8 +47,9 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     workers : int, optional
         How many trials to run at once; by default as many as the cluster has room for. One is
         optimal; more save time and cost payoff.
-    refit : bool
-        Fit the model anew now and then, to what it knew and what the trials have shown.
+    refit : bool, optional
+        Fit the model anew now and then, to what it knew and what the trials have shown. By default
+        if it can.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         step: str = "training_iteration",
         cost: str = "time_this_iter_s",
         workers: int | None = None,
-        refit: bool = False,
+        refit: bool | None = None,
     ) -> None:
         super().__init__()
         if workers is not None and workers < 1:
@@ -76,7 +77,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _begin(self) -> None:
         self.race = Race(self._model, outside=self._outside)
-        self._refit = Refit(self.race) if self._learn else None
+        self._refit = refitting(self.race, self._learn)
         self._trials: list[Trial] = []  # by the numbers of their runs
         self._run: dict[str, int] = {}  # trial id -> run
         self._fresh: list[Trial] = []  # not started yet
@@ -124,7 +125,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             self.race.observe(run.number, step, score, cost)
         if trial.status in (_State.TERMINATED, _State.ERROR):
             over = trial.status == _State.TERMINATED
-            (self.race.ended if over else self.race.failed)(run.number)
+            (self.race.leave if over else self.race.failed)(run.number)
         elif run.until is not None:
             self.race.release(run.number)
 
@@ -146,6 +147,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             return str(self.CONTINUE)
         # a searcher learns from trials that are over; else the process is kept by pausing
         if run.number in self._out(tune_controller):
+            self.race.leave(run.number)
             return str(self.STOP)
         return str(self.PAUSE)
 
@@ -188,6 +190,10 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if self._staged is not None and self._staged.status in waiting:
             return self._staged
         self._staged = None
+        for number in self._out(controller):
+            if self._trials[number].status == _State.PAUSED:
+                self.race.leave(number)
+                controller.stop_trial(self._trials[number])
         if len(self.race.in_flight) >= self._capacity():
             return None
         move = self._next()
@@ -228,9 +234,9 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _out(self, controller: Controller) -> set[int]:
         """Runs that will not be advanced any more, while there is a searcher to learn from them."""
-        if self._learn or controller.search_alg.is_finished():
+        if controller.search_alg.is_finished():
             return set()
-        return set(self.race.settled()) - {self.race.best_run or 0}
+        return set(self.race.settled()) - {self.race.best_run}
 
     def _capacity(self) -> int:
         """How many trials the cluster can run at once."""
@@ -302,7 +308,7 @@ class StopWhenNotWorthIt(_tune.Stopper):  # type: ignore[misc]
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         """Note a result."""
-        score = float(result[self._metric])
+        score = float(_flat(result)[self._metric])
         if math.isfinite(score):
             self.best = max(self.best, self._model.worth(score))
         return False
@@ -318,7 +324,7 @@ def history(trial: Trial, metric: str, step: str, cost: str) -> Iterator[tuple[i
     Results that repeat a step (trained again since a checkpoint) count with their cost.
     """
     last, extra = -1, 0.0
-    for result in _results(trial):
+    for result in map(_flat, _results(trial)):
         if metric not in result or step not in result:
             continue
         paid = float(result.get(cost, 0.0))
@@ -328,6 +334,17 @@ def history(trial: Trial, metric: str, step: str, cost: str) -> Iterator[tuple[i
         last = int(result[step])
         yield last, float(result[metric]), paid + extra
         extra = 0.0
+
+
+def _flat(result: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Results within results, under names such as ``eval/accuracy``, as Ray calls them."""
+    out: dict[str, Any] = {}
+    for name, value in result.items():
+        inner = (
+            _flat(value, f"{prefix}{name}/") if isinstance(value, dict) else {prefix + name: value}
+        )
+        out.update(inner)
+    return out
 
 
 def _results(trial: Trial) -> list[dict[str, Any]]:

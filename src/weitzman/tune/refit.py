@@ -16,6 +16,12 @@ GROWTH = 1.25  # fit anew when so many times as many runs have shown something,
 FEWEST = 5  # and at least so many more
 
 
+def refitting(race: Race, wanted: bool | None) -> Refit | None:
+    """Whether to learn on the way; by default if the model can."""
+    able = hasattr(race.model, "updated")
+    return Refit(race) if wanted or (wanted is None and able) else None
+
+
 class Refit:
     """Changes the model of a race now and then; call it before each decision.
 

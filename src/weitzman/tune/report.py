@@ -73,7 +73,8 @@ class Report:
 class Record:
     """One run: its configuration, what it has shown, and how it came to its end, if it did.
 
-    ``over`` is "ended", "failed" or "lost", or "" for a run that was left where it stood.
+    ``over`` is "ended", "failed", "lost", "left" (a trial that was pruned), or "" for a run that
+    waits.
     """
 
     config: Any
