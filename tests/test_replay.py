@@ -16,6 +16,7 @@ from weitzman.replay import Bench, FullRuns, IndexPolicy, Plan, Replay, Tuned, r
 from weitzman.replay import _halving as halving
 from weitzman.replay._draw import curves_of
 from weitzman.replay._peers import firsts, sizes
+from weitzman.replay._policies import race
 from weitzman.replay._searches import Design, carry_out, jobs, split
 from weitzman.replay.bench import Table
 from weitzman.replay.methods import Log, trace
@@ -350,6 +351,24 @@ class Myopic:
 
     def rest(self, runs, fresh):
         raise NotImplementedError
+
+
+def test_learning_on_the_way_changes_the_model():
+    told = []
+
+    class Learning(Myopic):
+        def updated(self, curves):
+            told.append(len(curves))
+            return self
+
+    bench = Bench(Table.of(random_curves(np.random.default_rng(17))), np.arange(30))
+    model = Learning(random_curves(np.random.default_rng(18)), 1000.0)
+    play(partial(race, model=model, refit=True), bench)
+    assert told == sorted(set(told))
+    assert 0 < told[-1] <= (bench.seen > 0).sum()
+    again = Bench(Table.of(random_curves(np.random.default_rng(17))), np.arange(30))
+    play(partial(race, model=model, refit=False), again)
+    assert again.seen.tolist() == bench.seen.tolist()  # the model learnt nothing, so the same moves
 
 
 def simple_methods():
