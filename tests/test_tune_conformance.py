@@ -33,14 +33,15 @@ def poor() -> Case:
 
 
 def diverging() -> Case:
-    """Low scores are good; one run diverges, one has fewer steps than the model thinks."""
+    """Low scores are good; one run diverges, one is shorter than the model thinks, none is good."""
     model = Chained(
         [0.7, 0.2, 0.1, 0.0], four_grades().then, [10.0, 6.0, 3.0, 0.0], [0.25] * 5,
         [1, 3, 5, 6, 9], minimise=True,
     )  # fmt: skip
-    curves = [list(model.shown(states)) for states in slow_starters(model)]
+    states = np.minimum(model.curves(5, np.random.default_rng(0)), 1)
+    curves = [list(model.shown(row)) for row in states]
     curves[1] = [(s, math.nan if s > 1 else x, c) for s, x, c in curves[1]]
-    curves[5] = curves[5][:2]
+    curves[3] = curves[3][:2]
     return Case(model, curves)
 
 
@@ -111,26 +112,30 @@ def test_drivers_agree(driver: Callable[[Case, Path], Steps], case, tmp_path: Pa
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.*")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize("case", [poor, diverging], ids=lambda f: f.__name__)
-def test_ray_agrees(ray_session, case, tmp_path: Path):
-    assert with_ray(case(), tmp_path) == plain(case(), tmp_path)
+def test_ray_agrees(ray_session, tmp_path: Path):
+    assert with_ray(diverging(), tmp_path) == plain(diverging(), tmp_path)
+
+
+def resumed(steps: Steps) -> int:
+    """How often a run is resumed that has waited for others."""
+    return sum(
+        steps[i - 1][0] != run and run in {r for r, _ in steps[: i - 1]}
+        for i, (run, _) in enumerate(steps)
+        if i
+    )
 
 
 def test_the_cases_are_worth_testing():
     """They resume runs that waited, and are those of the policy where it can be asked."""
-    steps = plain(poor(), Path())
-    resumed = [
-        run
-        for i, (run, _) in enumerate(steps)
-        if i and steps[i - 1][0] != run and run in {r for r, _ in steps[: i - 1]}
-    ]
-    assert len(resumed) >= 7
-    case, steps = diverging(), plain(diverging(), Path())
+    steps = plain(diverging(), Path())
+    assert resumed(plain(poor(), Path())) >= 7
+    assert resumed(steps) >= 5
     assert [step for run, step in steps if run == 1] == [1, 2, 3]
-    assert [step for run, step in steps if run == 5] == [1, 2]
+    assert [step for run, step in steps if run == 3] == [1, 2]
     for case in (poor(), several()):
-        states = [[case.model.scores.index({s: x for s, x, _ in rows}[rung])
-                   for rung in case.model.rungs] for rows in case.curves]  # fmt: skip
+        states = [
+            [case.model.scores.index({s: x for s, x, _ in rows}[r]) for r in case.model.rungs]
+            for rows in case.curves
+        ]
         wanted, _, _ = policy_moves(case.model, np.array(states), -1e9)
-        found = [x for x in plain(case, Path()) if x[1] in case.model.rungs]
-        assert found == wanted
+        assert [x for x in plain(case, Path()) if x[1] in case.model.rungs] == wanted
