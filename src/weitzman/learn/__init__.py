@@ -2,6 +2,7 @@
 
 from ._laws import Settings
 from .curves import Curves
-from .model import LineModel, fit
+from .fit import fit
+from .model import LineModel
 
 __all__ = ["Curves", "LineModel", "Settings", "fit"]

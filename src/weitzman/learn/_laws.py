@@ -19,13 +19,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._types import FloatArray, IntArray
 from ._ladder import Ladder
 
 _EXCESS = np.array([0.35, 1.0, 2.2])  # imagined runs, in mean excesses above the best,
 _CHANCE = np.array([0.5, 0.35, 0.15])  # and their shares: an exponential tail in three points
-_LIKE = 5  # the best runs, which the imagined ones resemble in cost and length
 _OWN = 0.4  # share of the grid that holds the best scores one by one
 _FEWEST = 4.0  # runs that a row rests on at least, where there are as many
 _FAINT = 1e-4  # what a run of quite another cost counts, so that no row is empty
@@ -86,11 +86,10 @@ class Segment:
     cost: FloatArray
     runs: FloatArray
 
-    def places(self, score: float, level: float) -> FloatArray:
-        """The weights of the states that stand for a score and a level between them."""
-        one = np.ones((1, 1))
-        weights = _spread(self.grid, self.levels, score * one, level * one, one)
-        return np.asarray(weights[0])
+    def places(self, score: ArrayLike, level: ArrayLike) -> FloatArray:
+        """The weights of the states that stand for scores and levels between them; a row each."""
+        x, z = (np.asarray(v, np.float64).reshape(-1, 1) for v in (score, level))
+        return _spread(self.grid, self.levels, x, z, np.ones_like(x))
 
 
 def segments(ladder: Ladder, settings: Settings) -> list[Segment]:
@@ -163,23 +162,23 @@ def _imagined(ladder: Ladder, tail: float) -> Ladder:
     top, excess = np.zeros(size), np.zeros(size)
     for r in range(int(ladder.seen.max())):
         down = np.unique(best[ladder.seen > r, r])[::-1]
-        few = min(max(3, int(np.sqrt(len(down)))), len(down) - 1)
+        few = min(max(3, int(np.cbrt(len(down)))), len(down) - 1)
         top[r], excess[r] = down[0], np.mean(down[:few] - down[few]) if few else 0.0
     last = int(ladder.seen.max()) - 1
     top[last + 1 :], excess[last + 1 :] = top[last], excess[last]
     # early scores are spread wider than late ones: none may exceed what it leads to
     ahead = (top + _EXCESS[:, None] * excess)[:, ::-1]
     scores = np.minimum.accumulate(ahead, axis=1)[:, ::-1]
+    # each lasts and costs as one of the best runs did, the furthest out as the very best
     final = best[np.arange(len(best)), ladder.seen - 1]
-    few_best = np.argsort(-final, kind="stable")[:_LIKE]
-    longest = int(ladder.seen[few_best].max())
-    like = few_best[ladder.seen[few_best] == longest]
+    like = np.argsort(final, kind="stable")[-len(_EXCESS) :]
+    like = np.resize(like, len(_EXCESS))
     return Ladder(
         ladder.rungs,
         scores,
-        np.tile(ladder.cost[like].mean(axis=0), (len(_EXCESS), 1)),
-        np.full(len(_EXCESS), longest),
-        np.full(len(_EXCESS), bool(ladder.gone[like].any())),
+        ladder.cost[like],
+        ladder.seen[like],
+        ladder.gone[like],
         tail * _CHANCE,
     )
 

@@ -11,7 +11,7 @@ from .._types import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..model import Forest
 from ..solve import solve
-from ._ladder import Ladder, choose_rungs, climb
+from ._ladder import Ladder, climb
 from ._laws import Segment, Settings, cost_levels, segments
 from .curves import Curves
 
@@ -89,6 +89,16 @@ class LineModel:
             return self.fresh_index if reached == 0 else -np.inf
         return float(before @ self._indices[reached])
 
+    def indices_of(self, runs: Ladder) -> FloatArray:
+        """The index of each segment of these runs, given what they had shown before."""
+        size = len(self._segments)
+        out = np.full((len(runs), size), self.fresh_index)
+        level = cost_levels(runs.cost[:, :size], np.array([s.usual for s in self._segments]))
+        for r in range(1, size):
+            before = self._segments[r - 1].places(runs.best[:, r - 1], level[:, r - 1])
+            out[:, r] = before @ self._indices[r]
+        return out
+
     def updated(self, curves: Curves) -> LineModel:
         """The model learnt from these curves too."""
         if curves.minimise != self.minimise:
@@ -114,7 +124,7 @@ class LineModel:
         level = 0.0
         if costs is not None and len(self._segments[reached - 1].levels) > 1:
             level = self._level(np.asarray(steps), np.asarray(costs), reached)
-        return reached, self._segments[reached - 1].places(float(best), level)
+        return reached, self._segments[reached - 1].places(best, level)[0]
 
     def _level(self, steps: IntArray, costs: FloatArray, reached: int) -> float:
         """How dear the run was in its last whole segment that cost anything."""
@@ -122,24 +132,6 @@ class LineModel:
         paid = np.bincount(segment, costs, reached).astype(np.float64)[None, :reached]
         usual = np.array([s.usual for s in self._segments[:reached]])
         return float(cost_levels(paid, usual)[0, -1])
-
-
-def fit(curves: Curves, *, price: float, settings: Settings | None = None) -> LineModel:
-    """Learn the law of a run from curves.
-
-    Parameters
-    ----------
-    curves : Curves
-        The log. Runs of several tasks are taken as they are: fit each task on its own.
-    price : float
-        What one point of score is worth, in units of cost.
-    settings : Settings, optional
-    """
-    if not (np.isfinite(price) and price > 0):
-        raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
-    settings = settings or Settings()
-    rungs = choose_rungs(curves, settings.ratio)
-    return LineModel(climb(curves, rungs), price=price, minimise=curves.minimise, settings=settings)
 
 
 def _forest(
