@@ -42,9 +42,9 @@ class Set:
 
 
 SETS = (
-    Set("taskset_text", "cost_units", None, repeats=5, orders=10, quick_tasks=3),
-    Set("algoperf", "cost_seconds", "study", repeats=5, orders=20, quick_tasks=3),
-    Set("lcdb", "cost_seconds", "replicate", repeats=1, orders=20, quick_tasks=6),
+    Set("taskset_text", "cost_units", None, repeats=4, orders=10, quick_tasks=3),
+    Set("algoperf", "cost_seconds", "study", repeats=4, orders=10, quick_tasks=3),
+    Set("lcdb", "cost_seconds", "replicate", repeats=1, orders=10, quick_tasks=6),
 )
 
 # What a reader should know about a result; above all, what limits it where an aim is missed.
