@@ -109,14 +109,16 @@ def test_costs_are_measured_if_not_told():
 
 def test_time_in_which_a_run_is_paused_is_not_its_cost():
     now = [0.0]
+    poor = np.minimum(MODEL.curves(5, np.random.default_rng(0)), 1)  # resumed again and again
 
     def slow(config):
-        for score in {0: (4.0, 7.0, 7.0), 1: (4.0, 4.0, 4.0)}[config]:
+        for _, score, _ in MODEL.shown(poor[config]):
             now[0] += 0.25
             yield score
 
-    result = tune.optimize(slow, [0, 1], MODEL, clock=lambda: now[0])
+    result = tune.optimize(slow, list(range(5)), MODEL, clock=lambda: now[0])
     assert {cost for run in result.runs for cost in run.costs} == {0.25}
+    assert result.spent == now[0]
 
 
 def test_steps_may_be_numbered_by_the_run():

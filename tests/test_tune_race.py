@@ -114,6 +114,15 @@ def again(race: Race, model: Chained) -> Race:
     return copy
 
 
+def test_of_equal_indices_the_run_started_first_goes_first():
+    """Steps for nothing: every index is the highest score, whatever was seen."""
+    free = Chained([0.5, 0.5], [[0.5, 0.5]] * 2, [0.0, 4.0], [0.0] * 3, [1, 2, 3])
+    curves = np.zeros((3, 3), int)
+    moves = race_moves(Race(free, available=3, outside=-20.0), free, curves)
+    assert moves == [(run, step) for run in range(3) for step in (1, 2, 3)]
+    assert moves == policy_moves(free, curves, -20.0)[0]
+
+
 def test_in_flight_moves_are_not_offered_again():
     race = Race(four_grades(), available=3)
     moves = [race.next() for _ in range(4)]
