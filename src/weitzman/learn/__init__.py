@@ -1,8 +1,28 @@
-"""From logged curves to a forest: what past runs say about the next one."""
+"""From logged curves to a forest: what past runs say about the next one.
+
+:class:`Curves` holds a log, :func:`fit` learns a :class:`LineModel` from it, whose ``lines(n)`` is
+a forest of n new runs; :func:`draws` and :func:`diagnose` say how far to trust it.
+"""
 
 from ._laws import Settings
 from .curves import Curves
+from .diagnose import Diagnosis, diagnose
+from .draws import Draws, draws
+from .file import load, save
 from .fit import fit
 from .model import LineModel
+from .sample import sample
 
-__all__ = ["Curves", "LineModel", "Settings", "fit"]
+__all__ = [
+    "Curves",
+    "Diagnosis",
+    "Draws",
+    "LineModel",
+    "Settings",
+    "diagnose",
+    "draws",
+    "fit",
+    "load",
+    "sample",
+    "save",
+]

@@ -72,6 +72,12 @@ def choose_rungs(curves: Curves, ratio: float) -> IntArray:
 
 def climb(curves: Curves, rungs: IntArray) -> Ladder:
     """The curves as seen from the rungs; runs of which no segment was seen are left out."""
+    ladder = climb_all(curves, rungs)
+    return ladder.select(ladder.seen > 0)
+
+
+def climb_all(curves: Curves, rungs: IntArray) -> Ladder:
+    """The curves as seen from the rungs, all of them."""
     n, size = len(curves), len(rungs)
     run, segment = curves.run_of_row, np.searchsorted(rungs, curves.step)
     score = -curves.score if curves.minimise else curves.score
@@ -92,8 +98,7 @@ def climb(curves: Curves, rungs: IntArray) -> Ladder:
     seen, gone = np.where(cut, lost + 1, seen), gone | cut
     some = np.isfinite(best)
     floor = best[some].min() if some.any() else 0.0
-    ladder = Ladder(rungs, np.maximum(best, floor), cost, seen, gone, np.ones(n))
-    return ladder.select(seen > 0)
+    return Ladder(rungs, np.maximum(best, floor), cost, seen, gone, np.ones(n))
 
 
 def _diverged(bad: BoolArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> IntArray:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import FloatArray, IntArray
+from ..errors import InvalidArgument
 from ._ladder import Ladder
 
 _EXCESS = np.array([0.35, 1.0, 2.2])  # imagined runs, in mean excesses above the best,
@@ -56,6 +57,19 @@ class Settings:
     tail: float = 0.3
     points: int = 20
     levels: int = 4
+
+    def __post_init__(self) -> None:
+        rules = {
+            "ratio must be above 1": self.ratio > 1,
+            "neighbours must be above 0": self.neighbours > 0,
+            "tail must be at least 0": self.tail >= 0,
+            "points must be at least 5": self.points >= 5,
+            "levels must be at least 1": self.levels >= 1,
+        }
+        for rule, kept in rules.items():
+            if not kept:
+                name = rule.split()[0]
+                raise InvalidArgument(f"{rule}, but it is {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +144,7 @@ def _law(
         z = np.tile(before.levels, len(before.grid))[:, None]
         shift = z - level[runs, r - 1] if len(before.levels) > 1 else np.zeros((len(x), len(runs)))
         alike = weight * _same_level(shift, before.levels)
-        weight = alike * _near(np.abs(x - ladder.best[runs, r - 1]), alike, share)
+        weight = alike * near(np.abs(x - ladder.best[runs, r - 1]), alike, share)
         score = np.maximum(score, x)
     weight = weight / weight.sum(axis=1, keepdims=True)
     end = ladder.gone[runs] & (ladder.seen[runs] == r + 1)
@@ -207,7 +221,7 @@ def _same_level(shift: FloatArray, levels: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-0.5 * np.square(shift / width)) + _FAINT)
 
 
-def _near(gap: FloatArray, alike: FloatArray, share: float) -> FloatArray:
+def near(gap: FloatArray, alike: FloatArray, share: float) -> FloatArray:
     """How much a run counts for a state whose score differs by ``gap``.
 
     Falls from 1 to 0 where enough runs lie within: ``share`` times the root of their number, so

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,11 +29,15 @@ class LineModel:
     settings : Settings
     rungs : (R,) array of int
         The steps at which it is decided whether a run goes on.
+    ladder : Ladder
+        The runs that it was learnt from, as seen from the rungs.
+    value : float
+        What one new run is worth if it is continued as long as that pays.
     """
 
     def __init__(self, ladder: Ladder, *, price: float, minimise: bool, settings: Settings) -> None:
         self.price, self.minimise, self.settings = price, minimise, settings
-        self._ladder = ladder
+        self.ladder = ladder
         self._segments = segments(ladder, settings)
         self.rungs = ladder.rungs[: len(self._segments)]
         solution = solve(self.lines(), threads=1)
@@ -44,7 +49,7 @@ class LineModel:
 
     def __repr__(self) -> str:
         return (
-            f"LineModel({len(self._ladder)} runs, {len(self.rungs)} rungs up to step "
+            f"LineModel({len(self.ladder)} runs, {len(self.rungs)} rungs up to step "
             f"{self.rungs[-1]}, price {self.price:g}{', minimise' if self.minimise else ''})"
         )
 
@@ -89,6 +94,10 @@ class LineModel:
             return self.fresh_index if reached == 0 else -np.inf
         return float(before @ self._indices[reached])
 
+    def rows(self, r: int) -> FloatArray:
+        """The number of runs that each row of the law of segment r rests on."""
+        return self._segments[r].runs
+
     def indices_of(self, runs: Ladder) -> FloatArray:
         """The index of each segment of these runs, given what they had shown before."""
         size = len(self._segments)
@@ -103,8 +112,14 @@ class LineModel:
         """The model learnt from these curves too."""
         if curves.minimise != self.minimise:
             raise InvalidArgument("the model and the curves must both maximise or both minimise.")
-        ladder = self._ladder.joined(climb(curves, self._ladder.rungs))
+        ladder = self.ladder.joined(climb(curves, self.ladder.rungs))
         return LineModel(ladder, price=self.price, minimise=self.minimise, settings=self.settings)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a ``.json`` file that :func:`weitzman.learn.load` reads."""
+        from .file import save  # here, since reading a file makes a model
+
+        save(self, path)
 
     def _state(
         self,
