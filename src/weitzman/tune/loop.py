@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -23,6 +24,8 @@ from .report import Report
 from .runs import Clock, Live, Moved, Past, Row, Start, carry_out, takes_past
 
 Callback = Callable[[Report], object]
+
+_PATIENCE = 20  # times as long as the gain took, until it is computed again
 
 
 class NoMore(Exception):
@@ -97,7 +100,8 @@ class Loop:
         self._live: dict[int, Live] = {}
         self._lock = threading.RLock()
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-        self._halt, self._gain, self._reason = False, math.nan, ""
+        self._halt, self._reason = False, ""
+        self._gain, self._gained, self._took = math.nan, -math.inf, 0.0  # when, how long it took
 
     def run(self) -> None:
         """Go on until it is best to stop."""
@@ -282,8 +286,13 @@ class Loop:
     # -- telling -------------------------------------------------------------------------------
 
     def _note(self, move: Move) -> None:
-        if self.settings.watchers:
-            self._gain, self._reason = self.race.expected_gain, move.reason
+        if not self.settings.watchers:
+            return
+        self._reason = move.reason
+        began = time.monotonic()
+        if began - self._gained > _PATIENCE * self._took:  # not to spend more time on it than that
+            self._gain, self._gained = self.race.expected_gain, time.monotonic()
+            self._took = self._gained - began
 
     def _tell(self, event: str, run: int | None = None, row: Row | None = None) -> None:
         if not self.settings.watchers:

@@ -133,11 +133,16 @@ class Race:
 
     Examples
     --------
-    >>> race = Race(model, available=20)                            # doctest: +SKIP
-    >>> while (move := race.next()) is not None:                    # doctest: +SKIP
-    ...     run = race.started() if move.run is None else move.run
-    ...     for step, score, cost in train(run, move.until):
-    ...         race.observe(run, step, score, cost)
+    >>> from weitzman import learn
+    >>> log = {"run": [0, 0, 1, 1, 2, 2], "step": [1, 2] * 3, "score": [5, 7, 4, 4, 6, 9]}
+    >>> model = learn.fit(learn.Curves.read(log, cost=None), price=1)
+    >>> race = Race(model, available=2)
+    >>> move = race.next()
+    >>> move.reason
+    'Start a run, and train it to step 1: nothing has been seen yet.'
+    >>> race.observe(race.started(), step=1, score=5, cost=1)
+    >>> race.best_score, race.spent
+    (5.0, 1.0)
     """
 
     def __init__(
@@ -388,9 +393,10 @@ class Race:
         best = self.best
         if not math.isfinite(best):
             return math.inf if self._left > 0 or self.in_flight else 0.0
-        going = [(r.steps, r.scores, r.costs) for r in self.runs if r.steps and not r.over]
+        seen = [run for run in self.runs if run.steps and not run.over]
+        going = [(r.steps, r.scores, r.costs) for r in seen if self._index(r) > best]  # else 0
         unseen = sum(not run.steps and not run.over for run in self.runs) + self._owed
-        fresh = int(min(self._left + unseen, ENDLESS))
+        fresh = int(min(self._left + unseen, ENDLESS)) if self.model.fresh_index > best else 0
         rest = self.model.rest(going, fresh) if going or fresh else None
         if rest is None:
             return 0.0

@@ -36,7 +36,8 @@ class Report:
         What it is worth, in units of cost.
     spent : float
     expected_gain : float
-        What going on is expected to add to the payoff, as of the last decision.
+        What going on is expected to add to the payoff, as of a decision not long ago: it is
+        computed again as often as that takes little of the time.
     started, in_flight : int
         How many runs were started, and are being advanced.
     reason : str
