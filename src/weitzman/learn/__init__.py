@@ -12,6 +12,7 @@ from .file import load, save
 from .fit import fit
 from .model import LineModel
 from .sample import sample
+from .transfer import default_curves, transfer
 
 __all__ = [
     "Curves",
@@ -19,10 +20,12 @@ __all__ = [
     "Draws",
     "LineModel",
     "Settings",
+    "default_curves",
     "diagnose",
     "draws",
     "fit",
     "load",
     "sample",
     "save",
+    "transfer",
 ]

@@ -232,8 +232,9 @@ def near(gap: FloatArray, alike: FloatArray, share: float) -> FloatArray:
     enough = np.minimum(max(_FEWEST, share * np.sqrt(gap.shape[1])), 0.999 * within[:, -1])
     place = np.sum(within < enough[:, None], axis=1, keepdims=True)
     reach = np.take_along_axis(np.take_along_axis(gap, order, axis=1), place, axis=1)
-    reach = np.where(reach > 0, 1.001 * reach, 1.0)  # the last one counts a little
-    return np.asarray(np.maximum(1.0 - np.square(gap / reach), 0.0))
+    # the last one counts a little; where enough runs are at the very score, only they count
+    away = gap / np.where(reach > 0, 1.001 * reach, 1.0)
+    return np.where(reach > 0, np.maximum(1.0 - np.square(away), 0.0), gap == 0)
 
 
 def _spread(

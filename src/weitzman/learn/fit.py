@@ -44,7 +44,7 @@ def fit(
     >>> model = learn.fit(curves, price=40)
     >>> model
     LineModel(3 runs, 2 rungs up to step 2, price 40)
-    >>> weitzman.solve(model.lines(10)).value > model.worth(0.7)
+    >>> bool(weitzman.solve(model.lines(10)).value > model.worth(0.7))
     True
     """
     if not (np.isfinite(price) and price > 0):

@@ -36,12 +36,12 @@ class LineModel:
     """
 
     def __init__(self, ladder: Ladder, *, price: float, minimise: bool, settings: Settings) -> None:
-        self.price, self.minimise, self.settings = price, minimise, settings
+        self.price, self.minimise, self.settings = float(price), minimise, settings
         self.ladder = ladder
         self._segments = segments(ladder, settings)
         self.rungs = ladder.rungs[: len(self._segments)]
         solution = solve(self.lines(), threads=1)
-        self.value = solution.value
+        self.value = float(solution.value)
         self._indices = [
             solution.indices(r)[: self._segments[r - 1].alive.shape[1] if r else 1]
             for r in range(len(self._segments))
