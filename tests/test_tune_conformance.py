@@ -100,8 +100,9 @@ def with_ray(case: Case, folder: Path) -> Steps:
     scheduler = IndexScheduler(case.model, cost="paid", workers=1)
     curves = [[(s, x, c) for s, x, c in rows] for rows in case.curves]
     mode = "min" if case.model.minimise else "max"
-    tuning_ray.tuner(folder / "log", curves, scheduler, mode=mode).fit()
-    return tuning_ray.steps(folder / "log")
+    log = folder / "log"
+    tuning_ray.tuner(log, curves, scheduler, mode=mode, made=tuning_ray.function(log)).fit()
+    return tuning_ray.steps(log)
 
 
 @pytest.mark.parametrize("case", [poor, diverging, several], ids=lambda f: f.__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,28 @@ def trainable(log: Path, fail: int = -1) -> type:
     return Along
 
 
+def function(log: Path) -> Callable[[dict[str, Any]], None]:
+    """The same as a function, which saves a checkpoint with every report."""
+    from ray import tune
+
+    where = str(log)
+
+    def along(config: dict[str, Any]) -> None:
+        done, checkpoint = 0, tune.get_checkpoint()
+        if checkpoint is not None:
+            with checkpoint.as_directory() as folder:
+                done = int(Path(folder, "done").read_text())
+        for step, score, cost in config["rows"][done:]:
+            with open(where, "a") as file:
+                file.write(f"{config['run']} {step}\n")
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "done").write_text(str(step))
+                saved = tune.Checkpoint.from_directory(folder)
+                tune.report({"score": score, "paid": cost}, checkpoint=saved)
+
+    return along
+
+
 def space(curves: list[Rows]) -> dict[str, Any]:
     """One trial for each curve."""
     from ray import tune
@@ -58,7 +82,7 @@ def tuner(log: Path, curves: list[Rows], scheduler: Any, *, mode: str = "max", *
     """A tuner that is as quiet as Ray can be; its folder is that of the log."""
     from ray import tune
 
-    made = trainable(log, options.pop("fail", -1))
+    made = options.pop("made", None) or trainable(log)
     return tune.Tuner(
         made,
         param_space=space(curves),

@@ -66,7 +66,7 @@ class Report:
         gain = f"{self.expected_gain:.4g}" if math.isfinite(self.expected_gain) else "unknown"
         return (
             f"{best}, spent {self.spent:.4g}, expected further gain {gain}; "
-            f"{self.started} runs, {self.in_flight} going | {self.reason}"
+            f"runs: {self.started}, going: {self.in_flight} | {self.reason}"
         )
 
 
