@@ -115,8 +115,9 @@ class Loop:
                     flying += 1
                 if not flying:
                     break
+                done = self._done.get()
                 flying -= 1
-                self._collect(*self._done.get())
+                self._collect(*done)
             self._tell("stop")
         except BaseException:
             self._halt = True  # others finish the step they are at
