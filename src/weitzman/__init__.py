@@ -40,7 +40,7 @@ from .solution import Solution, Status
 from .solve import solve
 
 if TYPE_CHECKING:
-    from . import chains, plot, strategies
+    from . import chains, learn, plot, replay, strategies, tune
     from .chains import Chain, EndlessLine, solve_line
     from .dags import Dag, Spanning, spanning_policy
     from .dags.exhaustive import Exhaustive, exhaustive
@@ -119,10 +119,12 @@ __all__ = [
     "explain",
     "from_networkx",
     "from_pandas",
+    "learn",
     "line",
     "lines",
     "load",
     "plot",
+    "replay",
     "save",
     "sensitivity",
     "simulate",
@@ -134,12 +136,13 @@ __all__ = [
     "to_pandas",
     "to_scipy",
     "truncate",
+    "tune",
     "write_report",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("chains", "plot", "strategies"):
+    if name in ("chains", "learn", "plot", "replay", "strategies", "tune"):
         return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -290,6 +290,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "chain": _other("chain", "chain"),
     "report": _other("report", "report"),
     "explore": _other("explore", "explore"),
+    "replay": _other("replay", "replay"),
     "check": _check,
     "convert": _convert,
     "schema": _schema,

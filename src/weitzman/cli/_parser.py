@@ -12,6 +12,7 @@ from ._chain import add_chain_command
 from ._compare import add_compare_commands
 from ._evaluate import add_evaluate_command
 from ._explore import add_explore_command
+from ._replay import add_replay_command
 from ._report import add_report_command
 from ._run import add_run_command
 from ._truncate import add_truncate_command
@@ -107,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
     add_chain_command(commands)
     add_report_command(commands)
     add_explore_command(commands)
+    add_replay_command(commands)
 
     check = commands.add_parser("check", help="say whether a file is valid, and its size")
     check.description = "Print ok and the size of the instance, or what is wrong with it."
