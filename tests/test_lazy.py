@@ -441,11 +441,16 @@ def test_a_bound_must_be_declared_and_be_one():
             LazyForest([ROOT], lambda node: [], **options)
     for options, match in (
         ({"bound": math.inf}, "`bound` must be finite"),
+        ({"bound": "ten"}, "`bound` must be a number, but it is 'ten'"),
+        ({"bound": 1.0, "outside": "x"}, "`outside` must be a number"),
+        ({"least_cost": "a", "branching": 2}, "`least_cost` must be a number from 0 on"),
         ({"least_cost": -1.0, "branching": 2}, "`least_cost` must be a number from 0 on"),
         ({"least_cost": 1.0, "branching": 0}, "`branching` must be a whole number from 1 on"),
     ):
         with pytest.raises(InvalidArgument, match=match):
             LazyForest([ROOT], lambda node: [], **options)
+    with pytest.raises(InvalidArgument, match="`expand` must be a function"):
+        LazyForest([ROOT], 3, bound=1.0)
     refused("one for each state of the node, or a Node, but for '0', which has 3 states, it is",
             [], InvalidArgument, bound=lambda node: [1.0, 2.0])  # fmt: skip
     refused("a bound must be", [], InvalidArgument, bound=lambda node: None)
