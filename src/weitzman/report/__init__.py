@@ -73,11 +73,12 @@ def write_report(
 
     Examples
     --------
-    >>> import tempfile, weitzman
+    >>> import pathlib, tempfile, weitzman
     >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     weitzman.write_report(chest, f"{folder}/report.html")
-    ...     "Open <bdi>chest</bdi> first." in open(f"{folder}/report.html").read()
+    ...     text = pathlib.Path(f"{folder}/report.html").read_text("utf-8")
+    >>> "Open <bdi>chest</bdi> first." in text
     True
     """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
