@@ -138,6 +138,35 @@ def test_a_search_under_way(tmp_path):
     assert "Stop here.Stop and take 50 from C" in words
 
 
+def test_a_box_that_is_handed_out_may_be_the_one_to_open(tmp_path):
+    """As after weitzman run was left at a question."""
+    search = weitzman.solve(paper()).policy().start(journal=tmp_path / "run.db")
+    search.tell(search.ask(), 1)
+    assert search.ask() == "C"
+    search.close()
+    assert main(["report", str(tmp_path / "run.db"), "-o", str(tmp_path / "r.html")]) == 0
+    words = text_of((tmp_path / "r.html").read_text("utf-8"))
+    assert "Go on.Open C (cost 5)" in words
+    assert "Handed out and not answered yet: C." in words
+
+
+def test_true_rewards_and_costs_of_a_search_count(tmp_path):
+    search = weitzman.solve(paper()).policy().start(rewards="nearest")
+    search.tell("A", reward=870, cost=25)
+    words = text_of(render(content(search)))
+    assert "is above the best so far (870 from A)" in words
+    assert "1 box was opened and 25 spent. Stopping now gives a payoff of 845" in words
+
+
+def test_boxes_that_only_tell():
+    signs = weitzman.Builder()
+    signs.add("sign", cost=0, rewards={"a": 0.5, "b": 0.5}, worth={"a": None, "b": None})
+    signs.add("\ud800", cost=0.5, rewards={0: 0.5, 3: 0.5})
+    page = render(content(signs.build()))
+    assert ">none</td>" in page
+    assert b"\xef" not in page.encode("utf-8", "xmlcharrefreplace")
+
+
 def test_a_search_that_has_not_begun_reads_like_its_problem(tmp_path):
     search = weitzman.solve(paper()).policy().start()
     weitzman.write_report(search, tmp_path / "a.html", title="x")

@@ -76,7 +76,8 @@ class Content:
 
     ``comparison`` and ``runner_up`` are None where they would take long, the former also where
     lines do not end, the latter where there is only one root. ``told`` is what a search has seen so
-    far, ``advice`` what it would do next, ``expected`` what it will have earned in the end.
+    far, ``pending`` what is handed out and not answered, ``advice`` what to do next, ``expected``
+    what the search will have earned in the end.
     """
 
     solution: Solution
@@ -88,6 +89,7 @@ class Content:
     comparison: Comparison | None
     runner_up: RunnerUp | None
     told: tuple[Opened, ...]
+    pending: tuple[Box, ...]
     advice: str | None
     expected: float
 
@@ -111,7 +113,8 @@ def content(
             f"a report needs a forest, a solution, a search or a replay, but got a "
             f"{type(source).__name__}."
         )
-    told = tuple(source.history) if isinstance(source, Search) else ()
+    search = _seen(source) if isinstance(source, Search) else policy.start()
+    told = tuple(search.history)
     found = evaluate(solution)
     what_if = []
     for i, v in enumerate(examined := _examined(found)):
@@ -128,9 +131,20 @@ def content(
         comparison=_comparison(solution, progress),
         runner_up=_runner_up(solution),
         told=told,
-        advice=source.explain() if isinstance(source, Search) and told else None,
-        expected=expected(source) if isinstance(source, Search) else solution.value,
+        pending=tuple(source.pending) if isinstance(source, Search) else (),
+        advice=search.explain() if told else None,
+        expected=expected(search) if told else solution.value,
     )
+
+
+def _seen(search: Search) -> Search:
+    """What a search has seen, and nothing handed out: such boxes may still be the ones to open."""
+    again = search.policy.start()
+    f = again.policy.forest
+    for step in search.history:
+        state = _state(f, step.box.number, step.state_number)
+        again.tell(step.box, state, reward=step.reward, cost=step.cost)
+    return again
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | None:

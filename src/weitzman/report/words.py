@@ -61,6 +61,10 @@ def _under_way(c: Content) -> Iterator[Child]:
         "p", f"So far {boxes} opened and {number(last.spent)} spent. Stopping now gives a ",
         f"{paid} of {number(now)}{going_on}. At the start {number(c.solution.value)} was expected.",
     )  # fmt: skip
+    if c.pending:
+        out = [[", " if i else "", name(str(box))] for i, box in enumerate(c.pending[:_ENDS])]
+        more = f" and {len(c.pending) - _ENDS} more" if len(c.pending) > _ENDS else ""
+        yield h("p", "Handed out and not answered yet: ", out, f"{more}.")
 
 
 def _over(c: Content) -> bool:
