@@ -152,6 +152,13 @@ def certainty(c: Content) -> Iterator[Markup]:
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
     if c.runner_up is not None and not c.told:
         yield h("p", _margin(c, c.runner_up))
+    if c.between is not None:
+        low, high = map(number, c.between)
+        yield h(
+            "p", "The model was learnt from a log. Nine in ten of the models that the log might as "
+            f"well have led to give a value between {low} and {high}.",
+        )  # fmt: skip
+        return
     yield h(
         "p", "The model itself is taken as given: this report cannot know how true its numbers "
         "are. The table of costs above shows how far some of them may be off before the decision "
