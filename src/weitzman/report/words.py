@@ -13,6 +13,7 @@ from ..solution import Status, mean_cost
 from .content import Content, RunnerUp
 
 _LINES = 40  # of the plan
+_RARE = 1e-5  # chances below are not told apart
 _ROUNDING = 1e-9  # differences, as a share of the value, that are none
 _ENDS = 4  # boxes named among those taken in the end
 
@@ -192,4 +193,4 @@ def number(x: float) -> str:
 
 def percent(p: float) -> str:
     """A chance."""
-    return f"{100 * p:.3g}%"
+    return "<0.001%" if 0 < p < _RARE else f"{100 * p:.3g}%"
