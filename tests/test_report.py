@@ -6,7 +6,9 @@ import base64
 import hashlib
 import json
 import re
+import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -138,11 +140,62 @@ def test_a_search_under_way(tmp_path):
     assert "Stop here.Stop and take 50 from C" in words
 
 
+def test_a_box_that_is_handed_out_may_be_the_one_to_open(tmp_path):
+    """As after weitzman run was left at a question."""
+    search = weitzman.solve(paper()).policy().start(journal=tmp_path / "run.db")
+    search.tell(search.ask(), 1)
+    assert search.ask() == "C"
+    search.close()
+    assert main(["report", str(tmp_path / "run.db"), "-o", str(tmp_path / "r.html")]) == 0
+    words = text_of((tmp_path / "r.html").read_text("utf-8"))
+    assert "Go on.Open C (cost 5)" in words
+    assert "Handed out and not answered yet: C." in words
+
+
+def test_true_rewards_and_costs_of_a_search_count(tmp_path):
+    search = weitzman.solve(paper()).policy().start(rewards="nearest")
+    search.tell("A", reward=870, cost=25)
+    words = text_of(render(content(search)))
+    assert "is above the best so far (870 from A)" in words
+    assert "1 box was opened and 25 spent. Stopping now gives a payoff of 845" in words
+
+
+def test_boxes_that_only_tell():
+    signs = weitzman.Builder()
+    signs.add("sign", cost=0, rewards={"a": 0.5, "b": 0.5}, worth={"a": None, "b": None})
+    signs.add("\ud800", cost=0.5, rewards={0: 0.5, 3: 0.5})
+    page = render(content(signs.build()))
+    assert ">none</td>" in page
+    assert b"\xef" not in page.encode("utf-8", "xmlcharrefreplace")
+
+
 def test_a_search_that_has_not_begun_reads_like_its_problem(tmp_path):
     search = weitzman.solve(paper()).policy().start()
     weitzman.write_report(search, tmp_path / "a.html", title="x")
     weitzman.write_report(paper(), tmp_path / "b.html", title="x")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_a_fitted_model(tmp_path, monkeypatch):
+    """Its lines are the problem, and draws from its log say how sure the value is."""
+
+    class Model:
+        def lines(self, n: int = 1) -> weitzman.Forest:
+            return weitzman.line([[0.9, 0.1]], rewards=[0, 10], cost=0.5, count=n, names=["run"])
+
+    class Draws:
+        def value(self, n: int) -> np.ndarray:
+            return n + np.arange(101.0)
+
+    module = SimpleNamespace(load=lambda path: Model(), draws=lambda model, n: Draws())
+    monkeypatch.setitem(sys.modules, "weitzman.learn", module)
+    (tmp_path / "model.json").write_text('{"format": "weitzman/line-model/1"}')
+    command = ["report", str(tmp_path / "model.json"), "-o", str(tmp_path / "r.html")]
+    assert main([*command, "--runs", "7"]) == 0
+    words = text_of((tmp_path / "r.html").read_text("utf-8"))
+    value = weitzman.solve(Model().lines(7)).value
+    assert f"Expect {value:.6g} from the whole search" in words
+    assert "give a value between 12 and 102." in words
 
 
 # -- one file, and safe ----------------------------------------------------------------------------
@@ -250,9 +303,7 @@ def test_what_the_command_refuses(tmp_path, capsys):
 
 
 def test_what_the_function_refuses(tmp_path):
-    with pytest.raises(
-        weitzman.InvalidArgument, match="a solution, a search or a replay, but got a str"
-    ):
+    with pytest.raises(weitzman.InvalidArgument, match="a fitted model or a replay, but got a str"):
         weitzman.write_report("boxes.json", tmp_path / "r.html")
     with pytest.raises(weitzman.InvalidArgument, match="`top` must be"):
         weitzman.write_report(paper(), tmp_path / "r.html", top=0)

@@ -296,6 +296,28 @@ def test_play_random_futures(visit, explore):
     )
 
 
+def test_the_keyboard_does_not_get_lost(visit, explore):
+    visitor = visit(explore())
+    page = visitor.page
+    page.click("#example")
+    visitor.solved()
+    page.focus("#add-state")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "add-state"
+    assert page.evaluate("__state.doc.boxes[0].rewards.length") == 4
+    page.focus("#cost-form")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.id") == "cost-form"
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, [tabindex], svg[role]")]
+          .filter((x) => !x.getAttribute("aria-label") && !x.textContent.trim())
+          .filter((x) => !x.labels?.length && x.id !== "pick")
+          .map((x) => x.outerHTML)"""
+    )
+    assert unnamed == []
+
+
 # -- the document --------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ export function number(x, digits = 6) {
 
 /** A chance as a percentage. */
 export function percent(p) {
-  return `${number(100 * p, 3)}%`;
+  return p > 0 && p < 1e-5 ? "<0.001%" : `${number(100 * p, 3)}%`;
 }
 
 /** "1 box", "2 boxes". */

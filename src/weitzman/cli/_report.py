@@ -22,9 +22,10 @@ why), a drawing, a table of all boxes to sort and search, what if costs were
 different, other strategies, and how sure all this is.
 
 FILE is an instance; or the journal of a search under way (weitzman run
---journal), and the report says how the search stands and what to do next; or
-what weitzman replay --json printed, and the report says which method to use.
-The file is only read."""
+--journal), and the report says how the search stands and what to do next; or a
+model fitted to past runs, and it says how to search among new ones; or what
+weitzman replay --json printed, and it says which method to use. The file is
+only read."""
 
 _EXAMPLES = """\
   weitzman demo --json > boxes.json
@@ -42,7 +43,7 @@ def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser("report", help="one HTML file to read, try out and send")
     parser.description, parser.epilog = _ABOUT, _EXAMPLES
     parser.add_argument(
-        "file", metavar="FILE", help="instance (.json, .json.gz or .wz), journal, or replay"
+        "file", metavar="FILE", help="instance (.json, .json.gz or .wz), journal, model, or replay"
     )
     parser.add_argument(
         "-o", "--output", metavar="HTML", required=True,
@@ -52,6 +53,10 @@ def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--top", type=partial(_whole, least=1), default=300, metavar="N",
         help="show at most N boxes, those opened most often (default 300)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--runs", type=partial(_whole, least=1), default=20, metavar="N",
+        help="runs that may be started, if FILE is a fitted model (default 20)",
     )  # fmt: skip
 
 
@@ -63,7 +68,10 @@ def report(arguments: argparse.Namespace) -> None:
     title = os.path.basename(arguments.file) if arguments.title is None else arguments.title
     with _progress(sys.stderr, "computing") as progress, _killable():
         source = _source(arguments.file)
-        write_report(source, arguments.output, title=title, top=arguments.top, progress=progress)
+        write_report(
+            source, arguments.output, title=title, top=arguments.top, runs=arguments.runs,
+            progress=progress,
+        )  # fmt: skip
     print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1000:.0f} kB")
 
 
@@ -78,14 +86,18 @@ class _Printed:
 
 
 def _source(path: str) -> Source:
-    """What a file holds, told by its content."""
+    """What a file holds, told by how it begins."""
     from ..io import load
+    from ..report import learnt
     from ..search import Search
 
-    if _is_journal(path):
+    head, text = _head(path), path.lower().endswith(".json")
+    if head.startswith(_SQLITE):
         with Search.join(path) as search:
             return search
-    replay = _replay(path)
+    if text and learnt.FORMAT in head:
+        return learnt.load(path)
+    replay = _replay(path) if text and _SUMMARY in head else None
     return load(path) if replay is None else _Printed(replay)
 
 
@@ -93,24 +105,20 @@ def _replay(path: str) -> str | None:
     """The text of a file, if it is that of a replay; reading it as an instance tells the rest."""
     from ..report.replayed import is_replay
 
-    if not path.lower().endswith(".json") or not os.path.isfile(path):
-        return None
     try:
         with open(path, "rb") as file:
-            if _SUMMARY not in file.read(_HEAD):
-                return None
-            file.seek(0)
             text = file.read().decode("utf-8")
         return text if is_replay(json.loads(text)) else None
     except (OSError, ValueError, RecursionError):
         return None
 
 
-def _is_journal(path: str) -> bool:
+def _head(path: str) -> bytes:
+    """The beginning of a file; nothing if there is none: reading it will tell why."""
     if not os.path.isfile(path):
-        return False
+        return b""
     try:
         with open(path, "rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
+            return file.read(_HEAD)
     except OSError:
-        return False  # reading it as an instance will tell why
+        return b""

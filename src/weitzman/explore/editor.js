@@ -33,7 +33,7 @@ export class Editor {
       childrenOf(doc, key).length > 0]);
     if (shape !== this.shape) {
       this.shape = shape;
-      this.#build(doc, box, up, titles);
+      this.#keepingFocus(() => this.#build(doc, box, up, titles));
     }
     this.fields.follow(doc);
     this.#follow(doc, box, problem);
@@ -41,6 +41,16 @@ export class Editor {
 
   focus() {
     this.place.querySelector("input")?.focus();
+  }
+
+  /** Put the focus back where it was, on what has taken the place of that field or button. */
+  #keepingFocus(build) {
+    const mark = (x) => x.id || x.getAttribute("aria-label");
+    const before = document.activeElement;
+    const held = this.place.contains(before) ? mark(before) : null;
+    build();
+    const all = [...this.place.querySelectorAll("button, input, select")];
+    if (held) all.find((x) => mark(x) === held)?.focus();
   }
 
   // -- what stands there ------------------------------------------------------------------------

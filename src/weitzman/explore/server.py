@@ -97,6 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "weitzman", ""
     timeout = 60
+    wbufsize, disable_nagle_algorithm = -1, True  # an answer is sent at once, in one piece
 
     def do_GET(self) -> None:
         """The page."""

@@ -77,9 +77,9 @@ def solution(solution: Solution, *, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
     """
     check_solution(solution, "a picture")
-    f, policy = solution.forest, solution.policy()
+    f = solution.forest
     if len(f.roots) == 1 and len(f) >= _LONG:
-        way = follow_line(f, policy.child_at, policy.child, int(f.roots[0]))
+        way = follow_line(f, int(f.roots[0]))
         if way is not None and f.count.max() == 1:
             return line(solution, ax=ax)
     return forest(solution, ax=ax) if len(f) <= _SMALL else openings(solution, ax=ax)

@@ -15,6 +15,7 @@ from ..model import Forest
 from ..search import Search
 from ..solution import Solution
 from ._laws import check_solution, state_called
+from ._tree import children
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +141,7 @@ def line_grid(solution: Solution, box: str | int | None = None) -> LineGrid:
     check_solution(solution, "the picture of a line")
     f, policy = solution.forest, solution.policy()
     top = int(policy.root[0]) if box is None else f.box(box)
-    way = follow_line(f, policy.child_at, policy.child, top)
+    way = follow_line(f, top)
     if way is None:
         raise InvalidArgument(
             f"a heat map needs a line: boxes with the same states, each behind the one before, "
@@ -163,14 +164,12 @@ def line_grid(solution: Solution, box: str | int | None = None) -> LineGrid:
     )
 
 
-def follow_line(f: Forest, child_at: IntArray, child: IntArray, top: int) -> list[int] | None:
+def follow_line(f: Forest, top: int) -> list[int] | None:
     """The boxes of the line that starts here; None if the subtree is no line with equal states."""
-    way, v = [top], top
-    while child_at[v + 1] > child_at[v]:
-        if child_at[v + 1] - child_at[v] > 1:
-            return None
-        v = int(child[child_at[v]])
-        if f.reward[v] != f.reward[top] and not _same_states(f, v, top):
+    below, way = children(f), [top]
+    while next_boxes := below(way[-1]):
+        v = next_boxes[0]
+        if len(next_boxes) > 1 or (f.reward[v] != f.reward[top] and not _same_states(f, v, top)):
             return None
         way.append(v)
     return way if len(way) > 1 else None

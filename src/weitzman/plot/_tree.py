@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from .._types import FloatArray, IntArray
 from ..evaluate import evaluate
+from ..model import Forest
 from ..policy import Policy
 from ..simulation.play import at_least_one
 from ..solution import Solution, mean_cost
@@ -75,16 +77,16 @@ def tree(solution: Solution, limit: int = 30, levels: int = 7) -> Tree:
     """
     check_solution(solution, "the picture of a forest")
     at_least_one(limit=limit, levels=levels)
-    f, policy = solution.forest, solution.policy()
+    f, policy, below = solution.forest, solution.policy(), children(solution.forest)
     opened = evaluate(policy).opened
-    box, above, depth = _most_opened(policy, opened, limit, levels)
-    sizes, place = _sizes(policy), {int(v): i for i, v in enumerate(box)}
+    box, above, depth = _most_opened(f, below, opened, limit, levels)
+    sizes, place = _sizes(f, below), {int(v): i for i, v in enumerate(box)}
     hidden = np.array([sizes[v] - 1 for v in box], np.int64)
     for i, up in enumerate(above):
         if up >= 0:
             hidden[up] -= sizes[box[i]]
     rest = len(f) - int(sum(sizes[v] for v in box[above < 0]))
-    row, hidden_row, rows = _rows(policy, box, place, hidden)
+    row, hidden_row, rows = _rows(policy, below, box, place, hidden)
     ends = [(_ends(mean_cost(f, int(v))), _ends(solution.indices(int(v)))) for v in box]
     cost, index = (np.array(column) for column in zip(*ends, strict=True))
     return Tree(
@@ -93,17 +95,28 @@ def tree(solution: Solution, limit: int = 30, levels: int = 7) -> Tree:
     )  # fmt: skip
 
 
+Below = Callable[[int], list[int]]
+"""The children of a box, lowest number first."""
+
+
+def children(forest: Forest) -> Below:
+    """The children as they are written down, so that an endless box is not its own child."""
+    order = np.argsort(forest.parent, kind="stable")
+    start = np.searchsorted(forest.parent[order], np.arange(len(forest) + 1))
+    return lambda box: order[start[box] : start[box + 1]].tolist()
+
+
 def _most_opened(
-    policy: Policy, opened: FloatArray, limit: int, levels: int
+    f: Forest, below: Below, opened: FloatArray, limit: int, levels: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Boxes by falling opened, each after its parent; then in the order of the forest."""
-    heap = [(-opened[v], 0, int(v), -1) for v in policy.forest.roots]
+    heap = [(-opened[v], 0, int(v), -1) for v in f.roots]
     heap.sort()
     chosen: list[tuple[int, int, int]] = []
     while heap and len(chosen) < limit:
         _, depth, v, up = heappop(heap)
         if depth + 1 < levels:
-            for u in policy.child[policy.child_at[v] : policy.child_at[v + 1]].tolist():
+            for u in below(v):
                 heappush(heap, (-opened[u], depth + 1, u, v))
         chosen.append((depth, v, up))
     chosen.sort()  # by depth, then number: parents come first
@@ -116,11 +129,11 @@ def _most_opened(
     )
 
 
-def _sizes(policy: Policy) -> IntArray:
+def _sizes(f: Forest, below: Below) -> IntArray:
     """Boxes (as described) of the subtree of each box, itself included."""
-    order, parent = policy.forest.roots.tolist(), policy.forest.parent
+    order, parent = f.roots.tolist(), f.parent
     for v in order:  # grows as it goes: parents before children
-        order.extend(policy.child[policy.child_at[v] : policy.child_at[v + 1]].tolist())
+        order.extend(below(v))
     sizes = np.ones(len(parent), np.int64)
     for v in reversed(order):
         if parent[v] >= 0:
@@ -129,7 +142,7 @@ def _sizes(policy: Policy) -> IntArray:
 
 
 def _rows(
-    policy: Policy, box: IntArray, place: dict[int, int], hidden: IntArray
+    policy: Policy, below: Below, box: IntArray, place: dict[int, int], hidden: IntArray
 ) -> tuple[FloatArray, FloatArray, int]:
     """A row for each leaf in the order of the forest, and for what is folded beside others."""
     row, note = np.full(len(box), np.nan), np.full(len(box), np.nan)
@@ -138,8 +151,7 @@ def _rows(
     waiting = [(i, False) for i in reversed(roots)]
     while waiting:
         i, children_done = waiting.pop()
-        below = policy.child[policy.child_at[box[i]] : policy.child_at[box[i] + 1]].tolist()
-        shown = [place[u] for u in below if u in place]
+        shown = [place[u] for u in below(int(box[i])) if u in place]
         if not children_done:
             waiting += [(i, True), *((j, False) for j in reversed(shown))]
             continue

@@ -17,6 +17,7 @@ from ..search import Search
 from ..solution import Solution
 from . import replayed, tables, words
 from .content import TOP, Content, content
+from .learnt import RUNS, Learnt
 
 Path = str | os.PathLike[str]
 
@@ -30,7 +31,7 @@ class Summarised(Protocol):
         ...
 
 
-Source = Forest | Solution | Search | Summarised
+Source = Forest | Solution | Search | Learnt | Summarised
 
 _INDEX = (
     "The index of a box is the reward in hand at which opening it makes no difference. It takes "
@@ -53,39 +54,44 @@ def write_report(
     *,
     title: str | None = None,
     top: int = TOP,
+    runs: int = RUNS,
     progress: Progress | None = None,
 ) -> None:
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     Parameters
     ----------
-    source : Forest, Solution, Search or Replay
-        A problem; a search under way, of which the report says how it stands; or a replay of past
-        runs, of which it says what each method earned.
+    source : Forest, Solution, Search, LineModel or Replay
+        A problem; a search under way, of which the report says how it stands; a model fitted to
+        past runs; or a replay of them, of which it says what each method earned.
     path : str or path
         The file appears complete or not at all; it is replaced if it exists.
     title : str, optional
         What the report is about.
     top : int
         At most about so many boxes are shown, those opened most often; the others are counted.
+    runs : int
+        How many runs may be started, if a fitted model is given.
     progress : callable, optional
         Called with (done, total).
 
     Examples
     --------
-    >>> import tempfile, weitzman
+    >>> import pathlib, tempfile, weitzman
     >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     weitzman.write_report(chest, f"{folder}/report.html")
-    ...     "Open <bdi>chest</bdi> first." in open(f"{folder}/report.html").read()
+    ...     text = pathlib.Path(f"{folder}/report.html").read_text("utf-8")
+    >>> "Open <bdi>chest</bdi> first." in text
     True
     """
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise InvalidArgument(f"`top` must be a whole number from 1 on, but it is {top!r}.")
+    for key, x in (("top", top), ("runs", runs)):
+        if isinstance(x, bool) or not isinstance(x, int) or x < 1:
+            raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
     if isinstance(source, Summarised):
         text = replayed.render(replayed.read(json.loads(source.to_json())), title)
     else:
-        text = render(content(source, top=top, progress=progress), title)
+        text = render(content(source, top=top, runs=runs, progress=progress), title)
     name = os.fspath(path)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))

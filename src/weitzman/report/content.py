@@ -22,6 +22,7 @@ from ..simulation.play import simulate
 from ..solution import Solution, mean_cost
 from ..solve import solve
 from ..strategies import Comparison, compare
+from .learnt import RUNS, Learnt, spread
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
@@ -76,7 +77,9 @@ class Content:
 
     ``comparison`` and ``runner_up`` are None where they would take long, the former also where
     lines do not end, the latter where there is only one root. ``told`` is what a search has seen so
-    far, ``advice`` what it would do next, ``expected`` what it will have earned in the end.
+    far, ``pending`` what is handed out and not answered, ``advice`` what to do next, ``expected``
+    what the search will have earned in the end. ``between`` is where the value lies for nine in
+    ten of the models that the same log might have led to; None if the model was not learnt.
     """
 
     solution: Solution
@@ -88,8 +91,10 @@ class Content:
     comparison: Comparison | None
     runner_up: RunnerUp | None
     told: tuple[Opened, ...]
+    pending: tuple[Box, ...]
     advice: str | None
     expected: float
+    between: tuple[float, float] | None
 
     @property
     def forest(self) -> Forest:
@@ -98,9 +103,17 @@ class Content:
 
 
 def content(
-    source: Forest | Solution | Search, *, top: int = TOP, progress: Progress | None = None
+    source: Forest | Solution | Search | Learnt,
+    *,
+    top: int = TOP,
+    runs: int = RUNS,
+    progress: Progress | None = None,
 ) -> Content:
-    """Compute all that a report on a problem, or on a search under way, says."""
+    """Compute all that a report on a problem, a fitted model or a search under way says."""
+    between = None
+    if isinstance(source, Learnt):
+        between = spread(source, runs)
+        source = source.lines(runs)
     if isinstance(source, Search):
         solution, policy = solve(source.policy.forest), source.policy
     elif isinstance(source, Forest | Solution):
@@ -108,10 +121,11 @@ def content(
         policy = solution.policy()
     else:
         raise InvalidArgument(
-            f"a report needs a forest, a solution, a search or a replay, but got a "
+            f"a report needs a forest, a solution, a search, a fitted model or a replay, but got a "
             f"{type(source).__name__}."
         )
-    told = tuple(source.history) if isinstance(source, Search) else ()
+    search = _seen(source) if isinstance(source, Search) else policy.start()
+    told = tuple(search.history)
     found = evaluate(solution)
     what_if = []
     for i, v in enumerate(examined := _examined(found)):
@@ -128,9 +142,21 @@ def content(
         comparison=_comparison(solution, progress),
         runner_up=_runner_up(solution),
         told=told,
-        advice=source.explain() if isinstance(source, Search) and told else None,
-        expected=expected(source) if isinstance(source, Search) else solution.value,
+        pending=tuple(source.pending) if isinstance(source, Search) else (),
+        advice=search.explain() if told else None,
+        expected=expected(search) if told else solution.value,
+        between=between,
     )
+
+
+def _seen(search: Search) -> Search:
+    """What a search has seen, and nothing handed out: such boxes may still be the ones to open."""
+    again = search.policy.start()
+    f = again.policy.forest
+    for step in search.history:
+        state = _state(f, step.box.number, step.state_number)
+        again.tell(step.box, state, reward=step.reward, cost=step.cost)
+    return again
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | None:

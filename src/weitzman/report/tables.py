@@ -158,7 +158,9 @@ def _indices(c: Content, v: int) -> Markup:
     up = int(f.parent[v])
     if up < 0 or len(index) > _STATES or np.ptp(index) == 0:
         finite = index[np.isfinite(index)]
-        return _range(finite if len(finite) else np.array([-1e308]))
+        return (
+            _range(finite) if len(finite) else h("td", "none", data_key="-1e308", class_="number")
+        )
     parts = [
         h("div", number(float(x)), h("small", " after ", name(s)))
         for s, x in zip(f.states(up), index, strict=True)

@@ -13,6 +13,7 @@ from ..solution import Status, mean_cost
 from .content import Content, RunnerUp
 
 _LINES = 40  # of the plan
+_RARE = 1e-5  # chances below are not told apart
 _ROUNDING = 1e-9  # differences, as a share of the value, that are none
 _ENDS = 4  # boxes named among those taken in the end
 
@@ -61,6 +62,10 @@ def _under_way(c: Content) -> Iterator[Child]:
         "p", f"So far {boxes} opened and {number(last.spent)} spent. Stopping now gives a ",
         f"{paid} of {number(now)}{going_on}. At the start {number(c.solution.value)} was expected.",
     )  # fmt: skip
+    if c.pending:
+        out = [[", " if i else "", name(str(box))] for i, box in enumerate(c.pending[:_ENDS])]
+        more = f" and {len(c.pending) - _ENDS} more" if len(c.pending) > _ENDS else ""
+        yield h("p", "Handed out and not answered yet: ", out, f"{more}.")
 
 
 def _over(c: Content) -> bool:
@@ -148,6 +153,13 @@ def certainty(c: Content) -> Iterator[Markup]:
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
     if c.runner_up is not None and not c.told:
         yield h("p", _margin(c, c.runner_up))
+    if c.between is not None:
+        low, high = map(number, c.between)
+        yield h(
+            "p", "The model was learnt from a log. Nine in ten of the models that the log might as "
+            f"well have led to give a value between {low} and {high}.",
+        )  # fmt: skip
+        return
     yield h(
         "p", "The model itself is taken as given: this report cannot know how true its numbers "
         "are. The table of costs above shows how far some of them may be off before the decision "
@@ -181,4 +193,4 @@ def number(x: float) -> str:
 
 def percent(p: float) -> str:
     """A chance."""
-    return f"{100 * p:.3g}%"
+    return "<0.001%" if 0 < p < _RARE else f"{100 * p:.3g}%"
