@@ -61,7 +61,7 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
         "names": [f.name(v) for v in keep.tolist()],
         "parent": place[f.parent[keep]].tolist(),
         "count": f.count[keep].tolist(),
-        "endless": endless(f)[keep].tolist(),
+        "endless": f.endless[keep].tolist(),
         "law": law,
         "laws": [[_rounded(row) for row in matrix] for matrix in laws],
         "cost": cost,
@@ -74,15 +74,9 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
     }
 
 
-def endless(forest: Forest) -> BoolArray:
-    """(n,) which boxes are followed by their like without end."""
-    found: BoolArray = getattr(forest, "endless", np.zeros(len(forest), np.bool_))
-    return found
-
-
 def alone(forest: Forest, box: int) -> bool:
     """Whether there is one of a box: neither it nor a box before it has copies."""
-    if endless(forest)[box]:
+    if forest.endless[box]:
         return False
     while box >= 0:
         if forest.count[box] > 1:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .._page.data import alone, endless
+from .._page.data import alone
 from .._page.html import Child, Markup, h, name
 from .._types import FloatArray
 from ..simulation._sample import two_sided
@@ -171,7 +171,7 @@ def _indices(c: Content, v: int) -> Markup:
 def _title(c: Content, v: int) -> Child:
     count = int(c.forest.count[v])
     copies = h("small", f" ×{count:,}") if count > 1 else None
-    on = h("small", " and on without end") if endless(c.forest)[v] else None
+    on = h("small", " and on without end") if c.forest.endless[v] else None
     return [name(c.forest.name(v)), copies, on]
 
 
