@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ _ray: Any = need("ray", "ray")
 _tune: Any = need("ray.tune", "ray")
 _schedulers: Any = need("ray.tune.schedulers", "ray")
 _State: Any = need("ray.tune.experiment", "ray").Trial  # PENDING, PAUSED, ...
+
+_OFTEN = 5.0  # seconds between two looks at the size of the cluster
 
 Trial = Any  # Ray's classes are not typed throughout
 Controller = Any
@@ -83,7 +86,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._fresh: list[Trial] = []  # not started yet
         self._staged: Trial | None = None  # chosen, and not running yet
         self._failing: set[str] = set()
-        self._room = 0
+        self._room, self._looked = 1, -math.inf  # for how many trials there is room, as of when
 
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
         settings = ("_model", "_outside", "_workers", "_metric", "_step", "_cost", "_learn")
@@ -244,9 +247,10 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if self._workers is not None or not trials:
             return self._workers or 1
         need_of_one: Mapping[str, float] = trials[0].placement_group_factory.required_resources
-        there = _ray.cluster_resources()
-        rooms = [there.get(what, 0) // many for what, many in need_of_one.items() if many > 0]
-        self._room = max(self._room, 1, int(min(rooms, default=1)))
+        if time.monotonic() - self._looked > _OFTEN:
+            there, self._looked = _ray.cluster_resources(), time.monotonic()
+            rooms = [there.get(what, 0) // many for what, many in need_of_one.items() if many > 0]
+            self._room = max(1, int(min(rooms, default=1)))
         return self._room
 
     def _observe(self, run: Run, result: dict[str, Any]) -> None:
@@ -267,7 +271,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _bury(self) -> None:
         """Trials that have failed for good."""
-        for trial in self._trials:
+        for trial in self._trials if self._failing else []:
             if trial.trial_id in self._failing and trial.status == _State.ERROR:
                 self._failing.discard(trial.trial_id)
                 if not self.race.runs[self._run[trial.trial_id]].over:
