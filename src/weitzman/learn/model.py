@@ -158,7 +158,8 @@ def _forest(
     """Lines that begin at a segment, with the weights of the states before it, in some number.
 
     A box has the states of a run that is alive, then those of one that is gone. What follows a run
-    that is gone costs something and shows the lowest score, so that no policy opens it.
+    that is gone shows its lowest score and costs so much that it never beats the lowest of all,
+    which is held by then: no policy opens it.
     """
     parent: list[int] = []
     cost: list[FloatArray | float] = []
@@ -173,7 +174,8 @@ def _forest(
                 nothing = np.zeros((len(parts[r - 1].grid), matrix.shape[1]))
                 nothing[:, s.alive.shape[1]] = 1.0
                 matrix = np.vstack([matrix, nothing])
-                paid = np.concatenate([paid, np.full(len(nothing), paid.max() + 1.0)])
+                dear = paid.max() + price * (s.grid[0] - parts[0].grid[0])
+                paid = np.concatenate([paid, np.full(len(nothing), dear)])
             parent.append(len(parent) - 1 if r > first else -1)
             law.append(matrix / matrix.sum(axis=1, keepdims=True))
             cost.append(paid if r > first else float(paid[0]))
