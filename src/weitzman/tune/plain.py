@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, Literal
 
 from ..errors import InvalidArgument, InvalidFile
+from .book import Callback, NoMore, Settings, check_settings
 from .journal import Event, Journal, Path, as_json, as_score
-from .loop import Callback, Loop, NoMore, Settings, check_settings
+from .loop import Loop
 from .race import Model, Race
 from .report import Display, Result, result_of
 from .runs import SECONDS, Clock, Row, Start

@@ -10,15 +10,14 @@ once is said by ``workers``, by default as many as the cluster has room for.
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from .._optional import need
 from ..errors import InvalidArgument
+from ._ray_results import flat, history
 from .race import Model, Move, Race, Run
 from .refit import refitting
 from .whole import whole_index
@@ -312,7 +311,7 @@ class StopWhenNotWorthIt(_tune.Stopper):  # type: ignore[misc]
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         """Note a result."""
-        score = float(_flat(result)[self._metric])
+        score = float(flat(result)[self._metric])
         if math.isfinite(score):
             self.best = max(self.best, self._model.worth(score))
         return False
@@ -320,50 +319,3 @@ class StopWhenNotWorthIt(_tune.Stopper):  # type: ignore[misc]
     def stop_all(self) -> bool:
         """Whether to end the experiment."""
         return self.best >= self.index
-
-
-def history(trial: Trial, metric: str, step: str, cost: str) -> Iterator[tuple[int, float, float]]:
-    """(step, score, cost) of all results of a trial, as Ray has logged them; rising steps only.
-
-    Results that repeat a step (trained again since a checkpoint) count with their cost.
-    """
-    last, extra = -1, 0.0
-    for result in map(_flat, _results(trial)):
-        if metric not in result or step not in result:
-            continue
-        paid = float(result.get(cost, 0.0))
-        if int(result[step]) <= last:
-            extra += paid
-            continue
-        last = int(result[step])
-        yield last, float(result[metric]), paid + extra
-        extra = 0.0
-
-
-def _flat(result: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Results within results, under names such as ``eval/accuracy``, as Ray calls them."""
-    out: dict[str, Any] = {}
-    for name, value in result.items():
-        inner = (
-            _flat(value, f"{prefix}{name}/") if isinstance(value, dict) else {prefix + name: value}
-        )
-        out.update(inner)
-    return out
-
-
-def _results(trial: Trial) -> list[dict[str, Any]]:
-    """The results in ``result.json``, here or in the storage; else the last one that is known."""
-    if not trial.has_reported_at_least_once:
-        return []
-    texts = [""]
-    local = Path(trial.local_path or ".", "result.json")
-    if local.exists():
-        texts.append(local.read_text("utf-8"))
-    try:
-        filesystem = trial.storage.storage_filesystem
-        with filesystem.open_input_stream(f"{trial.path}/result.json") as file:
-            texts.append(file.read().decode())
-    except OSError:
-        pass  # it was not synchronised
-    lines = max(texts, key=len).splitlines()
-    return [json.loads(line) for line in lines] or [trial.last_result]
