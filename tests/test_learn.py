@@ -193,6 +193,22 @@ def test_imagined_runs_carry_the_chance_of_a_record():
     assert tail.fresh_index > none.fresh_index
 
 
+def test_no_score_beyond_the_limit_is_promised():
+    runs = np.minimum(rising(3, n=40) + 0.4, 0.99)
+    free = learn.fit(table(runs), price=1e6, settings=Settings(tail=1.0))
+    bound = learn.fit(table(runs), price=1e6, limit=1.0, settings=Settings(tail=1.0))
+    assert free.lines().rewards.data.max() > 1e6
+    assert bound.lines().rewards.data.max() == 1e6
+    loss = learn.fit(
+        table(1 - runs, minimise=True), price=1e6, limit=0.0, settings=Settings(tail=1.0)
+    )
+    assert loss.lines().rewards.data.max() == 0.0
+    moved = learn.transfer(free, table(runs[:3]), limit=1.0)
+    assert moved.lines().rewards.data.max() <= 1e6
+    with pytest.raises(InvalidArgument, match=r"no score may be better than the limit of 0\.5"):
+        learn.fit(table(runs), price=1.0, limit=0.5)
+
+
 def test_a_line_ends_and_starts_where_it_should():
     model = learn.fit(table(rising(0)), price=10.0, settings=PLAIN)
     assert model.next_rung(None) == model.rungs[0] == 1
@@ -276,6 +292,8 @@ def test_arguments_are_checked():
         learn.fit(curves, price=0.0)
     with pytest.raises(InvalidArgument, match="tail must be at least 0, but it is -1"):
         Settings(tail=-1)
+    with pytest.raises(InvalidArgument, match="as many scores and costs as steps"):
+        learn.fit(curves, price=1.0).next_index([1, 2], [0.1, 0.2], [1.0])
     with pytest.raises(InvalidArgument, match="share the ratio"):
         learn.fit(curves, price=1.0, settings=[Settings(), Settings(ratio=2.0)])
 

@@ -38,7 +38,8 @@ class LineModel:
     def __init__(self, ladder: Ladder, *, price: float, minimise: bool, settings: Settings) -> None:
         self.price, self.minimise, self.settings = float(price), minimise, settings
         self.ladder = ladder
-        self._segments = segments(ladder, settings)
+        _check_limit(ladder, settings, minimise)
+        self._segments = segments(ladder, settings, ceiling_of(settings, minimise))
         self.rungs = ladder.rungs[: len(self._segments)]
         solution = solve(self.lines(), threads=1)
         self.value = float(solution.value)
@@ -128,6 +129,8 @@ class LineModel:
         costs: Sequence[float] | None = None,
     ) -> tuple[int, FloatArray | None]:
         """Segments done, and the weights of the states it is in; None if it cannot go on."""
+        if len(scores) != len(steps) or (costs is not None and len(costs) != len(steps)):
+            raise InvalidArgument("a run has as many scores and costs as steps.")
         if not len(steps):
             return 0, None
         reached = int(np.searchsorted(self.rungs, steps[-1], "right"))
@@ -147,6 +150,22 @@ class LineModel:
         paid = np.bincount(segment, costs, reached).astype(np.float64)[None, :reached]
         usual = np.array([s.usual for s in self._segments[:reached]])
         return float(cost_levels(paid, usual)[0, -1])
+
+
+def ceiling_of(settings: Settings, minimise: bool) -> float:
+    """The limit of scores, turned so that higher is better."""
+    if settings.limit is None:
+        return np.inf
+    return -settings.limit if minimise else settings.limit
+
+
+def _check_limit(ladder: Ladder, settings: Settings, minimise: bool) -> None:
+    best = float(ladder.best.max())
+    if best > ceiling_of(settings, minimise):
+        raise InvalidArgument(
+            f"no score may be better than the limit of {settings.limit:g}, but a run showed "
+            f"{-best if minimise else best:g}. Give the best score that there can be, or none."
+        )
 
 
 def _forest(
