@@ -135,7 +135,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self, tune_controller: Controller, trial: Trial, result: dict[str, Any]
     ) -> str:
         """Go on with this trial, or pause it."""
-        run = self.race.runs[self._run[trial.trial_id]]
+        run = self._run_of(trial)
         if run.steps and int(result[self._step]) <= run.steps[-1]:
             if not result.get("done"):  # trained again since the last checkpoint
                 self.race.pay(float(result[self._cost]))
@@ -157,7 +157,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self, tune_controller: Controller, trial: Trial, result: dict[str, Any]
     ) -> None:
         """A trial has come to its end; its last result may be new."""
-        run = self.race.runs[self._run[trial.trial_id]]
+        run = self._run_of(trial)
         new = self.metric in result and int(result[self._step]) > (run.steps or [-1])[-1]
         if new and not run.over:
             self._observe(run, result)
@@ -261,6 +261,13 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._run[trial.trial_id] = run.number
         self._trials.append(trial)
         return run
+
+    def _run_of(self, trial: Trial) -> Run:
+        """The run of a trial, also of one that Ray has started unasked."""
+        if trial.trial_id not in self._run:
+            self._fresh = [x for x in self._fresh if x is not trial]
+            self._started(trial)
+        return self.race.runs[self._run[trial.trial_id]]
 
     def _over(self, trial: Trial) -> None:
         self._fresh = [x for x in self._fresh if x is not trial]
