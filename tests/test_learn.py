@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -144,7 +145,9 @@ def test_losses_are_scores_upside_down(seed):
     down = learn.fit(table(-runs, minimise=True), price=3.0)
     assert down.fresh_index == up.fresh_index
     assert down.worth(-0.5) == up.worth(0.5)
-    assert down.next_index([1], [-runs[0, 0]]) == up.next_index([1], [runs[0, 0]])
+    history = np.array([0.3, 0.1])  # the best one counts, not the last
+    assert down.next_index([1, 2], -history) == up.next_index([1, 2], history)
+    assert up.next_index([1, 2], history) == up.next_index([1, 2], history[::-1])
 
 
 @settings(max_examples=10)
@@ -231,6 +234,28 @@ def test_the_rest_of_a_run_has_its_index():
     assert model.rest([([9], [0.3])], 0) is None
     whole = weitzman.solve(model.rest([], 7)).value
     assert whole == pytest.approx(weitzman.solve(model.lines(7)).value)
+
+
+def test_the_best_score_never_falls():
+    model = learn.fit(learn.sample().of_task("letter"), price=100.0)
+    for before, after in pairwise(model._segments):
+        score = np.repeat(before.grid, len(before.levels))[:, None]
+        below = after.grid[None] < score - 1e-12
+        # what falls between two points is split, so one point below may hold a share
+        below[:, :-1] &= after.grid[None, 1:] < score - 1e-12
+        alive = after.alive.reshape(len(score), len(after.grid), -1).sum(axis=2)
+        assert not ((alive + after.gone) * below).any()
+
+
+def test_costs_follow_the_level_of_the_run():
+    random = np.random.default_rng(0)
+    runs, factor = rising(1, n=60), random.lognormal(0, 1, 60)
+    model = learn.fit(table(runs, cost=factor[:, None] * np.ones_like(runs)), price=30.0)
+    for before, after in pairwise(model._segments):
+        level = np.tile(before.levels, len(before.grid))
+        far = np.abs(level) < 1.0  # scaling stops at a factor of 20 between runs
+        wanted = after.usual * np.exp(level)
+        np.testing.assert_allclose(after.cost[far], wanted[far], rtol=0.02)
 
 
 def test_dear_runs_are_known_by_their_cost():
