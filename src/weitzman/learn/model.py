@@ -38,7 +38,8 @@ class LineModel:
     def __init__(self, ladder: Ladder, *, price: float, minimise: bool, settings: Settings) -> None:
         self.price, self.minimise, self.settings = float(price), minimise, settings
         self.ladder = ladder
-        self._segments = segments(ladder, settings)
+        _check_limit(ladder, settings, minimise)
+        self._segments = segments(ladder, settings, ceiling_of(settings, minimise))
         self.rungs = ladder.rungs[: len(self._segments)]
         solution = solve(self.lines(), threads=1)
         self.value = float(solution.value)
@@ -128,6 +129,8 @@ class LineModel:
         costs: Sequence[float] | None = None,
     ) -> tuple[int, FloatArray | None]:
         """Segments done, and the weights of the states it is in; None if it cannot go on."""
+        if len(scores) != len(steps) or (costs is not None and len(costs) != len(steps)):
+            raise InvalidArgument("a run has as many scores and costs as steps.")
         if not len(steps):
             return 0, None
         reached = int(np.searchsorted(self.rungs, steps[-1], "right"))
@@ -149,6 +152,22 @@ class LineModel:
         return float(cost_levels(paid, usual)[0, -1])
 
 
+def ceiling_of(settings: Settings, minimise: bool) -> float:
+    """The limit of scores, turned so that higher is better."""
+    if settings.limit is None:
+        return np.inf
+    return -settings.limit if minimise else settings.limit
+
+
+def _check_limit(ladder: Ladder, settings: Settings, minimise: bool) -> None:
+    best = float(ladder.best.max())
+    if best > ceiling_of(settings, minimise):
+        raise InvalidArgument(
+            f"no score may be better than the limit of {settings.limit:g}, but a run showed "
+            f"{-best if minimise else best:g}. Give the best score that there can be, or none."
+        )
+
+
 def _forest(
     parts: Sequence[Segment],
     price: float,
@@ -158,7 +177,8 @@ def _forest(
     """Lines that begin at a segment, with the weights of the states before it, in some number.
 
     A box has the states of a run that is alive, then those of one that is gone. What follows a run
-    that is gone costs something and shows the lowest score, so that no policy opens it.
+    that is gone shows its lowest score and costs so much that it never beats the lowest of all,
+    which is held by then: no policy opens it.
     """
     parent: list[int] = []
     cost: list[FloatArray | float] = []
@@ -173,7 +193,8 @@ def _forest(
                 nothing = np.zeros((len(parts[r - 1].grid), matrix.shape[1]))
                 nothing[:, s.alive.shape[1]] = 1.0
                 matrix = np.vstack([matrix, nothing])
-                paid = np.concatenate([paid, np.full(len(nothing), paid.max() + 1.0)])
+                dear = paid.max() + price * (s.grid[0] - parts[0].grid[0])
+                paid = np.concatenate([paid, np.full(len(nothing), dear)])
             parent.append(len(parent) - 1 if r > first else -1)
             law.append(matrix / matrix.sum(axis=1, keepdims=True))
             cost.append(paid if r > first else float(paid[0]))
