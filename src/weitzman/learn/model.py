@@ -20,6 +20,9 @@ from .curves import Curves
 class LineModel:
     """The law of a run, learnt from a log, with the index of every state.
 
+    Made by :func:`weitzman.learn.fit`, :func:`~weitzman.learn.load` or
+    :func:`~weitzman.learn.transfer`.
+
     Attributes
     ----------
     price : float
@@ -59,7 +62,21 @@ class LineModel:
         return _forest(self._segments, self.price, [(0, None, n)], self.rungs)
 
     def rest(self, runs: Sequence[tuple[Sequence[Any], ...]], fresh: int) -> Forest | None:
-        """What can still be opened: the rest of some runs, given their histories, and new runs."""
+        """What can still be opened: the rest of some runs, and new ones; None if nothing.
+
+        Parameters
+        ----------
+        runs : sequence of (steps, scores) or (steps, scores, costs)
+            What each run under way has shown. A run at its end leaves nothing.
+        fresh : int
+            New runs, as copies of one line.
+
+        Returns
+        -------
+        Forest or None
+            The new runs first. The first box of the rest of a run is a root, with the law that
+            follows from what the run has shown.
+        """
         parts: list[tuple[int, FloatArray | None, int]] = [(0, None, fresh)] if fresh else []
         for history in runs:
             reached, before = self._state(*history)
@@ -89,7 +106,26 @@ class LineModel:
         scores: Sequence[float],
         costs: Sequence[float] | None = None,
     ) -> float:
-        """The index of going on with a run that showed these scores; minus infinity at its end."""
+        """The index of going on with a run that has shown these scores, in units of cost.
+
+        Minus infinity at its end, and where its last score is NaN: it has diverged.
+
+        Parameters
+        ----------
+        steps, scores : sequences of equal length
+            All that was seen of the run, by ascending step.
+        costs : sequence, optional
+            What each row cost. Where runs differ in cost, those of a run tell what its next steps
+            will cost; without them the usual cost is taken.
+
+        Examples
+        --------
+        >>> from weitzman import learn
+        >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
+        >>> good, bad = model.next_index([0, 1], [0.3, 0.4]), model.next_index([0, 1], [0.1, 0.1])
+        >>> good > bad
+        True
+        """
         reached, before = self._state(steps, scores, costs)
         if before is None:
             return self.fresh_index if reached == 0 else -np.inf
@@ -110,7 +146,10 @@ class LineModel:
         return out
 
     def updated(self, curves: Curves) -> LineModel:
-        """The model learnt from these curves too."""
+        """The model learnt from these curves too, with the same rungs and settings.
+
+        For runs of a search under way: they are cut off where they stand, unless they have ended.
+        """
         if curves.minimise != self.minimise:
             raise InvalidArgument("the model and the curves must both maximise or both minimise.")
         ladder = self.ladder.joined(climb(curves, self.ladder.rungs))
