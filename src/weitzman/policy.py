@@ -58,7 +58,7 @@ class Policy:
     @classmethod
     def of(cls, forest: Forest, index_at: IntArray, index: FloatArray) -> Policy:
         """A policy from any indices (in the user's sign; lower is better when minimising)."""
-        sign = -1.0 if forest.minimise else 1.0
+        sign = forest.sign
         signed = sign * np.asarray(index, np.float64)
         roots = forest.roots
         by = np.argsort(-signed[index_at[roots]], kind="stable")

@@ -94,7 +94,7 @@ def steps(told: Sequence[Opened], keep: IntArray) -> list[list[Any]]:
 def _index(policy: Policy, v: int) -> FloatArray:
     """The indices of a box in the user's sign."""
     f, at = policy.forest, int(policy.index_at[v])
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     return np.asarray(sign * policy.index[at : at + int(f.laws.shape[f.law[v], 0])])
 
 
@@ -124,5 +124,5 @@ def _folded(policy: Policy, place: IntArray) -> dict[str, Any]:
 
 
 def _better(f: Forest, a: list[Any] | None, b: list[Any]) -> list[Any]:
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     return b if a is None or sign * b[0] > sign * a[0] else a

@@ -31,7 +31,7 @@ def remaining(search: Search) -> Forest | None:
     """
     policy, best = search.policy, search.best
     f = policy.forest
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     tops = {
         key: left
         for key, left in _closed(search).items()

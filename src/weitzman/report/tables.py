@@ -53,7 +53,7 @@ def break_even_costs(c: Content) -> Markup:
             _number(cost_now(w, f)),
             _number(w.break_even.worth),
             _turns(c, w),
-            _number(-float(c.evaluation.opened[w.box]) * (-1 if f.minimise else 1)),
+            _number(-float(c.evaluation.opened[w.box]) * (f.sign)),
         )
         for w in c.what_if
     ]

@@ -77,7 +77,7 @@ class Ledger:
         _check_names(policy)
         self.policy, self.rule, self.me = policy, rule, me
         self.forest = policy.forest
-        self.sign = -1.0 if policy.forest.minimise else 1.0
+        self.sign = policy.forest.sign
         self._numbered = policy.forest.endless | (policy.forest.count > 1)
         self._copies = bool(self._numbered.any())
         self.told: dict[Id, Opened] = {}

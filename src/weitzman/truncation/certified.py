@@ -215,7 +215,7 @@ class _Search:
         return self.levels.forest if whole else self.levels.cut(t, names=False)
 
     def _solve(self, forest: Forest) -> tuple[float, float]:
-        sign = -1.0 if forest.minimise else 1.0
+        sign = forest.sign
         finite = np.append(forest.rewards.data, forest.outside)
         span = float(np.ptp(finite[np.isfinite(finite)])) if np.isfinite(finite).any() else 0.0
         solution = solve(forest, tolerance=_SHARE * self.gap / span if span > 0 else 0.0)
