@@ -1,5 +1,9 @@
 """Settings shared by all tests."""
 
+import sys
+import warnings
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # the first call of a kernel compiles it, which no deadline should count
@@ -8,3 +12,20 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("weitzman"), max_examples=2000)
 settings.load_profile("weitzman")
+
+
+def pytest_runtest_teardown() -> None:
+    """Examples leave their pictures open, and matplotlib warns of too many."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="session")
+def ray_session():
+    """Ray on this machine, started once for all tests that need it."""
+    ray = pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: its driver is not tested")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()

@@ -87,7 +87,7 @@ def static_trees(draw: st.DrawFn) -> tuple[Forest, float, int]:
 def assert_brackets(lazy: LazyForest, value: float, scale: float, boxes: int) -> None:
     """With any budget the truth is inside; bounds close in, and meet when all is expanded."""
     before = (-math.inf, math.inf)
-    for budget in (0, 1, 2, 4, boxes):
+    for budget in (0, 2, boxes):
         found = solve(lazy, budget=budget)
         assert found.expanded <= budget
         assert found.lower - 1e-9 * scale <= value <= found.upper + 1e-9 * scale
@@ -100,7 +100,6 @@ def assert_brackets(lazy: LazyForest, value: float, scale: float, boxes: int) ->
 
 
 @given(strategies.forests(max_boxes=5, outside="any"))
-@settings(max_examples=30)
 def test_any_small_forest_against_the_oracle(problem):
     value = float(reference.optimal_value(problem))
     forest = Forest.from_arrays(**reference.to_arrays(problem))
@@ -108,14 +107,12 @@ def test_any_small_forest_against_the_oracle(problem):
 
 
 @given(strategies.forests(max_boxes=4, signals=False, outside="none"))
-@settings(max_examples=30)
 def test_without_an_outside_option(problem):
     forest = Forest.from_arrays(**reference.to_arrays(problem))
     assert_brackets(lazily(forest), float(reference.optimal_value(problem)), 20.0, len(forest))
 
 
 @given(strategies.forests(max_boxes=5))
-@settings(max_examples=30)
 def test_minimising(problem):
     forest = Forest.from_arrays(**reference.to_arrays(problem))
     assert_brackets(
@@ -124,7 +121,6 @@ def test_minimising(problem):
 
 
 @given(static_trees())
-@settings(max_examples=30)
 def test_trees_of_one_kind_with_the_default_bound(case):
     forest, least, branching = case
     value = solve(forest, exact=True).value
@@ -133,7 +129,6 @@ def test_trees_of_one_kind_with_the_default_bound(case):
 
 
 @given(strategies.forests(max_boxes=6, outside="any"), st.integers(0, 6))
-@settings(max_examples=30)
 def test_a_decision_loses_no_more_than_it_says(problem, budget):
     """Checked by the exhaustive programme: open that box (or stop), then go on optimally."""
     forest = Forest.from_arrays(**reference.to_arrays(problem))
@@ -446,11 +441,16 @@ def test_a_bound_must_be_declared_and_be_one():
             LazyForest([ROOT], lambda node: [], **options)
     for options, match in (
         ({"bound": math.inf}, "`bound` must be finite"),
+        ({"bound": "ten"}, "`bound` must be a number, but it is 'ten'"),
+        ({"bound": 1.0, "outside": "x"}, "`outside` must be a number"),
+        ({"least_cost": "a", "branching": 2}, "`least_cost` must be a number from 0 on"),
         ({"least_cost": -1.0, "branching": 2}, "`least_cost` must be a number from 0 on"),
         ({"least_cost": 1.0, "branching": 0}, "`branching` must be a whole number from 1 on"),
     ):
         with pytest.raises(InvalidArgument, match=match):
             LazyForest([ROOT], lambda node: [], **options)
+    with pytest.raises(InvalidArgument, match="`expand` must be a function"):
+        LazyForest([ROOT], 3, bound=1.0)
     refused("one for each state of the node, or a Node, but for '0', which has 3 states, it is",
             [], InvalidArgument, bound=lambda node: [1.0, 2.0])  # fmt: skip
     refused("a bound must be", [], InvalidArgument, bound=lambda node: None)

@@ -182,11 +182,20 @@ def test_indices_after_what_was_seen(problem, data):
         assert index == pytest.approx(wanted[v], abs=1e-9) if leaf else index <= wanted[v] + 1e-9
 
 
-def test_copies_that_are_open_are_not_worth_anything_more():
-    forest = Forest.from_arrays(
-        parent=[-1], cost=1, rewards=[0.0, 8.0], law=[[0.5, 0.5]], count=[3]
-    )
-    search = lazily(forest).search()
+@pytest.mark.parametrize("below", [False, True])
+def test_copies_that_are_open_are_not_worth_anything_more(below):
+    box = {"rewards": [0.0, 8.0], "cost": 1.0, "count": 3}
+    lazy = LazyForest([Node(law=[0.5, 0.5], **box)], lambda node: [], bound=8.0)
+    if below:
+        child = Node(law=[[0.5, 0.5]], **box)
+        lazy = LazyForest(
+            [Node(law=[1.0], rewards=[0.0], cost=0.0, name="gate")],
+            lambda node: [child] if node.name == "gate" else [],
+            bound=8.0,
+        )
+    search = lazy.search()
+    if below:
+        search.tell("gate", 0)
     for left in (3, 2, 1):
         value = weitzman.solve(weitzman.line([[0.5, 0.5]], rewards=[0, 8], cost=1, count=left))
         assert search.bounds[0] == pytest.approx(value.value)
@@ -245,6 +254,10 @@ def test_another_forest_is_refused(tmp_path):
     for other in (hashed(depth=40, least=0.4), hashed(depth=1), hashed(depth=40, branching=1)):
         with pytest.raises(InvalidForest, match="must be what it was when the journal was written"):
             LazySearch.resume(other, path)
+    dearer = hashed(depth=40)
+    dearer.outside = 1.0
+    with pytest.raises(InvalidForest, match="but the outside option is missing or different"):
+        LazySearch.resume(dearer, path)
     assert len(LazySearch.resume(hashed(depth=40), path, budget=100).history) == 2
 
 

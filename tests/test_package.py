@@ -22,7 +22,11 @@ LAYERS = [
     {"solve", "policy", "explain"},
     {"evaluate", "_layout"},
     {"simulation", "sensitivity", "search", "truncation"},
-    {"strategies", "dags", "lazy"},
+    {"strategies", "dags", "lazy", "learn"},
+    {"tune"},
+    {"replay"},
+    {"plot", "_page"},
+    {"report", "explore"},
     {"cli"},
 ]
 
@@ -95,7 +99,7 @@ def test_the_core_needs_numpy_and_numba_only():
 def test_importing_loads_no_optional_library():
     code = (
         "import sys; import weitzman;"
-        "assert not {'pandas', 'networkx', 'sqlite3', 'argparse'} & set(sys.modules)"
+        "assert not {'pandas', 'networkx', 'matplotlib', 'sqlite3', 'argparse'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -40,10 +40,12 @@ from .solution import Solution, Status
 from .solve import solve
 
 if TYPE_CHECKING:
-    from . import chains, strategies
+    from . import chains, learn, plot, replay, strategies, tune
     from .chains import Chain, EndlessLine, solve_line
-    from .dags import Dag, Exhaustive, Spanning, exhaustive, spanning_policy
+    from .dags import Dag, Spanning, spanning_policy
+    from .dags.exhaustive import Exhaustive, exhaustive
     from .lazy import LazyForest, LazySearch, LazySolution, Node
+    from .report import write_report
     from .search import Box, Search
     from .simulation import Simulation, simulate
     from .strategies import Comparison, compare
@@ -71,6 +73,7 @@ _LATER = {
     "solve_line": "chains",
     "spanning_policy": "dags",
     "truncate": "truncation",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -116,9 +119,12 @@ __all__ = [
     "explain",
     "from_networkx",
     "from_pandas",
+    "learn",
     "line",
     "lines",
     "load",
+    "plot",
+    "replay",
     "save",
     "sensitivity",
     "simulate",
@@ -130,11 +136,13 @@ __all__ = [
     "to_pandas",
     "to_scipy",
     "truncate",
+    "tune",
+    "write_report",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("chains", "strategies"):
+    if name in ("chains", "learn", "plot", "replay", "strategies", "tune"):
         return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,7 @@ from .model import Forest
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from .policy import Policy
 
@@ -164,6 +165,15 @@ class Solution:
         if self._rows() > len(after):
             lines.append(f"... {self._rows() - len(after)} more rows")
         return "\n".join(lines)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """A picture: a line as a map, a small forest as a tree, a large one by its main boxes.
+
+        More of them are in :mod:`weitzman.plot`.
+        """
+        from . import plot  # here, since it needs matplotlib
+
+        return plot.solution(self, ax=ax)
 
     def _rows(self) -> int:
         return int(np.diff(self._start)[self._class_of].sum())

@@ -11,6 +11,9 @@ from typing import Any, NoReturn
 from ._chain import add_chain_command
 from ._compare import add_compare_commands
 from ._evaluate import add_evaluate_command
+from ._explore import add_explore_command
+from ._replay import add_replay_command
+from ._report import add_report_command
 from ._run import add_run_command
 from ._truncate import add_truncate_command
 
@@ -30,6 +33,8 @@ start here:
   weitzman evaluate boxes.json          what following it will look like
   weitzman compare boxes.json           what simpler strategies would earn
   weitzman run boxes.json --journal run.db   follow it, one box at a time
+  weitzman report boxes.json -o report.html  a page to read, try out and send
+  weitzman explore boxes.json           build, change and try it in the browser
   weitzman schema                       all that a file may say
 
 exit codes:
@@ -101,6 +106,9 @@ def parser() -> argparse.ArgumentParser:
     add_run_command(commands)
     add_truncate_command(commands)
     add_chain_command(commands)
+    add_report_command(commands)
+    add_explore_command(commands)
+    add_replay_command(commands)
 
     check = commands.add_parser("check", help="say whether a file is valid, and its size")
     check.description = "Print ok and the size of the instance, or what is wrong with it."

@@ -2,6 +2,6 @@
 
 from ._refine import Ending as Ending
 from .forest import LazyForest as LazyForest
-from .forest import LazySolution as LazySolution
 from .node import Node as Node
 from .search import LazySearch as LazySearch
+from .solution import LazySolution as LazySolution

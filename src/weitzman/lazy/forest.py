@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,77 +13,17 @@ from numpy.typing import ArrayLike
 from .._columns import default_outside
 from ..errors import InvalidArgument, UnknownName
 from ..plan import Progress, check_threads
-from ..policy import Policy
-from ..solution import Solution
 from ._bracket import Bounds, Closed, InPlay, Situation, forest_of
-from ._refine import Decision, Ending, Outcome, refine
+from ._refine import Decision, Outcome, refine
 from ._tree import Tree
 from .bounds import Bound, GivenBound, StaticBound
 from .node import Expand, Node
+from .solution import LazySolution
 
 if TYPE_CHECKING:
     from ..search._answer import Rule
     from ..search.journal import Path
     from .search import LazySearch
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LazySolution:
-    """What is known about a lazy forest once some of its nodes have been expanded.
-
-    Attributes
-    ----------
-    lower, upper : float
-        The optimal value lies between them.
-    first : str or None
-        The box to open first; None: open nothing.
-    index : (float, float)
-        Bounds on its index; of the outside option itself if nothing is to be opened.
-    regret : float
-        Opening it first and going on optimally falls short of the optimum by at most this.
-    proven : bool
-        Whether that is nil: no expansion can change the first decision.
-    ending : Ending
-        Why no more nodes were expanded.
-    expanded : int
-        Nodes whose children are in play.
-    solution : Solution
-        Of the finite forest in play. Its policy earns at least ``lower`` (when minimising, loses
-        at most ``upper``) although it ignores all else.
-    history : list
-        (expanded, lower, upper) after each round.
-    """
-
-    lower: float
-    upper: float
-    first: str | None
-    index: tuple[float, float]
-    regret: float
-    proven: bool
-    ending: Ending
-    expanded: int
-    solution: Solution
-    history: list[tuple[int, float, float]]
-
-    @property
-    def gap(self) -> float:
-        """``upper - lower``."""
-        return self.upper - self.lower
-
-    def policy(self) -> Policy:
-        """The optimal policy of the finite forest in play."""
-        return self.solution.policy()
-
-    def __str__(self) -> str:
-        what = "open nothing" if self.first is None else f"open {self.first} first"
-        sure = "proven" if self.proven else f"may lose up to {self.regret:.3g}"
-        return (
-            f"value from {self.lower:.9g} to {self.upper:.9g}; {what} ({sure}); "
-            f"{self.expanded} nodes expanded. {self.ending.value}"
-        )
-
-    def __repr__(self) -> str:
-        return f"LazySolution(lower={self.lower:.9g}, upper={self.upper:.9g}, first={self.first!r})"
 
 
 class LazyForest:
@@ -145,7 +85,11 @@ class LazyForest:
         minimise: bool = False,
     ) -> None:
         self.minimise = minimise
-        self.outside = float(default_outside(outside, minimise))
+        if not callable(expand):
+            raise InvalidArgument(
+                f"`expand` must be a function that gives the children of a node, not {expand!r}."
+            )
+        self.outside = _number(default_outside(outside, minimise), "outside")
         self._bounds = _chosen(bound, least_cost, branching, self.outside, minimise)
         self._tree = Tree(roots, expand, minimise)
 
@@ -271,6 +215,13 @@ def check_limits(gap: float, budget: int) -> None:
         raise InvalidArgument(f"`budget` must be a whole number from 0 on, but it is {budget!r}.")
 
 
+def _number(x: object, name: str) -> float:
+    try:
+        return float(x)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"`{name}` must be a number, but it is {x!r}.") from None
+
+
 def _chosen(
     bound: Bound | None,
     least_cost: ArrayLike | None,
@@ -280,7 +231,7 @@ def _chosen(
 ) -> Bounds:
     """The bound that was asked for."""
     if bound is not None and least_cost is None and branching is None:
-        if not callable(bound) and not math.isfinite(bound):
+        if not callable(bound) and not math.isfinite(_number(bound, "bound")):
             raise InvalidArgument(f"`bound` must be finite, but it is {bound}.")
         return GivenBound(bound, minimise)
     if bound is not None or least_cost is None or branching is None:
@@ -289,7 +240,10 @@ def _chosen(
             "`branching` if all nodes but the roots share law and rewards, or `bound` (the best "
             "reward there can be, or a function of the node); one or the other."
         )
-    least = np.asarray(least_cost, np.float64)
+    try:
+        least = np.asarray(least_cost, np.float64)
+    except (TypeError, ValueError):
+        least = np.array(np.nan)
     if not (np.isfinite(least) & (least >= 0)).all() or least.ndim > 1:
         raise InvalidArgument(f"`least_cost` must be a number from 0 on, but it is {least_cost}.")
     if isinstance(branching, bool) or not isinstance(branching, int) or branching < 1:

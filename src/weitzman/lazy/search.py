@@ -89,8 +89,12 @@ class LazySearch:
         self = cls.__new__(cls)
         self._set(lazy, gap, budget)
         self._search = Search.resume(path)
-        _check_same(self._search.policy.forest, self._visible(self._search.history)[1])
-        self._told = -1
+        try:
+            _check_same(self._search.policy.forest, self._visible(self._search.history)[1])
+        except BaseException:
+            self._search.close()
+            raise
+        self._told = -1  # the model may be older than the last answer
         return self
 
     def _set(self, lazy: LazyForest, gap: float, budget: int) -> None:
@@ -253,7 +257,7 @@ class LazySearch:
             for i in range(len(place), len(seen)):
                 place[seen.tree.nodes[seen.node[i]].name] = i
             if told.box.name not in place:
-                raise _changed(told.box.name)
+                raise _changed(repr(told.box.name))
             if told.box.name not in opened:  # else another copy of it was
                 opened.add(told.box.name)
                 seen.expand(place[told.box.name])
@@ -287,15 +291,17 @@ def _no_indices(forest: Forest) -> tuple[IntArray, FloatArray]:
     return np.cumsum(rows) - rows, index
 
 
-def _changed(name: str) -> InvalidForest:
+def _changed(what: str) -> InvalidForest:
     return InvalidForest(
-        f"the lazy forest must be what it was when the journal was written, but {name!r} is "
+        f"the lazy forest must be what it was when the journal was written, but {what} is "
         f"missing or different. Make it with the same roots and the same function."
     )
 
 
 def _check_same(journal: Forest, now: Forest) -> None:
     """The boxes in the journal are the same now."""
+    if (journal.outside, journal.minimise) != (now.outside, now.minimise):
+        raise _changed("the outside option")
     known = {now.name(v): v for v in range(len(now))}
     for v in range(len(journal)):
         u = known.get(journal.name(v), -1)
@@ -307,4 +313,4 @@ def _check_same(journal: Forest, now: Forest) -> None:
                 (journal.costs, journal.cost, now.costs, now.cost),
             )
         ):
-            raise _changed(journal.name(v))
+            raise _changed(repr(journal.name(v)))

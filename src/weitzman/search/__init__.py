@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from itertools import islice
 from types import TracebackType
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from ..errors import InvalidAnswer, JournalError
 from ..policy import Policy
@@ -30,6 +30,9 @@ from ._record import Record
 from ._replace import replaced
 from ._why import why_open, why_stop
 from .journal import Path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Search:
@@ -290,6 +293,12 @@ opened has a higher one.'
                 return why_open(ledger, ledger.locate(last))
             found = ledger.next()
             return why_stop(ledger) if found is None else why_open(ledger, found[0])
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """What was opened, found and spent so far, and the indices that decided it."""
+        from .. import plot  # here, since it needs matplotlib
+
+        return plot.search(self, ax=ax)
 
     def __repr__(self) -> str:
         opened, out = len(self._ledger.told), len(self._ledger.out)

@@ -1,4 +1,4 @@
 """Cut a forest where what lies deeper is certified not to matter."""
 
-from .truncate import Truncation as Truncation
-from .truncate import truncate as truncate
+from .certified import Truncation as Truncation
+from .certified import truncate as truncate

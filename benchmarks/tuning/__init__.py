@@ -1,0 +1,1 @@
+"""The methods of ``weitzman replay`` on public learning curves."""

@@ -1,0 +1,5 @@
+"""Pause and resume trials, and stop a study when no trial is worth its cost."""
+
+from weitzman.tune.optuna import StopWhenNotWorthIt, optimize
+
+__all__ = ["StopWhenNotWorthIt", "optimize"]

@@ -1,0 +1,70 @@
+"""Settings chosen by rehearsal: part of the log plays the log, the rest is searched."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ._ladder import Ladder
+from ._laws import Settings
+from .model import LineModel
+
+SPLITS = 4  # rehearsals of each choice; the same for all
+_FEWEST = 8  # runs in a log that can be split
+_SEED = 20160  # of the splits, so that the same log gives the same model
+
+
+def choices() -> list[Settings]:
+    """The settings that are tried: with and without imagined runs, rows on fewer or more runs."""
+    usual = Settings()
+    return [usual, replace(usual, tail=0.0)]
+
+
+def choose(
+    ladder: Ladder, *, price: float, minimise: bool, candidates: Sequence[Settings]
+) -> Settings:
+    """The settings that earned most when each half of the log was searched by the other's model."""
+    if len(candidates) == 1 or len(ladder) < _FEWEST:
+        return candidates[0]
+    earned = np.zeros(len(candidates))
+    random = np.random.default_rng(_SEED)
+    for _ in range(SPLITS // 2):
+        order = random.permutation(len(ladder))
+        halves = order[: len(order) // 2], order[len(order) // 2 :]
+        for known, unknown in (halves, halves[::-1]):
+            for i, settings in enumerate(candidates):
+                model = LineModel(
+                    ladder.select(known), price=price, minimise=minimise, settings=settings
+                )
+                earned[i] += rehearse(model, ladder.select(unknown))
+    return candidates[int(np.argmax(earned))]
+
+
+def rehearse(model: LineModel, runs: Ladder) -> float:
+    """What following the model's indices earns on these runs, in their order."""
+    index = model.indices_of(runs)
+    size = index.shape[1]
+    worth = model.price * runs.best
+    best, spent, fresh = -np.inf, 0.0, 0
+    waiting: list[tuple[float, int, int]] = []  # (minus index, run, segment to come)
+    while True:
+        if fresh < len(runs) and (not waiting or -waiting[0][0] < model.fresh_index):
+            move = (-model.fresh_index, fresh, 0)
+        elif waiting:
+            move = waiting[0]
+        else:
+            return best - spent
+        if not -move[0] > best:
+            return best - spent
+        _, run, r = move
+        if r == 0:
+            fresh += 1
+        else:
+            heapq.heappop(waiting)
+        spent += float(runs.cost[run, r])
+        best = max(best, float(worth[run, r]))
+        if r + 1 < min(int(runs.seen[run]), size):
+            heapq.heappush(waiting, (-float(index[run, r + 1]), run, r + 1))

@@ -1,0 +1,262 @@
+"""Logged runs as flat columns, checked once and then trusted.
+
+Words used in this package: a *run* is one line that was followed step by step (a training run, a
+learner on growing samples); its *curve* is the score seen after each step and the cost paid to see
+it; a *task* is a set of runs whose scores can be compared; a *kind* is what is known about a run
+before it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._types import FloatArray, IntArray
+from ..errors import InvalidArgument
+from ._table import Columns, columns_of, numbers, steps, words
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Curves:
+    """Curves of many runs, one row for each step that was seen.
+
+    Most users call :meth:`read`; this constructor takes the columns as they are stored.
+
+    Parameters
+    ----------
+    runs : tuple of str
+        A name for each run, unique within its task.
+    start : (n + 1,) array of int
+        The rows of run r are ``start[r]`` to ``start[r + 1]``, by ascending step.
+    step, score, cost : arrays with one entry a row
+        When the row was seen; what was seen, NaN where the run diverged; and what it cost to see
+        it, counted from the row before.
+    task, kind : tuples of str
+        Of each run; "" where there is none.
+    ended : (n,) array of bool
+        Whether the run came to its own end with its last row. False: it was cut off there, and
+        nobody knows what would have followed.
+    minimise : bool
+        Lower scores are better.
+    """
+
+    runs: tuple[str, ...]
+    start: IntArray
+    step: IntArray
+    score: FloatArray
+    cost: FloatArray
+    task: tuple[str, ...]
+    kind: tuple[str, ...]
+    ended: BoolArray
+    minimise: bool = False
+
+    def __post_init__(self) -> None:
+        for name, dtype in _DTYPES.items():
+            column = np.asarray(getattr(self, name)).astype(dtype, casting="same_kind")
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+        _check(self)
+
+    @classmethod
+    def read(
+        cls,
+        source: Any,
+        *,
+        run: str | Sequence[str] = "run",
+        step: str = "step",
+        score: str = "score",
+        cost: str | None = "cost",
+        task: str | Sequence[str] | None = None,
+        kind: str | Sequence[str] | None = None,
+        ended: str | bool | None = None,
+        minimise: bool = False,
+    ) -> Curves:
+        """Read curves from a table with one row for each step of each run.
+
+        Parameters
+        ----------
+        source : path, pandas.DataFrame, or mapping from names to columns
+            Files: ``.csv``, ``.csv.gz`` or ``.parquet``; they need pandas.
+        run : str or several
+            The columns that name a run within its task.
+        step, score, cost : str
+            The columns with whole numbers, scores (blank or NaN: the run diverged) and costs. A
+            cost of None counts 1 for every row.
+        task, kind : str or several, optional
+            Columns that are constant within a run.
+        ended : str, bool or None
+            Whether the last row of a run is its own end: a column that says so in its last row,
+            or one answer for all. None: a run that got as far as any run of its task has ended,
+            and the others were cut off.
+        minimise : bool
+            Lower scores are better.
+
+        Examples
+        --------
+        >>> curves = Curves.read({"run": ["a", "a", "b"], "step": [1, 2, 1],
+        ...                       "score": [0.5, 0.7, 0.4], "cost": [1, 1, 1]})
+        >>> curves.runs, curves.ended.tolist()
+        (('a', 'b'), [True, False])
+        """
+        table = columns_of(source)
+        size = len(table[step])
+        if size == 0:
+            raise InvalidArgument("curves need at least one row, but the table is empty.")
+        tasks = words(table, task) if task is not None else [""] * size
+        names = words(table, run)
+        number: dict[tuple[str, str], int] = {}
+        of_row = np.fromiter(
+            (number.setdefault(k, len(number)) for k in zip(tasks, names, strict=True)),
+            np.int64,
+            size,
+        )
+        when = steps(table, step)
+        order = np.lexsort((when, of_row))
+        start = np.concatenate([[0], np.cumsum(np.bincount(of_row))])
+        keys = list(number)
+        kinds = words(table, kind) if kind is not None else None
+        paid = numbers(table, cost) if cost is not None else np.ones(size)
+        last = order[start[1:] - 1]
+        return cls(
+            runs=tuple(k[1] for k in keys),
+            start=start,
+            step=when[order],
+            score=numbers(table, score, blank=True)[order],
+            cost=paid[order],
+            task=tuple(k[0] for k in keys),
+            kind=_constant(kinds, of_row, keys) if kinds is not None else ("",) * len(keys),
+            ended=_ended(table, ended, last, when, [k[0] for k in keys]),
+            minimise=minimise,
+        )
+
+    def __len__(self) -> int:
+        """The number of runs."""
+        return len(self.runs)
+
+    def __repr__(self) -> str:
+        return (
+            f"Curves({len(self)} runs, {len(self.step)} rows, {len(self.tasks)} tasks, "
+            f"{int((~self.ended).sum())} cut off{', minimise' if self.minimise else ''})"
+        )
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks, in order of appearance."""
+        return tuple(dict.fromkeys(self.task))
+
+    def of_task(self, task: str) -> Curves:
+        """The runs of one task."""
+        keep = np.flatnonzero([t == task for t in self.task])
+        if not len(keep):
+            raise InvalidArgument(f"no run belongs to a task {task!r}.")
+        return self.select(keep)
+
+    def select(self, runs: ArrayLike) -> Curves:
+        """Some of the runs, by number, in the order given."""
+        which = np.asarray(runs)
+        which = np.flatnonzero(which) if which.dtype == bool else which.astype(np.int64)
+        size = np.diff(self.start)[which]
+        start = np.concatenate([[0], np.cumsum(size)])
+        rows = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])
+        return Curves(
+            runs=tuple(self.runs[i] for i in which),
+            start=start,
+            step=self.step[rows],
+            score=self.score[rows],
+            cost=self.cost[rows],
+            task=tuple(self.task[i] for i in which),
+            kind=tuple(self.kind[i] for i in which),
+            ended=self.ended[which],
+            minimise=self.minimise,
+        )
+
+    def worth(self, price: float) -> FloatArray:
+        """What each row's score is worth, in units of cost; minus infinity where it diverged."""
+        signed = (-price if self.minimise else price) * self.score
+        return np.where(np.isnan(signed), -np.inf, signed)
+
+    @property
+    def run_of_row(self) -> IntArray:
+        """The run that each row belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    @property
+    def total_cost(self) -> FloatArray:
+        """What each run cost up to its last row."""
+        return np.asarray(np.add.reduceat(self.cost, self.start[:-1]))
+
+
+_DTYPES: dict[str, Any] = {
+    "start": np.int64,
+    "step": np.int64,
+    "score": np.float64,
+    "cost": np.float64,
+    "ended": np.bool_,
+}
+
+
+def _constant(
+    values: Sequence[str], of_row: IntArray, keys: Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    """What is said about each run, which must be the same in all of its rows."""
+    found: dict[int, str] = {}
+    for run, value in zip(of_row.tolist(), values, strict=True):
+        if found.setdefault(run, value) != value:
+            raise InvalidArgument(
+                f"a run has one kind, but run {keys[run][1]!r} is both {found[run]!r} and "
+                f"{value!r}. Name a column that is constant within runs."
+            )
+    return tuple(found[r] for r in range(len(keys)))
+
+
+def _ended(
+    table: Columns, ended: str | bool | None, last: IntArray, step: IntArray, tasks: Sequence[str]
+) -> BoolArray:
+    if isinstance(ended, str):
+        flags = numbers(table, ended)[last]
+        if not np.isin(flags, (0.0, 1.0)).all():
+            raise InvalidArgument(f"column {ended!r} must be true or false in a run's last row.")
+        return np.asarray(flags == 1.0)
+    if ended is not None:
+        return np.full(len(tasks), ended)
+    furthest: dict[str, int] = {}
+    for task, end in zip(tasks, step[last].tolist(), strict=True):
+        furthest[task] = max(end, furthest.get(task, end))
+    return np.asarray(step[last] == np.array([furthest[t] for t in tasks]))
+
+
+def _check(c: Curves) -> None:
+    """Raise InvalidArgument at the first rule that the columns break."""
+    n, rows = len(c.runs), len(c.step)
+    if n == 0:
+        raise InvalidArgument("curves need at least one run, but there is none.")
+    rising = len(c.start) == n + 1 and c.start[0] == 0 and (np.diff(c.start) > 0).all()
+    if not rising or c.start[-1] != rows:
+        raise InvalidArgument("`start` must rise from 0 to the number of rows, one entry a run.")
+    sizes = {"score": rows, "cost": rows, "task": n, "kind": n, "ended": n}
+    for name, wanted in sizes.items():
+        if len(getattr(c, name)) != wanted:
+            found = len(getattr(c, name))
+            raise InvalidArgument(f"`{name}` must have {wanted} entries, but it has {found}.")
+    _refuse(c, np.isinf(c.score), "a score must be finite, or NaN where a run diverged", c.score)
+    _refuse(c, ~(c.cost >= 0) | np.isinf(c.cost), "a cost must be at least 0 and finite", c.cost)
+    again = np.diff(c.step, prepend=c.step[:1] - 1) <= 0
+    again[c.start[:-1]] = False
+    _refuse(c, again, "the steps of a run must rise, each once", c.step)
+
+
+def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any]) -> None:
+    where = np.flatnonzero(bad)
+    if len(where):
+        row = int(where[0])
+        run = int(np.searchsorted(c.start, row, "right")) - 1
+        raise InvalidArgument(
+            f"{rule}, but run {c.runs[run]!r} has {values[row]} at step {c.step[row]} "
+            f"({len(where)} such rows)."
+        )

@@ -1,0 +1,64 @@
+"""Learn a line from a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from ._ladder import choose_rungs, climb
+from ._laws import Settings
+from ._rehearse import choices, choose
+from .curves import Curves
+from .model import LineModel
+
+
+def fit(
+    curves: Curves, *, price: float, settings: Settings | Sequence[Settings] | None = None
+) -> LineModel:
+    """Learn the law of a run from curves.
+
+    Parameters
+    ----------
+    curves : Curves
+        The log, of one task: scores must mean the same in all runs.
+    price : float
+        What one point of score is worth, in units of cost.
+    settings : Settings, or several, optional
+        How curves become laws. Of several, those are taken that earn most when each half of the log
+        is searched with what the other half teaches; by default two are tried, with and without
+        imagined runs that are better than all.
+
+    Returns
+    -------
+    LineModel
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> from weitzman import learn
+    >>> curves = learn.Curves.read({
+    ...     "run": ["a", "a", "b", "b", "c", "c"], "step": [1, 2, 1, 2, 1, 2],
+    ...     "score": [0.5, 0.7, 0.4, 0.5, 0.6, 0.9], "cost": [1, 1, 1, 1, 1, 1]})
+    >>> model = learn.fit(curves, price=40)
+    >>> model
+    LineModel(3 runs, 2 rungs up to step 2, price 40)
+    >>> bool(weitzman.solve(model.lines(10)).value > model.worth(0.7))
+    True
+    """
+    if not (np.isfinite(price) and price > 0):
+        raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
+    tried = [settings] if isinstance(settings, Settings) else list(settings or choices())
+    ratios = {s.ratio for s in tried}
+    if len(ratios) > 1:
+        raise InvalidArgument(
+            f"settings to choose from must share the ratio of rungs, but there are {len(ratios)}."
+        )
+    ladder = climb(curves, choose_rungs(curves, tried[0].ratio))
+    if not len(ladder):
+        raise InvalidArgument(
+            "no run was seen as far as the first rung: nothing can be learnt from this log."
+        )
+    chosen = choose(ladder, price=price, minimise=curves.minimise, candidates=tried)
+    return LineModel(ladder, price=price, minimise=curves.minimise, settings=chosen)

@@ -1,0 +1,71 @@
+"""A figure of a replay; needs matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._optional import need
+from .._types import FloatArray
+
+if TYPE_CHECKING:
+    from .result import Replay
+
+_MARKERS = "osD^vP*X<>hp"
+_WORDS = {
+    "payoff": "payoff (points)",
+    "score": "best score",
+    "spend": "spend (units of cost)",
+    "regret": "regret to hindsight (points)",
+    "behind": "points behind the first method",
+}
+
+
+class Curve(NamedTuple):
+    """One line of the figure: prices ascending, means and ends of the intervals."""
+
+    method: str
+    x: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def curves_of(found: Replay, measure: str, task: str | None = None) -> list[Curve]:
+    """What is drawn: a line for each method, hindsight left out where it is 0 by definition."""
+    means = found.means(measure, task)
+    order = np.argsort(found.quoted)
+    x = np.array(found.quoted)[order]
+    drawn = slice(None, -1) if measure == "regret" else slice(None)
+    return [
+        Curve(method, x, *values[order].T)
+        for method, values in zip(found.methods[drawn], means[drawn], strict=True)
+    ]
+
+
+def draw(found: Replay, measure: str, task: str | None, ax: Any) -> Any:
+    """Draw the lines on given axes, or on new ones, and return them."""
+    lines = curves_of(found, measure, task)
+    if ax is None:
+        ax = need("matplotlib.pyplot", "plot").subplots(figsize=(7, 4.5), layout="constrained")[1]
+    for i, line in enumerate(lines):
+        color = "black" if line.method == found.methods[-1] else f"C{i % 10}"
+        ax.plot(
+            line.x, line.mean, marker=_MARKERS[i % len(_MARKERS)], color=color, markersize=5,
+            linewidth=2.4 if i == 0 else 1.2, zorder=3 if i == 0 else 2, label=line.method,
+        )  # fmt: skip
+        if i == 0:
+            ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.2, linewidth=0)
+    ax.set_xscale("log")
+    if measure in ("regret", "spend"):
+        ax.set_yscale("log")
+    ax.set_xlabel(
+        "points that a full run costs" if found.by_full_run else "worth of a point, units of cost"
+    )
+    ax.set_ylabel(_WORDS[measure])
+    if task is not None:
+        ax.set_title(task)
+    ax.grid(visible=True, which="major", alpha=0.25)
+    ax.legend(fontsize="small")
+    return ax

@@ -1,0 +1,116 @@
+"""Methods to compare: each learns from the log, and then plays against a bench.
+
+To play is to advance runs on the bench and to yield whenever one might stop. What is still open is
+when to stop and, for most methods, how to set their options: both are chosen on the log, by playing
+searches made up of its runs and taking the choice of highest mean payoff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from ..learn.curves import Curves
+from .bench import Bench, Table
+
+Rule = Callable[[Bench], Iterator[None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Log:
+    """What a method may learn from: the runs of the log, and searches among them.
+
+    Parameters
+    ----------
+    curves : Curves
+        All runs are taken to have ended with their last row, as on the bench.
+    table : Table
+        The same runs.
+    orders : (k, m) array of int
+        For each of k rehearsals m runs of the log, drawn with replacement: as many as the searches
+        to come will have.
+    """
+
+    curves: Curves
+    table: Table
+    orders: IntArray
+
+    def rehearsals(self, most: int) -> Iterator[Bench]:
+        """Searches among the runs of the log."""
+        return (Bench(self.table, order) for order in self.orders[:most])
+
+    @property
+    def most(self) -> int:
+        """The length of the longest run."""
+        return int(self.table.length.max())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What a method does at one price: play a rule, and stop when it has yielded so many times.
+
+    ``stops`` of None: play it to its end. ``told`` says how options were chosen.
+    """
+
+    rule: Rule
+    stops: int | None = None
+    told: str = ""
+
+
+class Method(Protocol):
+    """One way to search."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+
+    def learn(self, log: Log, prices: Sequence[float]) -> list[Plan]:
+        """What to do at each price; nothing but the log may be used to find out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuned:
+    """A method with options, which are chosen by playing rehearsals on the log.
+
+    Parameters
+    ----------
+    name : str
+    rules : function
+        Gives for a log all settings to choose from: what is told about each, and its rule.
+    rehearsals : int
+        How many searches among the runs of the log each setting plays.
+    longest : int
+        At most so many stops of a rule are looked at.
+    """
+
+    name: str
+    rules: Callable[[Log], dict[str, Rule]]
+    rehearsals: int = 32
+    longest: int = 400
+
+    def learn(self, log: Log, prices: Sequence[float]) -> list[Plan]:
+        """The setting and the stop with the highest mean payoff in the rehearsals."""
+        settings = self.rules(log)
+        means = [self._means(log, rule) for rule in settings.values()]
+        plans = []
+        for price in prices:
+            payoffs = [price * score - spend for score, spend in means]
+            best = int(np.argmax([p.max() for p in payoffs]))
+            told, rule = list(settings.items())[best]
+            plans.append(Plan(rule, int(payoffs[best].argmax()) + 1, told))
+        return plans
+
+    def _means(self, log: Log, rule: Rule) -> tuple[FloatArray, FloatArray]:
+        """Mean score and spend at each stop."""
+        played = [trace(rule, bench, self.longest) for bench in log.rehearsals(self.rehearsals)]
+        return np.mean(played, axis=0)[:, 0], np.mean(played, axis=0)[:, 1]
+
+
+def trace(rule: Rule, bench: Bench, stops: int | None) -> FloatArray:
+    """Best score and spend each time that a rule yields, up to so many times."""
+    return np.array([(bench.best, bench.spent) for _ in islice(rule(bench), stops)])

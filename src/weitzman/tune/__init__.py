@@ -1,0 +1,16 @@
+"""Train many runs and stop when nothing is worth its cost any more.
+
+:func:`optimize` drives runs by itself; :mod:`weitzman.tune.optuna` and :mod:`weitzman.tune.ray` do
+so within these libraries. All of them ask a :class:`Race`, which can be asked directly, too.
+"""
+
+from .plain import optimize as optimize
+from .race import Model as Model
+from .race import Move as Move
+from .race import Race as Race
+from .refit import Refit as Refit
+from .report import Record as Record
+from .report import Report as Report
+from .report import Result as Result
+from .runs import Past as Past
+from .whole import whole_index as whole_index

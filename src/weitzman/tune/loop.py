@@ -1,0 +1,331 @@
+"""The loop that carries out the moves of a race, with one worker or several.
+
+Whoever keeps the books (a journal file, an Optuna storage) is told of everything before the race
+is. So a crash between any two instructions loses nothing that was decided upon, and telling a new
+race what the books say brings it to where it was.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Literal, Protocol
+
+from ..errors import InvalidAnswer, InvalidArgument, WeitzmanError
+from .race import Move, Race
+from .refit import refitting
+from .report import Report
+from .runs import Clock, Live, Moved, Past, Row, Start, carry_out, takes_past
+
+Callback = Callable[[Report], object]
+
+_PATIENCE = 20  # times as long as the gain took, until it is computed again
+
+
+class NoMore(Exception):
+    """There is no further configuration."""
+
+
+class Book(Protocol):
+    """Where it is written down what was started, seen and paid."""
+
+    def begin(self, run: int) -> None:
+        """Note a new run with its configuration; NoMore if there is none."""
+
+    def config(self, run: int) -> Any:
+        """What a run is started with."""
+
+    def seen(self, run: int, row: Row) -> None:
+        """Note what a run has shown."""
+
+    def paid(self, run: int, cost: float) -> None:
+        """Note what was paid for nothing new."""
+
+    def over(self, run: int, how: str, why: str) -> None:
+        """Note that a run has ended, failed or was lost."""
+
+    def settled(self, runs: Sequence[int]) -> None:
+        """By the present model these runs will not be advanced any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a loop does its work; see :func:`weitzman.tune.optimize`."""
+
+    workers: int
+    executor: Any
+    lost: Literal["abandon", "replay"]
+    catch: tuple[type[Exception], ...]
+    refit: bool | None
+    clock: Clock
+    watchers: Sequence[Callback]
+
+
+class Inline:
+    """An executor that does the work at once, in this thread."""
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Loop:
+    """Carries out the moves of a race until nothing is worth its cost.
+
+    Parameters
+    ----------
+    race : Race
+        As the books have it.
+    book : Book
+    start : callable
+        As in :mod:`weitzman.tune.runs`.
+    settings : Settings
+    """
+
+    def __init__(self, race: Race, book: Book, start: Start, settings: Settings) -> None:
+        self.race, self.book, self.start, self.settings = race, book, start, settings
+        self.how_over: dict[int, str] = {}
+        self.measured: bool | None = None  # whether costs are times; None: not known yet
+        self._refit = refitting(race, settings.refit)
+        self._live: dict[int, Live] = {}
+        self._lock = threading.RLock()
+        self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+        self._halt, self._reason = False, ""
+        self._gain, self._gained, self._took = math.nan, -math.inf, 0.0  # when, how long it took
+
+    def run(self) -> None:
+        """Go on until it is best to stop."""
+        for run in self.race.in_flight:  # begun before a crash
+            self.race.release(run)
+        pool = Inline() if self.settings.workers == 1 else ThreadPoolExecutor(self.settings.workers)
+        flying = 0
+        try:
+            while True:
+                while flying < self.settings.workers and self._send(pool):
+                    flying += 1
+                if not flying:
+                    break
+                done = self._done.get()
+                flying -= 1
+                self._collect(*done)
+            self._tell("stop")
+        except BaseException:
+            self._halt = True  # others finish the step they are at
+            for _ in range(flying):
+                with suppress(Exception):
+                    self._collect(*self._done.get())
+            raise
+        finally:
+            if isinstance(pool, ThreadPoolExecutor):
+                pool.shutdown()
+            for live in self._live.values():
+                live.close()
+
+    # -- deciding ------------------------------------------------------------------------------
+
+    def _send(self, pool: Inline | ThreadPoolExecutor) -> bool:
+        """Hand out the next move; False if there is none."""
+        with self._lock:
+            self.learn()
+            self._let_go()
+            move = self._choose()
+            if move is None:
+                return False
+            run, until = move
+        if self.settings.executor is None:
+            future = pool.submit(self._carry_out, run, until)
+        else:
+            future = self.settings.executor.submit(
+                carry_out, self.start, self.book.config(run), self._past(run), until,
+                self.settings.clock,
+            )  # fmt: skip
+        future.add_done_callback(lambda future: self._done.put((run, future)))
+        return True
+
+    def _choose(self) -> tuple[int, int] | None:
+        """A run, new or not, and the step to go to."""
+        while (move := self.race.next()) is not None:
+            self._note(move)
+            if move.run is None:
+                try:
+                    self.book.begin(len(self.race.runs))
+                except NoMore:
+                    self.race.exhausted()
+                    continue
+                run = self.race.started()
+                self._tell("start", run)
+                return run, move.until
+            if self._can_go_on(move.run):
+                return move.run, move.until
+            why = "it was not in memory and `start` cannot bring it back"
+            self._over(move.run, "lost", why)
+        return None
+
+    def _can_go_on(self, run: int) -> bool:
+        known = run in self._live or not self.race.runs[run].steps
+        return known or takes_past(self.start) or self.settings.lost == "replay"
+
+    def learn(self) -> None:
+        """Fit the model anew, if it is time; to be called before each decision."""
+        if self._refit is not None:
+            self._refit()
+
+    def _let_go(self) -> None:
+        """Free what runs hold that will not be advanced any more."""
+        runs = self.race.settled()
+        self.book.settled(runs)
+        for run in runs:
+            if self._refit is None or self.race.runs[run].over:
+                self._drop(run)
+
+    # -- doing ---------------------------------------------------------------------------------
+
+    def _past(self, run: int) -> Past:
+        it = self.race.runs[run]
+        return Past(run, tuple(it.steps), tuple(it.scores))
+
+    def _carry_out(self, run: int, until: int) -> None:
+        """A move, here or in a thread; each row is written down as soon as it is seen."""
+        try:
+            live = self._alive(run)
+        except self.settings.catch as error:
+            self._failed(run, error, 0.0)
+            return
+        while live.step < until and not self._halt:
+            try:
+                row = live.advance()
+            except self.settings.catch as error:
+                self._failed(run, error, live.took)
+                return
+            if row is None:
+                self._over(run, "ended", "")
+                return
+            self._seen(run, row)
+
+    def _alive(self, run: int) -> Live:
+        """A run in memory."""
+        live = self._live.get(run)
+        if live is not None:
+            live.wake()
+            return live
+        again = self.settings.lost == "replay"
+        live = Live(
+            self.start, self.book.config(run), self._past(run), self.settings.clock, again=again
+        )
+        with self._lock:
+            if live.repaid:
+                self.book.paid(run, live.repaid)
+                self.race.pay(live.repaid)
+            self._live[run] = live
+        return live
+
+    def _collect(self, run: int, future: Any) -> None:
+        """A move is over; write down what a worker elsewhere has sent."""
+        moved = future.result()
+        if not isinstance(moved, Moved):  # it was done here
+            return
+        for row in moved.rows:
+            self._seen(run, row)
+        if moved.ended:
+            self._over(run, "ended", "")
+        elif moved.error is not None:
+            if not isinstance(moved.error, self.settings.catch):
+                raise moved.error
+            self._failed(run, moved.error, moved.took)
+
+    # -- writing down --------------------------------------------------------------------------
+
+    def _seen(self, run: int, row: Row) -> None:
+        with self._lock:
+            self.race.check(run, row.step, row.cost)
+            if self.measured is not None and self.measured != row.measured:
+                raise InvalidAnswer(
+                    f"either all steps or none must tell their cost, but run {run}, step "
+                    f"{row.step} {'does not, unlike' if row.measured else 'does, unlike'} those "
+                    f"before."
+                )
+            self.measured = row.measured
+            self.book.seen(run, row)
+            self.race.observe(run, row.step, row.score, row.cost)
+            self._tell("seen", run, row)
+
+    def _failed(self, run: int, error: Exception, took: float) -> None:
+        """A run has crashed: as one that diverges, in the time that it took."""
+        if isinstance(error, WeitzmanError):
+            raise error  # ours, not the run's
+        with self._lock:
+            steps = self.race.runs[run].steps
+            cost = took if self.measured else 0.0
+            row = Row((steps[-1] if steps else 0) + 1, math.nan, cost, bool(self.measured))
+            self.book.seen(run, row)
+            self.race.observe(run, row.step, row.score, row.cost)
+            self._over(run, "failed", f"{type(error).__name__}: {error}")
+
+    def _over(self, run: int, how: str, why: str) -> None:
+        with self._lock:
+            self.book.over(run, how, why)
+            self.how_over[run] = how
+            (self.race.ended if how == "ended" else self.race.failed)(run)
+            self._drop(run)
+            self._tell("over", run)
+
+    def _drop(self, run: int) -> None:
+        live = self._live.pop(run, None)
+        if live is not None:
+            live.close()
+
+    # -- telling -------------------------------------------------------------------------------
+
+    def _note(self, move: Move) -> None:
+        if not self.settings.watchers:
+            return
+        self._reason = move.reason
+        began = time.monotonic()
+        if began - self._gained > _PATIENCE * self._took:  # not to spend more time on it than that
+            self._gain, self._gained = self.race.expected_gain, time.monotonic()
+            self._took = self._gained - began
+
+    def _tell(self, event: str, run: int | None = None, row: Row | None = None) -> None:
+        if not self.settings.watchers:
+            return
+        race = self.race
+        if event == "stop":
+            self._gain, self._reason = race.expected_gain, race.reason
+        report = Report(
+            event, run, None if run is None else self.book.config(run),
+            None if row is None else row.step,
+            None if row is None else row.score,
+            None if row is None else row.cost,
+            race.best_score, race.best_run, race.best, race.spent, self._gain,
+            len(race.runs), len(race.in_flight), self._reason,
+        )  # fmt: skip
+        for watch in self.settings.watchers:
+            watch(report)
+
+
+def check_settings(settings: Settings, start: Start) -> None:
+    """One message for what cannot be."""
+    workers, lost = settings.workers, settings.lost
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InvalidArgument(f"`workers` must be a whole number from 1 on, but it is {workers!r}.")
+    if lost not in ("abandon", "replay"):
+        raise InvalidArgument(f'`lost` must be "abandon" or "replay", but it is {lost!r}.')
+    if settings.executor is None:
+        return
+    if not hasattr(settings.executor, "submit"):
+        raise InvalidArgument(f"`executor` must have `submit`, but it is {settings.executor!r}.")
+    if not takes_past(start):
+        raise InvalidArgument(
+            "with an executor, runs are brought back for every move, so `start` must take a "
+            "parameter `past`, but it does not."
+        )

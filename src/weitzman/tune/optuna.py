@@ -1,0 +1,236 @@
+"""Tune an Optuna study: pause and resume trials, and stop when no trial is worth its cost.
+
+The objective is a generator: it suggests, trains a step, yields a score, and so on. Trials that
+wait stay RUNNING; the best is COMPLETE in the end, as are trials that were trained to their end,
+and the others are PRUNED as soon as it is clear that they will not be resumed, so that the sampler
+learns from them. Scores are reported as intermediate values; what they cost is in the user
+attributes of the trials. So the storage holds all there is to know, a dashboard shows it, and after
+a crash the same call goes on where it stood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._optional import need
+from ..errors import InvalidArgument
+from .loop import Callback, Loop, Settings, check_settings
+from .race import Model, Race, Run
+from .report import Display, Result, result_of
+from .runs import SECONDS, Clock, Row
+from .whole import Lines, whole_index
+
+if TYPE_CHECKING:
+    from optuna import Study, Trial
+    from optuna.trial import FrozenTrial
+
+RUN = "weitzman:run"  # user attribute of a trial: its number among those of this search
+COSTS = "weitzman:costs"  # of its steps, in their order
+REPAID = "weitzman:repaid"  # what training again up to a lost checkpoint has cost
+REASON = "weitzman:reason"  # user attribute of the study: why it has stopped
+
+
+def optimize(
+    study: Study,
+    objective: Callable[..., Any],
+    model: Model,
+    *,
+    n_trials: int | None = None,
+    outside: float | None = None,
+    workers: int = 1,
+    lost: Literal["abandon", "replay"] = "abandon",
+    catch: tuple[type[Exception], ...] = (),
+    refit: bool | None = None,
+    clock: Clock = SECONDS,
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Result:
+    """Start trials, advance the most promising one, and stop when nothing is worth its cost.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        Of one objective, with any sampler and storage. Its pruner is not asked. If an earlier call
+        was cut short, this one goes on where that stood; one process at a time.
+    objective : callable
+        ``objective(trial)`` returns a generator that suggests parameters and yields, for each
+        step, a score, ``(score, cost)`` or ``(score, cost, step)``. With a second parameter
+        ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
+        checkpoint; what it suggests is then what was suggested before.
+    model : Model
+        It must minimise if and only if the study does.
+    n_trials : int, optional
+        At most so many trials in all, those of earlier calls included.
+    outside, workers, lost, catch, refit, clock, progress, callback
+        As in :func:`weitzman.tune.optimize`. The configuration in a report is the trial. A trial
+        that was PRUNED is not resumed, even if the model changes its mind.
+
+    Returns
+    -------
+    Result
+        With the parameters of the trials as configurations. The number of a run is that in the
+        user attribute ``weitzman:run`` of its trial.
+    """
+    optuna = need("optuna", "optuna")
+    _check_study(study, model, optuna)
+    settings = Settings(
+        workers=workers, executor=None, lost=lost, catch=tuple(catch), refit=refit, clock=clock,
+        watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
+    )  # fmt: skip
+    check_settings(settings, objective)
+    race = Race(model, available=n_trials, outside=outside)
+    book = _Trials(study, race, optuna)
+    loop = Loop(race, book, objective, settings)
+    book.tell_again()
+    loop.run()
+    book.finish()
+    return result_of(race, [trial.params for trial in book.trials], loop.how_over)
+
+
+class StopWhenNotWorthIt:
+    """A callback for ``study.optimize`` that ends it when no further trial is worth its cost.
+
+    For objectives that train in one go. A trial is taken as one box: its reward is the best score
+    of a run, its cost all that the run costs on average. The study stops once its best value is
+    worth at least the index of that box.
+
+    Parameters
+    ----------
+    model : LineModel
+
+    Attributes
+    ----------
+    index : float
+        That index, in units of cost.
+
+    Examples
+    --------
+    >>> study.optimize(objective, callbacks=[StopWhenNotWorthIt(model)])     # doctest: +SKIP
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model: Model = model
+        lines: Lines = model
+        self.index = whole_index(lines)
+
+    def __call__(self, study: Study, trial: FrozenTrial) -> None:
+        optuna = need("optuna", "optuna")
+        _check_study(study, self._model, optuna)
+        done = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
+        worths = [self._model.worth(t.value) for t in done if t.value is not None]
+        if worths and max(worths) >= self.index:
+            study.set_user_attr(
+                REASON,
+                f"Stop: the index of a further trial, {self.index:.6g}, is not above the best so "
+                f"far, worth {max(worths):.6g}.",
+            )
+            study.stop()
+
+
+def _check_study(study: Study, model: Model, optuna: Any) -> None:
+    if len(study.directions) != 1:
+        raise InvalidArgument(
+            f"the study must have one objective, but it has {len(study.directions)}."
+        )
+    minimises = study.direction == optuna.study.StudyDirection.MINIMIZE
+    if minimises != model.minimise:
+        raise InvalidArgument(
+            f"the study and the model must agree, but the study "
+            f"{'minimises' if minimises else 'maximises'} and the model does not."
+        )
+
+
+class _Trials:
+    """The storage of a study as the book of a loop."""
+
+    def __init__(self, study: Study, race: Race, optuna: Any) -> None:
+        self._study, self._race, self._optuna = study, race, optuna
+        self.trials: list[Trial] = []
+        self._told: set[int] = set()  # runs whose trials are not RUNNING
+
+    def tell_again(self) -> None:
+        """Tell a new race what the storage says."""
+        state = self._optuna.trial.TrialState
+        mine = [t for t in self._study.get_trials(deepcopy=False) if RUN in t.user_attrs]
+        mine.sort(key=lambda t: int(t.user_attrs[RUN]))
+        for trial in mine:
+            self._race.started()
+            self.trials.append(self._optuna.trial.Trial(self._study, trial._trial_id))
+        # of equal scores the first counts: one that can still win, then
+        for number, trial in sorted(enumerate(mine), key=lambda x: x[1].state == state.PRUNED):
+            steps = sorted(trial.intermediate_values)
+            costs = trial.user_attrs.get(COSTS, [])
+            for step, cost in zip(steps, costs, strict=False):  # the last may be of no step yet
+                self._race.observe(number, step, trial.intermediate_values[step], cost)
+            self._race.pay(trial.user_attrs.get(REPAID, 0.0))
+            if trial.state != state.RUNNING:
+                self._told.add(number)
+                ways = {state.FAIL: self._race.failed, state.COMPLETE: self._race.ended}
+                ways.get(trial.state, self._race.leave)(number)
+
+    def begin(self, run: int) -> None:
+        trial = self._study.ask()
+        trial.set_user_attr(RUN, run)
+        self.trials.append(trial)
+
+    def config(self, run: int) -> Trial:
+        return self.trials[run]
+
+    def seen(self, run: int, row: Row) -> None:
+        trial = self.trials[run]
+        trial.set_user_attr(COSTS, [*self._race.runs[run].costs, row.cost])
+        trial.report(row.score, row.step)
+
+    def paid(self, run: int, cost: float) -> None:
+        trial = self.trials[run]
+        trial.set_user_attr(REPAID, trial.user_attrs.get(REPAID, 0.0) + cost)
+
+    def over(self, run: int, how: str, why: str) -> None:
+        if how == "failed":
+            self.trials[run].set_user_attr("weitzman:failure", why)
+            self._tell(run, self._optuna.trial.TrialState.FAIL)
+        elif how == "ended" and self._score(run) is not None:
+            self._complete(run)
+        else:
+            self._tell(run, self._optuna.trial.TrialState.PRUNED)
+
+    def settled(self, runs: Sequence[int]) -> None:
+        for run in runs:
+            if run == self._race.best_run:  # it may win
+                continue
+            if self._trained_to_its_end(self._race.runs[run]):
+                self._complete(run)
+                self._race.ended(run)
+            else:
+                self._tell(run, self._optuna.trial.TrialState.PRUNED)
+                self._race.leave(run)
+
+    def finish(self) -> None:
+        """The best trial is complete, and it is noted why the search has stopped."""
+        best = self._race.best_run
+        if best is not None and best not in self._told:
+            self._complete(best)
+        self._study.set_user_attr(REASON, self._race.reason)
+
+    def _trained_to_its_end(self, run: Run) -> bool:
+        return self._race.model.next_rung(run.steps[-1]) is None and not math.isnan(run.scores[-1])
+
+    def _score(self, run: int) -> float | None:
+        """The best score of a run."""
+        scores = [x for x in self._race.runs[run].scores if not math.isnan(x)]
+        return max(scores, key=self._race.model.worth, default=None)
+
+    def _complete(self, run: int) -> None:
+        self._tell(run, None, self._score(run))
+
+    def _tell(self, run: int, state: Any, value: float | None = None) -> None:
+        self._told.add(run)
+        try:
+            self._study.tell(self.trials[run], value, state)
+        except RuntimeError:  # a sampler whose grid is used up wants to stop `study.optimize`
+            number = self.trials[run].number
+            if not self._study.get_trials(deepcopy=False)[number].state.is_finished():
+                raise
+            self._race.exhausted()

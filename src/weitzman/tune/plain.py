@@ -1,0 +1,192 @@
+"""Tune with nothing but configurations and a function that trains."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any, Literal
+
+from ..errors import InvalidArgument, InvalidFile
+from .journal import Event, Journal, Path, as_json, as_score
+from .loop import Callback, Loop, NoMore, Settings, check_settings
+from .race import Model, Race
+from .report import Display, Result, result_of
+from .runs import SECONDS, Clock, Row, Start
+
+Configs = Iterable[Any] | Callable[[int], Any]
+
+
+def optimize(
+    start: Start,
+    configs: Configs,
+    model: Model,
+    *,
+    journal: Path | None = None,
+    outside: float | None = None,
+    workers: int = 1,
+    executor: Any = None,
+    lost: Literal["abandon", "replay"] = "abandon",
+    catch: tuple[type[Exception], ...] = (),
+    refit: bool | None = None,
+    clock: Clock = SECONDS,
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Result:
+    """Start runs, advance the most promising one, and stop when nothing is worth its cost.
+
+    Parameters
+    ----------
+    start : callable
+        ``start(config)`` returns a run: a generator, or an object with ``advance()``. Each step
+        gives a score, ``(score, cost)`` or ``(score, cost, step)``. With a second parameter
+        ``past`` (a :class:`Past`) it must also bring back a run from its checkpoint.
+    configs : iterable, or callable
+        The configurations in the order in which to start them; or a function of the number of the
+        run.
+    model : Model
+        What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`.
+    journal : str or path, optional
+        A file that makes the search survive crashes. If it is there, the search goes on where it
+        stood, and nothing that was paid for is repeated.
+    outside : float, optional
+        What one has without any run is worth this, in units of cost.
+    workers : int
+        How many runs to advance at once. One is optimal; more save time and cost payoff.
+    executor : object with ``submit``, optional
+        Where to advance runs: a process pool, a cluster. By default in threads of this process.
+        A run is brought back there for each move, so ``start`` must take ``past``; both must be
+        picklable, and what a move shows is on disk once the whole move is over.
+    lost : "abandon" or "replay"
+        What becomes of a run that is not in memory (after a crash) if ``start`` takes no ``past``:
+        leave it, or train it again up to where it was, and pay for that again.
+    catch : tuple of exceptions
+        If a run raises one of these it has failed and the search goes on. Others end the search;
+        started again, it begins with that step.
+    refit : bool, optional
+        Fit the model anew now and then, to what it knew and what this search has shown. By default
+        if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
+    clock : callable
+        What a step costs that does not say so: the difference of two readings.
+    progress : bool
+        Show on standard error how it stands.
+    callback : callable, optional
+        Called with a :class:`Report` after each event, once it is on disk.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    See the page on tuning.
+    """
+    settings = Settings(
+        workers=workers, executor=executor, lost=lost, catch=tuple(catch), refit=refit, clock=clock,
+        watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
+    )  # fmt: skip
+    check_settings(settings, start)
+    available = len(configs) if isinstance(configs, Sized) else None
+    race = Race(model, available=available, outside=outside)
+    book = _Book(configs, None if journal is None else Journal(journal, minimise=model.minimise))
+    try:
+        loop = Loop(race, book, start, settings)
+        book.tell_again(loop)
+        loop.run()
+    finally:
+        book.close()
+    return result_of(race, book.configs, loop.how_over)
+
+
+class _Book:
+    """Configurations as they were used, and the journal, if there is one."""
+
+    def __init__(self, configs: Configs, journal: Journal | None) -> None:
+        self.configs: list[Any] = []
+        self._given, self._journal = configs, journal
+        self._source: Iterator[Any] | None = None
+
+    def tell_again(self, loop: Loop) -> None:
+        """Tell a new loop what the journal says."""
+        for event in [] if self._journal is None else self._journal.events:
+            try:
+                self._apply(event, loop)
+            except (KeyError, ValueError, TypeError, IndexError) as error:
+                assert self._journal is not None
+                if isinstance(error, InvalidArgument):
+                    raise
+                raise InvalidFile(
+                    f"{self._journal.path}: the event {event} does not fit those before: {error}"
+                ) from None
+
+    def _apply(self, event: Event, loop: Loop) -> None:
+        race, run, kind = loop.race, event["run"], event["event"]
+        if kind == "start" or (kind == "seen" and race.runs[run].until is None):
+            loop.learn()  # a decision was made here, by a model that had learnt until then
+        if kind == "start":
+            self._check_same(run, event["config"])
+            self.configs.append(event["config"])
+            race.started()
+        elif kind == "seen":
+            score = float("nan") if event["score"] is None else event["score"]
+            race.observe(run, event["step"], score, event["cost"])
+            loop.measured = event["measured"]
+        elif kind == "paid":
+            race.pay(event["cost"])
+        elif kind == "over":
+            loop.how_over[run] = event["how"]
+            (race.ended if event["how"] == "ended" else race.failed)(run)
+        else:
+            raise ValueError(f"unknown kind {kind!r}")
+
+    def _check_same(self, run: int, config: Any) -> None:
+        """Whether a list of configurations is that of the journal."""
+        if not isinstance(self._given, Sequence):
+            return
+        now = as_json(self._given[run], run) if run < len(self._given) else "missing"
+        if now != config:
+            assert self._journal is not None
+            raise InvalidArgument(
+                f"{self._journal.path}: the journal is of other configurations: run {run} was "
+                f"started with {config!r}, but now it is {now!r}. Use another journal."
+            )
+
+    def begin(self, run: int) -> None:
+        config = self._next(run)
+        if self._journal is not None:
+            config = as_json(config, run)
+            self._journal.add({"event": "start", "run": run, "config": config})
+        self.configs.append(config)
+
+    def _next(self, run: int) -> Any:
+        if callable(self._given):
+            return self._given(run)
+        if self._source is None:
+            self._source = itertools.islice(self._given, run, None)  # the first ones were used
+        try:
+            return next(self._source)
+        except StopIteration:
+            raise NoMore from None
+
+    def config(self, run: int) -> Any:
+        return self.configs[run]
+
+    def seen(self, run: int, row: Row) -> None:
+        score, measured = as_score(row.score), row.measured
+        self._add("seen", run, step=row.step, score=score, cost=row.cost, measured=measured)
+
+    def paid(self, run: int, cost: float) -> None:
+        self._add("paid", run, cost=cost)
+
+    def over(self, run: int, how: str, why: str) -> None:
+        self._add("over", run, how=how, why=why)
+
+    def settled(self, runs: Sequence[int]) -> None:
+        pass  # it follows from what was seen
+
+    def _add(self, event: str, run: int, **more: Any) -> None:
+        if self._journal is not None:
+            self._journal.add({"event": event, "run": run, **more})
+
+    def close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()

@@ -1,0 +1,365 @@
+"""Tune with Ray: a scheduler that pauses and resumes trials and ends the experiment by itself.
+
+The scheduler keeps no state of its own that matters. What it knows follows from the results of the
+trials, so after ``Tuner.restore`` it reads these and stands where it stood.
+
+Use ``reuse_actors=True``, or every resumed trial waits for a new process; and leave
+``max_concurrent_trials`` unset, for it would hide trials from the scheduler. How many trials run at
+once is said by ``workers``, by default as many as the cluster has room for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from .._optional import need
+from ..errors import InvalidArgument
+from .race import Model, Move, Race, Run
+from .refit import refitting
+from .whole import whole_index
+
+_ray: Any = need("ray", "ray")
+_tune: Any = need("ray.tune", "ray")
+_schedulers: Any = need("ray.tune.schedulers", "ray")
+_State: Any = need("ray.tune.experiment", "ray").Trial  # PENDING, PAUSED, ...
+
+Trial = Any  # Ray's classes are not typed throughout
+Controller = Any
+
+
+class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
+    """Advances the trial of highest index, and stops when nothing is worth its cost.
+
+    Parameters
+    ----------
+    model : Model
+        What to expect of a trial. It must minimise if and only if the mode of the tuner is "min".
+    outside : float, optional
+        What one has without any trial is worth this, in units of cost.
+    metric : str, optional
+        The score in the results; by default that of ``TuneConfig``.
+    step, cost : str
+        The step and its cost in the results.
+    workers : int, optional
+        How many trials to run at once; by default as many as the cluster has room for. One is
+        optimal; more save time and cost payoff.
+    refit : bool, optional
+        Fit the model anew now and then, to what it knew and what the trials have shown. By default
+        if it can.
+
+    Attributes
+    ----------
+    race : Race
+        How it stands.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        outside: float | None = None,
+        metric: str | None = None,
+        step: str = "training_iteration",
+        cost: str = "time_this_iter_s",
+        workers: int | None = None,
+        refit: bool | None = None,
+    ) -> None:
+        super().__init__()
+        if workers is not None and workers < 1:
+            raise InvalidArgument(f"`workers` must be 1 or more, but it is {workers}.")
+        self._model, self._outside, self._workers = model, outside, workers
+        self._metric, self._step, self._cost, self._learn = metric, step, cost, refit
+        self._begin()
+
+    def _begin(self) -> None:
+        self.race = Race(self._model, outside=self._outside)
+        self._refit = refitting(self.race, self._learn)
+        self._trials: list[Trial] = []  # by the numbers of their runs
+        self._run: dict[str, int] = {}  # trial id -> run
+        self._fresh: list[Trial] = []  # not started yet
+        self._staged: Trial | None = None  # chosen, and not running yet
+        self._failing: set[str] = set()
+        self._room = 0
+
+    def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
+        settings = ("_model", "_outside", "_workers", "_metric", "_step", "_cost", "_learn")
+        return {name: self.__dict__[name] for name in settings}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
+        """Take the metric and the mode of the tuner."""
+        if mode is not None and (mode == "min") != self._model.minimise:
+            raise InvalidArgument(
+                f"the tuner and the model must agree, but the mode is {mode!r} and the model "
+                f"{'minimises' if self._model.minimise else 'maximises'}."
+            )
+        if self._metric is None:
+            self._metric = metric or "_metric"  # as Ray calls one without a name
+        elif metric is not None and metric != self._metric:
+            return False
+        return True
+
+    # -- what Ray tells ------------------------------------------------------------------------
+
+    def on_trial_add(self, tune_controller: Controller, trial: Trial) -> None:
+        """Keep a new trial for later; take up one that was restored or is tried again."""
+        if trial.trial_id in self._run:
+            self._failing.discard(trial.trial_id)
+            run = self.race.runs[self._run[trial.trial_id]]
+            if run.until is not None:
+                self.race.release(run.number)
+            return
+        rows = list(history(trial, self.metric, self._step, self._cost))
+        if not rows and trial.status not in (_State.TERMINATED, _State.ERROR):
+            self._fresh.append(trial)
+            return
+        run = self._started(trial)
+        for step, score, cost in rows:
+            self.race.observe(run.number, step, score, cost)
+        if trial.status in (_State.TERMINATED, _State.ERROR):
+            over = trial.status == _State.TERMINATED
+            (self.race.leave if over else self.race.failed)(run.number)
+        elif run.until is not None:
+            self.race.release(run.number)
+
+    def on_trial_result(
+        self, tune_controller: Controller, trial: Trial, result: dict[str, Any]
+    ) -> str:
+        """Go on with this trial, or pause it."""
+        run = self.race.runs[self._run[trial.trial_id]]
+        if run.steps and int(result[self._step]) <= run.steps[-1]:
+            if not result.get("done"):  # trained again since the last checkpoint
+                self.race.pay(float(result[self._cost]))
+            return str(self.CONTINUE)
+        self._observe(run, result)
+        if run.until is not None:
+            return str(self.CONTINUE)
+        move = self._next()
+        if move is not None and move.run == run.number:
+            self.race.next()
+            return str(self.CONTINUE)
+        # a searcher learns from trials that are over; else the process is kept by pausing
+        if run.number in self._out(tune_controller):
+            self.race.leave(run.number)
+            return str(self.STOP)
+        return str(self.PAUSE)
+
+    def on_trial_complete(
+        self, tune_controller: Controller, trial: Trial, result: dict[str, Any]
+    ) -> None:
+        """A trial has come to its end; its last result may be new."""
+        run = self.race.runs[self._run[trial.trial_id]]
+        new = self.metric in result and int(result[self._step]) > (run.steps or [-1])[-1]
+        if new and not run.over:
+            self._observe(run, result)
+        self._over(trial)
+
+    def on_trial_remove(self, tune_controller: Controller, trial: Trial) -> None:
+        """A trial that waits was stopped."""
+        self._over(trial)
+
+    def on_trial_error(self, tune_controller: Controller, trial: Trial) -> None:
+        """A trial has failed; Ray may try it again."""
+        self._failing.add(trial.trial_id)
+
+    def choose_trial_to_run(self, tune_controller: Controller) -> Trial | None:
+        """The trial to advance next; also ends the experiment when that is best."""
+        self._bury()
+        chosen = self._choose(tune_controller)
+        self._hold(tune_controller)
+        return chosen
+
+    def debug_string(self) -> str:
+        """How it stands."""
+        race = self.race
+        best = "no score yet" if race.best_score is None else f"best {race.best_score:.6g}"
+        move = race.peek()
+        return f"{best}, spent {race.spent:.4g}. {race.reason if move is None else move.reason}"
+
+    # -- deciding ------------------------------------------------------------------------------
+
+    def _choose(self, controller: Controller) -> Trial | None:
+        waiting = (_State.PENDING, _State.PAUSED)
+        if self._staged is not None and self._staged.status in waiting:
+            return self._staged
+        self._staged = None
+        for number in self._out(controller):
+            if self._trials[number].status == _State.PAUSED:
+                self.race.leave(number)
+                controller.stop_trial(self._trials[number])
+        if len(self.race.in_flight) >= self._capacity():
+            return None
+        move = self._next()
+        if move is not None and move.run is None and not self._fresh:
+            if not controller.search_alg.is_finished():
+                return None  # there will be one in a moment
+            self.race.exhausted()
+            move = self.race.peek()
+        if move is None:
+            self._end(controller)
+            return None
+        trial = self._fresh[0] if move.run is None else self._trials[move.run]
+        if trial.status not in waiting:  # it is being saved
+            return None
+        self.race.next()
+        if move.run is None:
+            self._started(self._fresh.pop(0))
+        self._staged = trial
+        return trial
+
+    def _next(self) -> Move | None:
+        """The next move, with a model that knows what was seen, if it is to learn."""
+        if self._refit is not None:
+            self._refit()
+        return self.race.peek()
+
+    def _end(self, controller: Controller) -> None:
+        """End the experiment, once the last checkpoint is written."""
+        trials = controller.get_trials()
+        busy = any(trial.status == _State.RUNNING for trial in trials)
+        if not self.race.done or busy:
+            return
+        controller.search_alg.set_finished()
+        for trial in list(trials):
+            if not trial.is_finished():
+                trial.init_local_path()  # Ray wants a folder, also of one that never started
+                controller.stop_trial(trial)
+
+    def _out(self, controller: Controller) -> set[int]:
+        """Runs that will not be advanced any more, while there is a searcher to learn from them."""
+        if controller.search_alg.is_finished():
+            return set()
+        return set(self.race.settled()) - {self.race.best_run}
+
+    def _capacity(self) -> int:
+        """How many trials the cluster can run at once."""
+        trials = self._fresh or self._trials
+        if self._workers is not None or not trials:
+            return self._workers or 1
+        need_of_one: Mapping[str, float] = trials[0].placement_group_factory.required_resources
+        there = _ray.cluster_resources()
+        rooms = [there.get(what, 0) // many for what, many in need_of_one.items() if many > 0]
+        self._room = max(self._room, 1, int(min(rooms, default=1)))
+        return self._room
+
+    def _observe(self, run: Run, result: dict[str, Any]) -> None:
+        step, score, cost = (result[name] for name in (self._step, self.metric, self._cost))
+        self.race.observe(run.number, int(step), float(score), float(cost))
+
+    def _started(self, trial: Trial) -> Run:
+        run = self.race.runs[self.race.started()]
+        self._run[trial.trial_id] = run.number
+        self._trials.append(trial)
+        return run
+
+    def _over(self, trial: Trial) -> None:
+        self._fresh = [x for x in self._fresh if x is not trial]
+        run = self._run.get(trial.trial_id)
+        if run is not None and not self.race.runs[run].over:
+            self.race.ended(run)
+
+    def _bury(self) -> None:
+        """Trials that have failed for good."""
+        for trial in self._trials:
+            if trial.trial_id in self._failing and trial.status == _State.ERROR:
+                self._failing.discard(trial.trial_id)
+                if not self.race.runs[self._run[trial.trial_id]].over:
+                    self.race.failed(self._run[trial.trial_id])
+
+    def _hold(self, controller: Controller) -> None:
+        """Keep Ray from starting trials that were not chosen.
+
+        It would start every pending trial that there is room for. What it takes them from has no
+        public name; if it is gone, some trials will be started too early and nothing worse.
+        """
+        inner = getattr(controller, "_tune_controller", controller)
+        queue = getattr(inner, "_pending_trials_list", [])
+        queue[:] = [trial for trial in queue if trial is self._staged]
+        for trials in getattr(inner, "_resources_to_pending_trials", {}).values():
+            trials.intersection_update({self._staged})
+
+
+class StopWhenNotWorthIt(_tune.Stopper):  # type: ignore[misc]
+    """Ends an experiment when no further trial is worth its cost; for any scheduler.
+
+    For trials that are trained in one go. A trial is taken as one box: its reward is the best score
+    of a run, its cost all that the run costs on average. The experiment ends, with all trials that
+    are running, once the best score is worth at least the index of that box.
+
+    Parameters
+    ----------
+    model : LineModel
+    metric : str
+        The score in the results.
+    """
+
+    def __init__(self, model: Any, metric: str) -> None:
+        self._model: Model = model
+        self._metric = metric
+        self.index = whole_index(model)
+        self.best = -math.inf
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        """Note a result."""
+        score = float(_flat(result)[self._metric])
+        if math.isfinite(score):
+            self.best = max(self.best, self._model.worth(score))
+        return False
+
+    def stop_all(self) -> bool:
+        """Whether to end the experiment."""
+        return self.best >= self.index
+
+
+def history(trial: Trial, metric: str, step: str, cost: str) -> Iterator[tuple[int, float, float]]:
+    """(step, score, cost) of all results of a trial, as Ray has logged them; rising steps only.
+
+    Results that repeat a step (trained again since a checkpoint) count with their cost.
+    """
+    last, extra = -1, 0.0
+    for result in map(_flat, _results(trial)):
+        if metric not in result or step not in result:
+            continue
+        paid = float(result.get(cost, 0.0))
+        if int(result[step]) <= last:
+            extra += paid
+            continue
+        last = int(result[step])
+        yield last, float(result[metric]), paid + extra
+        extra = 0.0
+
+
+def _flat(result: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Results within results, under names such as ``eval/accuracy``, as Ray calls them."""
+    out: dict[str, Any] = {}
+    for name, value in result.items():
+        inner = (
+            _flat(value, f"{prefix}{name}/") if isinstance(value, dict) else {prefix + name: value}
+        )
+        out.update(inner)
+    return out
+
+
+def _results(trial: Trial) -> list[dict[str, Any]]:
+    """The results in ``result.json``, here or in the storage; else the last one that is known."""
+    if not trial.has_reported_at_least_once:
+        return []
+    texts = [""]
+    local = Path(trial.local_path or ".", "result.json")
+    if local.exists():
+        texts.append(local.read_text("utf-8"))
+    try:
+        filesystem = trial.storage.storage_filesystem
+        with filesystem.open_input_stream(f"{trial.path}/result.json") as file:
+            texts.append(file.read().decode())
+    except OSError:
+        pass  # it was not synchronised
+    lines = max(texts, key=len).splitlines()
+    return [json.loads(line) for line in lines] or [trial.last_result]

@@ -1,0 +1,75 @@
+"""Learn while searching: the model is fitted anew to what this very search has shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from .race import Race
+
+if TYPE_CHECKING:
+    from ..learn import Curves
+
+GROWTH = 1.25  # fit anew when so many times as many runs have shown something,
+FEWEST = 5  # and at least so many more
+
+
+def refitting(race: Race, wanted: bool | None) -> Refit | None:
+    """Whether to learn on the way; by default if the model can."""
+    able = hasattr(race.model, "updated")
+    return Refit(race) if wanted or (wanted is None and able) else None
+
+
+class Refit:
+    """Changes the model of a race now and then; call it before each decision.
+
+    Parameters
+    ----------
+    race : Race
+        Its model must have ``updated(curves)``, as :class:`~weitzman.learn.LineModel` does.
+    """
+
+    def __init__(self, race: Race) -> None:
+        if not hasattr(race.model, "updated"):
+            raise InvalidArgument(
+                f"to fit it anew, the model must have `updated`, but a "
+                f"{type(race.model).__name__} has not."
+            )
+        self._race = race
+        self._first: Any = race.model
+        self._fitted = 0
+
+    def __call__(self) -> None:
+        """Fit anew if enough runs have come in since the last time."""
+        runs = sum(bool(run.steps) for run in self._race.runs)
+        if runs >= max(GROWTH * self._fitted, self._fitted + FEWEST):
+            self._fitted = runs
+            self._race.change_model(self._first.updated(curves_of(self._race)))
+
+
+def curves_of(race: Race) -> Curves:
+    """The runs of a race that have shown something, under their numbers, as curves.
+
+    Only those that have come to their end count as ended; the others were cut off.
+    """
+    from ..learn import Curves  # here, since few need it
+
+    shown = [run for run in race.runs if run.steps]
+    names = ("",) * len(shown)
+    return Curves(
+        runs=tuple(str(run.number) for run in shown),
+        start=np.cumsum([0, *(len(run.steps) for run in shown)]),
+        step=np.array([x for run in shown for x in run.steps], np.int64),
+        score=np.array([x for run in shown for x in run.scores], np.float64),
+        cost=np.array([x for run in shown for x in run.costs], np.float64),
+        task=names,
+        kind=names,
+        ended=np.array([_ended(race, run.steps[-1], run.over) for run in shown], bool),
+        minimise=race.model.minimise,
+    )
+
+
+def _ended(race: Race, step: int, over: str) -> bool:
+    return over == "ended" or race.model.next_rung(step) is None

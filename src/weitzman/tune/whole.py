@@ -1,0 +1,71 @@
+"""Stopping only: runs are trained to their end, and the question is whether to start another.
+
+A whole run is then one box. Its reward is the best that the run shows anywhere, its cost all that
+it costs on average; and its index is the worth from which on no further run pays. It is lower than
+the index of a new run that may be left early.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from .._types import FloatArray
+from ..build import line
+from ..errors import InvalidArgument
+from ..model import Forest
+from ..solution import mean_cost
+from ..solve import solve
+
+
+class Lines(Protocol):
+    """A model that can be written out as a forest."""
+
+    def lines(self, n: int = 1) -> Forest:
+        """So many new runs."""
+
+
+def whole_index(model: Lines) -> float:
+    """The worth from which on no further whole run pays for itself.
+
+    Parameters
+    ----------
+    model : LineModel
+
+    Examples
+    --------
+    A run of two steps, each at a cost of 1: 0 or 8, and then as before or 4 more.
+
+    >>> import weitzman
+    >>> class Two:
+    ...     def lines(self, n=1):
+    ...         return weitzman.line([[0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]]], count=n,
+    ...                              rewards=[[0, 8], [4, 12]], cost=1)
+    >>> whole_index(Two())                                  # 0.5 * (12 - 8) = 2
+    8.0
+    """
+    forest = model.lines(1)
+    if forest.boxes != len(forest) or (forest.parent != np.arange(-1, len(forest) - 1)).any():
+        raise InvalidArgument("the model of a run must be a line of boxes, but it is not.")
+    levels = np.unique(forest.rewards.data[np.isfinite(forest.rewards.data)])
+    mass = np.zeros((1, len(levels) + 1))  # of each state, and the highest level so far
+    mass[0, 0] = 1.0
+    cost = 0.0
+    for box in range(len(forest)):
+        cost += float(mass.sum(axis=1) @ mean_cost(forest, box))
+        reward = forest.rewards[int(forest.reward[box])][0]
+        mass = _raised(forest.laws[int(forest.law[box])].T @ mass, levels, reward)
+    chance = mass.sum(axis=0)
+    worth = np.concatenate([[-np.inf], levels])
+    return float(solve(line([chance / chance.sum()], rewards=worth, cost=cost)).index(0))
+
+
+def _raised(mass: FloatArray, levels: FloatArray, reward: FloatArray) -> FloatArray:
+    """Move what is below the reward of its state up to it."""
+    for state, found in enumerate(reward):
+        if np.isfinite(found):
+            level = 1 + int(np.searchsorted(levels, found))
+            mass[state, level] += mass[state, :level].sum()
+            mass[state, :level] = 0.0
+    return mass

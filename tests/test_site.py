@@ -1,0 +1,67 @@
+"""The generated pages of the documentation: all that is public, and every command."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import weitzman
+from weitzman.cli._parser import parser
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def pages():
+    path = DOCS / "_extensions" / "generated_pages.py"
+    spec = importlib.util.spec_from_file_location("generated_pages", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.modules.pop("generated_pages", None)
+
+
+def test_the_reference_has_every_public_name_once(pages):
+    text = "\n".join(pages.reference_pages((DOCS / "api.md").read_text("utf-8")).values())
+    asked = [line.split(":: ")[1] for line in text.splitlines() if line.startswith(".. auto")]
+    assert len(set(asked)) == len(asked)
+    assert {f"weitzman.{name}" for name in weitzman.__all__} <= set(asked)
+    assert {f"weitzman.plot.{name}" for name in weitzman.plot.__all__} <= set(asked)
+    assert "weitzman.strategies.myopic" in asked
+    assert "weitzman.strategies.compare" not in asked  # it is told on top
+
+
+def test_classes_are_told_with_their_methods(pages):
+    assert pages.directive("Forest", weitzman.Forest) == (
+        ".. autoclass:: weitzman.Forest\n   :members:\n"
+    )
+    assert pages.directive("solve", weitzman.solve) == ".. autofunction:: weitzman.solve\n"
+    assert pages.directive("TooLarge", weitzman.TooLarge).startswith(".. autoexception::")
+
+
+def test_the_command_page_says_what_help_says(pages, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "92")
+    text = pages.command_page()
+    assert parser().format_help() in text
+    for command in ("demo", "solve", "evaluate", "compare", "run", "convert", "schema"):
+        assert f"## weitzman {command}\n" in text
+        assert f"usage: weitzman {command}" in text
+
+
+def test_pages_that_nobody_listed_are_in_the_tree(pages, tmp_path):
+    for name in ("index", "theory", "news"):
+        (tmp_path / f"{name}.md").write_text("# x")
+    source = ["```{toctree}\ntheory\n{other pages}\n```"]
+    pages.fill_index(SimpleNamespace(srcdir=tmp_path), "index", source)
+    assert source == ["```{toctree}\ntheory\nnews\n```"]
+
+
+def test_links_to_files_that_are_no_pages_become_paths(pages, tmp_path):
+    (tmp_path / "docs" / "how-to").mkdir(parents=True)
+    source = ["[a](../theory.md#x) and [the results](../../benchmarks/RESULTS.md)"]
+    pages.unlink_files(SimpleNamespace(srcdir=tmp_path / "docs"), "how-to/a", source)
+    assert source == ["[a](../theory.md#x) and the results (`benchmarks/RESULTS.md`)"]
