@@ -61,6 +61,15 @@ def test_tasks_are_kept_apart():
         curves.of_task("z")
 
 
+def test_runs_of_one_kind():
+    curves = sample().of_task("letter")
+    one = curves.of_kind(curves.kinds[1])
+    assert set(one.kind) == {curves.kinds[1]}
+    assert sum(len(curves.of_kind(k)) for k in curves.kinds) == len(curves)
+    with pytest.raises(InvalidArgument, match=f"did you mean '{curves.kinds[1]}'"):
+        curves.of_kind(curves.kinds[1] + "s")
+
+
 def test_several_columns_name_a_run():
     table = TABLE | {"seed": [0, 0, 0, 0, 0]}
     assert Curves.read(table, run=["run", "seed"]).runs == ("a/0", "b/0")
