@@ -484,6 +484,8 @@ def test_limits_make_sense():
     for options in ({"gap": -1.0}, {"gap": math.nan}, {"budget": -1}, {"budget": 1.5}):
         with pytest.raises(InvalidArgument, match="from 0 on"):
             solve(lazy, **options)
+    with pytest.raises(InvalidArgument, match="`gap` must be a number, but it is 'small'"):
+        solve(lazy, gap="small")
     with pytest.raises(InvalidArgument, match="`exact` and `clip` are for a Forest"):
         solve(lazy, exact=True)
     with pytest.raises(InvalidArgument, match="`gap` and `budget` are for a LazyForest"):

@@ -13,7 +13,6 @@ else :math:`U_{2T}`, is all but V; set against :math:`L_t` it tells the least t 
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -118,7 +117,11 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
             f"truncate needs a Forest, but got a {type(forest).__name__}. Describe one with "
             f"Forest.from_arrays, Builder or line, or read a file with load."
         )
-    if not isinstance(gap, numbers.Real) or not 0 < gap < np.inf:
+    try:
+        fits = 0 < gap < np.inf
+    except TypeError:
+        fits = False
+    if not fits:
         raise InvalidArgument(f"`gap` must be a number above 0, but it is {gap!r}.")
     if forest.endless.any():
         return _cut_endless(forest, gap)
