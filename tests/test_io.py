@@ -351,6 +351,7 @@ BROKEN: list[tuple[Any, str, bool]] = [
     (document(A, {**B, "outcomes": {"1": {"1": 1}, "90": {"1": 1}}}), "'90' is none; did", False),
     (document({**A, "length": 2}), "length needs a name and a parent", True),
     (document(A, {**B, "length": 0}), "length must be a whole number from 1 to 1000000", True),
+    (document(A, {**B, "length": "forever"}), 'a whole number, or "endless", but it is', True),
     (document(A, {**B, "length": 10**12}), "length must be a whole number from 1 to", True),
     (document(A, {**B, "length": 2}, {**A, "name": "B.2"}), "'B.2' is taken", False),
 ]  # fmt: skip
