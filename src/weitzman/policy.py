@@ -2,7 +2,8 @@
 
 The rule, for the optimal policy and for any other that ranks boxes by a number: open the available
 box of highest index while that index exceeds the best reward so far; otherwise stop. Equal indices:
-the box of lowest number first, and of its copies the first. An index equal to the best: stop.
+the box of lowest number first; of its copies that whose parent showed the state of lowest number,
+and then the first. An index equal to the best: stop.
 """
 
 from __future__ import annotations

@@ -189,8 +189,7 @@ class Ledger:
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
             return
         if event.kind == "release":
-            index = self.frontier.index(here[0], self.state_above(here))
-            self.frontier.put_back(here, index)
+            self.frontier.put_back(here, self.state_above(here))
         elif here not in self.told:
             assert event.state is not None
             assert event.cost is not None
