@@ -15,8 +15,8 @@ HIGHER = 3
 ABOUT = """\
 # Deciding which runs to continue, on public curves
 
-`python -m benchmarks.tuning FOLDER --write` makes this page; all draws are seeded. The methods may
-be run one after the other: their searches are the same ones, which is checked by those of hindsight.
+`python -m benchmarks.tuning FOLDER --write` makes this page; all draws are seeded. Methods may be
+run one after the other: they face the same searches, which is checked by the hindsight of both.
 
 Each search is one of [`weitzman replay`](../../docs/replay.md): a method may start runs in a given
 random order and advance any of them; every row of a curve is paid for when it is first seen; it may
