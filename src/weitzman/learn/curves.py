@@ -158,9 +158,8 @@ class Curves:
         return self.select(keep)
 
     def select(self, runs: ArrayLike) -> Curves:
-        """Some of the runs, by number, in the order given."""
-        which = np.asarray(runs)
-        which = np.flatnonzero(which) if which.dtype == bool else which.astype(np.int64)
+        """Some of the runs, by number in the order given, or by a mask of all."""
+        which = _numbers(np.asarray(runs), len(self))
         size = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(size)])
         rows = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])
@@ -199,6 +198,19 @@ _DTYPES: dict[str, Any] = {
     "cost": np.float64,
     "ended": np.bool_,
 }
+
+
+def _numbers(which: NDArray[Any], n: int) -> IntArray:
+    """Which of n runs are meant by numbers, or by a mask."""
+    if which.dtype == bool and which.shape == (n,):
+        return np.flatnonzero(which)
+    whole = np.issubdtype(which.dtype, np.integer) or which.size == 0
+    if not whole or which.ndim != 1 or ((which < 0) | (which >= n)).any():
+        raise InvalidArgument(
+            f"runs are chosen by numbers from 0 to {n - 1}, or by a mask of {n}, but not by "
+            f"{which!r}."
+        )
+    return which.astype(np.int64)
 
 
 def _constant(
