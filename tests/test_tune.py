@@ -284,6 +284,38 @@ def test_a_row_that_cannot_be_written_is_not_believed(tmp_path: Path, monkeypatc
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)])
+@pytest.mark.parametrize("first", [0, -3])
+def test_steps_may_be_counted_from_elsewhere(first: int, executor):
+    """The first rung may lie at step 0 or below: a move makes one step at least."""
+    model = Chained([0.5, 0.5], [[0.5, 0.5], [0.0, 1.0]], [0.0, 1.0], [0.1] * 3,
+                    [first, first + 1, first + 3])  # fmt: skip
+
+    def counted(config, past: tune.Past):
+        for step in range(first, first + 4):
+            if not past.steps or step > past.step:
+                yield float(step >= first + config), 0.05, step
+
+    result = tune.optimize(counted, [3, 2], model, outside=0.0, executor=executor)
+    assert result.best_score == 1.0
+    assert result.runs[0].steps[0] == first
+    with_zero = learn.fit(learn.sample().of_task("letter"), price=1000)
+    assert with_zero.rungs[0] == 0
+    assert tune.optimize(lambda config: iter([0.3, 0.4]), [0, 1], with_zero).best_score == 0.4
+
+
+def test_a_diverged_run_is_not_trained_on_to_its_rung():
+    model = Chained([0.5, 0.5], [[0.5, 0.5], [0.0, 1.0]], [0.0, 1.0], [0.1] * 2, [4, 9])
+
+    def start(config, past: tune.Past):
+        yield from [(0.0, 0.1), (math.nan, 0.1), (0.0, 0.1), (0.0, 0.1)]
+
+    for executor in (None, ThreadPoolExecutor(1)):
+        result = tune.optimize(start, [0, 1], model, executor=executor)
+        assert [run.steps for run in result.runs] == [(1, 2), (1, 2)]
+        assert result.spent == pytest.approx(0.4)
+
+
 # -- workers -----------------------------------------------------------------------------------
 
 

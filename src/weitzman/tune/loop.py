@@ -147,7 +147,7 @@ class Loop:
         except self.settings.catch as error:
             self._failed(run, error, 0.0)
             return
-        while live.step < until and not self._halt:
+        while not self._halt:  # one step at least: the first rung may be step 0
             try:
                 row = live.advance()
             except self.settings.catch as error:
@@ -157,6 +157,8 @@ class Loop:
                 self._over(run, "ended", "")
                 return
             self._seen(run, row)
+            if row.ends_move(until):
+                return
 
     def _alive(self, run: int) -> Live:
         """A run in memory."""

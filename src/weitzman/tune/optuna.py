@@ -150,6 +150,7 @@ class _Trials:
         self._study, self._race, self._optuna = study, race, optuna
         self.trials: list[Trial] = []
         self._told: set[int] = set()  # runs whose trials are not RUNNING
+        self._fate: dict[int, Any] = {}  # states of runs that broke off, unless they win
 
     def tell_again(self) -> None:
         """Tell a new race what the storage says."""
@@ -189,13 +190,15 @@ class _Trials:
         trial.set_user_attr(REPAID, trial.user_attrs.get(REPAID, 0.0) + cost)
 
     def over(self, run: int, how: str, why: str) -> None:
+        state = self._optuna.trial.TrialState
         if how == "failed":
             self.trials[run].set_user_attr("weitzman:failure", why)
-            self._tell(run, self._optuna.trial.TrialState.FAIL)
-        elif how == "ended" and self._score(run) is not None:
+        if how == "ended" and self._score(run) is not None:
             self._complete(run)
-        else:
-            self._tell(run, self._optuna.trial.TrialState.PRUNED)
+            return
+        self._fate[run] = state.FAIL if how == "failed" else state.PRUNED
+        if run != self._race.best_run:  # else it may win
+            self._tell(run, self._fate[run])
 
     def settled(self, runs: Sequence[int]) -> None:
         for run in runs:
@@ -213,6 +216,8 @@ class _Trials:
         best = self._race.best_run
         if best is not None and best not in self._told:
             self._complete(best)
+        for run in self._fate.keys() - self._told:
+            self._tell(run, self._fate[run])
         self._study.set_user_attr(REASON, self._race.reason)
 
     def _trained_to_its_end(self, run: Run) -> bool:
