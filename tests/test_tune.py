@@ -316,6 +316,24 @@ def test_a_diverged_run_is_not_trained_on_to_its_rung():
         assert result.spent == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize("run", [[], [(math.nan, 1.0)]])
+def test_a_search_without_any_score_comes_to_an_end(run, tmp_path: Path):
+    path = tmp_path / "journal"
+    with pytest.raises(InvalidAnswer, match="100 have ended or diverged without one"):
+        tune.optimize(lambda _: iter(run), lambda i: i, MODEL, journal=path)
+    mended = tune.optimize(lambda _: iter([(10.0, 1.0)]), lambda i: i, MODEL, journal=path)
+    assert mended.best_run == 100
+
+
+@pytest.mark.parametrize("configs", [{"rate": [0.1, 0.2]}, "abc", None, 3])
+def test_what_is_no_list_of_configurations(configs):
+    with pytest.raises(InvalidArgument, match=f"here is a {type(configs).__name__}"):
+        tune.optimize(train, configs, MODEL)
+    table = pytest.importorskip("pandas").DataFrame({"rate": [0.1, 0.2]})
+    with pytest.raises(InvalidArgument, match="here is a DataFrame"):
+        tune.optimize(train, table, MODEL)
+
+
 # -- workers -----------------------------------------------------------------------------------
 
 
@@ -372,6 +390,7 @@ def test_runs_that_fail_on_purpose_are_left():
     with pytest.raises(ValueError, match="nan in the gradients"):
         tune.optimize(start, [1, 2], MODEL)
     result = tune.optimize(start, [1, 2], MODEL, catch=(ValueError,))
+    assert str(result) == str(tune.optimize(start, [1, 2], MODEL, catch=ValueError))
     assert [run.over for run in result.runs] == ["failed", "ended"]
     assert result.runs[0].steps == (1, 2)
     assert math.isnan(result.runs[0].scores[1])

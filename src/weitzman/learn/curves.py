@@ -260,15 +260,16 @@ def _check(c: Curves) -> None:
     _refuse(c, ~(c.cost >= 0) | np.isinf(c.cost), "a cost must be at least 0 and finite", c.cost)
     again = np.diff(c.step, prepend=c.step[:1] - 1) <= 0
     again[c.start[:-1]] = False
-    _refuse(c, again, "the steps of a run must rise, each once", c.step)
+    advice = " If these are rows of several runs, name all the columns that tell them apart."
+    _refuse(c, again, "the steps of a run must rise, each once", c.step, advice)
 
 
-def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any]) -> None:
+def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any], advice: str = "") -> None:
     where = np.flatnonzero(bad)
     if len(where):
         row = int(where[0])
         run = int(np.searchsorted(c.start, row, "right")) - 1
         raise InvalidArgument(
             f"{rule}, but run {c.runs[run]!r} has {values[row]} at step {c.step[row]} "
-            f"({len(where)} such rows)."
+            f"({len(where)} such rows).{advice}"
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._optional import need
 from ..errors import InvalidArgument
-from .book import Callback, Settings, check_settings
+from .book import Callback, Catch, Settings, check_settings, exceptions
 from .loop import Loop
 from .race import Model, Race, Run
 from .report import Display, Result, result_of
@@ -42,7 +42,7 @@ def optimize(
     outside: float | None = None,
     workers: int = 1,
     lost: Literal["abandon", "replay"] = "abandon",
-    catch: tuple[type[Exception], ...] = (),
+    catch: Catch = (),
     refit: bool | None = None,
     clock: Clock = SECONDS,
     progress: bool = False,
@@ -77,7 +77,8 @@ def optimize(
     optuna = need("optuna", "optuna")
     _check_study(study, model, optuna)
     settings = Settings(
-        workers=workers, executor=None, lost=lost, catch=tuple(catch), refit=refit, clock=clock,
+        workers=workers, executor=None, lost=lost, catch=exceptions(catch), refit=refit,
+        clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
     )  # fmt: skip
     check_settings(settings, objective)
