@@ -237,6 +237,25 @@ def test_the_best_is_complete_though_it_was_lost():
     assert not study.get_trials(states=(TrialState.RUNNING,))
 
 
+def test_a_winner_that_was_left_has_not_ended():
+    """A later call learns from it as from a run that was cut off."""
+    study = optuna.create_study(direction="maximize")
+    first = driver.optimize(study, objective, MODEL, n_trials=12)
+    assert first.best_step < MODEL.rungs[-1]
+    again = driver.optimize(study, objective, MODEL, n_trials=12)
+    assert study.get_trials()[first.best_run].state == TrialState.COMPLETE
+    assert again.runs[first.best_run].over == "left"
+    assert not again.curves.ended[first.best_run]
+
+    def short(trial):
+        yield 4.0, 0.25
+
+    study = optuna.create_study(direction="maximize")
+    for _ in range(2):
+        result = driver.optimize(study, short, MODEL, n_trials=2)
+        assert [run.over for run in result.runs] == ["ended", "ended"]
+
+
 def test_threads():
     study = optuna.create_study(direction="maximize")
     result = driver.optimize(study, objective, MODEL, n_trials=12, workers=3)

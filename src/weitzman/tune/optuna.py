@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 RUN = "weitzman:run"  # user attribute of a trial: its number among those of this search
 COSTS = "weitzman:costs"  # of its steps, in their order
 REPAID = "weitzman:repaid"  # what training again up to a lost checkpoint has cost
+ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that was left
 REASON = "weitzman:reason"  # user attribute of the study: why it has stopped
 
 
@@ -170,8 +171,15 @@ class _Trials:
             self._race.pay(trial.user_attrs.get(REPAID, 0.0))
             if trial.state != state.RUNNING:
                 self._told.add(number)
-                ways = {state.FAIL: self._race.failed, state.COMPLETE: self._race.ended}
-                ways.get(trial.state, self._race.leave)(number)
+                self._close(number, trial)
+
+    def _close(self, run: int, trial: FrozenTrial) -> None:
+        if trial.state == self._optuna.trial.TrialState.FAIL:
+            self._race.failed(run)
+        elif ENDED in trial.user_attrs:
+            self._race.ended(run)
+        else:
+            self._race.leave(run)
 
     def begin(self, run: int) -> None:
         trial = self._study.ask()
@@ -195,6 +203,7 @@ class _Trials:
         if how == "failed":
             self.trials[run].set_user_attr("weitzman:failure", why)
         if how == "ended" and self._score(run) is not None:
+            self.trials[run].set_user_attr(ENDED, True)
             self._complete(run)
             return
         self._fate[run] = state.FAIL if how == "failed" else state.PRUNED
