@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import gc
 import sys
 import warnings
 
@@ -20,8 +21,17 @@ def pytest_runtest_teardown() -> None:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.fixture
+def ray_session(_ray_session):
+    """Ray, which leaves files open: they are let go of here, not in the middle of another test."""
+    yield _ray_session
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
 @pytest.fixture(scope="session")
-def ray_session():
+def _ray_session():
     """Ray on this machine, started once for all tests that need it."""
     ray = pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: its driver is not tested")
     with warnings.catch_warnings():

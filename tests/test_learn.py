@@ -313,8 +313,20 @@ def test_settings_are_chosen_by_what_they_earn():
 
 def test_arguments_are_checked():
     curves = table(rising(0))
-    with pytest.raises(InvalidArgument, match="price must be positive"):
-        learn.fit(curves, price=0.0)
+    model = learn.fit(curves, price=1.0)
+    for price in (0.0, -1.0, np.nan, np.inf, "40", None):
+        with pytest.raises(InvalidArgument, match="price must be positive"):
+            learn.fit(curves, price=price)
+    with pytest.raises(InvalidArgument, match=r"price must be positive.*-1"):
+        learn.transfer(model, curves, price=-1.0)
+    with pytest.raises(InvalidArgument, match="weight of a prior must be positive and finite"):
+        learn.transfer(model, curves, weight=np.inf)
+    with pytest.raises(InvalidArgument, match="limit must be finite"):
+        learn.fit(curves, price=1.0, limit=np.nan)
+    with pytest.raises(InvalidArgument, match="finite scores, but they are nan"):
+        learn.default_curves([1, 2], start=np.nan, poor=0.1, good=0.9)
+    with pytest.raises(InvalidArgument, match=r"a model is of one task.*of 3"):
+        learn.fit(learn.sample(), price=1.0)
     with pytest.raises(InvalidArgument, match="tail must be at least 0, but it is -1"):
         Settings(tail=-1)
     with pytest.raises(InvalidArgument, match="as many scores and costs as steps"):

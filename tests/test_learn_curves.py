@@ -30,6 +30,24 @@ def test_rows_are_sorted_into_runs():
     assert repr(curves) == "Curves(2 runs, 5 rows, 1 tasks, 1 cut off)"
 
 
+def test_runs_are_selected_by_number_or_mask():
+    curves = Curves.read(TABLE)
+    assert curves.select([1, 0]).runs == ("b", "a")
+    assert curves.select(np.array([False, True])).runs == ("b",)
+    for wrong in ([2], [-1], [0.5], [True], [[0]]):
+        with pytest.raises(InvalidArgument, match="numbers from 0 to 1, or by a mask of 2"):
+            curves.select(wrong)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+@pytest.mark.parametrize("column", ["run", "task", "kind"])
+def test_names_must_be_filled(column, missing):
+    table = TABLE | {"task": ["x"] * 5, "kind": ["y"] * 5}
+    table[column] = [*table[column][:3], missing, table[column][4]]
+    with pytest.raises(InvalidArgument, match=f"'{column}' must be filled, but row 3"):
+        Curves.read(pytest.importorskip("pandas").DataFrame(table), task="task", kind="kind")
+
+
 @given(st.permutations(range(5)))
 def test_the_order_of_rows_does_not_matter(order):
     mixed = Curves.read({name: [column[i] for i in order] for name, column in TABLE.items()})

@@ -284,6 +284,56 @@ def test_a_row_that_cannot_be_written_is_not_believed(tmp_path: Path, monkeypatc
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)])
+@pytest.mark.parametrize("first", [0, -3])
+def test_steps_may_be_counted_from_elsewhere(first: int, executor):
+    """The first rung may lie at step 0 or below: a move makes one step at least."""
+    model = Chained([0.5, 0.5], [[0.5, 0.5], [0.0, 1.0]], [0.0, 1.0], [0.1] * 3,
+                    [first, first + 1, first + 3])  # fmt: skip
+
+    def counted(config, past: tune.Past):
+        for step in range(first, first + 4):
+            if not past.steps or step > past.step:
+                yield float(step >= first + config), 0.05, step
+
+    result = tune.optimize(counted, [3, 2], model, outside=0.0, executor=executor)
+    assert result.best_score == 1.0
+    assert result.runs[0].steps[0] == first
+    with_zero = learn.fit(learn.sample().of_task("letter"), price=1000)
+    assert with_zero.rungs[0] == 0
+    assert tune.optimize(lambda config: iter([0.3, 0.4]), [0, 1], with_zero).best_score == 0.4
+
+
+def test_a_diverged_run_is_not_trained_on_to_its_rung():
+    model = Chained([0.5, 0.5], [[0.5, 0.5], [0.0, 1.0]], [0.0, 1.0], [0.1] * 2, [4, 9])
+
+    def start(config, past: tune.Past):
+        yield from [(0.0, 0.1), (math.nan, 0.1), (0.0, 0.1), (0.0, 0.1)]
+
+    for executor in (None, ThreadPoolExecutor(1)):
+        result = tune.optimize(start, [0, 1], model, executor=executor)
+        assert [run.steps for run in result.runs] == [(1, 2), (1, 2)]
+        assert result.spent == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("run", [[], [(math.nan, 1.0)]])
+def test_a_search_without_any_score_comes_to_an_end(run, tmp_path: Path):
+    path = tmp_path / "journal"
+    with pytest.raises(InvalidAnswer, match="100 have ended or diverged without one"):
+        tune.optimize(lambda _: iter(run), lambda i: i, MODEL, journal=path)
+    mended = tune.optimize(lambda _: iter([(10.0, 1.0)]), lambda i: i, MODEL, journal=path)
+    assert mended.best_run == 100
+
+
+@pytest.mark.parametrize("configs", [{"rate": [0.1, 0.2]}, "abc", None, 3])
+def test_what_is_no_list_of_configurations(configs):
+    with pytest.raises(InvalidArgument, match=f"here is a {type(configs).__name__}"):
+        tune.optimize(train, configs, MODEL)
+    table = pytest.importorskip("pandas").DataFrame({"rate": [0.1, 0.2]})
+    with pytest.raises(InvalidArgument, match="here is a DataFrame"):
+        tune.optimize(train, table, MODEL)
+
+
 # -- workers -----------------------------------------------------------------------------------
 
 
@@ -340,6 +390,7 @@ def test_runs_that_fail_on_purpose_are_left():
     with pytest.raises(ValueError, match="nan in the gradients"):
         tune.optimize(start, [1, 2], MODEL)
     result = tune.optimize(start, [1, 2], MODEL, catch=(ValueError,))
+    assert str(result) == str(tune.optimize(start, [1, 2], MODEL, catch=ValueError))
     assert [run.over for run in result.runs] == ["failed", "ended"]
     assert result.runs[0].steps == (1, 2)
     assert math.isnan(result.runs[0].scores[1])

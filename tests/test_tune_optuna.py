@@ -196,10 +196,64 @@ def test_failures():
         driver.optimize(study, failing, MODEL, n_trials=2)
     study = optuna.create_study(direction="maximize")
     result = driver.optimize(study, failing, MODEL, n_trials=2, catch=(ValueError,))
-    assert [run.over for run in result.runs] == ["failed", "ended"]
-    assert [t.state for t in study.get_trials()] == [TrialState.FAIL, TrialState.COMPLETE]
+    assert [run.over for run in result.runs] == ["failed", "left"]
+    # the first of the two best has won, though it failed later
+    assert [t.state for t in study.get_trials()] == [TrialState.COMPLETE, TrialState.PRUNED]
     failure = study.get_trials()[0].user_attrs["weitzman:failure"]
     assert failure == "ValueError: nan in the gradients"
+
+
+def breaking(scores: list[float]):
+    """The first score of each trial; the first two break off when they are resumed."""
+
+    def objective(trial):
+        run = trial.user_attrs["weitzman:run"]
+        yield scores[run], 0.25
+        if run < 2:
+            raise ValueError
+        yield from [(scores[run], 0.25)] * 8
+
+    return objective
+
+
+def test_the_best_is_complete_though_it_failed():
+    study = optuna.create_study(direction="maximize")
+    objective = breaking([4.0, 7.0, 4.0])
+    result = driver.optimize(study, objective, MODEL, n_trials=3, catch=(ValueError,))
+    assert [run.over for run in result.runs][:2] == ["failed", "failed"]
+    states = [t.state for t in study.get_trials()]
+    assert states[:2] == [TrialState.FAIL, TrialState.COMPLETE]
+    assert study.best_value == result.best_score == 7.0
+
+
+def test_the_best_is_complete_though_it_was_lost():
+    study = optuna.create_study(direction="maximize")
+    objective = breaking([4.0, 0.0, 0.0])
+    with pytest.raises(ValueError):
+        driver.optimize(study, objective, MODEL, n_trials=3)
+    result = driver.optimize(study, objective, MODEL, n_trials=3, catch=(ValueError,))
+    assert result.runs[0].over == "lost"
+    assert study.best_value == result.best_score == 4.0
+    assert not study.get_trials(states=(TrialState.RUNNING,))
+
+
+def test_a_winner_that_was_left_has_not_ended():
+    """A later call learns from it as from a run that was cut off."""
+    study = optuna.create_study(direction="maximize")
+    first = driver.optimize(study, objective, MODEL, n_trials=12)
+    assert first.best_step < MODEL.rungs[-1]
+    again = driver.optimize(study, objective, MODEL, n_trials=12)
+    assert study.get_trials()[first.best_run].state == TrialState.COMPLETE
+    assert again.runs[first.best_run].over == "left"
+    assert not again.curves.ended[first.best_run]
+
+    def short(trial):
+        yield 4.0, 0.25
+
+    study = optuna.create_study(direction="maximize")
+    for _ in range(2):
+        result = driver.optimize(study, short, MODEL, n_trials=2)
+        assert [run.over for run in result.runs] == ["ended", "ended"]
 
 
 def test_threads():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,6 +45,7 @@ class PowerCut(ray.tune.Callback):
 
     def on_trial_result(self, iteration, trials, trial, result, **info) -> None:
         self.after -= 1
+        time.sleep(0.1)  # Ray saves its state in the background, and skips that while it is at it
         if self.after == 0 and not self.file.exists():
             self.file.write_text("it happened")
             raise RuntimeError("power cut")
@@ -247,6 +249,15 @@ def test_what_must_agree():
     assert not scheduler.set_search_properties("another", "max")
     with pytest.raises(InvalidArgument, match="`workers` must be 1 or more, but it is 0"):
         driver.IndexScheduler(MODEL, workers=0)
+
+
+def test_results_must_have_what_is_asked_for():
+    scheduler = driver.IndexScheduler(MODEL, metric="m", cost="hours", workers=1)
+    trials = [Fake("a")]
+    controller = Controller(trials)
+    first = started(scheduler, controller, trials)
+    with pytest.raises(InvalidArgument, match="one has no 'hours'; it has training_iteration, m"):
+        scheduler.on_trial_result(controller, first, {"training_iteration": 1, "m": 4.0})
 
 
 def test_history_counts_what_was_trained_again(tmp_path: Path):

@@ -86,7 +86,7 @@ def add_replay_command(commands: argparse._SubParsersAction[Any]) -> None:
         help="only methods whose names contain one of these; the first is compared with the rest",
     )  # fmt: skip
     add("--tasks", action="store_true", help="print a table for each task, too")
-    add("--plot", metavar="IMAGE", help="also draw regret against price: .png, .svg or .pdf")
+    add("--plot", metavar="IMAGE", help="draw payoff and regret by price: .png, .svg or .pdf")
     add("--json", action="store_true", help="print JSON, for programs")
 
 
@@ -102,7 +102,7 @@ def replay(arguments: argparse.Namespace) -> None:
     try:
         found = _found(arguments)
         if arguments.plot is not None:
-            found.plot().figure.savefig(arguments.plot, dpi=150)
+            _draw(found, arguments.plot)
     except ImportError as error:
         raise InvalidArgument(str(error)) from error
     if arguments.json:
@@ -111,6 +111,17 @@ def replay(arguments: argparse.Namespace) -> None:
     print(found.table())
     for task in found.tasks if arguments.tasks else ():
         print(f"\n== {task} ==\n{found.table(task)}")
+
+
+def _draw(found: Replay, image: str) -> None:
+    """Payoff and regret against price, side by side."""
+    from .._optional import need
+
+    subplots = need("matplotlib.pyplot", "plot").subplots
+    figure, axes = subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+    for measure, ax in zip(("payoff", "regret"), axes, strict=True):
+        found.plot(measure, ax=ax)
+    figure.savefig(image, dpi=150)
 
 
 def _found(arguments: argparse.Namespace) -> Replay:

@@ -12,6 +12,8 @@ from .._optional import need
 from .._types import FloatArray, IntArray
 from ..errors import InvalidArgument, InvalidFile
 
+_BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
+
 
 class Columns:
     """Named columns of equal length; asking for one that is not there says what there is."""
@@ -62,11 +64,19 @@ def _read(path: str) -> Any:
 
 def words(table: Columns, names: str | Sequence[str]) -> list[str]:
     """A column as text; several are joined by slashes."""
-    columns = [
-        [str(x) for x in table[name].tolist()]
-        for name in ([names] if isinstance(names, str) else names)
-    ]
+    columns = [_filled(table, name) for name in ([names] if isinstance(names, str) else names)]
     return columns[0] if len(columns) == 1 else ["/".join(x) for x in zip(*columns, strict=True)]
+
+
+def _filled(table: Columns, name: str) -> list[str]:
+    """A column as text, in which nothing may be missing."""
+    entries = table[name].tolist()
+    blank = [i for i, x in enumerate(entries) if not isinstance(x, str) and str(x) in _BLANK]
+    if blank:
+        raise InvalidArgument(
+            f"column {name!r} must be filled, but row {blank[0]} is blank ({len(blank)} such rows)."
+        )
+    return [str(x) for x in entries]
 
 
 def numbers(table: Columns, name: str, *, blank: bool = False) -> FloatArray:

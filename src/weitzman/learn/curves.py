@@ -173,9 +173,8 @@ class Curves:
         return self.select(keep)
 
     def select(self, runs: ArrayLike) -> Curves:
-        """Some of the runs, by number, in the order given."""
-        which = np.asarray(runs)
-        which = np.flatnonzero(which) if which.dtype == bool else which.astype(np.int64)
+        """Some of the runs, by number in the order given, or by a mask of all."""
+        which = _numbers(np.asarray(runs), len(self))
         size = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(size)])
         rows = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])
@@ -214,6 +213,19 @@ _DTYPES: dict[str, Any] = {
     "cost": np.float64,
     "ended": np.bool_,
 }
+
+
+def _numbers(which: NDArray[Any], n: int) -> IntArray:
+    """Which of n runs are meant by numbers, or by a mask."""
+    if which.dtype == bool and which.shape == (n,):
+        return np.flatnonzero(which)
+    whole = np.issubdtype(which.dtype, np.integer) or which.size == 0
+    if not whole or which.ndim != 1 or ((which < 0) | (which >= n)).any():
+        raise InvalidArgument(
+            f"runs are chosen by numbers from 0 to {n - 1}, or by a mask of {n}, but not by "
+            f"{which!r}."
+        )
+    return which.astype(np.int64)
 
 
 def _constant(
@@ -263,15 +275,16 @@ def _check(c: Curves) -> None:
     _refuse(c, ~(c.cost >= 0) | np.isinf(c.cost), "a cost must be at least 0 and finite", c.cost)
     again = np.diff(c.step, prepend=c.step[:1] - 1) <= 0
     again[c.start[:-1]] = False
-    _refuse(c, again, "the steps of a run must rise, each once", c.step)
+    advice = " If these are rows of several runs, name all the columns that tell them apart."
+    _refuse(c, again, "the steps of a run must rise, each once", c.step, advice)
 
 
-def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any]) -> None:
+def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any], advice: str = "") -> None:
     where = np.flatnonzero(bad)
     if len(where):
         row = int(where[0])
         run = int(np.searchsorted(c.start, row, "right")) - 1
         raise InvalidArgument(
             f"{rule}, but run {c.runs[run]!r} has {values[row]} at step {c.step[row]} "
-            f"({len(where)} such rows)."
+            f"({len(where)} such rows).{advice}"
         )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ..errors import InvalidArgument
 from ._ladder import choose_rungs, climb
 from ._laws import Settings
@@ -54,8 +52,11 @@ def fit(
     >>> bool(weitzman.solve(model.lines(10)).value > model.worth(0.7))
     True
     """
-    if not (np.isfinite(price) and price > 0):
-        raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
+    if len(curves.tasks) > 1:
+        raise InvalidArgument(
+            f"a model is of one task, but the curves are of {len(curves.tasks)}. Choose one with "
+            f"`of_task`, or read them without `task` if their scores mean the same."
+        )
     tried = [settings] if isinstance(settings, Settings) else list(settings or choices())
     if limit is not None:
         tried = [replace(s, limit=float(limit)) for s in tried]

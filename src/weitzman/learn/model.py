@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class LineModel:
     """
 
     def __init__(self, ladder: Ladder, *, price: float, minimise: bool, settings: Settings) -> None:
+        _check_price(price)
         self.price, self.minimise, self.settings = float(price), minimise, settings
         self.ladder = ladder
         _check_limit(ladder, settings, minimise)
@@ -198,7 +200,14 @@ def ceiling_of(settings: Settings, minimise: bool) -> float:
     return -settings.limit if minimise else settings.limit
 
 
+def _check_price(price: object) -> None:
+    if not isinstance(price, Real) or not 0 < float(price) < np.inf:
+        raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
+
+
 def _check_limit(ladder: Ladder, settings: Settings, minimise: bool) -> None:
+    if settings.limit is not None and not np.isfinite(settings.limit):
+        raise InvalidArgument(f"the limit must be finite, or None, but it is {settings.limit!r}.")
     best = float(ladder.best.max())
     if best > ceiling_of(settings, minimise):
         raise InvalidArgument(

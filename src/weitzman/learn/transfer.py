@@ -58,8 +58,10 @@ def transfer(
     """
     if curves.minimise != model.minimise:
         raise InvalidArgument("the model and the curves must both maximise or both minimise.")
-    if not weight > 0:
-        raise InvalidArgument(f"the weight of a prior must be above 0, but it is {weight!r}.")
+    if not 0 < weight < np.inf:
+        raise InvalidArgument(
+            f"the weight of a prior must be positive and finite, but it is {weight!r}."
+        )
     known, new = model.ladder, climb(curves, model.ladder.rungs)
     if rescale and len(new):
         known = _rescaled(known, new)
@@ -153,6 +155,10 @@ def default_curves(
     """
     if runs < 2 or len(steps) < 1:
         raise InvalidArgument("a default needs at least two runs and one step.")
+    if not np.isfinite([start, poor, good]).all():
+        raise InvalidArgument(
+            f"a default starts and ends with finite scores, but they are {start}, {poor}, {good}."
+        )
     limit = np.linspace(poor, good, runs)
     golden = (np.arange(runs) * 0.6180339887498949) % 1.0
     t = 1.0 + np.arange(1, len(steps) + 1)

@@ -12,6 +12,7 @@ from .report import Report
 from .runs import Clock, Row, Start, takes_past
 
 Callback = Callable[[Report], object]
+Catch = type[Exception] | Sequence[type[Exception]]
 
 
 class NoMore(Exception):
@@ -63,6 +64,11 @@ class Inline:
         except Exception as error:
             future.set_exception(error)
         return future
+
+
+def exceptions(catch: Catch) -> tuple[type[Exception], ...]:
+    """One kind of exception, or several."""
+    return (catch,) if isinstance(catch, type) else tuple(catch)
 
 
 def check_settings(settings: Settings, start: Start) -> None:

@@ -22,6 +22,7 @@ from .refit import refitting
 from .report import Report
 from .runs import Live, Moved, Past, Row, Start, carry_out, takes_past
 
+_HOPELESS = 100  # runs without a score, after which something else must be wrong
 _PATIENCE = 20  # times as long as the gain took, until it is computed again
 
 
@@ -47,10 +48,12 @@ class Loop:
         self._lock = threading.RLock()
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         self._halt, self._reason = False, ""
+        self._before = 0  # runs that an earlier call has started
         self._gain, self._gained, self._took = math.nan, -math.inf, 0.0  # when, how long it took
 
     def run(self) -> None:
         """Go on until it is best to stop."""
+        self._before = len(self.race.runs)
         for run in self.race.in_flight:  # begun before a crash
             self.race.release(run)
         pool = Inline() if self.settings.workers == 1 else ThreadPoolExecutor(self.settings.workers)
@@ -103,6 +106,7 @@ class Loop:
         while (move := self.race.next()) is not None:
             self._note(move)
             if move.run is None:
+                self._check_hope()
                 try:
                     self.book.begin(len(self.race.runs))
                 except NoMore:
@@ -116,6 +120,17 @@ class Loop:
             why = "it was not in memory and `start` cannot bring it back"
             self._over(move.run, "lost", why)
         return None
+
+    def _check_hope(self) -> None:
+        """Whether new runs lead anywhere: without a score, no number of them would be enough."""
+        if self.race.best_score is not None:
+            return
+        vain = sum(run.until is None for run in self.race.runs[self._before :])
+        if vain >= _HOPELESS:
+            raise InvalidAnswer(
+                f"some run must show a score, but {vain} have ended or diverged without one. See "
+                f"whether training works; everything is written down, so it can be started again."
+            )
 
     def _can_go_on(self, run: int) -> bool:
         known = run in self._live or not self.race.runs[run].steps
@@ -147,7 +162,7 @@ class Loop:
         except self.settings.catch as error:
             self._failed(run, error, 0.0)
             return
-        while live.step < until and not self._halt:
+        while not self._halt:  # one step at least: the first rung may be step 0
             try:
                 row = live.advance()
             except self.settings.catch as error:
@@ -157,6 +172,8 @@ class Loop:
                 self._over(run, "ended", "")
                 return
             self._seen(run, row)
+            if row.ends_move(until):
+                return
 
     def _alive(self, run: int) -> Live:
         """A run in memory."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._optional import need
 from ..errors import InvalidArgument
-from .book import Callback, Settings, check_settings
+from .book import Callback, Catch, Settings, check_settings, exceptions
 from .loop import Loop
 from .race import Model, Race, Run
 from .report import Display, Result, result_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 RUN = "weitzman:run"  # user attribute of a trial: its number among those of this search
 COSTS = "weitzman:costs"  # of its steps, in their order
 REPAID = "weitzman:repaid"  # what training again up to a lost checkpoint has cost
+ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that was left
 REASON = "weitzman:reason"  # user attribute of the study: why it has stopped
 
 
@@ -42,7 +43,7 @@ def optimize(
     outside: float | None = None,
     workers: int = 1,
     lost: Literal["abandon", "replay"] = "abandon",
-    catch: tuple[type[Exception], ...] = (),
+    catch: Catch = (),
     refit: bool | None = None,
     clock: Clock = SECONDS,
     progress: bool = False,
@@ -77,7 +78,8 @@ def optimize(
     optuna = need("optuna", "optuna")
     _check_study(study, model, optuna)
     settings = Settings(
-        workers=workers, executor=None, lost=lost, catch=tuple(catch), refit=refit, clock=clock,
+        workers=workers, executor=None, lost=lost, catch=exceptions(catch), refit=refit,
+        clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
     )  # fmt: skip
     check_settings(settings, objective)
@@ -150,6 +152,7 @@ class _Trials:
         self._study, self._race, self._optuna = study, race, optuna
         self.trials: list[Trial] = []
         self._told: set[int] = set()  # runs whose trials are not RUNNING
+        self._fate: dict[int, Any] = {}  # states of runs that broke off, unless they win
 
     def tell_again(self) -> None:
         """Tell a new race what the storage says."""
@@ -168,8 +171,15 @@ class _Trials:
             self._race.pay(trial.user_attrs.get(REPAID, 0.0))
             if trial.state != state.RUNNING:
                 self._told.add(number)
-                ways = {state.FAIL: self._race.failed, state.COMPLETE: self._race.ended}
-                ways.get(trial.state, self._race.leave)(number)
+                self._close(number, trial)
+
+    def _close(self, run: int, trial: FrozenTrial) -> None:
+        if trial.state == self._optuna.trial.TrialState.FAIL:
+            self._race.failed(run)
+        elif ENDED in trial.user_attrs:
+            self._race.ended(run)
+        else:
+            self._race.leave(run)
 
     def begin(self, run: int) -> None:
         trial = self._study.ask()
@@ -189,13 +199,16 @@ class _Trials:
         trial.set_user_attr(REPAID, trial.user_attrs.get(REPAID, 0.0) + cost)
 
     def over(self, run: int, how: str, why: str) -> None:
+        state = self._optuna.trial.TrialState
         if how == "failed":
             self.trials[run].set_user_attr("weitzman:failure", why)
-            self._tell(run, self._optuna.trial.TrialState.FAIL)
-        elif how == "ended" and self._score(run) is not None:
+        if how == "ended" and self._score(run) is not None:
+            self.trials[run].set_user_attr(ENDED, True)
             self._complete(run)
-        else:
-            self._tell(run, self._optuna.trial.TrialState.PRUNED)
+            return
+        self._fate[run] = state.FAIL if how == "failed" else state.PRUNED
+        if run != self._race.best_run:  # else it may win
+            self._tell(run, self._fate[run])
 
     def settled(self, runs: Sequence[int]) -> None:
         for run in runs:
@@ -213,6 +226,8 @@ class _Trials:
         best = self._race.best_run
         if best is not None and best not in self._told:
             self._complete(best)
+        for run in self._fate.keys() - self._told:
+            self._tell(run, self._fate[run])
         self._study.set_user_attr(REASON, self._race.reason)
 
     def _trained_to_its_end(self, run: Run) -> bool:

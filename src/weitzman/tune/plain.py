@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any, Literal
 
 from ..errors import InvalidArgument, InvalidFile
-from .book import Callback, NoMore, Settings, check_settings
+from .book import Callback, Catch, NoMore, Settings, check_settings, exceptions
 from .journal import Event, Journal, Path, as_json, as_score
 from .loop import Loop
 from .race import Model, Race
@@ -27,7 +27,7 @@ def optimize(
     workers: int = 1,
     executor: Any = None,
     lost: Literal["abandon", "replay"] = "abandon",
-    catch: tuple[type[Exception], ...] = (),
+    catch: Catch = (),
     refit: bool | None = None,
     clock: Clock = SECONDS,
     progress: bool = False,
@@ -60,7 +60,7 @@ def optimize(
     lost : "abandon" or "replay"
         What becomes of a run that is not in memory (after a crash) if ``start`` takes no ``past``:
         leave it, or train it again up to where it was, and pay for that again.
-    catch : tuple of exceptions
+    catch : exception, or several
         If a run raises one of these it has failed and the search goes on. Others end the search;
         started again, it begins with that step.
     refit : bool, optional
@@ -90,10 +90,12 @@ def optimize(
     5
     """
     settings = Settings(
-        workers=workers, executor=executor, lost=lost, catch=tuple(catch), refit=refit, clock=clock,
+        workers=workers, executor=executor, lost=lost, catch=exceptions(catch), refit=refit,
+        clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
     )  # fmt: skip
     check_settings(settings, start)
+    _check_configs(configs)
     available = len(configs) if isinstance(configs, Sized) else None
     race = Race(model, available=available, outside=outside)
     book = _Book(configs, None if journal is None else Journal(journal, minimise=model.minimise))
@@ -104,6 +106,16 @@ def optimize(
     finally:
         book.close()
     return result_of(race, book.configs, loop.how_over)
+
+
+def _check_configs(configs: object) -> None:
+    """Refuse what could be iterated over, but hardly into configurations."""
+    odd = isinstance(configs, str | bytes | Mapping) or hasattr(configs, "columns")
+    if odd or not (callable(configs) or isinstance(configs, Iterable)):
+        raise InvalidArgument(
+            f"configurations are a list, an iterable or a function of the number of the run, but "
+            f"here is a {type(configs).__name__}."
+        )
 
 
 class _Book:

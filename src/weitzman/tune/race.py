@@ -136,7 +136,7 @@ class Race:
         """A run has shown a score at a step, for which so much was paid since the step before.
 
         Steps rise; they may lie between rungs or skip some. A score that is not finite means that
-        the run has diverged.
+        the run has diverged, and ends the move.
         """
         it = self.check(run, step, cost)
         if it.until is None:  # nobody asked for it: a move has begun all the same
@@ -149,7 +149,7 @@ class Race:
         it.costs.append(cost)
         self.spent += cost
         self._compare(it)
-        if it.until is None or step >= it.until:
+        if it.until is None or step >= it.until or math.isnan(score):
             self._wait(it)
 
     def check(self, run: int, step: int, cost: float) -> Run:

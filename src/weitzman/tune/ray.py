@@ -253,7 +253,14 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         return self._room
 
     def _observe(self, run: Run, result: dict[str, Any]) -> None:
-        step, score, cost = (result[name] for name in (self._step, self.metric, self._cost))
+        names = self._step, self.metric, self._cost
+        for name in names:
+            if name not in result:
+                raise InvalidArgument(
+                    f"a result must have a step, a score and a cost, but one has no {name!r}; it "
+                    f"has {', '.join(map(str, result))}."
+                )
+        step, score, cost = (result[name] for name in names)
         self.race.observe(run.number, int(step), float(score), float(cost))
 
     def _started(self, trial: Trial) -> Run:

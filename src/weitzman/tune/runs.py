@@ -13,6 +13,7 @@ step is the one after ``past.step``, from a checkpoint that the run has saved by
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 import time
 from collections.abc import Callable, Iterator
@@ -54,6 +55,10 @@ class Row(NamedTuple):
     score: float
     cost: float
     measured: bool
+
+    def ends_move(self, until: int) -> bool:
+        """Whether the next decision falls here: the rung is reached, or the run has diverged."""
+        return self.step >= until or not math.isfinite(self.score)
 
 
 def takes_past(start: Start) -> bool:
@@ -171,7 +176,7 @@ def carry_out(start: Start, config: object, past: Past, until: int, clock: Clock
     since = clock()
     try:
         live = Live(start, config, past, clock)
-        while live.step < until:
+        while not (rows and rows[-1].ends_move(until)):
             row = live.advance()
             since = clock()
             if row is None:
