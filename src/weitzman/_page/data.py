@@ -101,7 +101,7 @@ def _index(policy: Policy, v: int) -> FloatArray:
     """The indices of a box in the user's sign."""
     f, at = policy.forest, int(policy.index_at[v])
     sign = -1.0 if f.minimise else 1.0
-    return np.asarray(sign * policy.index[at : at + int(f.laws.shape[f.law[v], 0])])
+    return np.asarray(sign * policy.index[at : at + int(f.laws.shape[f.law[v], 0])] + 0.0)
 
 
 def _used(column: IntArray, pool: Pool) -> tuple[list[int], list[FloatArray]]:

@@ -188,7 +188,7 @@ def number(x: float) -> str:
     """A number as people read it."""
     if not np.isfinite(x):
         return "∞" if x > 0 else "−∞"
-    return f"{x:.6g}".replace("-", "−")
+    return f"{x + 0.0:.6g}".replace("-", "−")
 
 
 def percent(p: float) -> str:
