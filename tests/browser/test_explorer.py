@@ -145,9 +145,16 @@ def test_a_broken_probability_and_undo(visit, explore, tmp_path):
 
     type_into(visitor, "Cost", "abc")
     visitor.until("document.getElementById('alert').textContent.includes(\"'abc'\")")
+    assert visitor.text("#alert").startswith("Box B: the cost must be a number")
     assert page.get_by_label("Cost", exact=True).get_attribute("aria-invalid") == "true"
     type_into(visitor, "Cost", "9/3")  # what is typed may be a fraction
     assert value(visitor) == 94.325
+    choose(visitor, "C")
+    type_into(visitor, "Chance of state 2", "1/0")
+    visitor.until("document.getElementById('alert').textContent.includes(\"'1/0'\")")
+    assert visitor.text("#alert").startswith("Box C: the chance of state 2 must be a number")
+    page.click("#undo")
+    choose(visitor, "B")
     page.click("#undo")  # all that was typed into one field is one step
     assert page.get_by_label("Cost", exact=True).input_value() == "3"
 

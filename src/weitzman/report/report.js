@@ -111,19 +111,18 @@ function graph({ factor, value }, at) {
   const [low, top] = [Math.min(...value), Math.max(...value)];
   const x = (f) => pad + ((wide - 2 * pad) * f) / last;
   const y = (v) => high - pad - ((high - 2 * pad) * (v - low)) / (top - low || 1);
+  const ends = [`free: ${number(value[0])}`, `×${number(last, 3)}: ${number(value.at(-1))}`];
   const path = factor.map((f, i) => `${i ? "L" : "M"}${x(f).toFixed(1)} ${y(value[i]).toFixed(1)}`);
   const text = (atX, atY, anchor, words) =>
     svg("text", { x: atX, y: atY, "text-anchor": anchor }, words);
   return svg("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", class: "graph",
-    "aria-label": `Value of the search against the cost, from ${number(top)} down to ${number(low)}` },
+    "aria-label": `Value of the search against the cost: ${ends[0]}, ${ends[1]}` },
     svg("line", { class: "axis", x1: pad, x2: wide - pad, y1: high - pad, y2: high - pad }),
     svg("line", { class: "now", x1: x(1), x2: x(1), y1: pad / 2, y2: high - pad }),
     svg("path", { class: "line", d: path.join(""), fill: "none" }),
     svg("circle", { class: "here", cx: x(factor[at]), cy: y(value[at]), r: 5 }),
-    text(pad, high - 8, "middle", "free"), text(x(1), high - 8, "middle", "as now"),
-    text(wide - pad, high - 8, "end", `×${number(last, 3)}`),
-    text(pad, pad - 12, "start", number(top)),
-    text(wide - pad, high - pad - 6, "end", number(low)));
+    text(x(1), 9, "middle", "as now"),
+    text(pad, high - 8, "start", ends[0]), text(wide - pad, high - 8, "end", ends[1]));
 }
 
 if (data.whatIf.length) curve(document.getElementById("curve"));

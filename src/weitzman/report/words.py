@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .._page.data import endless
 from .._page.html import Child, Markup, h, name
 from .._types import FloatArray
 from ..explain import explain
@@ -75,6 +76,8 @@ def _over(c: Content) -> bool:
 def _expect(c: Content) -> str:
     e, f = c.evaluation, c.forest
     boxes = f"{e.openings:.3g} of {f.boxes:,} boxes"
+    if endless(f).any():  # there is no number of all
+        boxes = "1 box" if e.openings == 1 else f"{e.openings:.3g} boxes"
     if f.minimise:
         return (
             f"Expect a total of {number(c.solution.value)}: a loss of {number(e.reward)} on "
