@@ -199,6 +199,24 @@ def test_long_names_stay_on_the_page(read):
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_index_and_cost_do_not_overlap_in_the_drawing(read):
+    boxes = weitzman.Builder()
+    boxes.add("a", cost=0.1, rewards={"low": 0.5, "high": 0.5}, worth={"low": 0.01, "high": 12.3})
+    boxes.add(
+        "b", parent="a", cost={"low": 0.0001234, "high": 0.0123456},
+        rewards={"low": {1.2345: 0.5, 23.456: 0.5}, "high": {12.123: 0.5, 99.123: 0.5}},
+    )  # fmt: skip
+    page = read(boxes.build()).page
+    gaps = page.evaluate(
+        """() => [...document.querySelectorAll("#drawing .box")].map((box) => {
+          const [left, right] = box.querySelectorAll(".index");
+          return right.getBoundingClientRect().left - left.getBoundingClientRect().right;
+        })"""
+    )
+    assert len(gaps) == 2
+    assert min(gaps) > 0
+
+
 def test_it_prints(read, tmp_path):
     visitor = read(paper())
     visitor.page.emulate_media(media="print")
