@@ -297,6 +297,7 @@ def test_losses_on_a_line() -> None:
         ([], {}, r"law of a line must be a list.*but it is empty"),
         ([0.5, 0.5], {}, r"law of a line must be a list.*but it is one vector"),
         ([[0.5, 0.5]], {"length": 3}, r"one distribution and one matrix, but there are 1 entries"),
+        (([0.5, 0.5], STICKY), {"length": "endless"}, r"at least 1 or infinity.*length 'endless'"),
         (([0.5, 0.5], STICKY), {"length": 0}, r"at least 1.* there are 2 entries for length 0"),
         (([0.5, 0.5], [0.5, 0.5]), {}, r"a child's a matrix .* box 1 \(a child\) has a law of 1"),
         ([[0.5, 0.6]], {}, r"must sum to 1, but those of box '0' sum to 1.1"),

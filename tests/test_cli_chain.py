@@ -88,12 +88,25 @@ def test_what_a_chain_lacks_is_said(write, capsys):
     assert "no stationary distribution: " in out
     assert "states 0 and 1 never meet" in out
     assert out.count("never meet") == 1  # and once is enough
-    assert "no number of boxes suffices: " in out
+    assert "no number of boxes: " in out
     assert main(["chain", write(ends), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     lacking = ["stationary", "mixing_time", "C", "alpha", "boxes", "miss", "value"]
     assert [found[key] for key in lacking] == [None] * len(lacking)
     assert len(found["notes"]) == 2
+
+
+def test_where_costs_differ_the_state_before_the_first_box_counts(write, capsys):
+    law, rewards, cost = [[0.6, 0.4], [0.2, 0.8]], [0, 10], [1, 3]
+    chain = {"format": "weitzman-chain/1", "law": law, "rewards": rewards, "cost": cost}
+    line = solve_line(Chain(law, rewards), cost)
+    for state in (0, 1):
+        assert main(["chain", write({**chain, "start": str(state)}), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["value"] == line.value(state)
+    assert main(["chain", write({**chain, "start": [0.5, 0.5]})]) == 0
+    out = capsys.readouterr().out
+    assert "no value: where the cost depends on the state before" in out
+    assert "unknown without" not in out
 
 
 def test_periodic_chains_and_signals(write, capsys):

@@ -370,3 +370,15 @@ def test_words_and_repr_tell_of_the_line():
     forest = endless_line(names=["a", "b"])
     assert "1 endless" in repr(forest)
     assert "b (and so on, without end)" in weitzman.describe(forest)
+
+
+def test_what_hardly_ever_happens_keeps_its_digits():
+    """State 1 comes up some 10^11 times before the line ends at the top or at nothing."""
+    rare = 1e-11
+    law = [[0.99, 0.01, 0, 0], [1 - 2 * rare, 0, rare, rare], [0, 0, 1, 0], [0, 0, 0, 1]]
+    forest = weitzman.line(([1, 0, 0, 0], law), length=np.inf, rewards=[0, 0.7, 1, 0], cost=1e-16)
+    solution = weitzman.solve(forest)
+    found = weitzman.evaluate(solution)
+    assert found.residual == pytest.approx(0, abs=1e-13)
+    assert found.value == pytest.approx(solution.value, abs=1e-13)
+    assert_allclose(found.chosen[1], [0, 0.5, 0.5, 0], atol=1e-9)

@@ -320,3 +320,24 @@ def test_no_line_of_a_star_earns_half_though_a_set_does() -> None:
         0.4835,
         0.9457,
     ]
+
+
+# -- 7. the factor of the fixed-point iteration ---------------------------------------------------
+
+
+def test_the_stated_factor_does_not_bound_entries_after_the_best_state() -> None:
+    law, cost, half = (
+        [[Fraction(1, 2)] * 2, [Fraction(1), Fraction(0)]],
+        Fraction(1, 10),
+        Fraction(1, 2),
+    )
+
+    def step(phi: list[Fraction]) -> list[Fraction]:
+        return [max(Fraction(0), -cost + row[0] * phi[0] + row[1]) for row in law]
+
+    true = [Fraction(4, 5), Fraction(7, 10)]
+    assert step(true) == true  # the fixed point, nothing in hand
+    error = Fraction(1, 100)
+    after = [a - b for a, b in zip(step([true[0] + error, true[1]]), true, strict=True)]
+    assert after == [half * error, error]
+    assert max(after) > half * error  # half = max (1 - p_ik) over i < k

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_solve import PAPER, random_forest, written_out
 
-from weitzman import Forest, Policy, break_even, evaluate, sensitivity, solve
+from weitzman import Forest, Policy, break_even, evaluate, sensitivity, simulate, solve
 
 
 def close(a: float, b: float) -> bool:
@@ -81,6 +81,25 @@ def test_copies_count_as_if_written_out(problem, data):
         copies = [i for i, o in enumerate(origin) if o == box]
         assert close(counted.opened[box], full.opened[copies].sum())
         assert close(counted.wins[box], full.wins[copies].sum())
+
+
+def test_copies_tied_after_different_states_are_opened_alike_by_all():
+    """The tied copy after state 0 comes first, though it is the worse try."""
+    both = Forest.from_arrays(
+        parent=[-1, 0], cost=0.0, rewards=[[0, 0], [0, 10]], count=[2, 1],
+        law=[[0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]],
+    )  # fmt: skip
+    solution = solve(both)
+    assert solution.indices(1).tolist() == [10, 10]
+    found, played = evaluate(solution), simulate(solution, 40_000, rng=1)
+    assert found.opened == pytest.approx([2, 0.25 * 1.9 + 0.25 * 1.1 + 0.5 * 1.9])
+    assert abs(played.openings.mean - found.openings) < 5 * played.openings.standard_error
+    search = solution.policy().start()
+    for state in (1, 0):
+        search.tell(search.ask(), state)
+    assert search.ask() == "1#2"
+    search.release("1#2")
+    assert [box for box, _ in search.available()] == ["1#2", "1#1"]
 
 
 def test_openings_are_minus_the_derivative_in_costs_and_choices_that_in_rewards():

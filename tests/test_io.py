@@ -351,6 +351,7 @@ BROKEN: list[tuple[Any, str, bool]] = [
     (document(A, {**B, "outcomes": {"1": {"1": 1}, "90": {"1": 1}}}), "'90' is none; did", False),
     (document({**A, "length": 2}), "length needs a name and a parent", True),
     (document(A, {**B, "length": 0}), "length must be a whole number from 1 to 1000000", True),
+    (document(A, {**B, "length": "forever"}), 'a whole number, or "endless", but it is', True),
     (document(A, {**B, "length": 10**12}), "length must be a whole number from 1 to", True),
     (document(A, {**B, "length": 2}, {**A, "name": "B.2"}), "'B.2' is taken", False),
 ]  # fmt: skip
@@ -692,3 +693,17 @@ def test_columns_are_as_narrow_as_they_can_be(tmp_path):
     )
     io.save(forest, tmp_path / "x.wz")
     assert (tmp_path / "x.wz").stat().st_size < 5 * n + 2500
+
+
+def test_a_table_is_read_like_any_other_file(tmp_path):
+    forest = weitzman.line(
+        ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]), length=np.inf, rewards=[0, 10], cost=0.5
+    )
+    path = tmp_path / "boxes.csv"
+    weitzman.to_pandas(forest).to_csv(path, index=False)
+    again = weitzman.load(path)
+    assert again.endless.tolist() == [False, True]
+    assert weitzman.solve(again).value == weitzman.solve(forest).value
+    path.write_text("box,cost\nA,1\n")
+    with pytest.raises(weitzman.InvalidForest, match=r"boxes.csv: the table must have the columns"):
+        weitzman.load(path)

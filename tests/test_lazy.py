@@ -454,6 +454,24 @@ def test_a_bound_must_be_declared_and_be_one():
     refused("one for each state of the node, or a Node, but for '0', which has 3 states, it is",
             [], InvalidArgument, bound=lambda node: [1.0, 2.0])  # fmt: skip
     refused("a bound must be", [], InvalidArgument, bound=lambda node: None)
+    refused(r"\(bound below 0\)", [],
+            bound=lambda node: Node(law=[0.5, 0.5], rewards=[1, 2], cost=0))  # fmt: skip
+    refused("one for each of the 3 states of the parent, but there are 2", [Node(**BOX)],
+            InvalidArgument, least_cost=[0.1, 0.2], branching=1)  # fmt: skip
+
+
+def test_the_cost_of_a_box_as_a_bound_may_depend_on_what_is_found():
+    """It counts on average, as any cost."""
+    law, rewards = np.tile([0.5, 0.5], (3, 1)), [50.0, 90.0]
+    upper = [
+        LazyForest(
+            [ROOT], lambda node: [],
+            bound=lambda node, cost=cost: Node(law=law, rewards=rewards, cost=cost),
+        ).solve(budget=0).upper
+        for cost in (0.5, np.tile([0.25, 0.75], (3, 1)))
+    ]  # fmt: skip
+    assert upper[0] == pytest.approx(upper[1])
+    assert upper[0] > 60
 
 
 def test_a_bound_that_is_exceeded_is_noticed():
@@ -466,6 +484,8 @@ def test_limits_make_sense():
     for options in ({"gap": -1.0}, {"gap": math.nan}, {"budget": -1}, {"budget": 1.5}):
         with pytest.raises(InvalidArgument, match="from 0 on"):
             solve(lazy, **options)
+    with pytest.raises(InvalidArgument, match="`gap` must be a number, but it is 'small'"):
+        solve(lazy, gap="small")
     with pytest.raises(InvalidArgument, match="`exact` and `clip` are for a Forest"):
         solve(lazy, exact=True)
     with pytest.raises(InvalidArgument, match="`gap` and `budget` are for a LazyForest"):

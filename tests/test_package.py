@@ -13,7 +13,7 @@ SOURCE = Path(weitzman.__file__).parent
 
 # A module imports from its own layer's package and from layers above it in this list, never down.
 LAYERS = [
-    {"errors", "_types", "_optional", "_text"},
+    {"errors", "_types", "_optional", "_text", "_disk"},
     {"_kernels"},
     {"_pool", "_columns", "_rules"},
     {"model"},

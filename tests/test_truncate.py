@@ -369,7 +369,7 @@ def test_signals_are_no_rewards():
     assert (truncate(none, gap=1).depth, truncate(none, gap=1).upper) == (1, 2)
 
 
-@pytest.mark.parametrize("gap", [0, -1, math.nan, math.inf])
+@pytest.mark.parametrize("gap", [0, -1, math.nan, math.inf, "1", None])
 def test_a_gap_is_a_number_above_zero(gap):
     with pytest.raises(InvalidArgument, match="`gap` must be a number above 0"):
         truncate(random_line(np.random.default_rng(0), 3), gap=gap)

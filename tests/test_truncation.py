@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weitzman.chains import Chain, exact_depth, miss_bounds
-from weitzman.errors import InvalidArgument
+from weitzman.chains import Chain, exact_depth, miss_bounds, truncation
+from weitzman.errors import InvalidArgument, TooLarge
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -120,3 +120,23 @@ def test_targets_and_rules(sticky):
         miss_bounds(Chain([[0.5, 0.5], [0, 1]], [1, 0]), 0.1)
     with pytest.raises(InvalidArgument, match="has period 2"):
         miss_bounds(Chain([[0, 1], [1, 0]], [0, 1]), 0.1)
+
+
+@pytest.mark.parametrize("rare", [1e-15, 1e-17, 1e-300])
+def test_more_boxes_than_can_be_counted_are_refused(rare):
+    """Where rounding takes all of 1 - rare for 1, the powers would never fall."""
+    chain = Chain([[1 - rare, rare], [0.5, 0.5]], [0, 1])
+    with pytest.raises(TooLarge, match=r"more than 3e\+14 boxes miss the target"):
+        exact_depth(chain, 1e-3)
+    with pytest.raises(TooLarge, match="more than 3e"):
+        exact_depth(chain, 1e-3, start=[0.5, 0.5])
+    with pytest.raises(InvalidArgument, match="stationary mass of 2e-12 or more, but it has"):
+        miss_bounds(chain, 1e-3)
+
+
+def test_a_sparse_chain_is_not_followed_for_ever(monkeypatch):
+    monkeypatch.setattr(truncation, "_FURTHEST_SPARSE", 100)
+    thin = Chain(sparse.csr_array([[0.99, 0.01], [0.5, 0.5]]), [0, 1])
+    assert exact_depth(thin, 0.5) == 69
+    with pytest.raises(TooLarge, match=r"more than 1e\+02 boxes .* Give the law as a dense array"):
+        exact_depth(thin, 1e-3)

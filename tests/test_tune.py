@@ -18,7 +18,7 @@ import pytest
 from test_tune_race import policy_moves
 from tuning import Chained, four_grades, slow_starters
 
-from weitzman import tune
+from weitzman import learn, tune
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile, JournalError
 from weitzman.tune.report import Display
 
@@ -505,3 +505,50 @@ def test_rows_that_cannot_be(rows, message, tmp_path: Path):
         tune.optimize(lambda config: iter(rows), [1], MODEL, journal=path)
     with pytest.raises(InvalidAnswer, match=message):  # what is wrong was not written down
         tune.optimize(lambda config, past: iter(rows[past.step :]), [1], MODEL, journal=path)
+
+
+# -- with learnt models ------------------------------------------------------------------------
+
+
+def rough(seed: int, minimise: bool) -> list[tuple[float, float]]:
+    """A noisy curve that may diverge and may end early."""
+    rng = np.random.default_rng(seed)
+    top, speed = 0.87 - 0.4 * rng.random() ** 2, 0.05 + rng.random()
+    scores = top * (1 - np.exp(-speed * np.arange(1, 17))) + 0.01 * rng.normal(size=16)
+    if rng.random() < 0.2:
+        scores[rng.integers(16) :] = math.nan
+    length = 16 if rng.random() < 0.8 else int(rng.integers(1, 16))
+    sign = -1 if minimise else 1
+    return [(sign * float(x), float(c)) for x, c in zip(scores, rng.random(16) + 0.5, strict=True)][
+        :length
+    ]
+
+
+@pytest.mark.parametrize("minimise", [False, True])
+def test_a_learnt_model_with_rough_curves(minimise: bool, tmp_path: Path):
+    log = [rough(1000 + i, minimise) for i in range(25)]
+    rows = [(i, step, *row) for i, run in enumerate(log) for step, row in enumerate(run, 1)]
+    columns = dict(zip(("run", "step", "score", "cost"), zip(*rows, strict=True), strict=True))
+    curves = learn.Curves.read(columns, minimise=minimise)
+    model = learn.fit(curves, price=1000)
+
+    def start(config: int, past: tune.Past):
+        yield from rough(config, minimise)[past.step :]
+
+    path = tmp_path / "journal"
+    result = tune.optimize(start, range(40), model, journal=path)
+    scores = [x for run in result.runs for x in run.scores if not math.isnan(x)]
+    assert result.best_score == (min(scores) if minimise else max(scores))
+    assert result.spent == pytest.approx(sum(c for run in result.runs for c in run.costs))
+    for number, run in enumerate(result.runs):
+        paid = rough(number, minimise)[: len(run.steps)]
+        np.testing.assert_array_equal(run.scores, [x for x, _ in paid])
+    lines = path.read_bytes().splitlines(keepends=True)
+    cut = tmp_path / "cut"
+    cut.write_bytes(b"".join(lines[: len(lines) * 2 // 3]))
+    again = tune.optimize(start, range(40), model, journal=cut)
+    assert (again.spent, again.best_score, again.reason) == (
+        result.spent, result.best_score, result.reason,
+    )  # fmt: skip
+    three = tune.optimize(start, range(40), model, workers=3)
+    assert three.runs

@@ -209,6 +209,17 @@ def test_the_last_result_of_a_trial_counts():
     assert controller.finished
 
 
+def test_a_trial_that_ray_has_started_unasked_counts():
+    scheduler = driver.IndexScheduler(MODEL, metric="m", workers=1)
+    trials = [Fake("a"), Fake("b")]
+    controller = Controller(trials)
+    started(scheduler, controller, trials)
+    trials[1].status = Trial.RUNNING
+    scheduler.on_trial_result(controller, trials[1], result(1, 7.0))
+    assert scheduler.race.best_score == 7
+    assert scheduler._fresh == []
+
+
 def test_it_waits_for_the_last_checkpoint_before_it_ends():
     scheduler = driver.IndexScheduler(MODEL, metric="m", workers=1)
     trials = [Fake("a"), Fake("b")]

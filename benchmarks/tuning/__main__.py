@@ -61,8 +61,7 @@ def _chosen(words: str) -> list[Method]:
 def run(each: Set, folder: Path, methods: list[Method], quick: bool, workers: int) -> Replay:
     """Replay one set."""
     curves, instance = each.read(folder)
-    if quick:
-        curves, instance = _some(curves, instance, each.quick_tasks)
+    curves, instance = _some(curves, instance, each.quick_tasks if quick else each.tasks)
 
     def show(done: int, total: int) -> None:
         if sys.stderr.isatty():
@@ -83,7 +82,7 @@ def run(each: Set, folder: Path, methods: list[Method], quick: bool, workers: in
 def _some(
     curves: Curves, instance: tuple[str, ...] | None, tasks: int
 ) -> tuple[Curves, tuple[str, ...] | None]:
-    """The runs of a few tasks, spread over all."""
+    """The runs of so many tasks, spread over all."""
     names = curves.tasks[:: -(-len(curves.tasks) // tasks)]
     keep = np.flatnonzero([task in names for task in curves.task])
     return curves.select(keep), None if instance is None else tuple(instance[i] for i in keep)

@@ -28,8 +28,10 @@ runs included. **Bold**: the least of a column.
 * `taskset_text`: 8 tasks, 1000 runs each. The log is 150 of them, the other 850 are searched.
 * `algoperf`: 10 tasks, about 57 runs in each of up to 5 studies. One study is searched, the others
   are the log. Costs are training times without evaluation.
-* `lcdb`: 165 tasks, about 19 learners, 5 replicates. One replicate is searched, the others are the
-  log. A step is a fit from scratch on a larger sample.
+* `lcdb`: every sixth of 165 tasks, about 19 learners, 5 replicates. One replicate is searched, the
+  others are the log. A step is a fit from scratch on a larger sample.
+
+How many tasks, logs and orders are taken is set in `sets.py`; more only take more time.
 
 No method is told which configuration or learner a run is; in `algoperf` and `lcdb` the same ones
 stand in the log, with other seeds. In all three a run ends where its rows end.

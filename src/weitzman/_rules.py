@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._kernels.structure import postorder
-from ._types import IntArray
+from ._types import BoolArray, IntArray
 from .errors import InvalidForest
 
 if TYPE_CHECKING:
+    from ._pool import Pool
     from .model import Forest
 
 SUM_TOLERANCE = 1e-9
@@ -47,6 +48,13 @@ def _first(forest: Forest, column: IntArray, row: int) -> tuple[int, str]:
     """The first box that uses a row of a pool, for messages."""
     box = int(np.flatnonzero(column == row)[0]) if (column == row).any() else -1
     return box, repr(forest.name(box)) if box >= 0 else "(unused)"
+
+
+def _place(f: Forest, pool: Pool, column: IntArray, wrong: BoolArray) -> tuple[int, int, str]:
+    """The first wrong entry of a pool, its matrix, and the first box that uses that."""
+    i = int(np.flatnonzero(wrong)[0])
+    m = int(np.searchsorted(pool.start, i, side="right")) - 1
+    return i, m, _first(f, column, m)[1]
 
 
 def _check_size(f: Forest) -> None:
@@ -204,10 +212,8 @@ def _check_laws(f: Forest) -> None:
     p = f.laws
     wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))  # also finds NaN
     if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        m = int(np.searchsorted(p.start, i, side="right")) - 1
+        i, m, title = _place(f, p, f.law, wrong)
         s, y = divmod(i - int(p.start[m]), int(p.shape[m, 1]))
-        _, title = _first(f, f.law, m)
         raise InvalidForest(
             f"probabilities must lie between 0 and 1, but in the law of box {title} the entry "
             f"[{s}, {y}] is {p.data[i]:.12g} ({int(wrong.sum())} such entries)."
@@ -234,9 +240,7 @@ def _check_rewards(f: Forest) -> None:
     none = np.inf if f.minimise else -np.inf
     wrong = ~(np.isfinite(f.rewards.data) | (f.rewards.data == none))
     if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        m = int(np.searchsorted(f.rewards.start, i, side="right")) - 1
-        _, title = _first(f, f.reward, m)
+        i, m, title = _place(f, f.rewards, f.reward, wrong)
         raise InvalidForest(
             f"rewards must be finite ({none} marks a state without one), but box {title} has "
             f"{f.rewards.data[i]} in state {i - int(f.rewards.start[m])} ({int(wrong.sum())} such "
@@ -252,9 +256,7 @@ def _check_rewards(f: Forest) -> None:
 def _check_costs(f: Forest) -> None:
     wrong = ~((f.costs.data >= 0) & np.isfinite(f.costs.data))
     if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        m = int(np.searchsorted(f.costs.start, i, side="right")) - 1
-        _, title = _first(f, f.cost, m)
+        i, _, title = _place(f, f.costs, f.cost, wrong)
         raise InvalidForest(
             f"costs must be finite and not negative, but box {title} has {f.costs.data[i]:.6g} "
             f"({int(wrong.sum())} such costs)."

@@ -68,6 +68,9 @@ class Evaluation:
     chosen : PerBox
         ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
         Between equal rewards the box of lowest number is chosen, the outside option before any.
+        Of copies of a box whose indices tie after different states of their parents, the one
+        after the lower state is taken to come first, where a search goes by the number of the
+        copy: with optimal indices the value is the same, openings may differ.
     opened_after : PerBox
         ``opened_after[box][state]``: expected openings of the box after its parent showed that
         state (one entry for a root).

@@ -143,7 +143,7 @@ class _Walk:
     def __init__(self, solution: Solution, lines: int) -> None:
         f = solution.forest
         self.solution, self.forest, self.lines = solution, f, lines
-        self.sign = -1.0 if f.minimise else 1.0
+        self.sign = f.sign
         self.by_parent = np.argsort(f.parent, kind="stable")
         self.parents = f.parent[self.by_parent]
         roots = sorted(f.roots.tolist(), key=lambda v: -self._index((v, 0)))

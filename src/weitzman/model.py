@@ -283,6 +283,11 @@ class Forest:
         return np.flatnonzero(self.parent < 0)
 
     @property
+    def sign(self) -> float:
+        """1 when maximising, -1 when minimising: rewards times this are better the higher."""
+        return -1.0 if self.minimise else 1.0
+
+    @property
     def boxes(self) -> int:
         """Boxes with all copies counted; of an endless line only the first."""
         order, _, _ = postorder(self.parent)

@@ -96,7 +96,7 @@ class Plan:
     def of(cls, forest: Forest) -> Plan:
         """Find equal subtrees and lay out the work."""
         f = forest
-        sign = -1.0 if f.minimise else 1.0
+        sign = f.sign
         rewards = -f.rewards.data if f.minimise else f.rewards.data
 
         def line(v: int) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -2,7 +2,8 @@
 
 The rule, for the optimal policy and for any other that ranks boxes by a number: open the available
 box of highest index while that index exceeds the best reward so far; otherwise stop. Equal indices:
-the box of lowest number first, and of its copies the first. An index equal to the best: stop.
+the box of lowest number first; of its copies that whose parent showed the state of lowest number,
+and then the first. An index equal to the best: stop.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Policy:
     @classmethod
     def of(cls, forest: Forest, index_at: IntArray, index: FloatArray) -> Policy:
         """A policy from any indices (in the user's sign; lower is better when minimising)."""
-        sign = -1.0 if forest.minimise else 1.0
+        sign = forest.sign
         signed = sign * np.asarray(index, np.float64)
         roots = forest.roots
         by = np.argsort(-signed[index_at[roots]], kind="stable")

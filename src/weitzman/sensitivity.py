@@ -151,7 +151,7 @@ def _gain(tree: Forest, x: float) -> float:
 def _first_turns(solution: Solution, box: int) -> float | None:
     """The cost of a box at which its tree stops being the one to begin with."""
     f = solution.forest
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     root = box
     while f.parent[root] >= 0:
         root = int(f.parent[root])

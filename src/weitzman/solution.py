@@ -122,7 +122,7 @@ class Solution:
     def first(self) -> int | None:
         """The box to open first, or None if it is best to open nothing."""
         f = self.forest
-        sign = -1.0 if f.minimise else 1.0
+        sign = f.sign
         index = sign * self._index[self._start[self._class_of[f.roots]]]
         best = int(np.argmax(index))
         return int(f.roots[best]) if index[best] > sign * f.outside else None

@@ -126,7 +126,7 @@ def solve(
     status = Status.COARSE
     if run.gap <= target:
         status = Status.EXACT if run.gap == 0 else Status.CERTIFIED
-    sign = -1.0 if forest.minimise else 1.0
+    sign = forest.sign
     index = sign * run.sigma + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False
     return Solution(

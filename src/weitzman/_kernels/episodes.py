@@ -125,11 +125,13 @@ def _draw(chances, at, k, u):
 
 @njit(inline="always", **_JIT)
 def _before(key, heap, i, j):
-    """Whether list i is to be served before j: higher index, lower box, earlier copy."""
+    """Whether list i is to be served before j: index, box, state, copy decide."""
     if key[i] != key[j]:
         return key[i] > key[j]
     if heap[i, BOX] != heap[j, BOX]:
         return heap[i, BOX] < heap[j, BOX]
+    if heap[i, STATE] != heap[j, STATE]:  # as when evaluating, where copies have no numbers
+        return heap[i, STATE] < heap[j, STATE]
     return heap[i, COPY] < heap[j, COPY]
 
 

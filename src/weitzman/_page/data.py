@@ -61,7 +61,7 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
         "names": [f.name(v) for v in keep.tolist()],
         "parent": place[f.parent[keep]].tolist(),
         "count": f.count[keep].tolist(),
-        "endless": endless(f)[keep].tolist(),
+        "endless": f.endless[keep].tolist(),
         "law": law,
         "laws": [[_rounded(row) for row in matrix] for matrix in laws],
         "cost": cost,
@@ -74,15 +74,9 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
     }
 
 
-def endless(forest: Forest) -> BoolArray:
-    """(n,) which boxes are followed by their like without end."""
-    found: BoolArray = getattr(forest, "endless", np.zeros(len(forest), np.bool_))
-    return found
-
-
 def alone(forest: Forest, box: int) -> bool:
     """Whether there is one of a box: neither it nor a box before it has copies."""
-    if endless(forest)[box]:
+    if forest.endless[box]:
         return False
     while box >= 0:
         if forest.count[box] > 1:
@@ -100,7 +94,7 @@ def steps(told: Sequence[Opened], keep: IntArray) -> list[list[Any]]:
 def _index(policy: Policy, v: int) -> FloatArray:
     """The indices of a box in the user's sign."""
     f, at = policy.forest, int(policy.index_at[v])
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     return np.asarray(sign * policy.index[at : at + int(f.laws.shape[f.law[v], 0])] + 0.0)
 
 
@@ -136,5 +130,5 @@ def _folded(policy: Policy, place: IntArray) -> dict[str, Any]:
 
 
 def _better(f: Forest, a: list[Any] | None, b: list[Any]) -> list[Any]:
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     return b if a is None or sign * b[0] > sign * a[0] else a

@@ -12,7 +12,6 @@ from ..policy import Policy
 from ..search import Search
 from ..search._frontier import Copy
 from ..solve import solve
-from .data import endless
 
 Key = tuple[int, int]  # a box and the state of its parent (0 for a root)
 
@@ -32,7 +31,7 @@ def remaining(search: Search) -> Forest | None:
     """
     policy, best = search.policy, search.best
     f = policy.forest
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     tops = {
         key: left
         for key, left in _closed(search).items()
@@ -56,7 +55,7 @@ def _closed(search: Search) -> Counter[Key]:
 
 def _above(f: Forest, v: int, copy: Copy) -> tuple[int, Copy]:
     """The box before one that was opened, and its copy; for a root, what is none."""
-    if endless(f)[v]:
+    if f.endless[v]:
         last = copy[-1] - 1
         return (v, (*copy[:-1], last)) if last else (int(f.parent[v]), copy[:-1])
     return int(f.parent[v]), copy[:-1] if f.count[v] > 1 else copy
@@ -80,10 +79,9 @@ def _forest(policy: Policy, tops: dict[Key, int], best: float) -> Forest:
         at_end += 1
     columns: dict[str, Any] = {name: getattr(f, name) for name in _FIELDS}
     n = len(tops)
-    for name in columns.keys() & {"law", "reward", "cost", "count", "endless"}:
+    for name in ("law", "reward", "cost", "count", "endless"):
         columns[name] = columns[name][keep]
-    if "endless" in columns:
-        columns["endless"][:n] = False  # the next of a line, and behind it all further ones
+    columns["endless"][:n] = False  # the next of a line, and behind it all further ones
     columns |= {"parent": np.array(parent), "outside": best, "names": None}
     columns["count"][:n] = list(tops.values())
     columns["laws"] = f.laws.with_more([f.laws[int(f.law[v])][s : s + 1] for v, s in tops])

@@ -1,7 +1,8 @@
 // One walk through the boxes: what can be opened, what to open next and why, what came of it.
 //
 // The rule is that of weitzman.Policy: open the available box of highest index while that exceeds
-// the best reward so far; of equal ones the box of lowest number, of its copies the first; an index
+// the best reward so far; of equal ones the box of lowest number, of its copies that whose parent
+// showed the state of lowest number, and then the first; an index
 // equal to the best means stop. Indices never change on the way, so nothing is computed again.
 
 import { name, number } from "./text.js";
@@ -220,6 +221,7 @@ function label(problem, { v, copy }) {
 function before(a, b) {
   if (a.rank !== b.rank) return a.rank > b.rank;
   if (a.v !== b.v) return a.v < b.v;
+  if (a.row !== b.row) return a.row < b.row;
   for (let i = 0; i < Math.min(a.copy.length, b.copy.length); i++) {
     if (a.copy[i] !== b.copy[i]) return a.copy[i] < b.copy[i];
   }

@@ -225,10 +225,11 @@ def line(
         )
     endless = length == np.inf
     if length is not None:
-        if len(laws) != 2 or length < 1 or not (endless or isinstance(length, (int, np.integer))):
+        whole = isinstance(length, (int, np.integer)) and not isinstance(length, bool)
+        if len(laws) != 2 or not (endless or (whole and length >= 1)):
             raise InvalidForest(
                 f"with `length`, at least 1 or infinity, the law of a line is one distribution and "
-                f"one matrix, but there are {len(laws)} entries for length {length}."
+                f"one matrix, but there are {len(laws)} entries for length {length!r}."
             )
         laws = [laws[0], *[laws[1]] * (1 if endless else int(length) - 1)]
     n = len(laws)

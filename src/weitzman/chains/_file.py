@@ -26,7 +26,7 @@ class ChainFile(NamedTuple):
     chain: Chain
     states: tuple[str, ...]
     cost: FloatArray | None
-    start: FloatArray | None  # law of the first box
+    start: int | FloatArray | None  # the state before the first box, or the law of that box
     outside: float
 
 
@@ -82,14 +82,14 @@ def _states(top: dict[str, Any], size: int) -> tuple[str, ...]:
     return names
 
 
-def _start(top: dict[str, Any], chain: Chain, states: tuple[str, ...]) -> FloatArray | None:
+def _start(top: dict[str, Any], chain: Chain, states: tuple[str, ...]) -> int | FloatArray | None:
     x = top.get("start")
     if x is None:
         return None
     if isinstance(x, str):
         if x not in states:
             raise InvalidFile(f"start: there is no state {shown(x)}{like(x, states)}")
-        return as_first(states.index(x), chain.law)
+        return states.index(x)
     if not isinstance(x, list):
         wrong("start", "the name of a state, or a list of probabilities", x)
     return as_first(numbers(x, "start"), chain.law)

@@ -85,11 +85,13 @@ class Following:
 
     def clear(self) -> FloatArray:
         """P(kappa_y < r(y)) for each state y: nothing as good as its reward follows."""
-        at = np.searchsorted(self.levels, self.rewards)
-        known = np.isin(self.rewards, self.levels)
         out = np.ones(len(self.rewards))
-        out[known] = 1.0 - self.tails[at[known], np.flatnonzero(known)]
-        return np.maximum(out, 0.0)
+        for s in np.flatnonzero(np.isin(self.rewards, self.levels)).tolist():
+            j = int(np.searchsorted(self.levels, self.rewards[s]))
+            going = self._goes_on(j)
+            if going[s]:  # not 1 - tail: what is rare must keep its digits
+                out[s] = self._ends_in(j, (self.rewards < self.levels[j]) & ~going)[s]
+        return np.minimum(out, 1.0)
 
     def retrace(self, x: FloatArray, reached: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How often each state is gone on from, and how often each is the last to be best.
@@ -155,8 +157,11 @@ class Following:
 
     def _tail(self, j: int) -> FloatArray:
         """P(kappa_s >= levels[j]) for each s."""
-        good, going = self.rewards >= self.levels[j], self._goes_on(j)
-        inside = going & ~good
-        once = self.law[:, good].sum(axis=1)
-        tail = once + self.law[:, inside] @ (self._visits[j] @ once[inside])
-        return np.where(going, np.minimum(tail, 1.0), 0.0)
+        tail = self._ends_in(j, self.rewards >= self.levels[j])
+        return np.where(self._goes_on(j), np.minimum(tail, 1.0), 0.0)
+
+    def _ends_in(self, j: int, where: BoolArray) -> FloatArray:
+        """Probability, after each s, that the first state outside S for level j is in ``where``."""
+        inside = (self.rewards < self.levels[j]) & self._goes_on(j)
+        once = self.law[:, where].sum(axis=1)
+        return np.asarray(once + self.law[:, inside] @ (self._visits[j] @ once[inside]))

@@ -25,11 +25,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import FloatArray, IntArray
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, TooLarge
 from ._rules import as_first, as_share, as_states
 from .chain import Chain
 
 _LEAST = 1e-300  # least probability of a miss to ask for
+_LEAST_MASS = 2e-12  # of the target: half of it must not be lost in rounding
+_FURTHEST = 2**48  # boxes; beyond, rounding would tell how many
+_FURTHEST_SPARSE = 10**6  # boxes of a sparse chain, which are gone through one by one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +113,11 @@ def miss_bounds(chain: Chain, delta: float, target: ArrayLike | None = None) -> 
             "the target must have stationary mass, but its states are only passed through. Use "
             "exact_depth, which needs no mixing."
         )
+    if mass < _LEAST_MASS:
+        raise InvalidArgument(
+            f"the target must have a stationary mass of {_LEAST_MASS:g} or more, but it has "
+            f"{mass:.3g}: mixing cannot be computed so finely. Use exact_depth, which needs none."
+        )
     C, alpha = chain.rate()
     block = max(1, chain.mixing_time(mass / 2))
     settle, per_box = 2 * C / (mass * (1 - alpha)), math.log1p(-mass / 2)
@@ -162,10 +170,14 @@ def exact_depth(
     if chain.sparse:
         t = 0
         while missed(left) > delta:
+            if t == _FURTHEST_SPARSE:
+                raise _too_far(delta, t, " Give the law as a dense array.")
             left, t = chain.law @ (free * left), t + 1
         return t + late
     powers = [chain.law * free]
     while missed(powers[-1].sum(axis=1)) > delta:
+        if 2 ** len(powers) > _FURTHEST:
+            raise _too_far(delta, _FURTHEST, "")
         powers.append(powers[-1] @ powers[-1])
     t = 0  # a number that is too small, digit by digit
     for j in range(len(powers) - 2, -1, -1):
@@ -183,6 +195,14 @@ def _must_meet(chain: Chain, aim: IntArray, rows: FloatArray | None) -> None:
             f"the target must be met in the end, but after state {np.flatnonzero(never)[0]} the "
             f"chain can avoid it for ever ({int(never.sum())} such states)."
         )
+
+
+def _too_far(delta: float, most: int, advice: str) -> TooLarge:
+    return TooLarge(
+        f"more than {most:.0e} boxes miss the target with a probability above {delta:g}: more than "
+        f"can be computed.{advice}",
+        most,
+    )
 
 
 def _whole(t: float) -> int:

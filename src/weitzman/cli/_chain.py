@@ -77,6 +77,8 @@ class _Report:
     """All numbers; None where there is none, for a reason that is noted."""
 
     def __init__(self, given: ChainFile, delta: float) -> None:
+        import numpy as np
+
         from ..chains import exact_depth, miss_bounds, solve_line
         from ..chains._rules import as_share
 
@@ -89,7 +91,7 @@ class _Report:
         self.miss: MissBounds | None = self._try("no bounds", lambda: miss_bounds(c, delta))
         self.delta = delta
         self.exact = (
-            self._try("no number of boxes suffices", lambda: exact_depth(c, delta))
+            self._try("no number of boxes", lambda: exact_depth(c, delta))
             if self.miss is None
             else self.miss.boxes["exact"]
         )
@@ -98,8 +100,13 @@ class _Report:
         if given.cost is not None:
             self.line = solve_line(c, given.cost)
         if self.line is not None and given.start is not None:
-            line, start = self.line, given.start
-            self.value = self._try("no value", lambda: line.value(start, given.outside))
+            if isinstance(given.start, int) or np.ptp(self.line.cost) == 0:
+                self.value = self.line.value(given.start, given.outside)
+            else:
+                self.notes.append(
+                    "no value: where the cost depends on the state before the box, `start` must be "
+                    "the name of that state."
+                )
 
     def _try(self, what: str, compute: Callable[[], T]) -> T | None:
         from ..errors import InvalidArgument, TooLarge
@@ -152,7 +159,7 @@ def _facts(report: _Report) -> Iterator[tuple[str, str]]:
     if report.exact is not None:
         sure = f"{report.exact} boxes show it with probability {1 - report.delta:.10g} or more"
         yield "", sure
-    if report.line is not None and report.value is None:
+    if report.line is not None and report.given.start is None:
         yield "value", 'unknown without a "start"'
     elif report.value is not None:
         yield "value", f"{report.value:.10g}, of the endless line"

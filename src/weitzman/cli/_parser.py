@@ -71,9 +71,10 @@ names tell how.
   .wz       compact columns with checksums, for millions of boxes
   .csv      a table with a row for each box, state of its parent and own state
             (needs pandas). It holds neither objective nor outside option: say
-            --minimise and --outside when reading one."""
+            --minimise and --outside when reading one here; all other commands
+            maximise, and take 0."""
 
-_FILE = "instance: .json, .json.gz or .wz"
+_FILE = "instance: .json, .json.gz, .wz, or a table .csv"
 
 
 class _Parser(argparse.ArgumentParser):

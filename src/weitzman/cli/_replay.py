@@ -41,7 +41,7 @@ moment; behind is what it lacks to the first method, with a paired 95% interval.
 
 # names that a column may have if none is given; the first that is there is taken
 _KNOWN = {
-    "run": ("run", "run_id", "trial", "trial_id", "config_id", "config"),
+    "run": ("run", "run_id", "trial", "trial_id", "config_id", "config", "learner"),
     "step": ("step", "epoch", "iteration"),
     "score": ("score", "val_score", "value", "val_accuracy", "accuracy"),
     "cost": ("cost", "cost_seconds", "cost_units", "seconds", "time"),

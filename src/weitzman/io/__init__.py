@@ -34,7 +34,10 @@ Path = str | os.PathLike[str]
 
 
 def load(path: Path) -> Forest:
-    """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file.
+    """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file, or a table (``.csv``).
+
+    A table has the columns of :func:`~weitzman.from_pandas`. It says no more than its boxes, so the
+    rewards are maximised and the outside option is 0; ``weitzman convert`` takes others.
 
     Parameters
     ----------
@@ -53,6 +56,10 @@ def load(path: Path) -> Forest:
         The file is readable but its boxes break a rule.
     """
     name = os.fspath(path)
+    if name.lower().endswith(".csv"):
+        from ._table import load_table  # here, since it needs pandas
+
+        return load_table(name, None, False)
     with explained(name, "read"):
         read, _ = _FORMATS[_suffix(name)]
         check_regular(os.stat(name))
@@ -103,7 +110,9 @@ def _suffix(name: str) -> str:
     for suffix in _FORMATS:
         if name.lower().endswith(suffix):
             return suffix
-    raise InvalidFile("the name of an instance file must end in .json, .json.gz or .wz.")
+    raise InvalidFile(
+        "the name of an instance file must end in .json, .json.gz or .wz (or .csv, to read one)."
+    )
 
 
 @contextmanager

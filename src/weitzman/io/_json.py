@@ -125,6 +125,8 @@ def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[Entry], dict[str, 
             _place(place, one, one.name, len(entries))
             entries.append(one)
             continue
+        if isinstance(box["length"], str):
+            wrong(f"{one.where}: length", f'a whole number, or "{ENDLESS}"', box["length"])
         length = whole(box["length"], f"{one.where}: length", 1, MAX_LENGTH)
         spare -= length
         if spare < 0:

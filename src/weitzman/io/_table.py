@@ -1,4 +1,4 @@
-"""Forests as ``.csv`` files, by way of pandas; used by the command only."""
+"""Forests as ``.csv`` files, by way of pandas."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._columns import as_cost, law_columns, reward_columns
 from .._types import FloatArray
 from ..errors import InvalidArgument, InvalidForest
 from ..model import Forest
@@ -61,10 +62,11 @@ class GivenBound:
 
     def _as_box(self, given: ArrayLike | Node, node: Node, own: FloatArray) -> StandIn:
         if isinstance(given, Node):
-            law = np.asarray(given.law, np.float64)
+            title = [f"(bound below {node.name})"]
             return StandIn(
-                law, np.asarray(given.rewards, np.float64).reshape(1, -1),
-                np.asarray(given.cost, np.float64).reshape(-1, 1), given.count,
+                law_columns([given.law], np.zeros(1, np.int64), 1, title)[0][0],
+                reward_columns([given.rewards], None, 1, title)[0][0],
+                as_cost(given.cost, False, title[0]), given.count,
             )  # fmt: skip
         try:
             levels = np.asarray(given, np.float64)
@@ -149,6 +151,11 @@ class StaticBound:
             raise InvalidForest(
                 f"with `least_cost` and `branching` all nodes must have the same states, but the "
                 f"law of the children has shape {law.shape}. Give `bound` instead."
+            )
+        if self._least.shape not in ((), (len(law),)):
+            raise InvalidArgument(
+                f"`least_cost` must be one number, or one for each of the {len(law)} states of the "
+                f"parent, but there are {len(self._least)}."
             )
         sign = -1.0 if self._minimise else 1.0
         box = endless_tree(law, sign * own, self._least, self._branching, sign * self._outside)

@@ -209,7 +209,7 @@ Enough = Callable[[Decision, float], bool]
 
 def check_limits(gap: float, budget: int) -> None:
     """A gap is a number from 0 on, a budget a whole number from 0 on."""
-    if not 0 <= gap < math.inf:
+    if not 0 <= _number(gap, "gap") < math.inf:
         raise InvalidArgument(f"`gap` must be a number from 0 on, but it is {gap!r}.")
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
         raise InvalidArgument(f"`budget` must be a whole number from 0 on, but it is {budget!r}.")

@@ -232,7 +232,7 @@ class LazySearch:
         situation = Situation(self._closed(history, seen), best)
         at, index = _no_indices(forest)
         if not situation.closed:
-            sign = -1.0 if forest.minimise else 1.0
+            sign = forest.sign
             held = sign * best
             self._found = _Found(Decision(None, 0.0, True, held), held, held, 0)
             return Policy.of(forest, at, index)

@@ -50,6 +50,8 @@ class Settings:
         Scores on the grid of a rung.
     levels : int
         Levels of cost on that grid, where costs differ.
+    limit : float or None
+        The best score that there can be, such as 1 for an accuracy or 0 for a loss, if known.
     """
 
     ratio: float = 1.4
@@ -57,6 +59,7 @@ class Settings:
     tail: float = 0.3
     points: int = 20
     levels: int = 4
+    limit: float | None = None
 
     def __post_init__(self) -> None:
         rules = {
@@ -106,12 +109,12 @@ class Segment:
         return _spread(self.grid, self.levels, x, z, np.ones_like(x))
 
 
-def segments(ladder: Ladder, settings: Settings) -> list[Segment]:
-    """The laws of all segments that any run was seen to finish."""
+def segments(ladder: Ladder, settings: Settings, ceiling: float = np.inf) -> list[Segment]:
+    """The laws of all segments that any run was seen to finish; no score above the ceiling."""
     usual = usual_cost(ladder)
     last = int(ladder.seen.max())
     if settings.tail > 0:
-        ladder = ladder.joined(_imagined(ladder, settings.tail))
+        ladder = ladder.joined(_imagined(ladder, settings.tail, ceiling))
     level = cost_levels(ladder.cost, usual)
     seen = np.arange(level.shape[1]) < ladder.seen[:, None]
     count = settings.levels if float(np.std(level[seen])) > _ALIKE else 1
@@ -169,7 +172,7 @@ def cost_levels(cost: FloatArray, usual: FloatArray) -> FloatArray:
     return np.maximum(level, -2 * _FAR)
 
 
-def _imagined(ladder: Ladder, tail: float) -> Ladder:
+def _imagined(ladder: Ladder, tail: float, ceiling: float) -> Ladder:
     """Runs better than all at every rung."""
     best = ladder.best
     size = best.shape[1]
@@ -182,7 +185,7 @@ def _imagined(ladder: Ladder, tail: float) -> Ladder:
     top[last + 1 :], excess[last + 1 :] = top[last], excess[last]
     # early scores are spread wider than late ones: none may exceed what it leads to
     ahead = (top + _EXCESS[:, None] * excess)[:, ::-1]
-    scores = np.minimum.accumulate(ahead, axis=1)[:, ::-1]
+    scores = np.minimum(np.minimum.accumulate(ahead, axis=1)[:, ::-1], ceiling)
     # each lasts and costs as one of the best runs did, the furthest out as the very best
     final = best[np.arange(len(best)), ladder.seen - 1]
     like = np.argsort(final, kind="stable")[-len(_EXCESS) :]

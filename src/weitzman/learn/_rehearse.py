@@ -18,7 +18,7 @@ _SEED = 20160  # of the splits, so that the same log gives the same model
 
 
 def choices() -> list[Settings]:
-    """The settings that are tried: with and without imagined runs, rows on fewer or more runs."""
+    """The settings that are tried unless the user says otherwise: with and without a tail."""
     usual = Settings()
     return [usual, replace(usual, tail=0.0)]
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._rules import like
 from .._types import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ._table import Columns, columns_of, numbers, steps, words
@@ -150,11 +151,25 @@ class Curves:
         """The tasks, in order of appearance."""
         return tuple(dict.fromkeys(self.task))
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds, in order of appearance."""
+        return tuple(dict.fromkeys(self.kind))
+
     def of_task(self, task: str) -> Curves:
         """The runs of one task."""
-        keep = np.flatnonzero([t == task for t in self.task])
+        return self._where(self.task, task, "task")
+
+    def of_kind(self, kind: str) -> Curves:
+        """The runs of one kind."""
+        return self._where(self.kind, kind, "kind")
+
+    def _where(self, labels: Sequence[str], wanted: str, what: str) -> Curves:
+        keep = np.flatnonzero([label == wanted for label in labels])
         if not len(keep):
-            raise InvalidArgument(f"no run belongs to a task {task!r}.")
+            raise InvalidArgument(
+                f"no run belongs to a {what} {wanted!r}{like(wanted, labels) or '.'}"
+            )
         return self.select(keep)
 
     def select(self, runs: ArrayLike) -> Curves:

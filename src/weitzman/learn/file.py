@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidFile
+from ..errors import InvalidArgument, InvalidFile
 from ..io import MAX_BYTES, check_regular, explained, replacing
 from ..io import _checks as check
 from ..io._text import parse
@@ -93,16 +93,20 @@ def _model(x: Any) -> LineModel:
     if not isinstance(x["runs"], list) or not x["runs"]:
         raise InvalidFile("runs must be a list of at least one run.")
     ladder = _ladder(x["runs"], rungs, -1.0 if minimise else 1.0)
-    return LineModel(ladder, price=price, minimise=minimise, settings=_settings(x["settings"]))
+    try:
+        return LineModel(ladder, price=price, minimise=minimise, settings=_settings(x["settings"]))
+    except InvalidArgument as error:
+        raise InvalidFile(str(error)) from None
 
 
 def _settings(x: Any) -> Settings:
     names = tuple(f.name for f in fields(Settings))
     x = _all_fields(x, "settings", names)
     whole = {k: check.whole(x[k], f"settings: {k}", 1, 10_000) for k in ("points", "levels")}
-    real = {k: _number(x[k], f"settings: {k}") for k in names if k not in whole}
+    real = {k: _number(x[k], f"settings: {k}") for k in ("ratio", "neighbours", "tail")}
+    limit = None if x["limit"] is None else _number(x["limit"], "settings: limit")
     try:
-        return Settings(**real, **whole)  # type: ignore[arg-type]
+        return Settings(**real, points=whole["points"], levels=whole["levels"], limit=limit)
     except ValueError as error:
         raise InvalidFile(f"settings: {error}") from None
 

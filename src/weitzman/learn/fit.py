@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,11 @@ from .model import LineModel
 
 
 def fit(
-    curves: Curves, *, price: float, settings: Settings | Sequence[Settings] | None = None
+    curves: Curves,
+    *,
+    price: float,
+    limit: float | None = None,
+    settings: Settings | Sequence[Settings] | None = None,
 ) -> LineModel:
     """Learn the law of a run from curves.
 
@@ -25,6 +30,8 @@ def fit(
         The log, of one task: scores must mean the same in all runs.
     price : float
         What one point of score is worth, in units of cost.
+    limit : float, optional
+        The best score that there can be, such as 1 for an accuracy, if that is known.
     settings : Settings, or several, optional
         How curves become laws. Of several, those are taken that earn most when each half of the log
         is searched with what the other half teaches; by default two are tried, with and without
@@ -50,6 +57,8 @@ def fit(
     if not (np.isfinite(price) and price > 0):
         raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
     tried = [settings] if isinstance(settings, Settings) else list(settings or choices())
+    if limit is not None:
+        tried = [replace(s, limit=float(limit)) for s in tried]
     ratios = {s.ratio for s in tried}
     if len(ratios) > 1:
         raise InvalidArgument(

@@ -20,6 +20,9 @@ from .curves import Curves
 class LineModel:
     """The law of a run, learnt from a log, with the index of every state.
 
+    Made by :func:`weitzman.learn.fit`, :func:`~weitzman.learn.load` or
+    :func:`~weitzman.learn.transfer`.
+
     Attributes
     ----------
     price : float
@@ -38,7 +41,8 @@ class LineModel:
     def __init__(self, ladder: Ladder, *, price: float, minimise: bool, settings: Settings) -> None:
         self.price, self.minimise, self.settings = float(price), minimise, settings
         self.ladder = ladder
-        self._segments = segments(ladder, settings)
+        _check_limit(ladder, settings, minimise)
+        self._segments = segments(ladder, settings, ceiling_of(settings, minimise))
         self.rungs = ladder.rungs[: len(self._segments)]
         solution = solve(self.lines(), threads=1)
         self.value = float(solution.value)
@@ -58,7 +62,21 @@ class LineModel:
         return _forest(self._segments, self.price, [(0, None, n)], self.rungs)
 
     def rest(self, runs: Sequence[tuple[Sequence[Any], ...]], fresh: int) -> Forest | None:
-        """What can still be opened: the rest of some runs, given their histories, and new runs."""
+        """What can still be opened: the rest of some runs, and new ones; None if nothing.
+
+        Parameters
+        ----------
+        runs : sequence of (steps, scores) or (steps, scores, costs)
+            What each run under way has shown. A run at its end leaves nothing.
+        fresh : int
+            New runs, as copies of one line.
+
+        Returns
+        -------
+        Forest or None
+            The new runs first. The first box of the rest of a run is a root, with the law that
+            follows from what the run has shown.
+        """
         parts: list[tuple[int, FloatArray | None, int]] = [(0, None, fresh)] if fresh else []
         for history in runs:
             reached, before = self._state(*history)
@@ -88,7 +106,26 @@ class LineModel:
         scores: Sequence[float],
         costs: Sequence[float] | None = None,
     ) -> float:
-        """The index of going on with a run that showed these scores; minus infinity at its end."""
+        """The index of going on with a run that has shown these scores, in units of cost.
+
+        Minus infinity at its end, and where its last score is NaN: it has diverged.
+
+        Parameters
+        ----------
+        steps, scores : sequences of equal length
+            All that was seen of the run, by ascending step.
+        costs : sequence, optional
+            What each row cost. Where runs differ in cost, those of a run tell what its next steps
+            will cost; without them the usual cost is taken.
+
+        Examples
+        --------
+        >>> from weitzman import learn
+        >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
+        >>> good, bad = model.next_index([0, 1], [0.3, 0.4]), model.next_index([0, 1], [0.1, 0.1])
+        >>> good > bad
+        True
+        """
         reached, before = self._state(steps, scores, costs)
         if before is None:
             return self.fresh_index if reached == 0 else -np.inf
@@ -109,7 +146,10 @@ class LineModel:
         return out
 
     def updated(self, curves: Curves) -> LineModel:
-        """The model learnt from these curves too."""
+        """The model learnt from these curves too, with the same rungs and settings.
+
+        For runs of a search under way: they are cut off where they stand, unless they have ended.
+        """
         if curves.minimise != self.minimise:
             raise InvalidArgument("the model and the curves must both maximise or both minimise.")
         ladder = self.ladder.joined(climb(curves, self.ladder.rungs))
@@ -128,6 +168,8 @@ class LineModel:
         costs: Sequence[float] | None = None,
     ) -> tuple[int, FloatArray | None]:
         """Segments done, and the weights of the states it is in; None if it cannot go on."""
+        if len(scores) != len(steps) or (costs is not None and len(costs) != len(steps)):
+            raise InvalidArgument("a run has as many scores and costs as steps.")
         if not len(steps):
             return 0, None
         reached = int(np.searchsorted(self.rungs, steps[-1], "right"))
@@ -149,6 +191,22 @@ class LineModel:
         return float(cost_levels(paid, usual)[0, -1])
 
 
+def ceiling_of(settings: Settings, minimise: bool) -> float:
+    """The limit of scores, turned so that higher is better."""
+    if settings.limit is None:
+        return np.inf
+    return -settings.limit if minimise else settings.limit
+
+
+def _check_limit(ladder: Ladder, settings: Settings, minimise: bool) -> None:
+    best = float(ladder.best.max())
+    if best > ceiling_of(settings, minimise):
+        raise InvalidArgument(
+            f"no score may be better than the limit of {settings.limit:g}, but a run showed "
+            f"{-best if minimise else best:g}. Give the best score that there can be, or none."
+        )
+
+
 def _forest(
     parts: Sequence[Segment],
     price: float,
@@ -158,7 +216,8 @@ def _forest(
     """Lines that begin at a segment, with the weights of the states before it, in some number.
 
     A box has the states of a run that is alive, then those of one that is gone. What follows a run
-    that is gone costs something and shows the lowest score, so that no policy opens it.
+    that is gone shows its lowest score and costs so much that it never beats the lowest of all,
+    which is held by then: no policy opens it.
     """
     parent: list[int] = []
     cost: list[FloatArray | float] = []
@@ -173,7 +232,8 @@ def _forest(
                 nothing = np.zeros((len(parts[r - 1].grid), matrix.shape[1]))
                 nothing[:, s.alive.shape[1]] = 1.0
                 matrix = np.vstack([matrix, nothing])
-                paid = np.concatenate([paid, np.full(len(nothing), paid.max() + 1.0)])
+                dear = paid.max() + price * (s.grid[0] - parts[0].grid[0])
+                paid = np.concatenate([paid, np.full(len(nothing), dear)])
             parent.append(len(parent) - 1 if r > first else -1)
             law.append(matrix / matrix.sum(axis=1, keepdims=True))
             cost.append(paid if r > first else float(paid[0]))

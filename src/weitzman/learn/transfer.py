@@ -11,7 +11,7 @@ from .._types import FloatArray
 from ..errors import InvalidArgument
 from ._ladder import Ladder, climb
 from .curves import Curves
-from .model import LineModel
+from .model import LineModel, ceiling_of
 
 _ENOUGH = 3  # runs at a rung from which the spread of scores is learnt
 
@@ -21,14 +21,15 @@ def transfer(
     curves: Curves,
     *,
     price: float | None = None,
+    limit: float | None = None,
     weight: float = 10.0,
     rescale: bool = True,
 ) -> LineModel:
     """A model for another task: a known one, fitted to the first runs of the new task, and these.
 
     The scores of the known runs are shifted and stretched so that, rung by rung, their mean and
-    spread are those of the new runs; costs are scaled to the new ones. Together they count for
-    ``weight`` runs, so that the new task speaks for itself as its runs come in.
+    spread are about those of the new runs; costs are scaled to the new ones. Together they count
+    for ``weight`` runs, so that the new task speaks for itself as its runs come in.
 
     Parameters
     ----------
@@ -38,7 +39,10 @@ def transfer(
         What was seen of the new task so far; runs may be cut off anywhere.
     price : float, optional
         What a point of the new task's score is worth; by default as before.
+    limit : float, optional
+        The best score that there can be in the new task. Without it a prior may promise too much.
     weight : float
+        For how many runs of the new task the known ones count together.
     rescale : bool
         False: the scores of both tasks already mean the same. Fewer than three new runs at every
         rung tell nothing of the spread; then scores are only shifted.
@@ -59,27 +63,34 @@ def transfer(
     known, new = model.ladder, climb(curves, model.ladder.rungs)
     if rescale and len(new):
         known = _rescaled(known, new)
+    settings = replace(model.settings, limit=limit)
+    ceiling = ceiling_of(settings, model.minimise)
+    known = replace(known, best=np.minimum(known.best, ceiling))
     known = replace(known, weight=known.weight * (weight / known.weight.sum()))
     return LineModel(
         known.joined(new) if len(new) else known,
         price=model.price if price is None else price,
         minimise=model.minimise,
-        settings=model.settings,
+        settings=settings,
     )
 
 
 def _rescaled(known: Ladder, new: Ladder) -> Ladder:
+    """The known runs with the mean and spread of the new ones at each rung.
+
+    Where a rung was not reached, the shift at the last one before it that was is kept. The
+    spread at a rung is drawn towards what all rungs together say, the more the fewer runs it has.
+    """
     count = _seen(new).sum(axis=0)
-    both = (count > 0) & (_seen(known).sum(axis=0) > 0)
     (mean, spread), (wanted, width) = _moments(known), _moments(new)
-    told = both & (count >= _ENOUGH) & (spread > 0) & (width > 0)
-    stretch = 1.0
-    if told.any():
-        stretch = float(np.exp(np.average(np.log(width[told] / spread[told]), weights=count[told])))
-    shift = float(np.average(wanted[both] - stretch * mean[both], weights=count[both]))
-    return replace(
-        known, best=shift + stretch * known.best, cost=known.cost * _cost_ratio(known, new)
-    )
+    told = (count >= _ENOUGH) & (spread > 0) & (width > 0)
+    log = np.log(np.where(told, width, 1.0) / np.where(told, spread, 1.0))
+    pooled = np.average(log, weights=count * told) if told.any() else 0.0
+    stretch = np.exp((count * told * log + _ENOUGH * pooled) / (count * told + _ENOUGH))
+    reached = np.maximum.accumulate(np.where(count > 0, np.arange(len(count)), 0))
+    shift = (wanted - stretch * mean)[reached] + (stretch[reached] - stretch) * mean[reached]
+    best = np.maximum.accumulate(shift + stretch * known.best, axis=1)
+    return replace(known, best=best, cost=known.cost * _cost_ratio(known, new))
 
 
 def _seen(ladder: Ladder) -> np.ndarray:

@@ -94,7 +94,7 @@ def capped_law(
     f = solution.forest
     index = np.nan if box is None else solution.index(box, state)
     part = f if box is None else f.subtree(box, state)
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     seen = sign * np.array([*_rewards(part), f.outside, index])
     seen = seen[np.isfinite(seen)]
     below = sign * solution.index_columns()[1]  # no capped value is lower than all of these

@@ -148,7 +148,7 @@ def line_grid(solution: Solution, box: str | int | None = None) -> LineGrid:
             f"but the tree of box {f.name(top)!r} is none. Use plot.forest."
         )
     reward = f.rewards[int(f.reward[top])][0]
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     by = np.argsort(sign * reward, kind="stable")
     named = f.state_names[int(f.reward[top])] is not None
     index = np.stack([solution.indices(v)[by] for v in way[1:]], axis=1)

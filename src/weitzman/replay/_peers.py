@@ -16,7 +16,7 @@ _MOST = 256  # runs that Hyperband starts
 def all_methods() -> list[Method]:
     """The index policy, then its peers; those of Optuna if it is installed."""
     return [
-        IndexPolicy(fit),
+        IndexPolicy(fit, refit=True),
         FullRuns(),
         Tuned("top-K after one epoch", _top_k),
         Tuned("successive halving", _successive_halving),

@@ -220,7 +220,7 @@ def _compared(c: Content) -> Child:
     found = tables.strategies(c)
     if found is not None:
         return found
-    if data.endless(c.forest).any():
+    if c.forest.endless.any():
         return h("p", "Left out: no fixed order or set fits lines that do not end.")
     return h(
         "p", f"Left out: with {len(c.forest):,} boxes it would take long. ",

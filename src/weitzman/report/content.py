@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._page.data import endless, important
+from .._page.data import important
 from .._page.remaining import expected
 from .._types import IntArray
 from ..errors import InvalidArgument
@@ -160,7 +160,7 @@ def _seen(search: Search) -> Search:
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | None:
-    if len(solution.forest) > _COMPARED or endless(solution.forest).any():
+    if len(solution.forest) > _COMPARED or solution.forest.endless.any():
         return None
     half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
     return compare(solution.forest, solution=solution, episodes=_EPISODES, progress=half)

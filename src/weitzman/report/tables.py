@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .._page.data import alone, endless
+from .._page.data import alone
 from .._page.html import Child, Markup, h, name
 from .._types import FloatArray
 from ..simulation._sample import two_sided
@@ -54,7 +54,7 @@ def break_even_costs(c: Content) -> Markup:
             _number(cost_now(w, f)),
             _number(w.break_even.worth),
             _turns(c, w),
-            _number(-float(c.evaluation.opened[w.box]) * (-1 if f.minimise else 1)),
+            _number(-float(c.evaluation.opened[w.box]) * (f.sign)),
         )
         for w in c.what_if
     ]
@@ -172,7 +172,7 @@ def _indices(c: Content, v: int) -> Markup:
 def _title(c: Content, v: int) -> Child:
     count = int(c.forest.count[v])
     copies = h("small", f" ×{count:,}") if count > 1 else None
-    on = h("small", " and on without end") if endless(c.forest)[v] else None
+    on = h("small", " and on without end") if c.forest.endless[v] else None
     return [name(c.forest.name(v)), copies, on]
 
 

@@ -94,7 +94,7 @@ def _stop(c: Content) -> str:
     f = c.forest
     index = c.policy.index
     highest = float(index[np.isfinite(index)].max())
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     if f.minimise:
         rule = "the least loss is no more than"
         least = f"a loss of {number(sign * highest)} or less"

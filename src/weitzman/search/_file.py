@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._disk import sync_folder
 from ..errors import InvalidFile
 from ..io import _binary
 from ..policy import Policy
@@ -104,7 +105,7 @@ def fault(db: sqlite3.Connection, path: str) -> str | None:
 
 def write_policy(db: sqlite3.Connection, number: int, policy: Policy) -> None:
     """Write a policy and its forest as model ``number``."""
-    sign = -1.0 if policy.forest.minimise else 1.0
+    sign = policy.forest.sign
     forest = io.BytesIO()
     _binary.write(policy.forest, forest)
     parts = {
@@ -170,9 +171,4 @@ def _publish(new: str, path: str) -> None:
         if os.path.lexists(path):
             raise FileExistsError(path) from None
         os.rename(new, path)
-    if os.name == "posix":
-        folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(path)

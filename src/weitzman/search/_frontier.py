@@ -14,8 +14,8 @@ from ..policy import Policy
 
 Copy = tuple[int, ...]
 Id = tuple[int, Copy]
-Entry = tuple[float, int, Copy, int]
-"""Minus the index, the box, its first copy not yet passed, and the number of the last copy."""
+Entry = tuple[float, int, int, Copy, int]
+"""Minus the index, the box, its parent's state, its first copy not yet passed, the last copy."""
 
 ALONE = 0  # instead of that number, where no further copies follow
 
@@ -84,7 +84,7 @@ class Frontier:
         """The best box and its index (higher is better); None if no box is left."""
         heap = self._heap
         while heap:
-            minus, v, copy, _ = heap[0]
+            minus, v, _, copy, _ = heap[0]
             if self._free((v, copy)):
                 return (v, copy), -minus
             self._pass()
@@ -96,13 +96,14 @@ class Frontier:
         at = self._policy.child_at
         for u in self._policy.child[at[v] : at[v + 1]].tolist():
             if u == v:  # the next one along an endless line
-                self.put_back((v, (*copy[:-1], copy[-1] + 1)), self.index(v, state))
+                self.put_back((v, (*copy[:-1], copy[-1] + 1)), state)
             else:
                 self._push(u, copy, state)
 
-    def put_back(self, box: Id, index: float) -> None:
-        """A box can be opened (again), it alone."""
-        heappush(self._heap, (-index, *box, ALONE))
+    def put_back(self, box: Id, state: int) -> None:
+        """A box can be opened (again) after its parent showed ``state``, it alone."""
+        v, copy = box
+        heappush(self._heap, (-self.index(v, state), v, state, copy, ALONE))
 
     def best_first(self) -> Iterator[tuple[Id, float]]:
         """All boxes that can be opened and their indices, one copy after the other."""
@@ -110,7 +111,7 @@ class Frontier:
         roots, last = self._roots, None
         while ahead:
             entry, at = heappop(ahead)
-            minus, v, copy, _ = entry
+            minus, v, _, copy, _ = entry
             if (v, copy) != last and self._free((v, copy)):  # equal entries follow each other
                 last = v, copy
                 yield last, -minus
@@ -135,8 +136,10 @@ class Frontier:
         count = int(self._count[v])
         minus = -self.index(v, state)
         if self._endless[v]:
-            return minus, v, (*above, 1), ALONE
-        return (minus, v, (*above, 1), count) if count > 1 else (minus, v, above, ALONE)
+            return minus, v, state, (*above, 1), ALONE
+        if count > 1:
+            return minus, v, state, (*above, 1), count
+        return minus, v, state, above, ALONE
 
     def _push(self, v: int, above: Copy, state: int) -> None:
         heappush(self._heap, self._entry(v, above, state))
@@ -160,5 +163,7 @@ class Frontier:
 
 def _rest(entry: Entry) -> Entry | None:
     """The copies after the first."""
-    minus, v, copy, last = entry
-    return (minus, v, (*copy[:-1], copy[-1] + 1), last) if last and copy[-1] < last else None
+    minus, v, state, copy, last = entry
+    if last == ALONE or copy[-1] == last:
+        return None
+    return minus, v, state, (*copy[:-1], copy[-1] + 1), last

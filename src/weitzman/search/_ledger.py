@@ -77,7 +77,7 @@ class Ledger:
         _check_names(policy)
         self.policy, self.rule, self.me = policy, rule, me
         self.forest = policy.forest
-        self.sign = -1.0 if policy.forest.minimise else 1.0
+        self.sign = policy.forest.sign
         self._numbered = policy.forest.endless | (policy.forest.count > 1)
         self._copies = bool(self._numbered.any())
         self.told: dict[Id, Opened] = {}
@@ -189,8 +189,7 @@ class Ledger:
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
             return
         if event.kind == "release":
-            index = self.frontier.index(here[0], self.state_above(here))
-            self.frontier.put_back(here, index)
+            self.frontier.put_back(here, self.state_above(here))
         elif here not in self.told:
             assert event.state is not None
             assert event.cost is not None

@@ -167,7 +167,7 @@ def run_episodes(
     size = np.minimum(first + chunk, episodes) - first
     mean, square = np.empty((len(first), kernel.RECORDED)), np.empty((len(first), kernel.RECORDED))
     kept = np.empty((kernel.RECORDED, min(keep, episodes)))
-    sign = -1.0 if forest.minimise else 1.0
+    sign = forest.sign
     opened, worse, done = np.zeros(len(forest), np.int64), 0, 0
     todo, lock = iter(range(len(first))), Lock()
 

@@ -53,7 +53,7 @@ class Approximation:
     @property
     def reached(self) -> bool:
         """Whether the best set found earns as much as is promised."""
-        short = (self.promised - self.chosen.value) * (-1 if self.forest.minimise else 1)
+        short = (self.promised - self.chosen.value) * (self.forest.sign)
         return short <= _ROUNDING * max(1.0, abs(self.promised))
 
     def table(self) -> str:
@@ -115,7 +115,7 @@ def approximate(
     """
     forest.must_end("a fixed plan")
     solved = solve(forest) if solution is None else solution
-    sign = -1.0 if forest.minimise else 1.0
+    sign = forest.sign
     optimum = evaluate(solved)
     promised = math.nan
     if math.isfinite(forest.outside):

@@ -89,7 +89,7 @@ class Comparison:
 
     def lost(self, key: str) -> float:
         """How much less a strategy earns than the optimal one."""
-        sign = -1.0 if self.forest.minimise else 1.0
+        sign = self.forest.sign
         best, value = self.strategies[0].value, self[key].value
         return 0.0 if math.isclose(best, value, rel_tol=_ROUNDING) else sign * (best - value)
 
@@ -104,7 +104,7 @@ class Comparison:
 
     def gap(self, key: str) -> tuple[float, float]:
         """What the optimum earns more than the best of a kind: at least and at most."""
-        sign = -1.0 if self.forest.minimise else 1.0
+        sign = self.forest.sign
         best, s = self.strategies[0].value, self[key]
         bound = s.value if math.isnan(s.bound) else s.bound
         return max(0.0, sign * (best - bound)), max(0.0, sign * (best - s.value))

@@ -114,7 +114,7 @@ def best_partially_adaptive(
         found = _search(solve(full, exact=True), limit)
     else:
         found = _simulated(solved if full is forest else solve(full), episodes, rng)
-    sign = -1.0 if forest.minimise else 1.0
+    sign = forest.sign
     if not whole:
         found = replace(found, bound=solved.value + sign * solved.gap, exact=False)
     if fixed_set is not None and sign * fixed_set.value > sign * found.value + _ROUNDING:
@@ -152,7 +152,7 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
             f"without or before {forest.name(int(forest.parent[lost[0]]))!r} ({len(lost)} such "
             f"boxes)."
         )
-    sign = -1.0 if forest.minimise else 1.0
+    sign = forest.sign
     return sign * Prefixes(solve(forest, exact=True)).values(boxes)[0]
 
 
@@ -176,7 +176,7 @@ def _search(solution: Solution, limit: int) -> FixedOrder:
     search = _Search(boxes, Plan.of(f).class_of)
     with suppress(OutOfWork):
         search.run()
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     bound = max([search.best, *(branch.ceiling for branch in search.stack)])
     exact = bound <= search.best + search.slack
     return FixedOrder(
@@ -240,7 +240,7 @@ def _simulated(solution: Solution, episodes: int, rng: np.random.Generator | int
     generator = np.random.default_rng(rng)
     order = _likely_first(solution)
     trials = [(simulate_order(solution, order, a, _TRIAL, generator), a) for a in _AHEAD]
-    sign = -1.0 if solution.forest.minimise else 1.0
+    sign = solution.forest.sign
     _, ahead = max(trials, key=lambda trial: sign * trial[0].payoff.mean)
     payoff = simulate_order(solution, order, ahead, episodes, generator).payoff
     return FixedOrder(

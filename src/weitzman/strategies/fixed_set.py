@@ -87,7 +87,7 @@ def best_nonadaptive(
     """
     forest.must_end("a fixed set")
     solved = solve(forest) if solution is None else solution
-    sign = -1.0 if forest.minimise else 1.0
+    sign = forest.sign
     ceiling = sign * solved.value + solved.gap
     optimum = evaluate(solved)
     copies, value = max(_candidates(forest, optimum.opened), key=lambda pair: sign * pair[1])

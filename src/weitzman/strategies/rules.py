@@ -73,7 +73,7 @@ def on_reward_grid(solution: Solution) -> Policy:
     single line rightly, but is too coarse to rank boxes.
     """
     f = solution.forest
-    sign = -1.0 if f.minimise else 1.0
+    sign = f.sign
     at, index = solution.index_columns()
     levels = np.unique(sign * np.append(f.rewards.data, f.outside))
     levels = levels[np.isfinite(levels)]
@@ -90,7 +90,7 @@ def everything(forest: Forest) -> Policy:
 
 def same_index(forest: Forest, index: float) -> Policy:
     """One index for all boxes, higher being better also when minimising."""
-    sign = -1.0 if forest.minimise else 1.0
+    sign = forest.sign
     most = int(forest.laws.shape[forest.law, 0].max())
     one: FloatArray = np.full(most, sign * index)
     return Policy.of(forest, np.zeros(len(forest), np.int64), one)

@@ -66,7 +66,7 @@ class Levels:
         plain = int(np.searchsorted(rows, len(f.rewards)))
         kinds = rows[plain:] - len(f.rewards)
         own = _take(f.rewards, np.concatenate([rows[:plain], c.reward[kinds]]))
-        sign, higher = -1.0 if f.minimise else 1.0, own.data.copy()
+        sign, higher = f.sign, own.data.copy()
         at, size = own.start[plain], own.shape[plain:, 1]
         higher[at:] = sign * np.maximum(sign * higher[at:], c.below[_runs(c.at[kinds], size)])
         return Forest(**_part(f, keep, number, Pool(higher, own.start, own.shape)))

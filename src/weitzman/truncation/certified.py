@@ -117,8 +117,12 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
             f"truncate needs a Forest, but got a {type(forest).__name__}. Describe one with "
             f"Forest.from_arrays, Builder or line, or read a file with load."
         )
-    if not 0 < gap < np.inf:
-        raise InvalidArgument(f"`gap` must be a number above 0, but it is {gap}.")
+    try:
+        fits = 0 < gap < np.inf
+    except TypeError:
+        fits = False
+    if not fits:
+        raise InvalidArgument(f"`gap` must be a number above 0, but it is {gap!r}.")
     if forest.endless.any():
         return _cut_endless(forest, gap)
     return _cut(forest, gap)
@@ -215,7 +219,7 @@ class _Search:
         return self.levels.forest if whole else self.levels.cut(t, names=False)
 
     def _solve(self, forest: Forest) -> tuple[float, float]:
-        sign = -1.0 if forest.minimise else 1.0
+        sign = forest.sign
         finite = np.append(forest.rewards.data, forest.outside)
         span = float(np.ptp(finite[np.isfinite(finite)])) if np.isfinite(finite).any() else 0.0
         solution = solve(forest, tolerance=_SHARE * self.gap / span if span > 0 else 0.0)

@@ -27,6 +27,7 @@ import time
 import zlib
 from typing import Any, BinaryIO
 
+from .._disk import sync_folder
 from ..errors import InvalidArgument, InvalidFile, JournalError
 
 Path = str | os.PathLike[str]
@@ -65,7 +66,7 @@ class Journal:
             self.events = self._read()
             if not self.events:
                 self.add({"event": "journal", "version": VERSION, "minimise": minimise})
-                _sync_folder(self.path)
+                sync_folder(self.path)
                 return
             _check_head(self.events.pop(0), self.path, minimise)
         except BaseException:
@@ -179,12 +180,3 @@ def _lock(file: BinaryIO, path: str) -> None:
             f"{path}: another process is using the journal. One process can drive a search; it "
             f"takes several workers with `workers` or `executor`."
         ) from None
-
-
-def _sync_folder(path: str) -> None:
-    if os.name == "posix":
-        folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

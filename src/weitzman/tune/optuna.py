@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._optional import need
 from ..errors import InvalidArgument
-from .loop import Callback, Loop, Settings, check_settings
+from .book import Callback, Settings, check_settings
+from .loop import Loop
 from .race import Model, Race, Run
 from .report import Display, Result, result_of
 from .runs import SECONDS, Clock, Row

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, Literal
 
 from ..errors import InvalidArgument, InvalidFile
+from .book import Callback, NoMore, Settings, check_settings
 from .journal import Event, Journal, Path, as_json, as_score
-from .loop import Callback, Loop, NoMore, Settings, check_settings
+from .loop import Loop
 from .race import Model, Race
 from .report import Display, Result, result_of
 from .runs import SECONDS, Clock, Row, Start
@@ -78,7 +79,15 @@ def optimize(
 
     Examples
     --------
-    See the page on tuning.
+    >>> from weitzman import learn, tune
+    >>> log = {"run": [0, 0, 1, 1, 2, 2], "step": [1, 2] * 3, "score": [5, 7, 4, 4, 6, 9]}
+    >>> model = learn.fit(learn.Curves.read(log, cost=None), price=100)
+    >>> def start(config):
+    ...     for step in (1, 2):
+    ...         yield config * step, 1.0                        # score and cost
+    >>> result = tune.optimize(start, [1, 5, 2], model)
+    >>> result.best_config
+    5
     """
     settings = Settings(
         workers=workers, executor=executor, lost=lost, catch=tuple(catch), refit=refit, clock=clock,

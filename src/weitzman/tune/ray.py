@@ -10,14 +10,14 @@ once is said by ``workers``, by default as many as the cluster has room for.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+import time
+from collections.abc import Mapping
 from typing import Any
 
 from .._optional import need
 from ..errors import InvalidArgument
+from ._ray_results import flat, history
 from .race import Model, Move, Race, Run
 from .refit import refitting
 from .whole import whole_index
@@ -26,6 +26,8 @@ _ray: Any = need("ray", "ray")
 _tune: Any = need("ray.tune", "ray")
 _schedulers: Any = need("ray.tune.schedulers", "ray")
 _State: Any = need("ray.tune.experiment", "ray").Trial  # PENDING, PAUSED, ...
+
+_OFTEN = 5.0  # seconds between two looks at the size of the cluster
 
 Trial = Any  # Ray's classes are not typed throughout
 Controller = Any
@@ -83,7 +85,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._fresh: list[Trial] = []  # not started yet
         self._staged: Trial | None = None  # chosen, and not running yet
         self._failing: set[str] = set()
-        self._room = 0
+        self._room, self._looked = 1, -math.inf  # for how many trials there is room, as of when
 
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
         settings = ("_model", "_outside", "_workers", "_metric", "_step", "_cost", "_learn")
@@ -133,7 +135,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self, tune_controller: Controller, trial: Trial, result: dict[str, Any]
     ) -> str:
         """Go on with this trial, or pause it."""
-        run = self.race.runs[self._run[trial.trial_id]]
+        run = self._run_of(trial)
         if run.steps and int(result[self._step]) <= run.steps[-1]:
             if not result.get("done"):  # trained again since the last checkpoint
                 self.race.pay(float(result[self._cost]))
@@ -155,7 +157,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self, tune_controller: Controller, trial: Trial, result: dict[str, Any]
     ) -> None:
         """A trial has come to its end; its last result may be new."""
-        run = self.race.runs[self._run[trial.trial_id]]
+        run = self._run_of(trial)
         new = self.metric in result and int(result[self._step]) > (run.steps or [-1])[-1]
         if new and not run.over:
             self._observe(run, result)
@@ -244,9 +246,10 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if self._workers is not None or not trials:
             return self._workers or 1
         need_of_one: Mapping[str, float] = trials[0].placement_group_factory.required_resources
-        there = _ray.cluster_resources()
-        rooms = [there.get(what, 0) // many for what, many in need_of_one.items() if many > 0]
-        self._room = max(self._room, 1, int(min(rooms, default=1)))
+        if time.monotonic() - self._looked > _OFTEN:
+            there, self._looked = _ray.cluster_resources(), time.monotonic()
+            rooms = [there.get(what, 0) // many for what, many in need_of_one.items() if many > 0]
+            self._room = max(1, int(min(rooms, default=1)))
         return self._room
 
     def _observe(self, run: Run, result: dict[str, Any]) -> None:
@@ -259,6 +262,13 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._trials.append(trial)
         return run
 
+    def _run_of(self, trial: Trial) -> Run:
+        """The run of a trial, also of one that Ray has started unasked."""
+        if trial.trial_id not in self._run:
+            self._fresh = [x for x in self._fresh if x is not trial]
+            self._started(trial)
+        return self.race.runs[self._run[trial.trial_id]]
+
     def _over(self, trial: Trial) -> None:
         self._fresh = [x for x in self._fresh if x is not trial]
         run = self._run.get(trial.trial_id)
@@ -267,7 +277,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _bury(self) -> None:
         """Trials that have failed for good."""
-        for trial in self._trials:
+        for trial in self._trials if self._failing else []:
             if trial.trial_id in self._failing and trial.status == _State.ERROR:
                 self._failing.discard(trial.trial_id)
                 if not self.race.runs[self._run[trial.trial_id]].over:
@@ -308,7 +318,7 @@ class StopWhenNotWorthIt(_tune.Stopper):  # type: ignore[misc]
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         """Note a result."""
-        score = float(_flat(result)[self._metric])
+        score = float(flat(result)[self._metric])
         if math.isfinite(score):
             self.best = max(self.best, self._model.worth(score))
         return False
@@ -316,50 +326,3 @@ class StopWhenNotWorthIt(_tune.Stopper):  # type: ignore[misc]
     def stop_all(self) -> bool:
         """Whether to end the experiment."""
         return self.best >= self.index
-
-
-def history(trial: Trial, metric: str, step: str, cost: str) -> Iterator[tuple[int, float, float]]:
-    """(step, score, cost) of all results of a trial, as Ray has logged them; rising steps only.
-
-    Results that repeat a step (trained again since a checkpoint) count with their cost.
-    """
-    last, extra = -1, 0.0
-    for result in map(_flat, _results(trial)):
-        if metric not in result or step not in result:
-            continue
-        paid = float(result.get(cost, 0.0))
-        if int(result[step]) <= last:
-            extra += paid
-            continue
-        last = int(result[step])
-        yield last, float(result[metric]), paid + extra
-        extra = 0.0
-
-
-def _flat(result: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Results within results, under names such as ``eval/accuracy``, as Ray calls them."""
-    out: dict[str, Any] = {}
-    for name, value in result.items():
-        inner = (
-            _flat(value, f"{prefix}{name}/") if isinstance(value, dict) else {prefix + name: value}
-        )
-        out.update(inner)
-    return out
-
-
-def _results(trial: Trial) -> list[dict[str, Any]]:
-    """The results in ``result.json``, here or in the storage; else the last one that is known."""
-    if not trial.has_reported_at_least_once:
-        return []
-    texts = [""]
-    local = Path(trial.local_path or ".", "result.json")
-    if local.exists():
-        texts.append(local.read_text("utf-8"))
-    try:
-        filesystem = trial.storage.storage_filesystem
-        with filesystem.open_input_stream(f"{trial.path}/result.json") as file:
-            texts.append(file.read().decode())
-    except OSError:
-        pass  # it was not synchronised
-    lines = max(texts, key=len).splitlines()
-    return [json.loads(line) for line in lines] or [trial.last_result]

@@ -1,0 +1,57 @@
+"""The results of a trial as Ray has logged them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Trial = Any  # Ray's classes are not typed throughout
+
+
+def history(trial: Trial, metric: str, step: str, cost: str) -> Iterator[tuple[int, float, float]]:
+    """(step, score, cost) of all results of a trial, as Ray has logged them; rising steps only.
+
+    Results that repeat a step (trained again since a checkpoint) count with their cost.
+    """
+    last, extra = -1, 0.0
+    for result in map(flat, _results(trial)):
+        if metric not in result or step not in result:
+            continue
+        paid = float(result.get(cost, 0.0))
+        if int(result[step]) <= last:
+            extra += paid
+            continue
+        last = int(result[step])
+        yield last, float(result[metric]), paid + extra
+        extra = 0.0
+
+
+def flat(result: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Results within results, under names such as ``eval/accuracy``, as Ray calls them."""
+    out: dict[str, Any] = {}
+    for name, value in result.items():
+        inner = (
+            flat(value, f"{prefix}{name}/") if isinstance(value, dict) else {prefix + name: value}
+        )
+        out.update(inner)
+    return out
+
+
+def _results(trial: Trial) -> list[dict[str, Any]]:
+    """The results in ``result.json``, here or in the storage; else the last one that is known."""
+    if not trial.has_reported_at_least_once:
+        return []
+    texts = [""]
+    local = Path(trial.local_path or ".", "result.json")
+    if local.exists():
+        texts.append(local.read_text("utf-8"))
+    try:
+        filesystem = trial.storage.storage_filesystem
+        with filesystem.open_input_stream(f"{trial.path}/result.json") as file:
+            texts.append(file.read().decode())
+    except OSError:
+        pass  # it was not synchronised
+    lines = max(texts, key=len).splitlines()
+    return [json.loads(line) for line in lines] or [trial.last_result]

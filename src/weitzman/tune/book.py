@@ -1,0 +1,83 @@
+"""What a loop works with: books, settings, and a place to work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from ..errors import InvalidArgument
+from .report import Report
+from .runs import Clock, Row, Start, takes_past
+
+Callback = Callable[[Report], object]
+
+
+class NoMore(Exception):
+    """There is no further configuration."""
+
+
+class Book(Protocol):
+    """Where it is written down what was started, seen and paid."""
+
+    def begin(self, run: int) -> None:
+        """Note a new run with its configuration; NoMore if there is none."""
+
+    def config(self, run: int) -> Any:
+        """What a run is started with."""
+
+    def seen(self, run: int, row: Row) -> None:
+        """Note what a run has shown."""
+
+    def paid(self, run: int, cost: float) -> None:
+        """Note what was paid for nothing new."""
+
+    def over(self, run: int, how: str, why: str) -> None:
+        """Note that a run has ended, failed or was lost."""
+
+    def settled(self, runs: Sequence[int]) -> None:
+        """By the present model these runs will not be advanced any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a loop does its work; see :func:`weitzman.tune.optimize`."""
+
+    workers: int
+    executor: Any
+    lost: Literal["abandon", "replay"]
+    catch: tuple[type[Exception], ...]
+    refit: bool | None
+    clock: Clock
+    watchers: Sequence[Callback]
+
+
+class Inline:
+    """An executor that does the work at once, in this thread."""
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def check_settings(settings: Settings, start: Start) -> None:
+    """One message for what cannot be."""
+    workers, lost = settings.workers, settings.lost
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InvalidArgument(f"`workers` must be a whole number from 1 on, but it is {workers!r}.")
+    if lost not in ("abandon", "replay"):
+        raise InvalidArgument(f'`lost` must be "abandon" or "replay", but it is {lost!r}.')
+    if settings.executor is None:
+        return
+    if not hasattr(settings.executor, "submit"):
+        raise InvalidArgument(f"`executor` must have `submit`, but it is {settings.executor!r}.")
+    if not takes_past(start):
+        raise InvalidArgument(
+            "with an executor, runs are brought back for every move, so `start` must take a "
+            "parameter `past`, but it does not."
+        )
