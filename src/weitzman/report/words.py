@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._page.data import endless
 from .._page.html import Child, Markup, h, name
 from .._types import FloatArray
 from ..explain import explain
@@ -76,7 +75,7 @@ def _over(c: Content) -> bool:
 def _expect(c: Content) -> str:
     e, f = c.evaluation, c.forest
     boxes = f"{e.openings:.3g} of {f.boxes:,} boxes"
-    if endless(f).any():  # there is no number of all
+    if f.endless.any():  # there is no number of all
         boxes = "1 box" if e.openings == 1 else f"{e.openings:.3g} boxes"
     if f.minimise:
         return (
