@@ -217,6 +217,14 @@ def test_index_and_cost_do_not_overlap_in_the_drawing(read):
     assert min(gaps) > 0
 
 
+def test_a_drawing_too_wide_for_paper_is_left_out_of_the_print(read):
+    law = ([0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]])
+    for length, wanted in ((3, True), (12, False)):
+        page = read(weitzman.line(law, length=length, rewards=[0, 10], cost=1)).page
+        page.emulate_media(media="print")
+        assert page.locator("#drawing").is_visible() is wanted
+
+
 def test_it_prints(read, tmp_path):
     visitor = read(paper())
     visitor.page.emulate_media(media="print")

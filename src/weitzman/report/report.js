@@ -6,6 +6,7 @@ import { unpack } from "../_page/problem.js";
 import { Walk } from "../_page/walk.js";
 import { el, name, number, plural, refill, svg } from "../_page/text.js";
 
+const PAPER = 1500; // width of a drawing that can still be read when it is shrunk to a sheet
 const ROWS = 25; // of the table, before all are asked for
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -16,6 +17,7 @@ function drawWalk(walk) {
   const more = left ? el("p", { class: "hint" }, `… and ${plural(left, "box", "boxes")} more`) : null;
   const place = document.getElementById("drawing");
   refill(place, picture, more);
+  place.closest("section").classList.toggle("on-screen", picture.getAttribute("width") > PAPER);
   reveal(place, ".next");
 }
 
