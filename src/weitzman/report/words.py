@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -180,6 +181,15 @@ def _margin(c: Content, second: RunnerUp) -> Markup:
     )
     begin = ["Beginning with the second best box, ", name(c.forest.name(second.box)), ", "]
     return h("span", begin, f"{what}, if all goes on in the best way after it.")
+
+
+def footer() -> Markup:
+    """What made the file."""
+    try:
+        made = f"weitzman {version('weitzman')}"
+    except PackageNotFoundError:  # run from a checkout
+        made = "weitzman"
+    return h("footer", h("p", f"Made with {made}. This file is complete in itself."))
 
 
 def _extreme(c: Content) -> str:
