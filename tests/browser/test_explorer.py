@@ -456,6 +456,8 @@ def test_a_thousand_boxes_stay_fluent(visit, explore, tmp_path):
     assert max(typical.values()) < 400, typical  # ms until the screen shows it, on a busy machine
     round_trip = page.evaluate("window.__state.took")
     assert round_trip < 3000  # ms for solving and sending all indices
+    page.set_viewport_size({"width": 390, "height": 800})  # what follows the list is within reach
+    assert page.evaluate("document.documentElement.scrollHeight") < 5000
 
 
 def test_without_the_token_or_from_elsewhere(visit, explore, browser):
