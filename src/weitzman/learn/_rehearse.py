@@ -12,7 +12,8 @@ from ._ladder import Ladder
 from ._laws import Settings
 from .model import LineModel
 
-SPLITS = 4  # rehearsals of each choice; the same for all
+SPLITS = 8  # halves of the log that teach; the same for all choices
+ORDERS = 6  # searches after each
 _FEWEST = 8  # runs in a log that can be split
 _SEED = 20160  # of the splits, so that the same log gives the same model
 
@@ -26,7 +27,11 @@ def choices() -> list[Settings]:
 def choose(
     ladder: Ladder, *, price: float, minimise: bool, candidates: Sequence[Settings]
 ) -> Settings:
-    """The settings that earned most when each half of the log was searched by the other's model."""
+    """The settings that earned most when each half of the log was searched by the other's model.
+
+    A search is among as many runs as the log has, drawn from that half with replacement: among
+    fewer there is less to find, so that it would pay too rarely to hope for the best of all.
+    """
     if len(candidates) == 1 or len(ladder) < _FEWEST:
         return candidates[0]
     earned = np.zeros(len(candidates))
@@ -35,11 +40,13 @@ def choose(
         order = random.permutation(len(ladder))
         halves = order[: len(order) // 2], order[len(order) // 2 :]
         for known, unknown in (halves, halves[::-1]):
-            for i, settings in enumerate(candidates):
-                model = LineModel(
-                    ladder.select(known), price=price, minimise=minimise, settings=settings
-                )
-                earned[i] += rehearse(model, ladder.select(unknown))
+            models = [
+                LineModel(ladder.select(known), price=price, minimise=minimise, settings=settings)
+                for settings in candidates
+            ]
+            for _ in range(ORDERS):
+                runs = ladder.select(random.choice(unknown, len(ladder)))
+                earned += [rehearse(model, runs) for model in models]
     return candidates[int(np.argmax(earned))]
 
 
