@@ -306,6 +306,29 @@ def test_strategies_has_a_row_each():
     assert_readable(ax)
 
 
+def test_a_hopeless_strategy_does_not_hide_the_others():
+    chest = weitzman.line([[0.9, 0.1]], rewards=[0, 10], cost=0.5, count=10_000, names=["chest"])
+    ax = plot.strategies(weitzman.compare(chest, episodes=200))
+    low, high = ax.get_xlim()
+    assert -50 < low < 0 < weitzman.solve(chest).value < high
+    assert any(t.get_text() == "\u22124990" for t in ax.texts)  # told all the same
+
+
+def test_strategies_without_an_outside_option():
+    boxes = weitzman.Builder(outside=-np.inf)
+    for prize in (9, 10):
+        boxes.add(f"chest {prize}", cost=1, rewards={3: 0.5, prize: 0.5})
+    ax = plot.strategies(weitzman.compare(boxes.build(), episodes=200))
+    assert np.isfinite(ax.get_xlim()).all()
+    assert any(t.get_text() == "\u2212∞" for t in ax.texts)
+    ax.figure.canvas.draw()
+
+
+def test_many_copies_opened_are_a_short_number():
+    chest = weitzman.line([[0.99, 0.01]], rewards=[0, 100], cost=0.5, count=1000, names=["chest"])
+    assert not any("e+" in t.get_text() for t in plot.forest(weitzman.solve(chest)).texts)
+
+
 def test_learning_curves_over_the_decisions():
     curves = type("C", (), {"start": np.array([0, 3, 4]), "step": np.array([1, 3, 9, 1]),
                             "score": np.array([0.1, 0.2, np.nan, 0.05])})()  # fmt: skip

@@ -505,6 +505,20 @@ def test_why_when_minimising() -> None:
     )
 
 
+def test_no_negative_zero_when_minimising() -> None:
+    boxes = Builder(outside=3, minimise=True)
+    boxes.add("A", cost=1, rewards={-2: 0.5, 7: 0.5})
+    solution = solve(boxes.build())
+    search = solution.policy().start()
+    assert str(search.available()) == "[('A', 0.0)]"
+    assert str(solution.index("A")) == "0.0"
+    assert search.explain().startswith("Open A (cost 1): its index 0 is below")
+    boxes.add("B", cost=5, rewards={-10: 0.5, 3: 0.5})
+    other = solve(boxes.build()).policy().start()
+    other.tell("A", -2)
+    assert "the lowest is 0, of B" in other.explain()
+
+
 def test_why_of_a_box_that_is_not_the_best_any_more() -> None:
     search = roots().start()
     search.ask(2)

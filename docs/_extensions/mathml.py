@@ -12,7 +12,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
-OTHER_NAMES = {r"\texttt": r"\mathtt", r"\dots": r"\ldots"}  # what docutils calls otherwise
+# what docutils calls otherwise, or writes with a character that few fonts have
+OTHER_NAMES = {r"\texttt": r"\mathtt", r"\dots": r"\ldots", r"\setminus": r"\smallsetminus"}
 
 
 def convert(node: nodes.math | nodes.math_block, block: bool) -> str:

@@ -127,10 +127,10 @@ def solve(
     if run.gap <= target:
         status = Status.EXACT if run.gap == 0 else Status.CERTIFIED
     sign = forest.sign
-    index = sign * run.sigma
+    index = sign * run.sigma + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False
     return Solution(
-        forest, sign * run.value, run.gap, status, int(run.width.sum()), plan.class_of,
+        forest, sign * run.value + 0.0, run.gap, status, int(run.width.sum()), plan.class_of,
         plan.sigma_at, index,
     )  # fmt: skip
 

@@ -145,9 +145,16 @@ def test_a_broken_probability_and_undo(visit, explore, tmp_path):
 
     type_into(visitor, "Cost", "abc")
     visitor.until("document.getElementById('alert').textContent.includes(\"'abc'\")")
+    assert visitor.text("#alert").startswith("Box B: the cost must be a number")
     assert page.get_by_label("Cost", exact=True).get_attribute("aria-invalid") == "true"
     type_into(visitor, "Cost", "9/3")  # what is typed may be a fraction
     assert value(visitor) == 94.325
+    choose(visitor, "C")
+    type_into(visitor, "Chance of state 2", "1/0")
+    visitor.until("document.getElementById('alert').textContent.includes(\"'1/0'\")")
+    assert visitor.text("#alert").startswith("Box C: the chance of state 2 must be a number")
+    page.click("#undo")
+    choose(visitor, "B")
     page.click("#undo")  # all that was typed into one field is one step
     assert page.get_by_label("Cost", exact=True).input_value() == "3"
 
@@ -449,6 +456,8 @@ def test_a_thousand_boxes_stay_fluent(visit, explore, tmp_path):
     assert max(typical.values()) < 400, typical  # ms until the screen shows it, on a busy machine
     round_trip = page.evaluate("window.__state.took")
     assert round_trip < 3000  # ms for solving and sending all indices
+    page.set_viewport_size({"width": 390, "height": 800})  # what follows the list is within reach
+    assert page.evaluate("document.documentElement.scrollHeight") < 5000
 
 
 def test_without_the_token_or_from_elsewhere(visit, explore, browser):

@@ -17,8 +17,8 @@ from ..search import Opened
 
 BoolArray = npt.NDArray[np.bool_]
 
-_NUMBERS = 40_000  # entries of laws that a page carries: about 500 kB
-_DIGITS = 10  # of a probability; indices, rewards and costs keep all of theirs
+_BYTES = 700_000  # of laws that a page carries
+_DIGITS = 7  # of a probability; indices, rewards and costs keep all of theirs
 
 
 def important(
@@ -31,7 +31,7 @@ def important(
     ranked = np.lexsort((-np.array(highest), -evaluation.opened))
     kept: set[int] = set()
     laws: set[int] = set()
-    room = _NUMBERS
+    room = _BYTES
     seen = [step.box.number for step in told]
     for i, v in enumerate([*seen, *ranked.tolist()]):
         if i >= len(seen) and (len(kept) >= most or room < 0):
@@ -41,7 +41,7 @@ def important(
             law = int(f.law[v])
             if law not in laws:
                 laws.add(law)
-                room -= int(f.laws.shape[law].prod())
+                room -= _size(f.laws[law])
             v = int(f.parent[v])
     return np.array(sorted(kept), np.int64)
 
@@ -95,7 +95,7 @@ def _index(policy: Policy, v: int) -> FloatArray:
     """The indices of a box in the user's sign."""
     f, at = policy.forest, int(policy.index_at[v])
     sign = f.sign
-    return np.asarray(sign * policy.index[at : at + int(f.laws.shape[f.law[v], 0])])
+    return np.asarray(sign * policy.index[at : at + int(f.laws.shape[f.law[v], 0])] + 0.0)
 
 
 def _used(column: IntArray, pool: Pool) -> tuple[list[int], list[FloatArray]]:
@@ -105,7 +105,13 @@ def _used(column: IntArray, pool: Pool) -> tuple[list[int], list[FloatArray]]:
 
 
 def _rounded(row: FloatArray) -> list[float]:
-    return [float(f"{p:.{_DIGITS}g}") for p in row.tolist()]
+    return [float(f"{p:.{_DIGITS}g}") if p else 0 for p in row.tolist()]
+
+
+def _size(law: FloatArray) -> int:
+    """The bytes that a matrix takes in a page, about."""
+    some = int(np.count_nonzero(law))
+    return (_DIGITS + 4) * some + 2 * (law.size - some)
 
 
 def _folded(policy: Policy, place: IntArray) -> dict[str, Any]:

@@ -4,7 +4,8 @@ import { number, percent, plain, plural, short, svg } from "./text.js";
 
 const NARROW = 190; // width of a box, and of one with a long name
 const WIDE = 250;
-const LETTER = 7.6; // width of a letter, about
+const LETTER = 7.6; // width of a letter of the name, about, and of one below it
+const SMALL = 6.1;
 const HIGH = 44;
 const ACROSS = 46; // between a box and those behind it
 const DOWN = 12;
@@ -17,8 +18,11 @@ const MARGIN = 6;
  */
 export function drawing(problem, { look, choose = null, chosen = -1, most = 150, order = null }) {
   const shown = pick(problem, order ?? problem.roots, most);
-  const size = Math.max(...[...shown].map((v) => problem.boxes[v].name.length));
-  const width = Math.min(WIDE, Math.max(NARROW, 20 + LETTER * size));
+  const looks = new Map([...shown].map((v) => [v, look(v)]));
+  const widest = (letters) => Math.max(...[...shown].map(letters));
+  const size = widest((v) => problem.boxes[v].name.length);
+  const notes = widest((v) => notesOf(looks.get(v)).join(" ").length);
+  const width = Math.max(NARROW, Math.min(WIDE, 20 + LETTER * size), 20 + SMALL * notes);
   const { place, wide, high } = layout(problem, shown, width);
   const left = problem.boxes.length - place.size + (problem.folded?.boxes ?? 0);
   const of = left ? ` of ${place.size + left}` : "";
@@ -35,7 +39,7 @@ export function drawing(problem, { look, choose = null, chosen = -1, most = 150,
     if (up) picture.append(edge(up, at, width));
   }
   for (const [v, at] of place) {
-    picture.append(node(problem, v, { ...at, width }, look(v), choose, v === chosen));
+    picture.append(node(problem, v, { ...at, width }, looks.get(v), choose, v === chosen));
   }
   return { picture, left };
 }
@@ -83,8 +87,15 @@ function edge(up, at, width) {
   return svg("path", { class: "edge", d, fill: "none" });
 }
 
-function node(problem, v, at, { index, cost, opened, mark, title }, choose, chosen) {
+/** What stands below the name: the index on the left, the cost on the right. */
+function notesOf({ index, cost }) {
+  return [short(index, 22), short(cost, 20)];
+}
+
+function node(problem, v, at, look, choose, chosen) {
   const box = problem.boxes[v];
+  const { opened, mark, title } = look;
+  const [index, cost] = notesOf(look);
   const copies = box.endless ? " …" : box.count > 1 ? ` ×${number(box.count, 4)}` : "";
   const letters = Math.floor((at.width - 20) / LETTER) - copies.length;
   const pick = choose
@@ -118,8 +129,8 @@ function node(problem, v, at, { index, cost, opened, mark, title }, choose, chos
           width: Math.max(0, Math.min(1, opened)) * (at.width - 2),
         }),
     svg("text", { class: "name", x: 9, y: 17 }, short(box.name, letters), copies),
-    svg("text", { class: "index", x: 9, y: 33 }, short(index, 20)),
-    svg("text", { class: "index", x: at.width - 8, y: 33, "text-anchor": "end" }, short(cost, 12)),
+    svg("text", { class: "index", x: 9, y: 33 }, index),
+    svg("text", { class: "index", x: at.width - 8, y: 33, "text-anchor": "end" }, cost),
   );
 }
 

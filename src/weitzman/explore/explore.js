@@ -10,7 +10,7 @@ import {
 } from "./edit.js";
 import { Editor } from "./editor.js";
 import { Fields } from "./fields.js";
-import { headline } from "./headline.js";
+import { complaint, headline } from "./headline.js";
 import { Outline } from "./outline.js";
 
 // for tests
@@ -56,7 +56,7 @@ async function solveNow() {
     const answer = await asked("solve", { document: toFile(doc) });
     clearTimeout(slow);
     state.solvedDoc = doc;
-    state.message = answer.ok ? null : answer.message;
+    state.message = answer.ok ? null : complaint(answer.message);
     if (answer.ok) {
       state.solved = answer;
       state.problem = toProblem(doc, answer.index);

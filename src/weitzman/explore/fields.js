@@ -7,9 +7,9 @@ export function readNumber(text) {
   const bare = text.trim().replace("−", "-");
   if (bare === "") return null;
   const fraction = bare.match(/^(-?[\d.]+)\s*\/\s*([\d.]+)$/);
-  if (fraction) return Number(fraction[1]) / Number(fraction[2]);
-  if (/^-?[\d.]+\s*%$/.test(bare)) return Number(bare.slice(0, -1)) / 100;
-  const x = Number(/^-?\d+,\d+$/.test(bare) ? bare.replace(",", ".") : bare);
+  const x = fraction ? Number(fraction[1]) / Number(fraction[2])
+    : /^-?[\d.]+\s*%$/.test(bare) ? Number(bare.slice(0, -1)) / 100
+      : Number(/^-?\d+,\d+$/.test(bare) ? bare.replace(",", ".") : bare);
   return Number.isFinite(x) ? x : bare;
 }
 

@@ -160,7 +160,8 @@ export class Outline {
 
 /** The chance that a box is opened, or how many of its copies are on average. */
 function howOften(problem, v, opened) {
-  return problem.single[v] ? percent(opened) : number(opened, 3);
+  if (problem.single[v]) return percent(opened);
+  return opened > 0 && opened < 0.001 ? "<0.001" : number(opened, 3);
 }
 
 /** The boxes with their levels, each before those behind it. */

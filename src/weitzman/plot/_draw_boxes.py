@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TAKE_NOTHING = "(outside option)"
+_FAR = 4.0  # times the gain of the optimal policy: strategies beyond are told, not drawn to scale
 
 
 def _size(names: list[str]) -> tuple[float, float]:
@@ -82,8 +83,9 @@ def _left_out(boxes: int, shown: int, opened: float) -> str:
 def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     """What strategies earn, from :func:`weitzman.compare`.
 
-    A dot is the expected payoff, with a 95 % confidence interval where it was simulated. An open
-    mark says how much the best of its kind could earn at most, where only a bound is known.
+    A dot is the expected payoff, with a 95 % confidence interval where it was simulated; a triangle
+    at the edge stands for one far beyond, whose number is told. An upright mark says how much the
+    best of its kind could earn at most, where only a bound is known.
 
     Parameters
     ----------
@@ -94,11 +96,17 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     ax = axes(ax, *_size(d.names))
     calm(ax, grid="x")
     rows = np.arange(len(d.names))
-    start = d.nothing if np.isfinite(d.nothing) else float(np.nanmin(d.value))
+    known = d.value[np.isfinite(d.value)]  # without an outside option, nothing is worth −∞
+    start = d.nothing if np.isfinite(d.nothing) else float(known.min())
     colours: list[Any] = [BLUE, *[muted(ax)] * (len(rows) - 1)]
-    ax.hlines(rows, start, d.value, color=colours, lw=[3.0, *[1.2] * (len(rows) - 1)])
-    ax.errorbar(d.value, rows, xerr=d.error, fmt="none", ecolor=ink(), lw=1)
-    ax.scatter(d.value, rows, s=46, c=colours, zorder=3)
+    reach = _FAR * abs(d.value[0] - start) or np.inf
+    shown = np.clip(d.value, start - reach, start + reach)  # a hopeless one must not hide the rest
+    ax.hlines(rows, start, shown, color=colours, lw=[3.0, *[1.2] * (len(rows) - 1)])
+    error = np.where(shown == d.value, d.error, np.nan)
+    ax.errorbar(shown, rows, xerr=error, fmt="none", ecolor=ink(), lw=1)
+    for side, marker in ((shown == d.value, "o"), (shown > d.value, "<"), (shown < d.value, ">")):
+        of = [c for c, here in zip(colours, side, strict=True) if here]
+        ax.scatter(shown[side], rows[side], s=46, c=of, marker=marker, zorder=3)
     ax.scatter(d.bound, rows, s=70, color=muted(ax), marker="|")
     named_rows(ax, d.names)
     for y, value in enumerate(d.value):  # in a column of their own

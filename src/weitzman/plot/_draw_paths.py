@@ -203,6 +203,7 @@ def learning_curves(
         mark = "." if rows.stop - rows.start == 1 else ""
         ax.plot(curves.step[rows], curves.score[rows], mark + "-", color=ink(), lw=0.7, alpha=thin)
     ax.set_ylim(low, high)
+    ax.xaxis.set_major_locator(need("matplotlib.ticker", "plot").MaxNLocator(integer=True))
     ax.set_xlabel("step" if runs <= limit else f"step    ({limit} of {runs:,} runs are drawn)")
     ax.set_ylabel("score")
     if best is not None:

@@ -85,7 +85,7 @@ def _circles(ax: Axes, t: Tree, size: float) -> None:
         zorder=2,
     )  # fmt: skip
     for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
-        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else f"{p:.2g}" if p < 100 else ">99"
+        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else f"{p:.2g}" if p < 99.5 else ">99"
         colour = "white" if p > 0.5 else ink()
         ax.text(x, y, text, ha="center", va="center", color=colour, fontsize=7 * size, zorder=3)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BLUE, SKY, ORANGE, VERMILION = "#0072B2", "#9BCDEB", "#E69F00", "#D55E00"
+CYCLE = (BLUE, ORANGE, "#009E73", VERMILION, "#CC79A7", "#56B4E9", "#7F7F7F")
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for text with names in it
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._optional import need
 from .._types import FloatArray
 
 if TYPE_CHECKING:
@@ -46,11 +45,14 @@ def curves_of(found: Replay, measure: str, task: str | None = None) -> list[Curv
 
 def draw(found: Replay, measure: str, task: str | None, ax: Any) -> Any:
     """Draw the lines on given axes, or on new ones, and return them."""
+    from ..plot import _style as look  # here, since pictures stand above replays
+
     lines = curves_of(found, measure, task)
-    if ax is None:
-        ax = need("matplotlib.pyplot", "plot").subplots(figsize=(7, 4.5), layout="constrained")[1]
+    ax = look.axes(ax, 7, 4.5)
+    look.calm(ax, "y")
     for i, line in enumerate(lines):
-        color = "black" if line.method == found.methods[-1] else f"C{i % 10}"
+        hindsight = line.method == found.methods[-1]
+        color = look.ink() if hindsight else look.CYCLE[i % len(look.CYCLE)]
         ax.plot(
             line.x, line.mean, marker=_MARKERS[i % len(_MARKERS)], color=color, markersize=5,
             linewidth=2.4 if i == 0 else 1.2, zorder=3 if i == 0 else 2, label=line.method,
@@ -64,8 +66,8 @@ def draw(found: Replay, measure: str, task: str | None, ax: Any) -> Any:
         "points that a full run costs" if found.by_full_run else "worth of a point, units of cost"
     )
     ax.set_ylabel(_WORDS[measure])
+    for text in ax.legend(fontsize="small", frameon=False).get_texts():
+        text.set_parse_math(False)
     if task is not None:
-        ax.set_title(task)
-    ax.grid(visible=True, which="major", alpha=0.25)
-    ax.legend(fontsize="small")
+        ax.set_title(look.plain(task), loc="left", fontsize="medium", **look.PLAIN)
     return ax

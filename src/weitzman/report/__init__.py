@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, runtime_checkable
 
 from .._page import data, page, script, style
@@ -144,7 +143,7 @@ def _body(c: Content, title: str | None) -> Markup:
             h("section", h("h2", text), inner, id=key, aria_label=text)
             for key, text, inner in sections
         ],
-        h("footer", h("p", f"Made with weitzman {_version()}. This file is complete in itself.")),
+        words.footer(),
     )
 
 
@@ -157,11 +156,17 @@ def _sections(c: Content) -> list[Section | None]:
         ("try", "Try it", _stepper(c)),
         ("plan", "Step by step", words.plan(c)) if not c.told else None,
         ("forest", "The boxes drawn", _drawing(c)),
-        ("boxes", "The boxes in numbers", _boxes(c)),
-        ("whatif", "What if costs were different", _what_if(c)),
-        ("compare", "Compared with other strategies", _compared(c)),
+        ("boxes", "The boxes in numbers", [_from_start(c), _boxes(c)]),
+        ("whatif", "What if costs were different", [_from_start(c), _what_if(c)]),
+        ("compare", "Compared with other strategies", [_from_start(c), _compared(c)]),
         ("sure", "How sure this is", [*words.certainty(c)]),
     ]
+
+
+def _from_start(c: Content) -> Child:
+    """What a search has seen so far does not change what was to be expected of it."""
+    text = "As it was at the start of the search, before anything was seen."
+    return h("p", text, class_="hint") if c.told else None
 
 
 def _stepper(c: Content) -> Child:
@@ -226,10 +231,3 @@ def _compared(c: Content) -> Child:
         "p", f"Left out: with {len(c.forest):,} boxes it would take long. ",
         h("code", "weitzman compare"), " does it.",
     )  # fmt: skip
-
-
-def _version() -> str:
-    try:
-        return version("weitzman")
-    except PackageNotFoundError:
-        return "(not installed)"

@@ -22,7 +22,7 @@ from ..simulation.play import simulate
 from ..solution import Solution, mean_cost
 from ..solve import solve
 from ..strategies import Comparison, compare
-from .learnt import RUNS, Learnt, spread
+from .learnt import RUNS, Learnt, forest, spread
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
@@ -113,7 +113,7 @@ def content(
     between = None
     if isinstance(source, Learnt):
         between = spread(source, runs)
-        source = source.lines(runs)
+        source = forest(source, runs)
     if isinstance(source, Search):
         solution, policy = solve(source.policy.forest), source.policy
     elif isinstance(source, Forest | Solution):
@@ -195,7 +195,8 @@ def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
     state = int(np.argmax(e.opened_after[v]))
     after: dict[str, Any] = {} if f.parent[v] < 0 else {"state": _state(f, int(f.parent[v]), state)}
     points = _POINTS if len(f) <= _LARGE else _POINTS_LARGE
-    factor = np.linspace(0.0, _last_factor(solution, v), points).tolist()
+    scale = np.linspace(0.0, _last_factor(solution, v), points)
+    factor = np.union1d(scale, 1.0).tolist()  # the cost as it is now is always among them
     solved = [_with_cost(solution, v, x) for x in factor]
     return WhatIf(
         box=v,

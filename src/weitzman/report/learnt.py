@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from .._types import IntArray
 from ..model import Forest
 
 RUNS = 20
@@ -22,6 +24,11 @@ _DRAWS = 30
 class Learnt(Protocol):
     """What a fitted model is here: something that tells of n new runs as a forest."""
 
+    @property
+    def rungs(self) -> IntArray:
+        """The steps at which it is decided whether a run goes on, a box of ``lines`` each."""
+        ...
+
     def lines(self, n: int = 1) -> Forest:
         """The forest of n new runs."""
         ...
@@ -31,6 +38,11 @@ def load(path: str) -> Learnt:
     """The model in a file."""
     model: Learnt = import_module("weitzman.learn").load(path)
     return model
+
+
+def forest(model: Learnt, runs: int) -> Forest:
+    """The forest of new runs, its boxes named for readers who do not know how it was fitted."""
+    return replace(model.lines(runs), names=tuple(f"run to step {step}" for step in model.rungs))
 
 
 def spread(model: Learnt, runs: int) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from typing import Any
 from .._page import page, style
 from .._page.html import Child, Markup, h, join, name
 from ..errors import InvalidFile
-from .words import number
+from .words import footer, number
 
 _BOUND = "hindsight"  # what nobody can do, for comparison
 _MEASURES = ("payoff", "score", "spend", "regret", "behind")
@@ -86,7 +86,7 @@ def render(replayed: Replayed, title: str | None) -> str:
         [_section(replayed, price, block) for price, block in replayed.blocks()],
         _by_task(replayed),
         h("section", h("h2", "How sure this is"), h("p", _sure(replayed)), id="sure"),
-        h("footer", h("p", "Made with weitzman. This file is complete in itself.")),
+        footer(),
     )
     css = style(__package__, "report.css")
     return page(title or "A replay", join([body]), style=css, script="", data=None)
@@ -127,9 +127,9 @@ def _table(block: list[Row], first: str) -> Markup:
             "tr",
             h("th", name(row["method"]), scope="row"),
             *(h("td", number(float(row[m])), class_="number") for m in _MEASURES[:3]),
-            h("td", _interval(row, "regret"), class_="number"),
+            h("td", _cell(row, "regret"), class_="number"),
             h("td", _range(row, top), class_="bar"),
-            h("td", "" if row["method"] == first else _interval(row, "behind"), class_="number"),
+            h("td", "" if row["method"] == first else _cell(row, "behind"), class_="number"),
         )
         for row in block
     ]  # fmt: skip
@@ -139,7 +139,7 @@ def _table(block: list[Row], first: str) -> Markup:
     head += [h("td"), h("th", "Behind ", name(first), scope="col", class_="number")]
     return h(
         "div", h("table", h("caption", "Methods, the least regret first"),
-                 h("thead", h("tr", head)), h("tbody", rows)),
+                 h("thead", h("tr", head)), h("tbody", rows), class_="methods"),
         class_="wide", tabindex=0, role="region", aria_label="Methods, the least regret first",
     )  # fmt: skip
 
@@ -174,8 +174,17 @@ def _price(r: Replayed, price: float) -> str:
 
 
 def _interval(row: Row, measure: str) -> str:
+    return f"{number(_short(row[measure]))} ({_between(row, measure)})"
+
+
+def _cell(row: Row, measure: str) -> Child:
+    """The same in two lines: six columns must fit on a sheet."""
+    return [number(_short(row[measure])), h("small", _between(row, measure))]
+
+
+def _between(row: Row, measure: str) -> str:
     low, high = (number(_short(row[measure + end])) for end in ("_low", "_high"))
-    return f"{number(_short(row[measure]))} ({low} to {high})"
+    return f"{low} to {high}"
 
 
 def _short(x: float) -> float:

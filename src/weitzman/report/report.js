@@ -6,6 +6,7 @@ import { unpack } from "../_page/problem.js";
 import { Walk } from "../_page/walk.js";
 import { el, name, number, plural, refill, svg } from "../_page/text.js";
 
+const PAPER = 1500; // width of a drawing that can still be read when it is shrunk to a sheet
 const ROWS = 25; // of the table, before all are asked for
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -16,6 +17,7 @@ function drawWalk(walk) {
   const more = left ? el("p", { class: "hint" }, `… and ${plural(left, "box", "boxes")} more`) : null;
   const place = document.getElementById("drawing");
   refill(place, picture, more);
+  place.closest("section").classList.toggle("on-screen", picture.getAttribute("width") > PAPER);
   reveal(place, ".next");
 }
 
@@ -111,19 +113,18 @@ function graph({ factor, value }, at) {
   const [low, top] = [Math.min(...value), Math.max(...value)];
   const x = (f) => pad + ((wide - 2 * pad) * f) / last;
   const y = (v) => high - pad - ((high - 2 * pad) * (v - low)) / (top - low || 1);
+  const ends = [`free: ${number(value[0])}`, `×${number(last, 3)}: ${number(value.at(-1))}`];
   const path = factor.map((f, i) => `${i ? "L" : "M"}${x(f).toFixed(1)} ${y(value[i]).toFixed(1)}`);
   const text = (atX, atY, anchor, words) =>
     svg("text", { x: atX, y: atY, "text-anchor": anchor }, words);
   return svg("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", class: "graph",
-    "aria-label": `Value of the search against the cost, from ${number(top)} down to ${number(low)}` },
+    "aria-label": `Value of the search against the cost: ${ends[0]}, ${ends[1]}` },
     svg("line", { class: "axis", x1: pad, x2: wide - pad, y1: high - pad, y2: high - pad }),
     svg("line", { class: "now", x1: x(1), x2: x(1), y1: pad / 2, y2: high - pad }),
     svg("path", { class: "line", d: path.join(""), fill: "none" }),
     svg("circle", { class: "here", cx: x(factor[at]), cy: y(value[at]), r: 5 }),
-    text(pad, high - 8, "middle", "free"), text(x(1), high - 8, "middle", "as now"),
-    text(wide - pad, high - 8, "end", `×${number(last, 3)}`),
-    text(pad, pad - 12, "start", number(top)),
-    text(wide - pad, high - pad - 6, "end", number(low)));
+    text(x(1), 9, "middle", "as now"),
+    text(pad, high - 8, "start", ends[0]), text(wide - pad, high - 8, "end", ends[1]));
 }
 
 if (data.whatIf.length) curve(document.getElementById("curve"));

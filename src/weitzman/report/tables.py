@@ -15,6 +15,7 @@ from ..solution import mean_cost
 from .content import Content, WhatIf, cost_now
 from .words import number, percent
 
+_STUB = 3.0  # per cent of the width: what stands beyond the break of a bar
 _STATES = 3  # indices told one by one; beyond, their range
 
 
@@ -70,7 +71,7 @@ def strategies(c: Content) -> Markup | None:
     if found is None:
         return None
     values = [s.value for s in found.strategies if math.isfinite(s.value)]
-    low, high = min([0.0, *values]), max([0.0, *values])
+    low, high = _scale(values, (c.solution.value, c.forest.outside))
     z = two_sided(0.95)
     rows = [
         h(
@@ -196,13 +197,26 @@ def _turns(c: Content, w: WhatIf) -> Markup:
     return h("td", number(first) if math.isfinite(first) else "any cost", class_="number")
 
 
+def _scale(values: Sequence[float], main: Sequence[float]) -> tuple[float, float]:
+    """From where to where bars go: no hopeless value may press all others into a hair."""
+    reach = 2 * max(abs(x) for x in (*main, 0.0) if math.isfinite(x))
+    low, high = min([0.0, *values]), max([0.0, *values])
+    return (max(low, -reach), min(high, reach)) if reach else (low, high)
+
+
 def _bar(x: float, low: float, high: float) -> Markup:
-    """A bar from zero to a value, on the scale of all of them."""
+    """A bar from zero to a value; one that goes on beyond the scale is broken before its end."""
     if not math.isfinite(x) or low == high:
         return Markup("")
-    zero, end = (100 * (y - low) / (high - low) for y in (0.0, x))
-    left, wide = min(zero, end), abs(end - zero)
-    rect = h("rect", x=f"{left:.2f}", width=f"{wide:.2f}", height="8", y="1")
+    zero, end = (100 * (y - low) / (high - low) for y in (0.0, min(max(x, low), high)))
+    pieces = [(min(zero, end), max(zero, end))]
+    if x < low:
+        pieces = [(0.0, _STUB), (_STUB + 1, zero)]
+    elif x > high:
+        pieces = [(zero, 99 - _STUB), (100 - _STUB, 100.0)]
+    rects = [
+        h("rect", x=f"{a:.2f}", width=f"{b - a:.2f}", height="8", y="1") for a, b in pieces
+    ]  # fmt: skip
     return h(
-        "svg", rect, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true",
+        "svg", rects, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true",
     )  # fmt: skip

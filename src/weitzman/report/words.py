@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -75,6 +76,8 @@ def _over(c: Content) -> bool:
 def _expect(c: Content) -> str:
     e, f = c.evaluation, c.forest
     boxes = f"{e.openings:.3g} of {f.boxes:,} boxes"
+    if f.endless.any():  # there is no number of all
+        boxes = "1 box" if e.openings == 1 else f"{e.openings:.3g} boxes"
     if f.minimise:
         return (
             f"Expect a total of {number(c.solution.value)}: a loss of {number(e.reward)} on "
@@ -180,6 +183,15 @@ def _margin(c: Content, second: RunnerUp) -> Markup:
     return h("span", begin, f"{what}, if all goes on in the best way after it.")
 
 
+def footer() -> Markup:
+    """What made the file."""
+    try:
+        made = f"weitzman {version('weitzman')}"
+    except PackageNotFoundError:  # run from a checkout
+        made = "weitzman"
+    return h("footer", h("p", f"Made with {made}. This file is complete in itself."))
+
+
 def _extreme(c: Content) -> str:
     return "lowest" if c.forest.minimise else "highest"
 
@@ -188,7 +200,7 @@ def number(x: float) -> str:
     """A number as people read it."""
     if not np.isfinite(x):
         return "∞" if x > 0 else "−∞"
-    return f"{x:.6g}".replace("-", "−")
+    return f"{x + 0.0:.6g}".replace("-", "−")
 
 
 def percent(p: float) -> str:

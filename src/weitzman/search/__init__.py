@@ -276,7 +276,7 @@ opened has a higher one.'
         with self._record.lock:
             ranked = islice(self._ledger.frontier.best_first(), limit)
             sign = self._ledger.sign
-            return [(self._ledger.box(box), sign * index) for box, index in ranked]
+            return [(self._ledger.box(box), sign * index + 0.0) for box, index in ranked]
 
     def explain(self, box: str | int | None = None) -> str:
         """One sentence why to open a box, or why to stop.

@@ -14,7 +14,7 @@ def why_open(ledger: Ledger, box: Id) -> str:
     state = ledger.state_above(box)
     index, best = ledger.frontier.index(box[0], state), ledger.sign * ledger.best[0]
     above, higher = _words(ledger)
-    name, shown = ledger.box(box), f"{ledger.sign * index:.6g}"
+    name, shown = ledger.box(box), f"{ledger.sign * index + 0.0:.6g}"
     if box in ledger.told:
         return f"{name} was opened already and showed {ledger.told[box].state}."
     if index <= best and box not in ledger.out:
@@ -51,7 +51,7 @@ def why_stop(ledger: Ledger) -> str:
     (box, index), other = top, "other " if ledger.out else ""
     best = ""
     if math.isfinite(index):
-        best = f"; the {most} is {ledger.sign * index:.6g}, of {ledger.box(box)}"
+        best = f"; the {most} is {ledger.sign * index + 0.0:.6g}, of {ledger.box(box)}"
     return f"{what}: no {other}box that can be opened has an index {above} {over}{best}."
 
 
