@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import islice, pairwise
 
@@ -536,6 +537,18 @@ def test_intervals_agree_with_a_slow_bootstrap():
     draws = [rng.choice(cells, 25).mean() for _ in range(4000)]
     assert mean == pytest.approx(cells.mean())
     assert [low, high] == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.01)
+
+
+def test_logs_of_one_task_are_not_taken_for_further_tasks():
+    rng = np.random.default_rng(17)
+    best = rng.random((3, 1, 6, 2))
+    alone = tiny(best, np.zeros_like(best))
+    tasks = replace(alone, tasks=tuple("uvwxyz"), task=np.arange(6), price=np.full((1, 6), 10.0))
+    again = replace(  # each log four times over: nothing new is known
+        tasks, task=np.repeat(np.arange(6), 4), repeat=np.tile(np.arange(4), 6),
+        best=np.repeat(best, 4, axis=2), spend=np.zeros((3, 1, 24, 2)),
+    )  # fmt: skip
+    assert np.array_equal(again.means("score"), tasks.means("score"))
 
 
 def test_a_single_cell_is_resampled_by_orders():

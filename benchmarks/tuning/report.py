@@ -21,7 +21,7 @@ run one after the other: they face the same searches, which is checked by the hi
 Each search is one of [`weitzman replay`](../../docs/replay.md): a method may start runs in a given
 random order and advance any of them; every row of a curve is paid for when it is first seen; it may
 stop at any time. Tables show the mean **regret in points of score** to the best single run stopped
-at its best moment, known only in hindsight, and its 95 % interval (bootstrap over tasks and logs).
+at its best moment, known only in hindsight, and its 95 % interval (bootstrap over tasks).
 A column stands for a price: the points of score that a full run costs on average. All methods face
 the same searches and learn from the same logs, on which their options are chosen, the number of
 runs included. **Bold**: the least of a column.

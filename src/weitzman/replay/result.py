@@ -82,9 +82,10 @@ class Replay:
     def means(self, measure: str, task: str | None = None) -> FloatArray:
         """Mean and 95 % interval of a measure by method and price: shape (methods, prices, 3).
 
-        The interval is a percentile bootstrap over cells (tasks and logs together; over orders if
-        there is a single cell). All methods face the same searches, so that ``behind``, by how
-        much a method's payoff is lower than that of the first one, is a paired difference.
+        The interval is a percentile bootstrap over tasks, since logs of one task are alike; over
+        logs if there is one task, over orders if there is one log. All methods face the same
+        searches, so that ``behind``, by how much a method's payoff is lower than that of the first
+        one, is a paired difference.
 
         Parameters
         ----------
@@ -97,13 +98,23 @@ class Replay:
                 f"there is no measure {measure!r}. Choose from {', '.join(_MEASURES)}."
             )
         values = self.payoff[:1] - self.payoff if measure == "behind" else getattr(self, measure)
-        values = values[:, :, self._cells(task)]
-        units = values.mean(axis=-1) if values.shape[2] > 1 else values[:, :, 0]
+        units = self._units(values, task)
         draws = np.random.default_rng(0).integers(units.shape[-1], size=(_DRAWS, units.shape[-1]))
         share = np.stack([np.bincount(d, minlength=units.shape[-1]) for d in draws], axis=1)
         sampled = units @ (share / units.shape[-1])
         low, high = np.quantile(sampled, (0.025, 0.975), axis=-1)
         return np.stack([units.mean(axis=-1), low, high], axis=-1)
+
+    def _units(self, values: FloatArray, task: str | None) -> FloatArray:
+        """What is drawn from: means of tasks, of logs, or single searches."""
+        cells = self._cells(task)
+        which = self.task[cells]
+        if len(cells) == 1:
+            return values[:, :, cells[0]]
+        logs = values[:, :, cells].mean(axis=-1)
+        if task is not None or len(set(which.tolist())) == 1:
+            return logs
+        return np.stack([logs[..., which == t].mean(axis=-1) for t in np.unique(which)], axis=-1)
 
     def _cells(self, task: str | None) -> IntArray:
         if task is None:
