@@ -99,6 +99,20 @@ def test_any_storage_and_sampler(storage, sampler: str, tmp_path: Path):
     assert study.user_attrs["weitzman:reason"] == result.reason
 
 
+def test_a_budget_is_a_brake():
+    study = optuna.create_study(direction="maximize")
+    result = driver.optimize(study, objective, MODEL, n_trials=12, budget=1.0)
+    assert result.reason == "Stop: the budget of 1 is spent."
+    whole = wanted()
+    assert 1.0 <= result.spent < whole.spent
+    assert study.best_value == result.best_score
+    running = [optuna.trial.TrialState.RUNNING]
+    assert study.get_trials(states=running)  # these were worth going on with
+    more = driver.optimize(study, objective, MODEL, n_trials=12)
+    assert more.spent > result.spent
+    assert not study.get_trials(states=running)
+
+
 def test_the_best_and_whole_runs_are_complete_and_the_others_pruned():
     study = optuna.create_study(direction="maximize")
     result = driver.optimize(study, objective, MODEL, n_trials=12)

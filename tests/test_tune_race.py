@@ -295,7 +295,22 @@ def test_reports_that_cannot_be(row, message):
     assert race.spent == 0.25
 
 
+def test_nothing_is_begun_once_the_budget_is_spent():
+    model = four_grades()
+    curves = model.curves(20, np.random.default_rng(3))
+    free = race_moves(Race(model, available=20), model, curves)
+    race = Race(model, available=20, budget=1.0)
+    tight = race_moves(race, model, curves)
+    assert tight == free[: len(tight)]
+    assert 1.0 <= race.spent < 1.0 + max(model.costs)
+    assert race.done
+    assert race.reason == "Stop: the budget of 1 is spent."
+    assert race.best == max(score for run in race.runs for score in run.scores)
+
+
 def test_settings_that_cannot_be():
+    with pytest.raises(InvalidArgument, match="`budget` must be a number above 0, but it is 0"):
+        Race(four_grades(), budget=0)
     with pytest.raises(InvalidArgument, match="`available` must be 0 or more, but it is -1"):
         Race(four_grades(), available=-1)
     with pytest.raises(InvalidArgument, match="`outside` must be a number"):

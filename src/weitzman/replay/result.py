@@ -111,7 +111,7 @@ class Replay:
         which = self.task[cells]
         if len(cells) == 1:
             return values[:, :, cells[0]]
-        logs = values[:, :, cells].mean(axis=-1)
+        logs: FloatArray = values[:, :, cells].mean(axis=-1)
         if task is not None or len(set(which.tolist())) == 1:
             return logs
         return np.stack([logs[..., which == t].mean(axis=-1) for t in np.unique(which)], axis=-1)

@@ -41,6 +41,7 @@ def optimize(
     *,
     n_trials: int | None = None,
     outside: float | None = None,
+    budget: float | None = None,
     workers: int = 1,
     lost: Literal["abandon", "replay"] = "abandon",
     catch: Catch = (),
@@ -65,9 +66,10 @@ def optimize(
         It must minimise if and only if the study does.
     n_trials : int, optional
         At most so many trials in all, those of earlier calls included.
-    outside, workers, lost, catch, refit, clock, progress, callback
+    outside, budget, workers, lost, catch, refit, clock, progress, callback
         As in :func:`weitzman.tune.optimize`. The configuration in a report is the trial. A trial
-        that was PRUNED is not resumed, even if the model changes its mind.
+        that was PRUNED is not resumed, even if the model changes its mind. Trials that a budget
+        kept from going on stay RUNNING: a later call takes them up.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def optimize(
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
     )  # fmt: skip
     check_settings(settings, objective)
-    race = Race(model, available=n_trials, outside=outside)
+    race = Race(model, available=n_trials, outside=outside, budget=budget)
     book = _Trials(study, race, optuna)
     loop = Loop(race, book, objective, settings)
     book.tell_again()

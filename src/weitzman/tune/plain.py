@@ -24,6 +24,7 @@ def optimize(
     *,
     journal: Path | None = None,
     outside: float | None = None,
+    budget: float | None = None,
     workers: int = 1,
     executor: Any = None,
     lost: Literal["abandon", "replay"] = "abandon",
@@ -51,6 +52,9 @@ def optimize(
         stood, and nothing that was paid for is repeated.
     outside : float, optional
         What one has without any run is worth this, in units of cost.
+    budget : float, optional
+        Begin nothing once this much is spent, even if it were worth it: a brake, in case the model
+        promises what these runs do not keep.
     workers : int
         How many runs to advance at once. One is optimal; more save time and cost payoff.
     executor : object with ``submit``, optional
@@ -97,7 +101,7 @@ def optimize(
     check_settings(settings, start)
     _check_configs(configs)
     available = len(configs) if isinstance(configs, Sized) else None
-    race = Race(model, available=available, outside=outside)
+    race = Race(model, available=available, outside=outside, budget=budget)
     book = _Book(configs, None if journal is None else Journal(journal, minimise=model.minimise))
     try:
         loop = Loop(race, book, start, settings)

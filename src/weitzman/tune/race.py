@@ -35,6 +35,8 @@ class Race:
     outside : float, optional
         The worth of what one has without any run, in units of cost. By default nothing, so at
         least one run is started.
+    budget : float, optional
+        No move is begun once this much is spent, whatever it might be worth.
 
     Examples
     --------
@@ -51,15 +53,23 @@ class Race:
     """
 
     def __init__(
-        self, model: Model, *, available: int | None = None, outside: float | None = None
+        self,
+        model: Model,
+        *,
+        available: int | None = None,
+        outside: float | None = None,
+        budget: float | None = None,
     ) -> None:
         if available is not None and available < 0:
             raise InvalidArgument(f"`available` must be 0 or more, but it is {available}.")
         if outside is not None and math.isnan(outside):
             raise InvalidArgument("`outside` must be a number, but it is nan.")
+        if budget is not None and not budget > 0:
+            raise InvalidArgument(f"`budget` must be a number above 0, but it is {budget!r}.")
         self.model = model
         self.runs: list[Run] = []
         self.spent = 0.0
+        self.budget = math.inf if budget is None else float(budget)
         self.outside = -math.inf if outside is None else float(outside)
         self._left = math.inf if available is None else available
         self._owed = 0  # new runs handed out and not yet started
@@ -106,6 +116,8 @@ class Race:
 
     def _top(self) -> tuple[float, int | None] | None:
         """The highest index, and whose it is; runs that are over are thrown away on the way."""
+        if self.spent >= self.budget:
+            return None
         while self._waiting and self.runs[self._waiting[0][1]].over:
             heapq.heappop(self._waiting)
         fresh = self.model.fresh_index if self._left > 0 else -math.inf
@@ -312,6 +324,8 @@ class Race:
         """One sentence why to stop, or what it waits for."""
         top, flying = self._top(), len(self.in_flight) + self._owed
         what = f"Wait for {flying} run{'s' * (flying > 1)}" if flying else "Stop"
+        if self.spent >= self.budget:
+            return f"{what}: the budget of {self.budget:g} is spent."
         if top is None or not math.isfinite(top[0]):
             return f"{what}: no {'other ' if flying else ''}run is left to advance or to start."
         whose = "of a new run" if top[1] is None else f"of run {top[1]}"

@@ -42,6 +42,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         What to expect of a trial. It must minimise if and only if the mode of the tuner is "min".
     outside : float, optional
         What one has without any trial is worth this, in units of cost.
+    budget : float, optional
+        Begin nothing once this much is spent, even if it were worth it.
     metric : str, optional
         The score in the results; by default that of ``TuneConfig``.
     step, cost : str
@@ -64,6 +66,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         model: Model,
         *,
         outside: float | None = None,
+        budget: float | None = None,
         metric: str | None = None,
         step: str = "training_iteration",
         cost: str = "time_this_iter_s",
@@ -74,11 +77,12 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if workers is not None and workers < 1:
             raise InvalidArgument(f"`workers` must be 1 or more, but it is {workers}.")
         self._model, self._outside, self._workers = model, outside, workers
+        self._budget = budget
         self._metric, self._step, self._cost, self._learn = metric, step, cost, refit
         self._begin()
 
     def _begin(self) -> None:
-        self.race = Race(self._model, outside=self._outside)
+        self.race = Race(self._model, outside=self._outside, budget=self._budget)
         self._refit = refitting(self.race, self._learn)
         self._trials: list[Trial] = []  # by the numbers of their runs
         self._run: dict[str, int] = {}  # trial id -> run
@@ -88,7 +92,9 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._room, self._looked = 1, -math.inf  # for how many trials there is room, as of when
 
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
-        settings = ("_model", "_outside", "_workers", "_metric", "_step", "_cost", "_learn")
+        settings = (
+            "_model", "_outside", "_budget", "_workers", "_metric", "_step", "_cost", "_learn",
+        )  # fmt: skip
         return {name: self.__dict__[name] for name in settings}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
