@@ -187,7 +187,7 @@ def test_a_search_that_has_not_begun_reads_like_its_problem(tmp_path):
 
 def test_a_fitted_model(tmp_path):
     """Its lines are the problem, and draws from its log say how sure the value is."""
-    model = learn.fit(learn.sample(), price=100)
+    model = learn.fit(learn.sample().of_task("letter"), price=100)
     model.save(tmp_path / "model.json")
     command = ["report", str(tmp_path / "model.json"), "-o", str(tmp_path / "r.html")]
     assert main([*command, "--runs", "7"]) == 0
