@@ -398,41 +398,62 @@ BOX: dict[str, Any] = {"law": STEP, "rewards": REWARDS, "cost": 0.5}
 ROOT = Node(law=STEP[0], rewards=REWARDS, cost=0.5)
 
 
-def refused(match: str, children: Any, error: type[Exception] = InvalidForest, **options: Any):
+def assert_refused(
+    match: str, children: Any, error: type[Exception] = InvalidForest, **options: Any
+):
     options = options or {"least_cost": 0.5, "branching": 2}
     with pytest.raises(error, match=match):
         solve(LazyForest([ROOT], lambda node: children, **options), budget=5)
 
 
 def test_nodes_that_break_a_rule():
-    refused("children of '0' must be a list of Nodes, but there is a str", ["x"])
-    refused("children of '0' must be a list of Nodes, but there is a NoneType", None)
-    refused("costs must be finite and not negative, but box '0.0'",
-            [Node(**BOX | {"cost": -1.0})], bound=10.0)  # fmt: skip
-    refused("names of nodes must differ, but 'a' is there twice", [Node(**BOX, name="a")] * 2)
-    refused("a count must be a whole number, but that of '0.0' is 1.5", [Node(**BOX, count=1.5)])
+    assert_refused("children of '0' must be a list of Nodes, but there is a str", ["x"])
+    assert_refused("children of '0' must be a list of Nodes, but there is a NoneType", None)
+    assert_refused(
+        "costs must be finite and not negative, but box '0.0'",
+        [Node(**BOX | {"cost": -1.0})],
+        bound=10.0,
+    )
+    assert_refused(
+        "names of nodes must differ, but 'a' is there twice", [Node(**BOX, name="a")] * 2
+    )
+    assert_refused(
+        "a count must be a whole number, but that of '0.0' is 1.5", [Node(**BOX, count=1.5)]
+    )
     broken = [Node(**BOX | {"rewards": [0.0, 1.0, np.nan]})]
     lazy = LazyForest([ROOT], lambda node: broken, bound=9.0)
     for _ in range(2):  # what was refused is not taken the second time
         with pytest.raises(InvalidForest, match=r"rewards must be finite .* but box '0.0'"):
             solve(lazy, budget=5)
-    refused("must be numbers", [Node(**BOX | {"law": "abc"})])
+    assert_refused("must be numbers", [Node(**BOX | {"law": "abc"})])
     with pytest.raises(InvalidForest, match="there are no roots"):
         LazyForest([], lambda node: [], bound=1.0)
 
 
 def test_what_would_make_the_default_bound_wrong():
-    refused("`branching` must be the most children that a node has, but it is 2 and '0' has 3",
-            [Node(**BOX, count=3)])  # fmt: skip
-    refused("no node may cost less than `least_cost`, but '0.0' costs 0.25",
-            [Node(**BOX | {"cost": 0.25})])  # fmt: skip
-    refused("no node may cost less than `least_cost`, but '0.0' costs 0.4",
-            [Node(**BOX | {"cost": [0.5, 0.4, 0.6]})])  # fmt: skip
-    refused("'0.0' costs 0.5 on average where the least cost is 0.75", [Node(**BOX)],
-            least_cost=[0.25, 0.75, 0.5], branching=2)  # fmt: skip
+    assert_refused(
+        "`branching` must be the most children that a node has, but it is 2 and '0' has 3",
+        [Node(**BOX, count=3)],
+    )
+    assert_refused(
+        "no node may cost less than `least_cost`, but '0.0' costs 0.25",
+        [Node(**BOX | {"cost": 0.25})],
+    )
+    assert_refused(
+        "no node may cost less than `least_cost`, but '0.0' costs 0.4",
+        [Node(**BOX | {"cost": [0.5, 0.4, 0.6]})],
+    )
+    assert_refused(
+        "'0.0' costs 0.5 on average where the least cost is 0.75",
+        [Node(**BOX)],
+        least_cost=[0.25, 0.75, 0.5],
+        branching=2,
+    )
     other = Node(**BOX | {"rewards": [0.0, 4.0, 11.0]})
-    refused("share law and rewards, but those of '0.1' are different", [Node(**BOX), other])
-    refused("the law of the children has shape", [Node(law=np.ones((3, 1)), rewards=[1], cost=1.0)])
+    assert_refused("share law and rewards, but those of '0.1' are different", [Node(**BOX), other])
+    assert_refused(
+        "the law of the children has shape", [Node(law=np.ones((3, 1)), rewards=[1], cost=1.0)]
+    )
 
 
 def test_a_bound_must_be_declared_and_be_one():
@@ -451,13 +472,23 @@ def test_a_bound_must_be_declared_and_be_one():
             LazyForest([ROOT], lambda node: [], **options)
     with pytest.raises(InvalidArgument, match="`expand` must be a function"):
         LazyForest([ROOT], 3, bound=1.0)
-    refused("one for each state of the node, or a Node, but for '0', which has 3 states, it is",
-            [], InvalidArgument, bound=lambda node: [1.0, 2.0])  # fmt: skip
-    refused("a bound must be", [], InvalidArgument, bound=lambda node: None)
-    refused(r"\(bound below 0\)", [],
-            bound=lambda node: Node(law=[0.5, 0.5], rewards=[1, 2], cost=0))  # fmt: skip
-    refused("one for each of the 3 states of the parent, but there are 2", [Node(**BOX)],
-            InvalidArgument, least_cost=[0.1, 0.2], branching=1)  # fmt: skip
+    assert_refused(
+        "one for each state of the node, or a Node, but for '0', which has 3 states, it is",
+        [],
+        InvalidArgument,
+        bound=lambda node: [1.0, 2.0],
+    )
+    assert_refused("a bound must be", [], InvalidArgument, bound=lambda node: None)
+    assert_refused(
+        r"\(bound below 0\)", [], bound=lambda node: Node(law=[0.5, 0.5], rewards=[1, 2], cost=0)
+    )
+    assert_refused(
+        "one for each of the 3 states of the parent, but there are 2",
+        [Node(**BOX)],
+        InvalidArgument,
+        least_cost=[0.1, 0.2],
+        branching=1,
+    )
 
 
 def test_the_cost_of_a_box_as_a_bound_may_depend_on_what_is_found():
@@ -475,8 +506,12 @@ def test_the_cost_of_a_box_as_a_bound_may_depend_on_what_is_found():
 
 
 def test_a_bound_that_is_exceeded_is_noticed():
-    refused("`bound` must not be exceeded, but what is known already is worth", [Node(**BOX)] * 2,
-            InvalidArgument, bound=1.0)  # fmt: skip
+    assert_refused(
+        "`bound` must not be exceeded, but what is known already is worth",
+        [Node(**BOX)] * 2,
+        InvalidArgument,
+        bound=1.0,
+    )
 
 
 def test_limits_make_sense():
