@@ -53,7 +53,7 @@ def blocks(text: str) -> Iterator[Block]:
         i = end + 1
 
 
-def run_python(block: Block, where: str, names: dict[str, Any]) -> None:
+def assert_python_runs(block: Block, where: str, names: dict[str, Any]) -> None:
     """Execute a block, or check it as a doctest."""
     if ">>>" not in block.text:
         padded = "\n" * (block.line - 1) + block.text  # so that errors show the line in the file
@@ -66,7 +66,7 @@ def run_python(block: Block, where: str, names: dict[str, Any]) -> None:
     assert not report.getvalue(), report.getvalue()
 
 
-def run_console(block: Block, where: str) -> None:
+def assert_console_runs(block: Block, where: str) -> None:
     """Run the ``weitzman`` commands of a session and compare what they print."""
     code = 0
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
@@ -118,9 +118,9 @@ def test_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for block in blocks((ROOT / name).read_text("utf-8")):
         where = f"{name}:{block.line}"
         if block.language == "python":
-            run_python(block, where, names)
+            assert_python_runs(block, where, names)
         elif block.language == "console":
-            run_console(block, where)
+            assert_console_runs(block, where)
 
 
 def anchors(path: Path) -> set[str]:

@@ -10,9 +10,8 @@ import numpy as np
 
 from ._columns import label
 from ._text import printable
-from ._types import FloatArray
 from .model import Forest
-from .solution import Solution
+from .solution import Solution, mean_cost
 
 _OUTCOMES = 12  # states of one box that are told one by one
 _LINES = 10_000  # no explanation is longer, whatever is asked for
@@ -75,7 +74,7 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
 
 
 def _box(f: Forest, v: int) -> Iterator[str]:
-    up, law, cost = int(f.parent[v]), f.laws[int(f.law[v])], _mean_cost(f, v)
+    up, law, cost = int(f.parent[v]), f.laws[int(f.law[v])], mean_cost(f, v)
     copies = f" ({f.count[v]} copies)" if f.count[v] > 1 else ""
     copies = " (and so on, without end)" if f.endless[v] else copies
     if up < 0:
@@ -90,12 +89,7 @@ def _box(f: Forest, v: int) -> Iterator[str]:
 
 def _cost(f: Forest, v: int, s: int) -> str:
     sure = f.costs.shape[f.cost[v], 1] == 1
-    return f"{_mean_cost(f, v)[s]:.6g}{'' if sure else ' on average'}"
-
-
-def _mean_cost(f: Forest, v: int) -> FloatArray:
-    law, cost = f.laws[int(f.law[v])], f.costs[int(f.cost[v])]
-    return np.asarray((law * cost).sum(axis=1) if cost.shape[1] > 1 else cost[:, 0] + 0 * law[:, 0])
+    return f"{mean_cost(f, v)[s]:.6g}{'' if sure else ' on average'}"
 
 
 def _chances(f: Forest, v: int, s: int) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._types import FloatArray
 from ..errors import InvalidFile
-from ..io import check_regular, explained
+from ..io import explained, read_document
 from ..io._checks import array, fields, is_number, like, name, numbers, wrong
-from ..io._text import parse, shown
+from ..io._text import shown
 from ._rules import as_costs, as_first
 from .chain import Chain
 
@@ -33,12 +32,7 @@ class ChainFile(NamedTuple):
 def read_chain(path: str) -> ChainFile:
     """Read a chain, or say what is wrong with the file."""
     with explained(path, "read"):
-        status = os.stat(path)
-        check_regular(status)
-        if status.st_size > _LARGEST:
-            raise InvalidFile(f"the file must have at most {_LARGEST} bytes, but it has more.")
-        with open(path, "rb") as file:
-            return _chain(parse(file.read()))
+        return _chain(read_document(path, _LARGEST))
 
 
 def _chain(document: Any) -> ChainFile:

@@ -141,6 +141,16 @@ def check_regular(status: os.stat_result) -> None:
         raise OSError(errno.EINVAL, "it is a pipe or a device")
 
 
+def read_document(path: str, most: int) -> Any:
+    """The JSON document in a file of at most so many bytes."""
+    status = os.stat(path)
+    check_regular(status)
+    if status.st_size > most:
+        raise InvalidFile(f"the file must have at most {most} bytes, but it has more.")
+    with open(path, "rb") as file:
+        return _text.parse(file.read())
+
+
 @contextmanager
 def replacing(name: str) -> Iterator[BinaryIO]:
     """A new file beside ``name`` that takes its place once it is complete and on disk."""

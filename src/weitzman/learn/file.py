@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgument, InvalidFile
-from ..io import MAX_BYTES, check_regular, explained, replacing
+from ..io import MAX_BYTES, explained, read_document, replacing
 from ..io import _checks as check
-from ..io._text import parse
 from ._ladder import Ladder
 from ._laws import Settings
 from .model import LineModel
@@ -69,12 +68,7 @@ def load(path: Path) -> LineModel:
     name = os.fspath(path)
     with explained(name, "read"):
         _check_name(name)
-        status = os.stat(name)
-        check_regular(status)
-        if status.st_size > MAX_BYTES:
-            raise InvalidFile(f"the file must have at most {MAX_BYTES} bytes, but it has more.")
-        with open(name, "rb") as file:
-            return _model(parse(file.read()))
+        return _model(read_document(name, MAX_BYTES))
 
 
 def _check_name(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from . import _halving
@@ -51,22 +52,19 @@ def _top_k(log: Log) -> dict[str, Rule]:
 
 
 def _successive_halving(log: Log) -> dict[str, Rule]:
-    return {
-        f"{n} runs, rate {rate}, from {least} rows": partial(
-            _halving.successive_halving, runs=n, rate=rate, least=least, most=log.most
-        )
-        for n in sizes(log.orders.shape[1])
-        for rate in _RATES
-        for least in firsts(log.most)
-    }
+    return _halved(log, _halving.successive_halving, sizes(log.orders.shape[1]))
 
 
 def _hyperband(log: Log) -> dict[str, Rule]:
+    return _halved(log, _halving.hyperband, _few(log.orders.shape[1]))
+
+
+def _halved(log: Log, rule: Callable[..., Iterator[None]], counts: list[int]) -> dict[str, Rule]:
     return {
         f"{n} runs, rate {rate}, from {least} rows": partial(
-            _halving.hyperband, runs=n, rate=rate, least=least, most=log.most
+            rule, runs=n, rate=rate, least=least, most=log.most
         )
-        for n in _few(log.orders.shape[1])
+        for n in counts
         for rate in _RATES
         for least in firsts(log.most)
     }
