@@ -150,19 +150,19 @@ def draw(rows: list[Row], found: dict[int, list[tuple[float, int]]], path: Path)
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    colours = dict(zip(found, ["#0072B2", "#D55E00", "#009E73"], strict=False))  # Okabe and Ito
+    colors = dict(zip(found, ["#0072B2", "#D55E00", "#009E73"], strict=False))  # Okabe and Ito
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
-    for q, colour in colours.items():
+    for q, color in colors.items():
         mine = [r for r in rows if r.lines == q]
         size = [r.length for r in mine]
         word = "line" if q == 1 else "lines"
         left.loglog(
-            size, [r.times["solve all"] for r in mine], "o-", color=colour, label=f"{q} {word}"
+            size, [r.times["solve all"] for r in mine], "o-", color=color, label=f"{q} {word}"
         )
-        left.loglog(size, [r.cutting for r in mine], "o--", color=colour, mfc="white")
-        middle.semilogx(size, [r.cut.gap / GAP for r in mine], "o-", color=colour, mfc="white")
-        middle.semilogx(size, [r.loss / GAP for r in mine], "x", color=colour, ms=8)
-        right.semilogx(*zip(*[(1 / g, d) for g, d in found[q]], strict=True), "o-", color=colour)
+        left.loglog(size, [r.cutting for r in mine], "o--", color=color, mfc="white")
+        middle.semilogx(size, [r.cut.gap / GAP for r in mine], "o-", color=color, mfc="white")
+        middle.semilogx(size, [r.loss / GAP for r in mine], "x", color=color, ms=8)
+        right.semilogx(*zip(*[(1 / g, d) for g, d in found[q]], strict=True), "o-", color=color)
     left.set(title="Processor time", xlabel="length of a line", ylabel="seconds")
     left.plot([], [], "o-", color="#555555", label="solve all")
     left.plot([], [], "o--", color="#555555", mfc="white", label="truncate, solve kept")

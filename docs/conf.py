@@ -10,7 +10,7 @@ sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent / "src")]
 
 project = "weitzman"
 author = "the weitzman authors"
-copyright = "MIT licence"
+copyright = "MIT license"
 language = "en"
 
 extensions = [

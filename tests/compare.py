@@ -12,7 +12,7 @@ def assert_same(found: Forest, wanted: Forest, *, names: bool = True) -> None:
     """Same boxes in the same order; pools may be laid out differently, costs be written shorter."""
     assert found.parent.tolist() == wanted.parent.tolist()
     assert found.count.tolist() == wanted.count.tolist()
-    assert (found.outside, found.minimise) == (wanted.outside, wanted.minimise)
+    assert (found.outside, found.minimize) == (wanted.outside, wanted.minimize)
     if names:
         assert [found.name(v) for v in range(len(found))] == [
             wanted.name(v) for v in range(len(wanted))

@@ -26,8 +26,8 @@ def distributions(draw: DrawFn, rows: int, size: int) -> np.ndarray:
 @st.composite
 def forests(draw: DrawFn) -> Forest:
     """A forest of 1 to 6 boxes: copies, signals, names or none, shared laws and rewards."""
-    n, minimise = draw(st.integers(1, 6)), draw(st.booleans())
-    none = np.inf if minimise else -np.inf
+    n, minimize = draw(st.integers(1, 6)), draw(st.booleans())
+    none = np.inf if minimize else -np.inf
     order = draw(st.permutations(range(n)))
     parent = [-1] * n
     for i in range(1, n):
@@ -58,7 +58,7 @@ def forests(draw: DrawFn) -> Forest:
         names=draw(st.none() | names),
         outside=none if must_take else draw(NUMBERS),
         count=[draw(st.sampled_from([1, 1, 2, 10**15])) for _ in range(n)],
-        minimise=minimise,
+        minimize=minimize,
         states=[None if tags[k] is None else tags[k][: len(pool[k])] for k in kind],
     )
 
@@ -78,7 +78,7 @@ def content(forest: Forest) -> list[Any]:
         )
         for v in range(len(f))
     ]
-    return [f.minimise, f.outside, f.names is None, boxes]
+    return [f.minimize, f.outside, f.names is None, boxes]
 
 
 def columns(forest: Forest) -> list[Any]:
@@ -88,4 +88,4 @@ def columns(forest: Forest) -> list[Any]:
     pools = [
         (p.data.tobytes(), p.start.tolist(), p.shape.tolist()) for p in (f.laws, f.rewards, f.costs)
     ]
-    return [whole, pools, f.outside, f.minimise, f.names, f.state_names]
+    return [whole, pools, f.outside, f.minimize, f.names, f.state_names]

@@ -24,20 +24,20 @@ def forest_of(
     problem: Problem,
     count: Sequence[int] | None = None,
     *,
-    minimise: bool = False,
+    minimize: bool = False,
     names: Sequence[str] | None = None,
 ) -> Forest:
-    """The forest of a problem; minimising, with all rewards turned into losses."""
+    """The forest of a problem; minimizing, with all rewards turned into losses."""
     arrays = to_arrays(problem)
-    sign = -1.0 if minimise else 1.0
+    sign = -1.0 if minimize else 1.0
     arrays["rewards"] = [[sign * r for r in row] for row in arrays["rewards"]]
     arrays["outside"] *= sign
-    return Forest.from_arrays(**arrays, count=count, minimise=minimise, names=names)
+    return Forest.from_arrays(**arrays, count=count, minimize=minimize, names=names)
 
 
 def policy_of(forest: Forest, indices: Sequence[dict[Any, Number]]) -> Policy:
     """The policy of given indices (higher is better)."""
-    sign = -1.0 if forest.minimise else 1.0
+    sign = -1.0 if forest.minimize else 1.0
     rows = [[sign * float(row[s]) for s in sorted(row)] for row in indices]
     at = np.cumsum([0, *map(len, rows[:-1])])
     return Policy.of(forest, at, np.array([x for row in rows for x in row]))

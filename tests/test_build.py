@@ -91,12 +91,12 @@ def test_a_number_may_be_worth_something_else() -> None:
     assert forest.rewards[0].tolist() == [[20, 1]]
 
 
-def test_minimising_turns_no_reward_into_plus_infinity() -> None:
-    search = Builder(outside=9, minimise=True)
+def test_minimizing_turns_no_reward_into_plus_infinity() -> None:
+    search = Builder(outside=9, minimize=True)
     search.add("A", cost=1, rewards={"sign": 0.5, 3: 0.5}, worth={"sign": None})
     forest = search.build()
     assert forest.rewards[0].tolist() == [[np.inf, 3]]
-    assert (forest.outside, forest.minimise) == (9, True)
+    assert (forest.outside, forest.minimize) == (9, True)
 
 
 def test_a_child_may_be_independent_of_its_parent() -> None:
@@ -242,9 +242,9 @@ def test_an_empty_builder_is_refused() -> None:
         Builder().build()
 
 
-def test_minimising_needs_an_outside_option() -> None:
-    with pytest.raises(InvalidForest, match="minimising needs an outside option"):
-        Builder(minimise=True)
+def test_minimizing_needs_an_outside_option() -> None:
+    with pytest.raises(InvalidForest, match="minimizing needs an outside option"):
+        Builder(minimize=True)
 
 
 # Lines
@@ -285,10 +285,10 @@ def test_an_array_of_laws() -> None:
 
 
 def test_losses_on_a_line() -> None:
-    found = coin(minimise=True, outside=3)
+    found = coin(minimize=True, outside=3)
     assert solve(found).index(0) == 2.0
-    with pytest.raises(InvalidForest, match="minimising needs an outside option"):
-        coin(minimise=True)
+    with pytest.raises(InvalidForest, match="minimizing needs an outside option"):
+        coin(minimize=True)
 
 
 @pytest.mark.parametrize(
@@ -387,8 +387,8 @@ def test_counts_errors(counts: list[Any], message: str) -> None:
 
 
 def test_forests_must_agree_and_exist() -> None:
-    with pytest.raises(InvalidForest, match=r"all maximise or all minimise, but forest 1 does not"):
-        lines(coin(outside=3), coin(outside=3, minimise=True))
+    with pytest.raises(InvalidForest, match=r"all maximize or all minimize, but forest 1 does not"):
+        lines(coin(outside=3), coin(outside=3, minimize=True))
     with pytest.raises(InvalidForest, match="no forests were given"):
         lines([])
 

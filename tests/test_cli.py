@@ -153,7 +153,7 @@ def test_check_says_ok_and_the_size(tmp_path, capsys):
         "states": "3",
         "distinct laws": "2",
         "depth": "5",
-        "objective": "maximise, outside option 0",
+        "objective": "maximize, outside option 0",
     }
 
 
@@ -172,12 +172,12 @@ def test_convert_there_and_back(boxes, tmp_path, capsys, suffix):
 def test_tables_need_what_they_do_not_hold(tmp_path, capsys):
     pytest.importorskip("pandas")
     box = {"name": "NA", "cost": 1, "rewards": [5, 0.1], "states": ["007", "7"], "law": [0.5, 0.5]}
-    path = write(tmp_path / "x.json", box, outside=None, objective="minimise")
+    path = write(tmp_path / "x.json", box, outside=None, objective="minimize")
     table, back = str(tmp_path / "x.csv"), str(tmp_path / "back.json")
     assert main(["convert", path, table]) == 0
-    assert main(["convert", table, back, "--minimise"]) == 1
-    assert "minimising needs an outside option" in capsys.readouterr().err
-    assert main(["convert", table, back, "--minimise", "--outside", "none"]) == 0
+    assert main(["convert", table, back, "--minimize"]) == 1
+    assert "minimizing needs an outside option" in capsys.readouterr().err
+    assert main(["convert", table, back, "--minimize", "--outside", "none"]) == 0
     forest = io.load(back)
     assert (forest.names, forest.states("NA"), forest.outside) == (
         ("NA",),
@@ -239,7 +239,7 @@ def test_version(capsys):
         (["solve", "x", "--tolerance", "inf"], "must be a number, but it is 'inf'"),
         (["solve", "x", "--json", "--explain"], "not allowed with"),
         (["solve", "x", "--jso"], "unrecognized arguments: --jso"),
-        (["convert", "a.json", "b.wz", "--minimise"], "are for reading .csv"),
+        (["convert", "a.json", "b.wz", "--minimize"], "are for reading .csv"),
         (["convert", "a.csv", "b.wz", "--outside", "x"], "must be a number, but it is 'x'"),
     ],
 )
@@ -431,10 +431,10 @@ def test_explain_tells_copies_apart(tmp_path):
     assert "If S shows good, worth 1 (50%): open D behind S = good, worth 1 (cost 1).\n" in text
 
 
-def test_explain_minimises():
+def test_explain_minimizes():
     forest = Forest.from_arrays(
         parent=[-1, -1], cost=[1, 1], rewards=[2.0, 9.0], law=[[0.5, 0.5]] * 2, outside=8,
-        minimise=True, names=["L", "R"],
+        minimize=True, names=["L", "R"],
     )  # fmt: skip
     assert explain(weitzman.solve(forest)).splitlines() == [
         "Open L (cost 1).",

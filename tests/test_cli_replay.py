@@ -59,9 +59,9 @@ def test_json(usual, capsys):
         assert row["regret"] <= row["regret_high"] + 1e-12
 
 
-def test_minimise_turns_everything(tmp_path, capsys):
+def test_minimize_turns_everything(tmp_path, capsys):
     file = write(tmp_path / "c.csv", "run,step,score,cost,seed")
-    assert cli.main(["replay", file, "--price", "20", "--minimise", "--json", *METHODS]) == 0
+    assert cli.main(["replay", file, "--price", "20", "--minimize", "--json", *METHODS]) == 0
     for row in json.loads(capsys.readouterr().out)["summary"]:
         assert row["payoff"] == pytest.approx(-row["score"] - row["spend"] / 20)
 

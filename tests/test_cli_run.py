@@ -17,8 +17,8 @@ from weitzman.search import Search
 from weitzman.solve import solve
 
 
-def forest(cost: float = 5.0, *, minimise: bool = False) -> Forest:
-    boxes = Builder(outside=0.0, minimise=minimise)
+def forest(cost: float = 5.0, *, minimize: bool = False) -> Forest:
+    boxes = Builder(outside=0.0, minimize=minimize)
     boxes.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
     below = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
     boxes.add("B", parent="A", cost=3, rewards=below)
@@ -172,7 +172,7 @@ def test_a_journal_that_is_none(command: Command, place: Path) -> None:
 def test_losses_and_names_that_are_numbers_or_words_of_the_command() -> None:
     boxes = Forest.from_arrays(
         parent=[-1, -1], cost=[1, 1], rewards=[3.0, 6.0], law=[[0.5, 0.5]] * 2, outside=9,
-        minimise=True, states=[["007", "quit"], ["1", "0"]], names=["a\tb", "c"],
+        minimize=True, states=[["007", "quit"], ["1", "0"]], names=["a\tb", "c"],
     )  # fmt: skip
     search, out = solve(boxes).policy().start(), io.StringIO()
     talk(search, io.StringIO("quit\n0\n"), out, kept=False)

@@ -15,7 +15,7 @@ from scipy.integrate import quad
 
 from weitzman._types import FloatArray
 from weitzman.build import Builder, line
-from weitzman.build.distribution import Discretised, discretise, discretise_rows, to_scipy
+from weitzman.build.distribution import Discretized, discretize, discretize_rows, to_scipy
 from weitzman.errors import InvalidForest
 from weitzman.model import Forest
 from weitzman.solve import solve
@@ -43,7 +43,7 @@ def gain(distribution: Any, x: float) -> float:
     return sum(quad(distribution.sf, a, b, epsabs=1e-10, full_output=1)[0] for a, b in pieces)
 
 
-def finite_gain(law: Discretised, x: float) -> float:
+def finite_gain(law: Discretized, x: float) -> float:
     return float(law.probabilities @ np.maximum(law.rewards - x, 0.0))
 
 
@@ -54,7 +54,7 @@ def called(distribution: Any) -> str:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("distribution", CONTINUOUS, ids=called)
 def test_the_error_is_a_bound_and_nearly_reached(distribution: Any, method: Any) -> None:
-    law = discretise(distribution, 12, method=method)
+    law = discretize(distribution, 12, method=method)
     assert 2 <= len(law) <= 12
     assert np.all(np.diff(law.rewards) > 0)
     assert np.all(law.probabilities > 0)
@@ -75,7 +75,7 @@ def test_the_error_is_a_bound_and_nearly_reached(distribution: Any, method: Any)
 
 @pytest.mark.parametrize("method", METHODS)
 def test_errors_fall_with_the_square_of_the_states(method: Any) -> None:
-    error = [discretise(stats.norm(), k, method=method).error for k in (25, 50, 100)]
+    error = [discretize(stats.norm(), k, method=method).error for k in (25, 50, 100)]
     assert 3.5 < error[0] / error[1] < 4.5
     assert 3.5 < error[1] / error[2] < 4.5
 
@@ -83,13 +83,13 @@ def test_errors_fall_with_the_square_of_the_states(method: Any) -> None:
 def test_bins_are_better_than_equally_likely_ones() -> None:
     cut = stats.norm.ppf(np.linspace(0, 1, 51))
     mean = np.diff(-stats.norm.pdf(cut)) * 50
-    equal = Discretised(mean, np.full(50, 0.02), 0.0)
+    equal = Discretized(mean, np.full(50, 0.02), 0.0)
     off = max(gain(stats.norm(), x) - finite_gain(equal, x) for x in mean)
-    assert discretise(stats.norm(), 50).error < off / 5
+    assert discretize(stats.norm(), 50).error < off / 5
 
 
 def test_one_state_is_the_mean() -> None:
-    law = discretise(stats.expon(), 1)
+    law = discretize(stats.expon(), 1)
     assert law.rewards == pytest.approx([1.0])
     assert law.error == pytest.approx(np.exp(-1), rel=1e-3)  # E (R - 1)^+
 
@@ -107,7 +107,7 @@ def test_one_state_is_the_mean() -> None:
 )
 @pytest.mark.parametrize("method", METHODS)
 def test_few_values_are_kept(distribution: Any, method: Any) -> None:
-    law = discretise(distribution, 20, method=method)
+    law = discretize(distribution, 20, method=method)
     assert law.error == 0.0
     assert law.probabilities == pytest.approx(distribution.pmf(law.rewards), abs=1e-15)
     assert law.probabilities @ law.rewards == pytest.approx(distribution.mean(), abs=1e-12)
@@ -120,7 +120,7 @@ def test_few_values_are_kept(distribution: Any, method: Any) -> None:
     ids=called,
 )
 def test_many_whole_numbers(distribution: Any, method: Any) -> None:
-    law = discretise(distribution, 15, method=method)
+    law = discretize(distribution, 15, method=method)
     assert len(law) <= 15
     values = np.arange(max(distribution.support()[0], -10_000), 60_000)
     above = np.cumsum(distribution.pmf(values)[::-1])[::-1]  # P(R >= value)
@@ -146,7 +146,7 @@ def test_anything_with_quantiles_will_do() -> None:
             q = np.asarray(q)
             return np.where(q > 0.5, 2.0, 2 * q)
 
-    law = discretise(Half(), 10)
+    law = discretize(Half(), 10)
     assert law.rewards[-1] == 2.0
     assert law.probabilities[-1] == pytest.approx(0.5, abs=1e-12)
     assert law.probabilities @ law.rewards == pytest.approx(1.25, abs=1e-9)
@@ -155,7 +155,7 @@ def test_anything_with_quantiles_will_do() -> None:
 
 def test_a_heavy_tail_of_whole_numbers_goes_to_its_mean() -> None:
     heavy = stats.zipf(2.2)
-    law = discretise(heavy, 20)
+    law = discretize(heavy, 20)
     beyond = heavy.sf(10**6) * 10**6 / 0.2  # about E (R - 10^6)^+, by an integral
     assert law.rewards[-1] > 10**6
     assert law.probabilities @ law.rewards == pytest.approx(heavy.mean(), rel=1e-9)
@@ -169,8 +169,8 @@ def test_a_mean_that_differs_counts_as_error() -> None:
         def mean(self) -> float:
             return 0.5
 
-    assert discretise(Doubtful(), 50).error > 0.5
-    assert discretise(stats.norm(), 50).error < 0.001
+    assert discretize(Doubtful(), 50).error > 0.5
+    assert discretize(stats.norm(), 50).error < 0.001
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_a_mean_that_differs_counts_as_error() -> None:
         (stats.norm(), {"method": "median"}, r'must be "mean" or "spread", but is \'median\''),
     ],
 )
-def test_discretise_errors(distribution: Any, more: dict[str, Any], message: str) -> None:
+def test_discretize_errors(distribution: Any, more: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidForest, match=message):
-        discretise(distribution, **more)
+        discretize(distribution, **more)
 
 
 @given(
@@ -197,7 +197,7 @@ def test_discretise_errors(distribution: Any, more: dict[str, Any], message: str
 )
 def test_rows_on_common_states(kinds: list[tuple[float, float]], states: int) -> None:
     rows = [stats.norm(*kind) for kind in kinds]
-    nodes, law, error = discretise_rows(rows, states)
+    nodes, law, error = discretize_rows(rows, states)
     assert len(nodes) <= states
     assert law.shape == (len(rows), len(nodes))
     assert law.sum(axis=1) == pytest.approx(1, abs=1e-12)
@@ -213,12 +213,12 @@ def test_rows_on_common_states(kinds: list[tuple[float, float]], states: int) ->
 
 def test_common_states_serve_the_rarest_row_too() -> None:
     rows = [stats.norm(0, 1)] * 49 + [stats.norm(20, 1)]
-    fair = discretise_rows([stats.norm(0, 1), stats.norm(20, 1)], 30)[2]
-    assert discretise_rows(rows, 30)[2] == pytest.approx(fair, rel=0.2)
+    fair = discretize_rows([stats.norm(0, 1), stats.norm(20, 1)], 30)[2]
+    assert discretize_rows(rows, 30)[2] == pytest.approx(fair, rel=0.2)
 
 
 def test_common_states_of_discrete_rows_are_exact() -> None:
-    nodes, law, error = discretise_rows([stats.binom(2, 0.5), stats.randint(1, 5)], 10)
+    nodes, law, error = discretize_rows([stats.binom(2, 0.5), stats.randint(1, 5)], 10)
     assert nodes.tolist() == [0, 1, 2, 3, 4]
     assert law == pytest.approx(np.array([[0.25, 0.5, 0.25, 0, 0], [0, 0.25, 0.25, 0.25, 0.25]]))
     assert error == 0.0
@@ -251,7 +251,7 @@ def test_a_box_may_hold_a_distribution() -> None:
 def test_both_methods_bracket_the_value() -> None:
     values = []
     for method in METHODS:
-        law = discretise(stats.norm(1, 2), 30, method=method)  # type: ignore[arg-type]
+        law = discretize(stats.norm(1, 2), 30, method=method)  # type: ignore[arg-type]
         search = Builder(outside=0.3)
         values.append(solve(search.add("A", cost=0.1, rewards=law).build()).value)
         assert search.errors == {"A": law.error}
@@ -304,7 +304,7 @@ def laws() -> Forest:
 
 
 def masses(distribution: Any) -> dict[float, float]:
-    law = discretise(distribution, 10)
+    law = discretize(distribution, 10)
     pairs: tuple[FloatArray, FloatArray] = law.rewards, law.probabilities
     return dict(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True))
 

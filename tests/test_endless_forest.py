@@ -40,13 +40,13 @@ def written_out(f: Forest, depth: int, free_top: bool = False) -> tuple[Forest, 
             last = len(parent) - 1
             origin.append(int(v))
             laws.append(np.ones((len(laws[v]), 1)) if end else laws[v])
-            best = rewards[v].min() if f.minimise else rewards[v].max()
+            best = rewards[v].min() if f.minimize else rewards[v].max()
             rewards.append([best] if end else rewards[v])
             costs.append([[0.0]] if end else costs[v])
     new = Forest.from_arrays(
         parent=parent, cost=costs, rewards=rewards,
         law=[p[0] if a < 0 else p for p, a in zip(laws, parent, strict=True)],
-        count=[*f.count, *[1] * (len(parent) - len(f))], outside=f.outside, minimise=f.minimise,
+        count=[*f.count, *[1] * (len(parent) - len(f))], outside=f.outside, minimize=f.minimize,
     )  # fmt: skip
     return new, origin
 
@@ -84,14 +84,14 @@ def forests_with_lines(draw, *, free: bool = False, ties: bool = True):
         rewards=[sign * r for r in rewards],
         law=[law(1)[0] if p < 0 else law(k) for p in parent],
         count=np.where(endless, 1, rng.integers(1, 3, len(parent)) if ties else 1), endless=endless,
-        outside=sign * float(rng.integers(-2, 6)), minimise=sign < 0,
+        outside=sign * float(rng.integers(-2, 6)), minimize=sign < 0,
     )  # fmt: skip
 
 
 @settings(max_examples=60)
 @given(forests_with_lines())
 def test_solution_lies_between_those_of_cut_lines(forest):
-    solution, sign = weitzman.solve(forest, exact=True), -1 if forest.minimise else 1
+    solution, sign = weitzman.solve(forest, exact=True), -1 if forest.minimize else 1
     for depth in (1, 5, 60):
         low, _ = written_out(forest, depth)
         high, _ = written_out(forest, depth, free_top=True)
@@ -131,7 +131,7 @@ def test_any_indices_are_evaluated_as_they_are_simulated(forest, seed):
     rng = np.random.default_rng(seed)
     solution = weitzman.solve(forest)
     at, index = solution.index_columns()
-    sign = -1 if forest.minimise else 1
+    sign = -1 if forest.minimize else 1
     policy = Policy.of(forest, at, index - sign * rng.integers(0, 8, len(index)) / 4)
     found = weitzman.evaluate(policy)
     played = weitzman.simulate(policy, 20_000, rng)
@@ -162,7 +162,7 @@ def test_losses_are_rewards_with_the_sign_changed(forest):
                 -forest.rewards.data, forest.rewards.start, forest.rewards.shape
             ),
             "outside": -forest.outside,
-            "minimise": not forest.minimise,
+            "minimize": not forest.minimize,
         }
     )
     a, b = weitzman.solve(forest), weitzman.solve(mirror)

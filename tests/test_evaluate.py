@@ -164,10 +164,10 @@ def test_a_billion_boxes_by_counts():
     assert abs(e.residual) < 1e-10
 
 
-def test_minimising():
+def test_minimizing():
     losses = [[-r for r in row] for row in PAPER["rewards"]]
     e = evaluate(
-        solve(Forest.from_arrays(**{**PAPER, "rewards": losses}, minimise=True, outside=0))
+        solve(Forest.from_arrays(**{**PAPER, "rewards": losses}, minimize=True, outside=0))
     )
     assert e.value == pytest.approx(-94.325)
     assert e.value == pytest.approx(e.reward + e.spend)

@@ -34,7 +34,7 @@ def dag_of(problem: reference.Problem, sign: int = 1) -> Dag:
         law=[table(problem, i, rows) for i, rows in enumerate(problem.law)],
         rewards=[[none if r is None else sign * float(r) for r in row] for row in problem.rewards],
         outside=sign * float(problem.floor),
-        minimise=sign < 0,
+        minimize=sign < 0,
     )
 
 
@@ -207,7 +207,7 @@ FAIR = [0.5, 0.5]
         ({"cost": [1, "x"]}, "must be numbers, but got 'x'"),
         ({"law": [FAIR, [FAIR, [0.5, 0.4]]]}, "law of box '1' has 0.4, and a sum .* by 0.1"),
         ({"rewards": [[0, 1], [0, np.nan]]}, "finite numbers .* those of '1'"),
-        ({"minimise": True}, "minimising needs an outside option"),
+        ({"minimize": True}, "minimizing needs an outside option"),
     ],
 )
 def test_nonsense_is_refused(change, message):

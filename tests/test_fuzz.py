@@ -48,7 +48,7 @@ VALID: list[dict[str, Any]] = [
          "worth": {"good": None, "bad": 2}},
         {"name": "T", "parent": "S", "count": 3, "cost": {"good": 5, "bad": {"40": 1, "0": 2}},
          "outcomes": {"good": {"40": 0.5, "0": 0.5}, "bad": {"0": 0.9, "40": 0.1}}},
-        objective="minimise", outside=50,
+        objective="minimize", outside=50,
     ),
     document(
         {"name": "R", "kind": "step", "law": [0.5, 0, 0.5], "cost": [1, 2, 3]},

@@ -26,7 +26,7 @@ COLUMNS = ["box", "parent", "parent_state", "state", "reward", "probability", "c
 
 @st.composite
 def described(draw: st.DrawFn) -> Forest:
-    """Any forest: names, state names and counts may be there or not; maximising or not."""
+    """Any forest: names, state names and counts may be there or not; maximizing or not."""
     problem: Problem = draw(forests())
     plain, n = to_arrays(problem), len(problem.parents)
     if draw(st.booleans()):
@@ -39,14 +39,14 @@ def described(draw: st.DrawFn) -> Forest:
     if draw(st.booleans()):
         plain["count"] = [draw(st.integers(1, 3)) for _ in range(n)]
     if draw(st.booleans()):
-        plain |= {"minimise": True, "outside": -plain["outside"]}
+        plain |= {"minimize": True, "outside": -plain["outside"]}
         plain["rewards"] = [[-r for r in row] for row in plain["rewards"]]
     return Forest.from_arrays(**plain)
 
 
 def losses() -> Forest:
     return Forest.from_arrays(
-        parent=[-1, 0], cost=[1, [2, 3]], rewards=[[3.0, np.inf], [1.0, 2.0]], minimise=True,
+        parent=[-1, 0], cost=[1, [2, 3]], rewards=[[3.0, np.inf], [1.0, 2.0]], minimize=True,
         law=[[0.5, 0.5], [[0.5, 0.5], [1, 0]]], outside=7, count=[2, 1],
     )  # fmt: skip
 
@@ -93,11 +93,11 @@ def test_numbers_stay_numbers_in_any_order() -> None:
 
 def test_arguments_win_over_attributes_of_the_graph() -> None:
     graph = to_networkx(losses())
-    assert (graph.graph["outside"], graph.graph["minimise"]) == (7, True)
+    assert (graph.graph["outside"], graph.graph["minimize"]) == (7, True)
     assert from_networkx(graph, outside=5).outside == 5
     assert from_networkx(paper_graph(), outside=5).outside == 5
-    with pytest.raises(InvalidForest, match="minimising needs an outside option"):
-        from_networkx(paper_graph(), minimise=True)
+    with pytest.raises(InvalidForest, match="minimizing needs an outside option"):
+        from_networkx(paper_graph(), minimize=True)
 
 
 def test_costs_have_their_shortest_form() -> None:
@@ -216,7 +216,7 @@ def test_table_round_trip(forest: Forest) -> None:
 def test_table_round_trip_through_a_file(forest: Forest) -> None:
     text = to_pandas(forest).to_csv(index=False, float_format="%.17g")
     table = pd.read_csv(io.StringIO(text))
-    again = from_pandas(table, outside=forest.outside, minimise=forest.minimise)
+    again = from_pandas(table, outside=forest.outside, minimize=forest.minimize)
     assert_same(again, forest)
 
 
@@ -255,13 +255,13 @@ def test_signals_counts_and_sense() -> None:
     assert table["reward"].isna().tolist() == [False, True, False, False, False, False]
     assert table["count"].tolist() == [2, 2, 1, 1, 1, 1]
     assert table["parent"].isna().tolist() == [True, True, False, False, False, False]
-    assert table.attrs == {"outside": 7.0, "minimise": True}
+    assert table.attrs == {"outside": 7.0, "minimize": True}
     assert from_pandas(table, outside=5).outside == 5
     without = table.drop(columns="count")
     without.attrs = {}
     forest = from_pandas(without, outside=-1)
     assert forest.count.tolist() == [1, 1]
-    assert (forest.outside, forest.minimise) == (-1, False)
+    assert (forest.outside, forest.minimize) == (-1, False)
     assert forest.rewards[forest.reward[0]].tolist() == [[3, -np.inf]]
 
 

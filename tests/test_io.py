@@ -101,7 +101,7 @@ def test_text_is_compact_and_readable(tmp_path):
     assert (tmp_path / "x.json").read_text() == (
         """{
   "format": "weitzman/1",
-  "objective": "maximise",
+  "objective": "maximize",
   "outside": 0,
   "kinds": {
     "k0": {"cost": 1, "rewards": [0, 10]},
@@ -237,12 +237,12 @@ def test_boxes_without_names_are_numbered(read):
 
 def test_objective_and_outside(read):
     box = {"name": "A", "cost": 1, "rewards": [5, None], "law": [0.5, 0.5]}
-    forest = read(document(box, objective="minimise", outside=9, note="losses"))
-    assert forest.minimise
+    forest = read(document(box, objective="minimize", outside=9, note="losses"))
+    assert forest.minimize
     assert forest.rewards[0].tolist() == [[5, np.inf]]
     assert read(document(A)).outside == 0
     assert read(document(A, outside=None)).outside == -np.inf
-    assert read(document(A, objective="minimise", outside=None)).outside == np.inf
+    assert read(document(A, objective="minimize", outside=None)).outside == np.inf
 
 
 def test_text_may_start_with_a_byte_order_mark(read):
@@ -272,9 +272,9 @@ BROKEN: list[tuple[Any, str, bool]] = [
     ({"format": "weitzman/1"}, "boxes must be .* but it is missing", True),
     (document(A, boxs=1), "'boxs' is not a key here; did you mean 'boxes'", True),
     (document(A, note=1), "the document: note must be text, but it is 1", True),
-    (document(A, objective="best"), 'objective must be "maximise" or "minimise", but it is', True),
+    (document(A, objective="best"), 'objective must be "maximize" or "minimize", but it is', True),
     (document(A, objective=[]), "objective must be .* but it is a list of 0", True),
-    (document(A, objective="minimise"), "minimising needs an outside option", True),
+    (document(A, objective="minimize"), "minimizing needs an outside option", True),
     (document(A, outside="0"), "outside must be a number .* but it is '0'", True),
     (document(A, outside=True), "outside must be a number .* but it is true", True),
     (document(A, outside=BIG), "outside must be a number that fits", False),
@@ -625,7 +625,7 @@ def test_the_layout_is_as_documented(tmp_path, binary):
 # what is changed in the header (a path and a value) or in the columns, and the message
 LIES: list[tuple[tuple[Any, ...], Any, str]] = [
     (("outside",), "x", "outside must be a number or null"),
-    (("minimise",), 1, "minimise must be true or false, but it is 1"),
+    (("minimize",), 1, "minimize must be true or false, but it is 1"),
     (("columns",), {}, "columns must be a list"),
     (("columns", 0), 5, r"columns\[0\] must be an object"),
     (("columns", 0, "size"), 10**18, r"columns\[0\]: size must be a whole number from 0 to"),

@@ -149,9 +149,9 @@ def test_a_replacement_that_does_not_fit_is_not_kept(path: Path) -> None:
         assert standing(again) == before
 
 
-def test_minimising_and_infinities_come_back(path: Path) -> None:
+def test_minimizing_and_infinities_come_back(path: Path) -> None:
     forest = Forest.from_arrays(
-        parent=[-1, -1], cost=[0, 1], rewards=[3.0, 7.0], law=[[0.5, 0.5]] * 2, minimise=True,
+        parent=[-1, -1], cost=[0, 1], rewards=[3.0, 7.0], law=[[0.5, 0.5]] * 2, minimize=True,
         outside=np.inf,
     )  # fmt: skip
     with solve(forest).policy().start(journal=path) as search:

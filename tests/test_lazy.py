@@ -41,11 +41,11 @@ def lazily(forest: Forest, **options: Any) -> LazyForest:
     """The same forest, to be expanded on demand; by default bounded by its best reward."""
     if not options:
         finite = forest.rewards.data[np.isfinite(forest.rewards.data)]
-        options["bound"] = float((min if forest.minimise else max)(finite, default=0.0))
+        options["bound"] = float((min if forest.minimize else max)(finite, default=0.0))
     return LazyForest(
         nodes_of(forest, forest.roots),
         lambda node: nodes_of(forest, np.flatnonzero(forest.parent == node.data)),
-        outside=forest.outside, minimise=forest.minimise, **options,
+        outside=forest.outside, minimize=forest.minimize, **options,
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def mirrored(forest: Forest) -> Forest:
     return Forest(
         parent=forest.parent, law=forest.law, reward=forest.reward, cost=forest.cost,
         laws=forest.laws, costs=forest.costs, count=forest.count, outside=-forest.outside,
-        minimise=True,
+        minimize=True,
         rewards=type(forest.rewards)(
             -forest.rewards.data, forest.rewards.start, forest.rewards.shape
         ),
@@ -113,7 +113,7 @@ def test_without_an_outside_option(problem):
 
 
 @given(strategies.forests(max_boxes=5))
-def test_minimising(problem):
+def test_minimizing(problem):
     forest = Forest.from_arrays(**reference.to_arrays(problem))
     assert_brackets(
         lazily(mirrored(forest)), -float(reference.optimal_value(problem)), 20.0, len(forest)

@@ -26,13 +26,13 @@ LAW = np.array([[0.8, 0.15, 0.05], [0.0, 0.7, 0.3], [0.0, 0.0, 1.0]])  # scores 
 STEPS, PRICE = 4, 10.0
 
 
-def table(runs, *, ended=None, minimise=False, cost=None):
+def table(runs, *, ended=None, minimize=False, cost=None):
     """Curves from a list of lists of scores."""
     rows = [(f"r{i}", t + 1, s) for i, scores in enumerate(runs) for t, s in enumerate(scores)]
     names, steps, scores = zip(*rows, strict=True)
     paid = np.ones(len(rows)) if cost is None else np.concatenate(cost)
     columns = {"run": names, "step": steps, "score": scores, "cost": paid}
-    return Curves.read(columns, ended=ended, minimise=minimise)
+    return Curves.read(columns, ended=ended, minimize=minimize)
 
 
 def chain_runs(n, seed=0):
@@ -142,7 +142,7 @@ def test_other_units_of_cost_scale_all(seed, scale):
 def test_losses_are_scores_upside_down(seed):
     runs = rising(seed)
     up = learn.fit(table(runs), price=3.0)
-    down = learn.fit(table(-runs, minimise=True), price=3.0)
+    down = learn.fit(table(-runs, minimize=True), price=3.0)
     assert down.fresh_index == up.fresh_index
     assert down.worth(-0.5) == up.worth(0.5)
     history = np.array([0.3, 0.1])  # the best one counts, not the last
@@ -203,7 +203,7 @@ def test_no_score_beyond_the_limit_is_promised():
     assert free.lines().rewards.data.max() > 1e6
     assert bound.lines().rewards.data.max() == 1e6
     loss = learn.fit(
-        table(1 - runs, minimise=True), price=1e6, limit=0.0, settings=Settings(tail=1.0)
+        table(1 - runs, minimize=True), price=1e6, limit=0.0, settings=Settings(tail=1.0)
     )
     assert loss.lines().rewards.data.max() == 0.0
     moved = learn.transfer(free, table(runs[:3]), limit=1.0)
@@ -273,8 +273,8 @@ def test_more_curves_are_as_if_all_had_been_there():
     whole = learn.fit(table(runs), price=10.0, settings=Settings())
     part = learn.fit(table(runs[:25]), price=10.0, settings=Settings())
     assert part.updated(table(runs[25:])).fresh_index == whole.fresh_index
-    with pytest.raises(InvalidArgument, match="both maximise or both minimise"):
-        part.updated(table(runs, minimise=True))
+    with pytest.raises(InvalidArgument, match="both maximize or both minimize"):
+        part.updated(table(runs, minimize=True))
 
 
 def race(model, curves):
@@ -304,10 +304,10 @@ def test_a_rehearsal_is_a_race():
 def test_settings_are_chosen_by_what_they_earn():
     curves = learn.sample().of_task("waveform")
     ladder = climb(curves, choose_rungs(curves, 1.4))
-    blind = Settings(neighbours=1000.0, tail=50.0)  # all rows alike and wild hopes
+    blind = Settings(neighbors=1000.0, tail=50.0)  # all rows alike and wild hopes
     order = [blind, Settings()]
-    assert choose(ladder, price=30.0, minimise=False, candidates=order) == Settings()
-    assert choose(ladder, price=30.0, minimise=False, candidates=order[::-1]) == Settings()
+    assert choose(ladder, price=30.0, minimize=False, candidates=order) == Settings()
+    assert choose(ladder, price=30.0, minimize=False, candidates=order[::-1]) == Settings()
     assert learn.fit(curves, price=30.0).settings in choices()
 
 
@@ -362,8 +362,8 @@ def test_a_first_order_chain_needs_no_more():
     found = learn.diagnose(learn.fit(log, price=PRICE, settings=replace(PLAIN, ratio=1.01)), log)
     assert found.error["second order"].mean() > 0.97 * found.error["first order"].mean()
     assert "kind known" not in found.error
-    miss = (found.predicted - found.realised).mean()
-    assert abs(miss) < 4 * (found.predicted - found.realised).std() / np.sqrt(10) + 0.1
+    miss = (found.predicted - found.realized).mean()
+    assert abs(miss) < 4 * (found.predicted - found.realized).std() / np.sqrt(10) + 0.1
 
 
 def test_memory_is_noticed():
@@ -407,16 +407,16 @@ def test_a_prior_gives_way_to_data():
 # -- files --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("minimise", [False, True])
-def test_a_file_gives_back_the_model(tmp_path, minimise):
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_file_gives_back_the_model(tmp_path, minimize):
     runs = [s[: 3 + i % 7] for i, s in enumerate(rising(4))]
-    sign = -1.0 if minimise else 1.0
-    model = learn.fit(table([sign * s for s in runs], minimise=minimise), price=10.0)
+    sign = -1.0 if minimize else 1.0
+    model = learn.fit(table([sign * s for s in runs], minimize=minimize), price=10.0)
     model.save(tmp_path / "m.json")
     again = learn.load(tmp_path / "m.json")
     assert again.fresh_index == model.fresh_index
     assert again.settings == model.settings
-    assert again.minimise == minimise
+    assert again.minimize == minimize
     history = [1, 2], [sign * 0.1, sign * 0.2]
     assert again.next_index(*history) == model.next_index(*history)
     again.save(tmp_path / "n.json")

@@ -62,7 +62,7 @@ BROKEN = {
     "huge count": (but(count=[1, 10**17, 1]), "a count must be from 1 to 1e.15"),
     "nan outside": (but(outside=np.nan), "outside option must be a finite number"),
     "outside on the wrong side": (but(outside=np.inf), "or -inf if something must be taken"),
-    "minimise without outside": (but(minimise=True), "minimising needs an outside option"),
+    "minimize without outside": (but(minimize=True), "minimizing needs an outside option"),
     "state names": (but(states=[["x"], None, None]), "box 'a' has 1 names for 2 rewards"),
     "one state twice": (but(states=[["x", "x"], None, None]), "names of the states of box 'a'"),
 }  # fmt: skip

@@ -79,9 +79,9 @@ def test_no_script_writes_markup():
             assert word not in text
 
 
-def luminance(colour: str) -> float:
+def luminance(color: str) -> float:
     """Relative luminance, as WCAG 2 defines it."""
-    full = colour if len(colour) == 7 else "#" + "".join(2 * c for c in colour[1:])
+    full = color if len(color) == 7 else "#" + "".join(2 * c for c in color[1:])
     parts = [int(full[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
@@ -91,7 +91,7 @@ def luminance(colour: str) -> float:
 def test_text_stands_out(theme):
     """Contrast of text at least 4.5 to 1, of the edges of fields 3 to 1 (WCAG 2, level AA)."""
     css = style("weitzman.report", "report.css")
-    colours = dict(re.findall(r"--([\w-]+): (#\w+);", css.split(":root {")[1 + theme]))
+    colors = dict(re.findall(r"--([\w-]+): (#\w+);", css.split(":root {")[1 + theme]))
     pairs = [
         (text, ground, 4.5)
         for text in ("ink", "soft", "accent", "warm")
@@ -99,7 +99,7 @@ def test_text_stands_out(theme):
     ]
     pairs += [("on-accent", "accent", 4.5), ("bad", "bad-wash", 4.5), ("field", "card", 3.0)]
     for text, ground, least in pairs:
-        low, high = sorted(luminance(colours[x]) for x in (text, ground))
+        low, high = sorted(luminance(colors[x]) for x in (text, ground))
         assert (high + 0.05) / (low + 0.05) >= least, (text, ground)
 
 
@@ -107,14 +107,14 @@ def test_text_stands_out(theme):
 
 
 @given(forests(max_boxes=3), st.booleans(), st.data())
-def test_what_is_expected_agrees_with_the_exact_oracle(small, minimise, data):
+def test_what_is_expected_agrees_with_the_exact_oracle(small, minimize, data):
     """From the start and after every step of a search that opens boxes in any order."""
     count = [data.draw(st.sampled_from([1, 1, 2])) for _ in small.boxes]
     full, copies = written_out(small, count)
     if len(copies) > 5:
         return
-    oracle, sign = _Adaptive(full), -1.0 if minimise else 1.0
-    search = weitzman.solve(forest_of(small, count, minimise=minimise)).policy().start()
+    oracle, sign = _Adaptive(full), -1.0 if minimize else 1.0
+    search = weitzman.solve(forest_of(small, count, minimize=minimize)).policy().start()
     seen: list[int | None] = [None] * len(copies)
     while True:
         value = sign * float(oracle.value(tuple(seen))[0]) - sign * search.spent

@@ -118,7 +118,7 @@ def test_every_picture_small_and_large(name, boxes, solutions):
 def test_the_given_axes_are_used_and_returned(name, solutions):
     figure, (_, right) = plt.subplots(1, 2, figsize=(9, 4))
     assert DRAW[name](solutions[5], ax=right) is right
-    assert len(figure.axes) <= 3  # a colour bar may join them
+    assert len(figure.axes) <= 3  # a color bar may join them
     assert right.has_data() or right.texts
 
 
@@ -186,12 +186,12 @@ def test_payoff_says_how_it_was_found_and_shows_all_mass(solutions):
     assert sum(bar.get_height() for bars in ax.containers for bar in bars) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("minimise", [False, True])
-def test_payoff_hatches_exactly_what_is_worse_than_nothing(minimise):
+@pytest.mark.parametrize("minimize", [False, True])
+def test_payoff_hatches_exactly_what_is_worse_than_nothing(minimize):
     # many ends: one of them is just as good as nothing, and a little below and above it
-    sign = -1 if minimise else 1
+    sign = -1 if minimize else 1
     rewards = {sign * (0.3 + 0.1 * k): 0.02 for k in range(50)}
-    b = weitzman.Builder(outside=sign * 0.3, minimise=minimise)
+    b = weitzman.Builder(outside=sign * 0.3, minimize=minimize)
     solution = weitzman.solve(b.add("box", cost=0.7, rewards=rewards).build())
     law = plot.payoff_law(solution)
     assert law.how == "exact"
@@ -223,7 +223,7 @@ def test_the_shaded_area_of_a_capped_value_is_the_gain():
 
 
 def losses() -> weitzman.Forest:
-    b = weitzman.Builder(minimise=True, outside=12)
+    b = weitzman.Builder(minimize=True, outside=12)
     b.add("near", cost=1, rewards={3: 0.5, 9: 0.5})
     b.add("far", cost=2, rewards={1: 0.5, 20: 0.5})
     return b.build()
@@ -279,7 +279,7 @@ def test_a_long_search():
     assert "opening" in ax.get_xlabel()
 
 
-def test_line_colours_where_to_go_on():
+def test_line_colors_where_to_go_on():
     law = [[0.5, 0.5], [0.25, 0.75]]
     solution = weitzman.solve(weitzman.line(([1, 0], law), length=5, rewards=[0, 8], cost=1))
     ax = solution.plot()  # a single line is drawn as a map

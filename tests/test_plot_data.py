@@ -86,9 +86,9 @@ def test_boxes_that_are_shown_are_those_opened_most():
 
 @settings(max_examples=40)
 @given(strategies.forests(max_boxes=4), st.booleans())
-def test_phi_is_the_value_of_the_problem_with_x_in_hand(problem, minimise):
-    law = plot.capped_law(weitzman.solve(forest_of(problem, minimise=minimise), exact=True))
-    sign = -1 if minimise else 1
+def test_phi_is_the_value_of_the_problem_with_x_in_hand(problem, minimize):
+    law = plot.capped_law(weitzman.solve(forest_of(problem, minimize=minimize), exact=True))
+    sign = -1 if minimize else 1
     for x in (Fraction(-9), Fraction(-1, 3), Fraction(0), Fraction(7, 8), Fraction(30)):
         truth = reference.optimal_value(replace(problem, outside=sign * x))
         found = float(law.phi(np.array([float(x)]))[0])
@@ -130,11 +130,11 @@ def test_capped_law_of_a_box_that_promises_nothing():
 
 @settings(max_examples=40)
 @given(ruled(max_boxes=4), st.booleans())
-def test_payoffs_are_those_of_the_oracle(case, minimise):
+def test_payoffs_are_those_of_the_oracle(case, minimize):
     problem, indices = case
     truth = reference.follow_indices(problem, indices)
-    found = plot.payoff_law(policy_of(forest_of(problem, minimise=minimise), indices))
-    sign = -1 if minimise else 1
+    found = plot.payoff_law(policy_of(forest_of(problem, minimize=minimize), indices))
+    sign = -1 if minimize else 1
     wanted: dict[float, float] = {}
     for x, p in truth.payoffs.items():
         if p:
@@ -163,8 +163,8 @@ def test_payoffs_with_copies_behind_a_box():
     assert law.chances.tolist() == [0.5, 0.5]
 
 
-def test_what_is_worse_when_minimising():
-    b = weitzman.Builder(minimise=True, outside=5)
+def test_what_is_worse_when_minimizing():
+    b = weitzman.Builder(minimize=True, outside=5)
     law = plot.payoff_law(weitzman.solve(b.add("a", cost=1, rewards={0: 0.75, 9: 0.25}).build()))
     assert law.values.tolist() == [1, 6]  # the outside option and the cost, at worst
     assert law.worse == 0.25
@@ -226,11 +226,11 @@ def test_a_child_is_looked_at_after_the_state_that_most_often_leads_to_it():
 # -- paths -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("minimise", [False, True])
-def test_search_path_by_hand(minimise):
-    f, sign = chests(), -1 if minimise else 1
-    if minimise:
-        b = weitzman.Builder(minimise=True, outside=0)
+@pytest.mark.parametrize("minimize", [False, True])
+def test_search_path_by_hand(minimize):
+    f, sign = chests(), -1 if minimize else 1
+    if minimize:
+        b = weitzman.Builder(minimize=True, outside=0)
         b.add("A", cost=20, rewards={-900: 0.1, -1: 0.9})
         after = {-1: {-21: 0.5, 9: 0.5}, -900: {-920: 0.5, -890: 0.5}}
         b.add("B", parent="A", cost=3, rewards=after)
@@ -279,12 +279,12 @@ def test_line_grid_stops_at_an_index_equal_to_the_best():
     assert d.go_on[:, 0].tolist() == [True, False, False]
 
 
-@pytest.mark.parametrize("minimise", [False, True])
-def test_line_grid_is_ordered_from_bad_to_good(minimise):
-    rewards, outside = ([-4, -8, 0], 0) if minimise else ([4, 8, 0], 0)
+@pytest.mark.parametrize("minimize", [False, True])
+def test_line_grid_is_ordered_from_bad_to_good(minimize):
+    rewards, outside = ([-4, -8, 0], 0) if minimize else ([4, 8, 0], 0)
     law = np.full((3, 3), 1 / 3)
     line = weitzman.line(
-        (law[0], law), length=2, rewards=rewards, cost=1, outside=outside, minimise=minimise
+        (law[0], law), length=2, rewards=rewards, cost=1, outside=outside, minimize=minimize
     )
     assert np.abs(plot.line_grid(weitzman.solve(line)).reward).tolist() == [0, 4, 8]
 
@@ -294,22 +294,22 @@ def test_line_grid_needs_a_line():
         plot.line_grid(weitzman.solve(chests()), "C")
 
 
-@pytest.mark.parametrize("minimise", [False, True])
-def test_truncation_data(minimise):
-    forest = SimpleNamespace(minimise=minimise)
-    ends = [(-9.0, -7.0), (-9.0, -8.5)] if minimise else [(7.0, 9.0), (8.5, 9.0)]
+@pytest.mark.parametrize("minimize", [False, True])
+def test_truncation_data(minimize):
+    forest = SimpleNamespace(minimize=minimize)
+    ends = [(-9.0, -7.0), (-9.0, -8.5)] if minimize else [(7.0, 9.0), (8.5, 9.0)]
     cuts = [
         SimpleNamespace(forest=forest, depth=t, lower=low, upper=high)
         for t, (low, high) in zip((2, 4), ends, strict=True)
     ]
-    depth, bound, loss = plot.truncation_data(cuts, -8.75 if minimise else 8.75)
+    depth, bound, loss = plot.truncation_data(cuts, -8.75 if minimize else 8.75)
     assert (depth.tolist(), bound.tolist(), loss.tolist()) == ([2, 4], [2, 0.5], [1.75, 0.25])
 
 
 class Saturating:
     """A stand-in for a fitted model: going on is worth 1 more than now, less with every step."""
 
-    minimise = False
+    minimize = False
     rungs = np.array([1, 3, 9])
 
     def worth(self, score):

@@ -25,7 +25,7 @@ from weitzman.replay.methods import Log, trace
 NAN = math.nan
 
 
-def curves(scores, costs=None, *, task=None, minimise=False) -> Curves:
+def curves(scores, costs=None, *, task=None, minimize=False) -> Curves:
     """Curves from lists of scores, a list for each run; costs 1 a step unless given."""
     rows = [(r, k, x) for r, line in enumerate(scores) for k, x in enumerate(line)]
     table = {
@@ -35,10 +35,10 @@ def curves(scores, costs=None, *, task=None, minimise=False) -> Curves:
         "cost": [1.0 if costs is None else costs[r][k] for r, k, _ in rows],
         "task": ["" if task is None else task[r] for r, _, _ in rows],
     }
-    return Curves.read(table, task="task", ended=True, minimise=minimise)
+    return Curves.read(table, task="task", ended=True, minimize=minimize)
 
 
-def random_curves(rng, runs=30, length=12, tasks=1, minimise=False) -> Curves:
+def random_curves(rng, runs=30, length=12, tasks=1, minimize=False) -> Curves:
     """Noisy rising curves of unequal length and cost, some of which diverge."""
     scores, costs = [], []
     for _ in range(runs * tasks):
@@ -47,10 +47,10 @@ def random_curves(rng, runs=30, length=12, tasks=1, minimise=False) -> Curves:
         line = level * (1 - np.exp(-np.arange(1, n + 1) / 3)) + 0.03 * rng.standard_normal(n)
         if rng.random() < 0.1:
             line[n // 2 :] = NAN
-        scores.append((-line if minimise else line).tolist())
+        scores.append((-line if minimize else line).tolist())
         costs.append((0.5 + rng.random(n)).tolist())
     names = [f"t{i % tasks}" for i in range(runs * tasks)]
-    return curves(scores, costs, task=names, minimise=minimise)
+    return curves(scores, costs, task=names, minimize=minimize)
 
 
 def bench_of(scores, costs=None, order=None) -> Bench:
@@ -109,7 +109,7 @@ def test_following_a_run_shows_the_new_rows_until_a_step():
     table = {
         "run": ["a"] * 4, "step": [2, 3, 7, 9], "score": [3.0, NAN, 1.0, 2.0], "cost": [1, 2, 3, 4]
     }  # fmt: skip
-    bench = Bench(Table.of(Curves.read(table, minimise=True)), np.array([0]))
+    bench = Bench(Table.of(Curves.read(table, minimize=True)), np.array([0]))
     assert str(bench.follow(0, 3)) == "[(2, 3.0, 1.0), (3, nan, 2.0)]"
     assert bench.follow(0, 5) == [(7, 1.0, 3.0)]  # there is no step 5: the next one after it
     assert bench.best == -1.0
@@ -331,15 +331,15 @@ class Myopic:
     """A model that knows no curves: a new run up to step 2, then the others while they are good."""
 
     def __init__(self, curves: Curves, price: float) -> None:
-        self.price, self.minimise = price, curves.minimise
+        self.price, self.minimize = price, curves.minimize
         self._most = int(curves.step.max())
 
     def worth(self, score: float) -> float:
-        return (-self.price if self.minimise else self.price) * score
+        return (-self.price if self.minimize else self.price) * score
 
     @property
     def fresh_index(self) -> float:
-        return self.price * (-0.2 if self.minimise else 0.6)
+        return self.price * (-0.2 if self.minimize else 0.6)
 
     def next_rung(self, step: int | None) -> int | None:
         if step is None:
@@ -390,9 +390,9 @@ def asha_settings(log: Log):
     return {"3": partial(halving.asha, rate=3, least=1, most=log.most)}
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["maximise", "minimise"])
+@pytest.fixture(scope="module", params=[False, True], ids=["maximize", "minimize"])
 def found(request) -> Replay:
-    c = random_curves(np.random.default_rng(8), tasks=3, minimise=request.param)
+    c = random_curves(np.random.default_rng(8), tasks=3, minimize=request.param)
     return replay(
         c, full_run_costs=[0.01, 0.1], methods=simple_methods(), repeats=2, orders=4, seed=3
     )
@@ -407,7 +407,7 @@ def test_hindsight_is_never_beaten(found):
 
 
 def test_payoff_is_score_less_spend_at_the_price(found):
-    sign = -1 if found.minimise else 1
+    sign = -1 if found.minimize else 1
     price = found.price[:, found.task, None]
     assert np.allclose(found.payoff, sign * found.score - found.spend / price, rtol=0, atol=1e-15)
     assert found.price[0] == pytest.approx(10 * found.price[1])
@@ -512,7 +512,7 @@ def tiny(best, spend) -> Replay:
     return Replay(
         methods=("a", "b", "hindsight"), quoted=(10.0,), by_full_run=False, tasks=("t",),
         price=np.array([[10.0]]), task=np.zeros(cells, np.int64), repeat=np.arange(cells),
-        best=best, spend=spend, told=((("",) * cells,),) * 3, minimise=False,
+        best=best, spend=spend, told=((("",) * cells,),) * 3, minimize=False,
     )  # fmt: skip
 
 

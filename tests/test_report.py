@@ -105,10 +105,10 @@ def test_a_hopeless_strategy_does_not_hide_the_others():
     assert float(next(bar for bar in bars if bar)[0][1]) > 30  # that of the optimal policy
 
 
-def test_minimising():
+def test_minimizing():
     forest = weitzman.Forest.from_arrays(
         parent=[-1, -1], cost=[1, 1], rewards=[[2, 9], [4, 5]], law=[[0.5, 0.5]] * 2, outside=20,
-        minimise=True, names=["x", "y"],
+        minimize=True, names=["x", "y"],
     )  # fmt: skip
     words = text_of(render(content(forest)))
     solution = weitzman.solve(forest)

@@ -33,7 +33,7 @@ def replay(*rivals: tuple[float, tuple[float, float, float]]) -> dict[str, Any]:
             row("<b>rival", regret, behind, 10.0**i),
             row("hindsight", 0.0, (-0.1, -0.1, -0.1), 10.0**i),
         ]
-    return {"cells": 7, "orders": 10, "minimise": False, "prices": {}, "summary": rows}
+    return {"cells": 7, "orders": 10, "minimize": False, "prices": {}, "summary": rows}
 
 
 def report(document: dict[str, Any], tmp_path: Any) -> str:

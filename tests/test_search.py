@@ -28,10 +28,10 @@ from weitzman.solve import solve
 
 
 @given(ruled(max_boxes=4), st.booleans())
-def test_every_outcome_as_the_oracle_says(case: tuple[Problem, Any], minimise: bool) -> None:
+def test_every_outcome_as_the_oracle_says(case: tuple[Problem, Any], minimize: bool) -> None:
     problem, indices = case
-    policy = policy_of(forest_of(problem, minimise=minimise), indices)
-    found = drive(problem, policy.start, lambda box: box.number, -1 if minimise else 1)
+    policy = policy_of(forest_of(problem, minimize=minimize), indices)
+    found = drive(problem, policy.start, lambda box: box.number, -1 if minimize else 1)
     assert found == replace(follow_indices(problem, indices), tied=False)
 
 
@@ -59,10 +59,10 @@ def test_a_solution_run_earns_its_value(problem: Problem) -> None:
 # -- by hand -----------------------------------------------------------------------------------
 
 
-def paper(minimise: bool = False) -> Policy:
+def paper(minimize: bool = False) -> Policy:
     """Boxes A, B below A, and C; indices 707, 914 or 15, and 40."""
-    sign = -1 if minimise else 1
-    chests = Builder(outside=0.0, minimise=minimise)
+    sign = -1 if minimize else 1
+    chests = Builder(outside=0.0, minimize=minimize)
     chests.add("A", cost=20, rewards={sign * 900: 0.1, sign * 1: 0.9})
     chests.add(
         "B",
@@ -105,8 +105,8 @@ def test_the_example_of_the_paper() -> None:
     assert search.pending == []
 
 
-def test_minimising_keeps_the_signs_of_the_user() -> None:
-    search = paper(minimise=True).start()
+def test_minimizing_keeps_the_signs_of_the_user() -> None:
+    search = paper(minimize=True).start()
     assert search.available() == [("A", -707.0), ("C", -40.0)]
     search.tell(search.ask(), -900)
     assert (search.best, search.spent, search.payoff) == (-900, 20, -880)
@@ -491,8 +491,8 @@ def test_why_this_box_and_why_stop() -> None:
     assert search.explain() == "Stop and take 900 from A: no box is left to open."
 
 
-def test_why_when_minimising() -> None:
-    search = paper(minimise=True).start()
+def test_why_when_minimizing() -> None:
+    search = paper(minimize=True).start()
     assert search.explain() == (
         "Open A (cost 20): its index -707 is below the least loss so far (0, the outside option), "
         "and no box that can be opened has a lower one."
@@ -505,8 +505,8 @@ def test_why_when_minimising() -> None:
     )
 
 
-def test_no_negative_zero_when_minimising() -> None:
-    boxes = Builder(outside=3, minimise=True)
+def test_no_negative_zero_when_minimizing() -> None:
+    boxes = Builder(outside=3, minimize=True)
     boxes.add("A", cost=1, rewards={-2: 0.5, 7: 0.5})
     solution = solve(boxes.build())
     search = solution.policy().start()
@@ -596,7 +596,7 @@ def test_a_handle_from_before_still_works() -> None:
         (Builder().add("C", cost=5, rewards={50: 0.5, 10: 0.5}), "'A' is missing"),
         (chests(top=60), "state that was seen must stay .* 'C' has no state '50'"),
         (chests(parent="D", rewards={0: {1: 1.0}, 8: {900: 1.0}}), "'A' has another parent"),
-        (Builder(outside=0.0, minimise=True).add("A", cost=1, rewards={1: 1.0}), "must minimise"),
+        (Builder(outside=0.0, minimize=True).add("A", cost=1, rewards={1: 1.0}), "must minimize"),
     ],
 )
 def test_a_model_that_does_not_fit(new: Builder, message: str) -> None:

@@ -73,10 +73,10 @@ class Machine(RuleBasedStateMachine):
 
     journal = False
 
-    @initialize(problem=forests(max_boxes=4, max_states=2), data=st.data(), minimise=st.booleans())
-    def begin(self, problem: Problem, data: st.DataObject, minimise: bool) -> None:
+    @initialize(problem=forests(max_boxes=4, max_states=2), data=st.data(), minimize=st.booleans())
+    def begin(self, problem: Problem, data: st.DataObject, minimize: bool) -> None:
         count = [data.draw(st.sampled_from([1, 1, 2, 3])) for _ in problem.parents]
-        self.minimise, self.sign = minimise, -1.0 if minimise else 1.0
+        self.minimize, self.sign = minimize, -1.0 if minimize else 1.0
         self.names = [f"b{v}" for v in range(len(problem.parents))]
         self.naive = Naive(problem, count, data.draw(arbitrary_indices(problem)))
         self.again: list[Instance] = []
@@ -87,7 +87,7 @@ class Machine(RuleBasedStateMachine):
 
     def policy(self) -> Policy:
         n = self.naive
-        forest = forest_of(n.problem, n.count, minimise=self.minimise, names=self.names)
+        forest = forest_of(n.problem, n.count, minimize=self.minimize, names=self.names)
         return policy_of(forest, n.indices)
 
     def text(self, box: Instance) -> str:

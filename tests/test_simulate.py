@@ -211,14 +211,14 @@ def test_copies_are_played_as_if_written_out(problem, workers, data):
 
 @settings(max_examples=20)
 @given(strategies.forests(max_boxes=4))
-def test_minimising_is_maximising_with_signs_flipped(problem):
+def test_minimizing_is_maximising_with_signs_flipped(problem):
     arrays = reference.to_arrays(problem)
     losses = arrays | {
         "rewards": [[-r for r in row] for row in arrays["rewards"]],
         "outside": -arrays["outside"],
     }
     up = simulate(solve(Forest.from_arrays(**arrays)), 200, 1)
-    down = simulate(solve(Forest.from_arrays(**losses, minimise=True)), 200, 1)
+    down = simulate(solve(Forest.from_arrays(**losses, minimize=True)), 200, 1)
     for name, sign in zip(NAMES, (-1, -1, 1, 1, 1), strict=True):
         assert np.array_equal(getattr(up, name).values, sign * getattr(down, name).values)
     assert up.loss == down.loss

@@ -117,9 +117,9 @@ def test_random_costs_count_by_their_mean():
     assert random.index(0) == fixed.index(0)
 
 
-def test_minimising_is_maximising_with_signs_flipped():
+def test_minimizing_is_maximising_with_signs_flipped():
     losses = [[-r for r in row] for row in PAPER["rewards"]]
-    s = solve(Forest.from_arrays(**{**PAPER, "rewards": losses}, minimise=True, outside=0))
+    s = solve(Forest.from_arrays(**{**PAPER, "rewards": losses}, minimize=True, outside=0))
     assert s.value == pytest.approx(-94.325)
     assert s.index(1, 1) == pytest.approx(-914)
     assert s.first == 0

@@ -49,7 +49,7 @@ def flipped(problem: reference.Problem) -> Forest:
     arrays = reference.to_arrays(problem)
     losses = [[-r for r in row] for row in arrays["rewards"]]
     return Forest.from_arrays(
-        **arrays | {"rewards": losses, "outside": -arrays["outside"]}, minimise=True
+        **arrays | {"rewards": losses, "outside": -arrays["outside"]}, minimize=True
     )
 
 

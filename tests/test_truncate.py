@@ -36,7 +36,7 @@ def mirrored(forest: Forest) -> Forest:
         law=[f.laws[p][0] if up < 0 else f.laws[p] for p, up in zip(f.law, f.parent, strict=True)],
         count=f.count,
         outside=-f.outside,
-        minimise=True,
+        minimize=True,
     )
 
 

@@ -258,8 +258,8 @@ def test_another_problem_is_refused(tmp_path: Path):
         InvalidArgument, match=r"run 0 was started with {'curve': 0}, but now it is"
     ):
         tune.optimize(train, CONFIGS[1:], MODEL, journal=path)
-    with pytest.raises(InvalidArgument, match="a search that maximises, unlike the model"):
-        tune.optimize(train, CONFIGS, four_grades(minimise=True), journal=path)
+    with pytest.raises(InvalidArgument, match="a search that maximizes, unlike the model"):
+        tune.optimize(train, CONFIGS, four_grades(minimize=True), journal=path)
     with pytest.raises(InvalidArgument, match="configurations must be made of numbers, texts"):
         tune.optimize(train, [object()], MODEL, journal=tmp_path / "new")
     with pytest.raises(JournalError, match="cannot be used as a journal: Is a directory"):
@@ -561,7 +561,7 @@ def test_rows_that_cannot_be(rows, message, tmp_path: Path):
 # -- with learnt models ------------------------------------------------------------------------
 
 
-def rough(seed: int, minimise: bool) -> list[tuple[float, float]]:
+def rough(seed: int, minimize: bool) -> list[tuple[float, float]]:
     """A noisy curve that may diverge and may end early."""
     rng = np.random.default_rng(seed)
     top, speed = 0.87 - 0.4 * rng.random() ** 2, 0.05 + rng.random()
@@ -569,30 +569,30 @@ def rough(seed: int, minimise: bool) -> list[tuple[float, float]]:
     if rng.random() < 0.2:
         scores[rng.integers(16) :] = math.nan
     length = 16 if rng.random() < 0.8 else int(rng.integers(1, 16))
-    sign = -1 if minimise else 1
+    sign = -1 if minimize else 1
     return [(sign * float(x), float(c)) for x, c in zip(scores, rng.random(16) + 0.5, strict=True)][
         :length
     ]
 
 
-@pytest.mark.parametrize("minimise", [False, True])
-def test_a_learnt_model_with_rough_curves(minimise: bool, tmp_path: Path):
-    log = [rough(1000 + i, minimise) for i in range(25)]
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_learnt_model_with_rough_curves(minimize: bool, tmp_path: Path):
+    log = [rough(1000 + i, minimize) for i in range(25)]
     rows = [(i, step, *row) for i, run in enumerate(log) for step, row in enumerate(run, 1)]
     columns = dict(zip(("run", "step", "score", "cost"), zip(*rows, strict=True), strict=True))
-    curves = learn.Curves.read(columns, minimise=minimise)
+    curves = learn.Curves.read(columns, minimize=minimize)
     model = learn.fit(curves, price=1000)
 
     def start(config: int, past: tune.Past):
-        yield from rough(config, minimise)[past.step :]
+        yield from rough(config, minimize)[past.step :]
 
     path = tmp_path / "journal"
     result = tune.optimize(start, range(40), model, journal=path)
     scores = [x for run in result.runs for x in run.scores if not math.isnan(x)]
-    assert result.best_score == (min(scores) if minimise else max(scores))
+    assert result.best_score == (min(scores) if minimize else max(scores))
     assert result.spent == pytest.approx(sum(c for run in result.runs for c in run.costs))
     for number, run in enumerate(result.runs):
-        paid = rough(number, minimise)[: len(run.steps)]
+        paid = rough(number, minimize)[: len(run.steps)]
         np.testing.assert_array_equal(run.scores, [x for x, _ in paid])
     lines = path.read_bytes().splitlines(keepends=True)
     cut = tmp_path / "cut"

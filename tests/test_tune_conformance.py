@@ -36,7 +36,7 @@ def diverging() -> Case:
     """Low scores are good; one run diverges, one is shorter than the model thinks, none is good."""
     model = Chained(
         [0.7, 0.2, 0.1, 0.0], four_grades().then, [10.0, 6.0, 3.0, 0.0], [0.25] * 5,
-        [1, 3, 5, 6, 9], minimise=True,
+        [1, 3, 5, 6, 9], minimize=True,
     )  # fmt: skip
     states = np.minimum(model.curves(5, np.random.default_rng(0)), 1)
     curves = [list(model.shown(row)) for row in states]
@@ -89,7 +89,7 @@ def with_optuna(case: Case, folder: Path) -> Steps:
             steps.append((past.run, step))
             yield score, cost
 
-    study = optuna.create_study(direction="minimize" if case.model.minimise else "maximize")
+    study = optuna.create_study(direction="minimize" if case.model.minimize else "maximize")
     driver.optimize(study, objective, case.model, n_trials=len(case.curves))
     return steps
 
@@ -99,7 +99,7 @@ def with_ray(case: Case, folder: Path) -> Steps:
 
     scheduler = IndexScheduler(case.model, cost="paid", workers=1)
     curves = [[(s, x, c) for s, x, c in rows] for rows in case.curves]
-    mode = "min" if case.model.minimise else "max"
+    mode = "min" if case.model.minimize else "max"
     log = folder / "log"
     tuning_ray.tuner(log, curves, scheduler, mode=mode, made=tuning_ray.function(log)).fit()
     return tuning_ray.steps(log)

@@ -277,10 +277,10 @@ def test_threads():
     assert study.best_value == result.best_score
 
 
-def test_minimising():
+def test_minimizing():
     model = Chained(
         MODEL.first, MODEL.then, [10 - x for x in MODEL.scores], MODEL.costs, MODEL.rungs,
-        minimise=True,
+        minimize=True,
     )  # fmt: skip
 
     def upside_down(trial, past):
@@ -294,7 +294,7 @@ def test_minimising():
 
 
 def test_what_must_agree():
-    with pytest.raises(InvalidArgument, match="the study minimises and the model does not"):
+    with pytest.raises(InvalidArgument, match="the study minimizes and the model does not"):
         driver.optimize(optuna.create_study(), objective, MODEL)
     with pytest.raises(InvalidArgument, match="must have one objective, but it has 2"):
         driver.optimize(optuna.create_study(directions=["maximize"] * 2), objective, MODEL)
@@ -306,7 +306,7 @@ def test_what_must_agree():
 class Twice:
     """A run of two steps: 0 or 8, then 4 or 12; each costs 1."""
 
-    price, minimise = 1.0, False
+    price, minimize = 1.0, False
 
     def lines(self, n: int = 1):
         law = [[0.5, 0.5], [0.5, 0.5]]

@@ -33,7 +33,7 @@ def chains(draw: st.DrawFn) -> Chained:
         [draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])) for _ in rungs],
         rungs,
         price=draw(st.sampled_from([0.5, 1.0, 2.0])),
-        minimise=draw(st.booleans()),
+        minimize=draw(st.booleans()),
     )
 
 
@@ -255,8 +255,8 @@ def test_another_model_on_the_way():
     race.change_model(four_grades())
     assert race.best == 4
     assert race.next() is not None
-    with pytest.raises(InvalidArgument, match="must minimise if and only if"):
-        race.change_model(four_grades(minimise=True))
+    with pytest.raises(InvalidArgument, match="must minimize if and only if"):
+        race.change_model(four_grades(minimize=True))
 
 
 def test_reasons():

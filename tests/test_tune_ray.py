@@ -242,7 +242,7 @@ def test_it_waits_for_the_last_checkpoint_before_it_ends():
 
 def test_what_must_agree():
     scheduler = driver.IndexScheduler(MODEL)
-    with pytest.raises(InvalidArgument, match="the mode is 'min' and the model maximises"):
+    with pytest.raises(InvalidArgument, match="the mode is 'min' and the model maximizes"):
         scheduler.set_search_properties("m", "min")
     assert scheduler.set_search_properties("m", "max")
     assert scheduler.metric == "m"

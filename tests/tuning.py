@@ -34,9 +34,9 @@ class Chained:
         rungs: Sequence[int],
         *,
         price: float = 1.0,
-        minimise: bool = False,
+        minimize: bool = False,
     ) -> None:
-        self.price, self.minimise = price, minimise
+        self.price, self.minimize = price, minimize
         self.first, self.then, self.scores = first, np.asarray(then), list(scores)
         self.costs, self.rungs = list(costs), list(rungs)
         self.line = weitzman.line(
@@ -48,7 +48,7 @@ class Chained:
         self.solution = weitzman.solve(self.line)
 
     def worth(self, score: float) -> float:
-        return (-1 if self.minimise else 1) * self.price * score
+        return (-1 if self.minimize else 1) * self.price * score
 
     def next_rung(self, step: int | None) -> int | None:
         return next((rung for rung in self.rungs if step is None or rung > step), None)

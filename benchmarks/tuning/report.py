@@ -37,7 +37,7 @@ How many tasks, logs and orders are taken is set in `sets.py`; more only take mo
 No method is told which configuration or learner a run is; in `algoperf` and `lcdb` the same ones
 stand in the log, with other seeds. In all three a run ends where its rows end.
 
-Two things favour one side. The defaults of the learnt model (its rungs, neighbours, states and the
+Two things favor one side. The defaults of the learnt model (its rungs, neighbors, states and the
 way its tail is rehearsed) were settled by comparing some forty variants on these very sets, so its
 rows are a little better than on new ones. And Optuna's pruners start at most 128 trials (Wilcoxon
 96) and rehearse less than the others, since each of their steps takes longer.

@@ -20,11 +20,11 @@ from weitzman.explore import Server, Workbench
 
 HERE = Path(__file__).parent
 LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-SITES = {"North ridge": (0.3, 1.0), "Harbour": (0.2, 0.6), "Old quarry": (0.45, 2.0)}
+SITES = {"North ridge": (0.3, 1.0), "Harbor": (0.2, 0.6), "Old quarry": (0.45, 2.0)}
 
 
 def sites() -> weitzman.Forest:
-    """Three sites, each to be surveyed, tested and drilled, and a licence that can be bought."""
+    """Three sites, each to be surveyed, tested and drilled, and a license that can be bought."""
     boxes = weitzman.Builder()
     for i, (site, (good, cost)) in enumerate(SITES.items()):
         boxes.add(
@@ -39,7 +39,7 @@ def sites() -> weitzman.Forest:
             f"{site}: full rig", parent=f"{site}: test well", cost=9 + i,
             rewards={0: {0: 0.9, 60: 0.1}, 15: {20: 0.5, 60: 0.5}, 30: {40: 0.4, 90: 0.6}},
         )  # fmt: skip
-    boxes.add("Buy a licence", cost=0.5, rewards={8: 0.5, 16: 0.5})
+    boxes.add("Buy a license", cost=0.5, rewards={8: 0.5, 16: 0.5})
     return boxes.build()
 
 

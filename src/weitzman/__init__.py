@@ -18,7 +18,7 @@ what it will do; ``Policy.start`` runs it.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .build import Builder, Discretised, discretise, expand, line, lines, to_scipy
+from .build import Builder, Discretized, discretize, expand, line, lines, to_scipy
 from .errors import (
     InvalidAnswer,
     InvalidArgument,
@@ -83,7 +83,7 @@ __all__ = [
     "Chain",
     "Comparison",
     "Dag",
-    "Discretised",
+    "Discretized",
     "EndlessLine",
     "Evaluation",
     "Exhaustive",
@@ -112,7 +112,7 @@ __all__ = [
     "chains",
     "compare",
     "describe",
-    "discretise",
+    "discretize",
     "evaluate",
     "exhaustive",
     "expand",

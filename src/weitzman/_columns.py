@@ -26,13 +26,13 @@ def label(x: object) -> str:
     return str(x)
 
 
-def default_outside(outside: float | None, minimise: bool) -> float:
-    """0 when maximising; when minimising it must be said, since 0 would beat every loss."""
+def default_outside(outside: float | None, minimize: bool) -> float:
+    """0 when maximizing; when minimizing it must be said, since 0 would beat every loss."""
     if outside is not None:
         return outside
-    if minimise:
+    if minimize:
         raise InvalidForest(
-            "minimising needs an outside option, since the default 0 would beat every loss. Give "
+            "minimizing needs an outside option, since the default 0 would beat every loss. Give "
             "the loss of opening nothing, or outside=inf if something must be taken."
         )
     return 0.0

@@ -71,7 +71,7 @@ def summary(forest: Forest) -> list[tuple[str, str]]:
         ("states", f"{least}" if least == most else f"{least} to {most}"),
         ("distinct laws", f"{len(np.unique(f.law))}"),
         ("depth", f"{_depth(f)}"),
-        ("objective", f"{'minimise' if f.minimise else 'maximise'}, {outside}"),
+        ("objective", f"{'minimize' if f.minimize else 'maximize'}, {outside}"),
     ]
 
 

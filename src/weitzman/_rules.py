@@ -150,7 +150,7 @@ def _check_count(f: Forest) -> None:
 
 
 def _check_outside(f: Forest) -> None:
-    must_take = np.inf if f.minimise else -np.inf
+    must_take = np.inf if f.minimize else -np.inf
     if not np.isfinite(f.outside) and f.outside != must_take:
         raise InvalidForest(
             f"the outside option must be a finite number, or {must_take} if something must be "
@@ -237,7 +237,7 @@ def _check_laws(f: Forest) -> None:
 
 
 def _check_rewards(f: Forest) -> None:
-    none = np.inf if f.minimise else -np.inf
+    none = np.inf if f.minimize else -np.inf
     wrong = ~(np.isfinite(f.rewards.data) | (f.rewards.data == none))
     if wrong.any():
         i, m, title = _place(f, f.rewards, f.reward, wrong)

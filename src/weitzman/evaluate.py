@@ -128,7 +128,7 @@ class Evaluation:
         ]
         lines = [
             f"value {self.value:.10g} = reward {self.reward:.10g} "
-            f"{'+' if self.forest.minimise else '-'} spend {self.spend:.10g}   "
+            f"{'+' if self.forest.minimize else '-'} spend {self.spend:.10g}   "
             f"openings {self.openings:.6g}   outside option taken {self.outside:.4g}",
             *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
         ]
@@ -395,7 +395,7 @@ def _summary(
         opened=per_box,
         chosen=PerBox(f, chosen, chosen_at),
         opened_after=after,
-        value=reward + spend if f.minimise else reward - spend,
+        value=reward + spend if f.minimize else reward - spend,
         reward=reward,
         spend=spend,
         openings=float(per_box.sum()),

@@ -56,7 +56,7 @@ class Forest:
     laws : Pool
         (states of the parent, own states) each; one row for a root.
     rewards : Pool
-        (1, own states) each; minus infinity (plus infinity when minimising) marks a state that
+        (1, own states) each; minus infinity (plus infinity when minimizing) marks a state that
         carries a signal but no reward.
     costs : Pool
         (1, 1) for a fixed cost; (states of the parent, 1) where it depends on the parent's state;
@@ -67,9 +67,9 @@ class Forest:
         Which boxes are followed by their like without end. Such a box has a parent with as many
         states as itself, no children and no copies. None: no box is.
     outside : float
-        The outside option; minus infinity (plus, when minimising) if something must be taken.
-    minimise : bool
-        Rewards are losses: minimise the least loss plus all costs.
+        The outside option; minus infinity (plus, when minimizing) if something must be taken.
+    minimize : bool
+        Rewards are losses: minimize the least loss plus all costs.
     names : tuple of str, or None
         Names of the boxes; None numbers them.
     state_names : tuple
@@ -86,7 +86,7 @@ class Forest:
     count: IntArray
     endless: BoolArray = field(default_factory=lambda: np.empty(0, bool))
     outside: float = 0.0
-    minimise: bool = False
+    minimize: bool = False
     names: tuple[str, ...] | None = None
     state_names: tuple[tuple[str, ...] | None, ...] = ()
     _number: dict[str, int] = field(init=False, repr=False, default_factory=dict)
@@ -120,7 +120,7 @@ class Forest:
         return (
             f"Forest({len(self)} described boxes, {self._with_copies()}, {self.roots.size} "
             f"roots, {len(self.laws)} laws, outside {self.outside:g}"
-            f"{', minimise' if self.minimise else ''})"
+            f"{', minimize' if self.minimize else ''})"
         )
 
     # -- ways in -------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class Forest:
         outside: float | None = None,
         count: ArrayLike | None = None,
         endless: ArrayLike | None = None,
-        minimise: bool = False,
+        minimize: bool = False,
         states: Sequence[Sequence[object] | None] | Sequence[object] | None = None,
     ) -> Forest:
         """Describe a forest with one entry a box.
@@ -157,14 +157,14 @@ class Forest:
             single array of shape (n, k, k) is also taken; a root then has equal rows.
         names : n names, optional
         outside : float, optional
-            0 unless said otherwise. Minimising needs it said: 0 would beat every loss. Infinity of
+            0 unless said otherwise. Minimizing needs it said: 0 would beat every loss. Infinity of
             the losing sign: something must be taken.
         count : (n,) ints, optional
             Copies of each box with all below it.
         endless : (n,) bools, optional
             Boxes that are followed by their like without end: each further one follows the law
             and has the costs of this box, given the state of the one before.
-        minimise : bool
+        minimize : bool
         states : one shared list of names, or n lists, optional
 
         Examples
@@ -197,8 +197,8 @@ class Forest:
             costs=cost_pool,
             count=np.ones(n, np.int64) if count is None else np.asarray(count),
             endless=flags(endless, n, "endless"),
-            outside=default_outside(outside, minimise),
-            minimise=minimise,
+            outside=default_outside(outside, minimize),
+            minimize=minimize,
             names=None if names is None else tuple(label(x) for x in names),
             state_names=labels,
         )
@@ -284,8 +284,8 @@ class Forest:
 
     @property
     def sign(self) -> float:
-        """1 when maximising, -1 when minimising: rewards times this are better the higher."""
-        return -1.0 if self.minimise else 1.0
+        """1 when maximizing, -1 when minimizing: rewards times this are better the higher."""
+        return -1.0 if self.minimize else 1.0
 
     @property
     def boxes(self) -> int:

@@ -84,7 +84,7 @@ class Plan:
     part_op: IntArray
     last: int
     last_power: float
-    reward: FloatArray  # of each state, to be maximised; those of row r from reward_at[r] on
+    reward: FloatArray  # of each state, to be maximized; those of row r from reward_at[r] on
     reward_at: IntArray
     levels: FloatArray  # the same sorted, without doubles and what is none
     level_at: IntArray
@@ -97,7 +97,7 @@ class Plan:
         """Find equal subtrees and lay out the work."""
         f = forest
         sign = f.sign
-        rewards = -f.rewards.data if f.minimise else f.rewards.data
+        rewards = -f.rewards.data if f.minimize else f.rewards.data
 
         def line(v: int) -> tuple[FloatArray, FloatArray, FloatArray]:
             r = f.reward[v]

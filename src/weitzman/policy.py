@@ -35,7 +35,7 @@ class Policy:
         The indices of box i start at ``index[index_at[i]]``, one for each state of its parent
         (one for a root). Boxes that are alike may share them.
     index : array of float
-        Signed so that higher is better, also when minimising; as :attr:`rewards`.
+        Signed so that higher is better, also when minimizing; as :attr:`rewards`.
     rewards : array of float
         The rewards of ``forest.rewards.data``, signed likewise.
     outside : float
@@ -58,7 +58,7 @@ class Policy:
 
     @classmethod
     def of(cls, forest: Forest, index_at: IntArray, index: FloatArray) -> Policy:
-        """A policy from any indices (in the user's sign; lower is better when minimising)."""
+        """A policy from any indices (in the user's sign; lower is better when minimizing)."""
         sign = forest.sign
         signed = sign * np.asarray(index, np.float64)
         roots = forest.roots

@@ -29,7 +29,7 @@ class Sensitivity:
     evaluation : Evaluation
     cost : PerBox
         ``cost[box][state]``: derivative of the value in the cost of a box after its parent showed
-        that state: minus the expected number of openings (plus, when minimising).
+        that state: minus the expected number of openings (plus, when minimizing).
     reward : PerBox
         ``reward[box][state]``: derivative in the reward of a state: the probability that it is the
         one taken.
@@ -78,7 +78,7 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     """
     as_policy(solution, "sensitivity")
     e = evaluate(solution, threads=threads)
-    sign = 1.0 if solution.forest.minimise else -1.0
+    sign = 1.0 if solution.forest.minimize else -1.0
     o = e.opened_after
     return Sensitivity(e, PerBox(o.forest, sign * o.data, o.start), e.chosen, e.outside)
 
@@ -132,7 +132,7 @@ def break_even(
     in_hand = f.outside
     if up >= 0:
         shown = float(f.rewards[int(f.reward[up])][0, s])
-        in_hand = min(in_hand, shown) if f.minimise else max(in_hand, shown)
+        in_hand = min(in_hand, shown) if f.minimize else max(in_hand, shown)
     return BreakEven(
         cost=float(mean_cost(f, v)[s]),
         worth=_gain(f.subtree(v, state), in_hand),
@@ -145,7 +145,7 @@ def _gain(tree: Forest, x: float) -> float:
     if not np.isfinite(x):
         return np.inf
     free = solve(tree.changed(cost={0: 0.0}, outside=x))
-    return max(0.0, x - free.value if tree.minimise else free.value - x)
+    return max(0.0, x - free.value if tree.minimize else free.value - x)
 
 
 def _first_turns(solution: Solution, box: int) -> float | None:

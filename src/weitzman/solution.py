@@ -35,7 +35,7 @@ class Solution:
     """The optimal value and the index of every box.
 
     The optimal policy: open the available box of highest index while that index exceeds the best
-    reward so far (the outside option at first); otherwise stop and take it. When minimising, read
+    reward so far (the outside option at first); otherwise stop and take it. When minimizing, read
     lowest for highest and below for exceeds.
 
     Attributes
@@ -45,7 +45,7 @@ class Solution:
         Expected payoff of the optimal policy.
     gap : float
         The true value differs from ``value`` by at most this, and never to the better: the truth
-        lies in [value - gap, value] (when minimising: [value, value + gap]). 0 when the status is
+        lies in [value - gap, value] (when minimizing: [value, value + gap]). 0 when the status is
         EXACT.
     status : Status
     breakpoints : int

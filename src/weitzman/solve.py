@@ -2,7 +2,7 @@ r"""Solve a forest exactly.
 
 The problem: boxes on a forest; opening box :math:`i` after its parent showed :math:`s` costs
 :math:`c_i(s)` and shows a state :math:`y` with probability :math:`P_i(s, y)`; stop at any time with
-the best reward seen or the outside option :math:`x_0`. Maximise E[best - total cost].
+the best reward seen or the outside option :math:`x_0`. Maximize E[best - total cost].
 
 The solution, bottom-up, for each box :math:`v` and state :math:`s` of its parent:
 
@@ -82,7 +82,7 @@ def solve(
     clip : bool
         Leave out everything below the outside option: faster when most of it is, but an index
         below the outside option is then only known to be so and given as minus infinity (plus,
-        when minimising).
+        when minimizing).
     threads : int, optional
         All cores by default. The result does not depend on it, to the last bit.
     progress : callable, optional

@@ -260,7 +260,7 @@ def test_costs_states_copies_and_settings(visit, explore):
         weitzman.load(download.value.path().rename(download.value.path().with_suffix(".json"))),
         wanted,
     )
-    page.get_by_label("What counts", exact=True).select_option("minimise")
+    page.get_by_label("What counts", exact=True).select_option("minimize")
     visitor.solved()
     assert "Loss and costs to expect" in visitor.text("#headline")
 

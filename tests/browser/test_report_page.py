@@ -240,8 +240,8 @@ def test_it_prints(read, tmp_path):
 
 def random_forest(rng: np.random.Generator) -> weitzman.Forest:
     """Ties, signals, copies, all kinds of costs, either direction."""
-    n, minimise = int(rng.integers(1, 8)), bool(rng.integers(2))
-    none = np.inf if minimise else -np.inf
+    n, minimize = int(rng.integers(1, 8)), bool(rng.integers(2))
+    none = np.inf if minimize else -np.inf
     parent = [int(rng.integers(-1, i)) if i else -1 for i in range(n)]
     sizes = rng.integers(1, 4, n)
     rewards = [np.where(rng.random(k) < 0.15, none, rng.integers(-4, 12, k) / 2) for k in sizes]
@@ -254,7 +254,7 @@ def random_forest(rng: np.random.Generator) -> weitzman.Forest:
         cost.append(rng.integers(0, 6, (rng.choice([1, rows]), rng.choice([1, k]))) / 15)
     return weitzman.Forest.from_arrays(
         parent=parent, cost=cost, rewards=rewards, law=law, outside=float(rng.integers(-4, 8)) / 2,
-        minimise=minimise, count=rng.choice([1, 1, 1, 2, 3], n), names=[f"b{i}" for i in range(n)],
+        minimize=minimize, count=rng.choice([1, 1, 1, 2, 3], n), names=[f"b{i}" for i in range(n)],
         states=[[f"s{y}" for y in range(k)] for k in sizes],
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ Two operations build every value from others (a third, ``GIVEN``, takes one that
 
 Breakpoints that do not matter are dropped by linear interpolation of
 :math:`x \mapsto E\max(x, \kappa)` (a mean-preserving split of the dropped atom over its
-neighbours), which can only raise that function, by at most ``eps`` anywhere. So every value
+neighbors), which can only raise that function, by at most ``eps`` anywhere. So every value
 carries, per state, a bound ``err[y]`` with
 :math:`0 \le E\max(x, \tilde\kappa_y) - E\max(x, \kappa_y) \le err[y]` for all x above the outside
 option. The bounds add along the recursion, weighted by the probability that they matter.

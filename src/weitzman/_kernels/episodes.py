@@ -269,10 +269,10 @@ def moments(out, n, mean, square):
         total = 0.0
         for i in range(n):
             total += out[r, i]
-        centre, spread = total / n, 0.0
+        center, spread = total / n, 0.0
         for i in range(n):
-            spread += (out[r, i] - centre) ** 2
-        mean[r], square[r] = centre, spread
+            spread += (out[r, i] - center) ** 2
+        mean[r], square[r] = center, spread
 
 
 @njit(**_JIT)

@@ -50,7 +50,7 @@ def _matters(above_, here, right, at, left, bottom, bound):
 
 @njit(**JIT)
 def _candidates(x, source, m, rows, lanes, sigma, floor, bound, out):
-    """The breakpoints that may be dropped alone, between their neighbours, and then m.
+    """The breakpoints that may be dropped alone, between their neighbors, and then m.
 
     The first eight states rule out most of them, so that the others have little to look at. The
     highest and the lowest breakpoint stay.

@@ -56,7 +56,7 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
     reward, rewards = _used(f.reward[keep], f.rewards)
     rows = np.unique(f.reward[keep])
     return {
-        "minimise": f.minimise,
+        "minimize": f.minimize,
         "outside": f.outside,
         "names": [f.name(v) for v in keep.tolist()],
         "parent": place[f.parent[keep]].tolist(),

@@ -51,5 +51,5 @@ def join(children: Iterable[Child]) -> Markup:
 
 
 def name(text: str) -> Markup:
-    """A name in running text: not mixed up with its neighbours, whichever way it is written."""
+    """A name in running text: not mixed up with its neighbors, whichever way it is written."""
     return h("bdi", text)

@@ -9,10 +9,10 @@ import { number } from "./text.js";
  * and behind each box after each state: {boxes, root: [index, name] or null, below: {box: [...]}}.
  */
 export class Problem {
-  constructor({ boxes, outside, minimise, folded = null }) {
+  constructor({ boxes, outside, minimize, folded = null }) {
     this.boxes = boxes;
-    this.minimise = minimise;
-    this.sign = minimise ? -1 : 1;
+    this.minimize = minimize;
+    this.sign = minimize ? -1 : 1;
     this.outside = outside;
     this.folded = folded;
     this.children = boxes.map(() => []);

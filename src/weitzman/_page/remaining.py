@@ -20,7 +20,7 @@ def expected(search: Search) -> float:
     """What a search will have earned in the end if it goes on in the best way (spent included)."""
     forest = remaining(search)
     value = search.best if forest is None else solve(forest).value
-    return value + search.spent if search.policy.forest.minimise else value - search.spent
+    return value + search.spent if search.policy.forest.minimize else value - search.spent
 
 
 def remaining(search: Search) -> Forest | None:

@@ -84,7 +84,7 @@ export class Stepper {
     const payoffs = this.walk.futures(FUTURES, this.#random()).sort((a, b) => a - b);
     const { mean, error } = summary(payoffs);
     const at = (q) => number(payoffs[Math.floor(q * (payoffs.length - 1))]);
-    const what = this.walk.problem.minimise ? "in all" : "payoff";
+    const what = this.walk.problem.minimize ? "in all" : "payoff";
     refill(
       this.parts.played,
       el("p", {}, `${plural(FUTURES, "random future")} from here: mean ${what} `,
@@ -163,7 +163,7 @@ export class Stepper {
 
   #showStanding() {
     const { walk } = this;
-    const loss = walk.problem.minimise;
+    const loss = walk.problem.minimize;
     const from = walk.bestBox === null ? ["outside option"] : ["from ", name(walk.bestBox)];
     const expected = el("dd", { class: "expected" }, "…");
     refill(

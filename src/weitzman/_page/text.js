@@ -25,7 +25,7 @@ export function plural(n, one, many = `${one}s`) {
   return `${number(n, 10)} ${n === 1 ? one : many}`;
 }
 
-/** A name in running text: shown whatever it contains, and not mixed up with its neighbours. */
+/** A name in running text: shown whatever it contains, and not mixed up with its neighbors. */
 export function name(text) {
   return { name: text };
 }

@@ -89,11 +89,11 @@ export class Walk {
   /** Why to open the next box, or why to stop: text and names in a row. */
   why() {
     const { problem } = this;
-    const [above, more] = problem.minimise ? ["below", "lower"] : ["above", "higher"];
+    const [above, more] = problem.minimize ? ["below", "lower"] : ["above", "higher"];
     const group = this.next();
     if (group) {
       const cost = problem.costText(group.v, group.row);
-      const soFar = problem.minimise ? "the least loss so far" : "the best so far";
+      const soFar = problem.minimize ? "the least loss so far" : "the best so far";
       return [
         "Open ", name(this.label(group)), ` (cost ${cost}): its index `,
         `${number(problem.sign * group.rank)} is ${above} ${soFar} (`, ...this.#bestText(),

@@ -13,7 +13,7 @@ from .._columns import label, short
 from .._rules import like
 from .._types import FloatArray
 from ..errors import InvalidForest
-from .distribution import Discretised, discretise, discretise_rows, is_distribution
+from .distribution import Discretized, discretize, discretize_rows, is_distribution
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
 
@@ -29,7 +29,7 @@ class Entry:
     rows: dict[str | None, FloatArray]
     cost: Any
     count: int
-    error: float  # of the discretised law; 0 when it was given state by state
+    error: float  # of the discretized law; 0 when it was given state by state
     endless: bool = False
 
     def in_states_of(self, above: Entry) -> Entry:
@@ -89,8 +89,8 @@ def read_box(
     name: str, parent: str | None, rewards: Any, worth: Mapping[Any, Any] | None, states: int
 ) -> tuple[tuple[str, ...], tuple[float | None, ...], dict[str | None, FloatArray], float]:
     """Own states, their rewards, the law after each state of the parent, and its error."""
-    if isinstance(rewards, Discretised) or is_distribution(rewards):
-        law = rewards if isinstance(rewards, Discretised) else discretise(rewards, states)
+    if isinstance(rewards, Discretized) or is_distribution(rewards):
+        law = rewards if isinstance(rewards, Discretized) else discretize(rewards, states)
         _no_worth(name, worth)
         return *_states_of(law.rewards), {ANY: law.probabilities}, law.error
     if not isinstance(rewards, Mapping) or len(rewards) == 0:
@@ -112,7 +112,7 @@ def read_box(
         if not all(map(is_distribution, given.values())):
             raise InvalidForest(f"{what} must be all distributions or all mappings, but are mixed.")
         _no_worth(name, worth)
-        nodes, laws, error = discretise_rows(list(given.values()), states)
+        nodes, laws, error = discretize_rows(list(given.values()), states)
         return *_states_of(nodes), dict(zip(given, laws, strict=True)), error
     return *_read_mappings(name, given, worth), 0.0
 

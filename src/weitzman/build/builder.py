@@ -14,7 +14,7 @@ from .._types import FloatArray
 from ..errors import InvalidForest
 from ..model import Forest
 from ._forms import Entry, read_box
-from .distribution import Discretised, Distribution
+from .distribution import Discretized, Distribution
 
 Number = int | float
 State = str | int | float
@@ -26,9 +26,9 @@ class Builder:
     Parameters
     ----------
     outside : float, optional
-        What can be taken without opening anything: 0 unless said otherwise. Minimising needs it
+        What can be taken without opening anything: 0 unless said otherwise. Minimizing needs it
         said.
-    minimise : bool
+    minimize : bool
         Rewards are losses.
 
     Examples
@@ -46,9 +46,9 @@ class Builder:
     (94.325, 914.0)
     """
 
-    def __init__(self, outside: float | None = None, minimise: bool = False) -> None:
-        self._outside = default_outside(outside, minimise)
-        self._minimise = minimise
+    def __init__(self, outside: float | None = None, minimize: bool = False) -> None:
+        self._outside = default_outside(outside, minimize)
+        self._minimize = minimize
         self._entries: dict[str, Entry] = {}
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class Builder:
 
     @property
     def errors(self) -> dict[str, float]:
-        """For each box whose law was discretised, the certified error of that.
+        """For each box whose law was discretized, the certified error of that.
 
         The value of the search is off by at most the sum of these, each times the copies of its
         box, if none of these boxes has children.
@@ -72,7 +72,7 @@ class Builder:
         *,
         parent: str | int | None = None,
         cost: Number | Mapping[State, Number | Mapping[State, Number]],
-        rewards: Mapping[Any, Any] | Distribution | Discretised,
+        rewards: Mapping[Any, Any] | Distribution | Discretized,
         worth: Mapping[State, Number | None] | None = None,
         count: int = 1,
         endless: bool = False,
@@ -146,7 +146,7 @@ class Builder:
             for e, up in zip(entries, above, strict=True)
         ]
         laws = [e.law(up) for e, up in zip(entries, above, strict=True)]
-        no_reward = np.inf if self._minimise else -np.inf
+        no_reward = np.inf if self._minimize else -np.inf
         return Forest.from_arrays(
             parent=[-1 if e.parent is None else number[e.parent] for e in entries],
             cost=[e.costs(up, p) for e, up, p in zip(entries, above, laws, strict=True)],
@@ -156,7 +156,7 @@ class Builder:
             outside=self._outside,
             count=[e.count for e in entries],
             endless=[e.endless for e in entries],
-            minimise=self._minimise,
+            minimize=self._minimize,
             states=[e.states for e in entries],
         )
 
@@ -178,7 +178,7 @@ def line(
     length: float | None = None,
     names: Sequence[object] | None = None,
     outside: float | None = None,
-    minimise: bool = False,
+    minimize: bool = False,
     count: int = 1,
     states: Sequence[Any] | None = None,
 ) -> Forest:
@@ -198,7 +198,7 @@ def line(
         without end. It is then described by two boxes, the first one and the endless one.
     names : optional
         One name a box.
-    outside, minimise
+    outside, minimize
         As in :meth:`Forest.from_arrays`.
     count : int
         Copies of the whole line.
@@ -242,6 +242,6 @@ def line(
         outside=outside,
         count=np.concatenate([[count], np.ones(n - 1, np.int64)]),
         endless=np.arange(n) == 1 if endless else None,
-        minimise=minimise,
+        minimize=minimize,
         states=states,
     )

@@ -73,7 +73,7 @@ def lines(
         count=_multiply(parts, counts),
         endless=np.concatenate([f.endless for f in parts]),
         outside=_common_outside(parts, outside),
-        minimise=_common_sense(parts),
+        minimize=_common_sense(parts),
         names=_join_names(parts),
         state_names=tuple(state_names[i] for i in first),
     )
@@ -127,7 +127,7 @@ def expand(forest: Forest, limit: int = 100_000) -> Forest:
         costs=forest.costs,
         count=np.ones(boxes, np.int64),
         outside=forest.outside,
-        minimise=forest.minimise,
+        minimize=forest.minimize,
         names=None if forest.names is None else _copy_names(forest.names, copies, box, copy),
         state_names=forest.state_names,
     )
@@ -205,13 +205,13 @@ def _common_outside(parts: Sequence[Forest], outside: float | None) -> float:
 
 
 def _common_sense(parts: Sequence[Forest]) -> bool:
-    other = [i for i, f in enumerate(parts) if f.minimise != parts[0].minimise]
+    other = [i for i, f in enumerate(parts) if f.minimize != parts[0].minimize]
     if other:
         raise InvalidForest(
-            f"the forests must all maximise or all minimise, but forest {other[0]} does not do as "
+            f"the forests must all maximize or all minimize, but forest {other[0]} does not do as "
             f"the first ({len(other)} such forests). Change the signs of its rewards."
         )
-    return parts[0].minimise
+    return parts[0].minimize
 
 
 def _join_names(parts: Sequence[Forest]) -> tuple[str, ...] | None:

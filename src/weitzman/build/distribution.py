@@ -25,7 +25,7 @@ from .._optional import need
 from .._types import FloatArray
 from ..errors import InvalidForest
 from ..model import Forest
-from ._discretise import gather, largest_gap, nodes_of, split, sum_equal, table
+from ._discretize import gather, largest_gap, nodes_of, split, sum_equal, table
 
 Method = Literal["mean", "spread"]
 
@@ -40,7 +40,7 @@ class Distribution(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Discretised:
+class Discretized:
     """A law on finitely many rewards in place of a continuous one.
 
     Attributes
@@ -65,9 +65,9 @@ class Discretised:
         return len(self.rewards)
 
 
-def discretise(
+def discretize(
     distribution: Distribution, states: int = 50, *, method: Method = "mean"
-) -> Discretised:
+) -> Discretized:
     """Replace a distribution by a law on at most ``states`` rewards.
 
     Parameters
@@ -83,13 +83,13 @@ def discretise(
 
     Returns
     -------
-    Discretised
+    Discretized
 
     Examples
     --------
     >>> import weitzman
     >>> from scipy.stats import norm
-    >>> law = weitzman.discretise(norm(10, 2), 20)
+    >>> law = weitzman.discretize(norm(10, 2), 20)
     >>> len(law), round(float(law.probabilities @ law.rewards), 9), law.error < 0.004
     (20, 10.0, True)
     """
@@ -105,17 +105,17 @@ def discretise(
         raise InvalidForest(f"`states` must be at least {least}, but is {states}.")
     values, mass, error = table(distribution, states)
     if len(values) <= states:
-        return Discretised(values, mass, float(error))
+        return Discretized(values, mass, float(error))
     if method == "mean":
         rewards, weight = gather(values, mass, states)
     else:
         rewards = nodes_of(values, mass, states)
         weight = split(values, mass, rewards)
     error += largest_gap(values, mass, rewards, weight)
-    return Discretised(rewards, weight, float(error))
+    return Discretized(rewards, weight, float(error))
 
 
-def discretise_rows(
+def discretize_rows(
     distributions: Sequence[Distribution], states: int
 ) -> tuple[FloatArray, FloatArray, float]:
     """Laws on common states, one row a distribution; also the largest error of a row."""

@@ -110,9 +110,9 @@ def _convert(arguments: argparse.Namespace) -> None:
     if _is_table(source):
         from ..io._table import load_table
 
-        forest = load_table(source, arguments.outside, arguments.minimise)
-    elif arguments.outside is not None or arguments.minimise:
-        raise _Misused("--outside and --minimise are for reading .csv; other files say it.")
+        forest = load_table(source, arguments.outside, arguments.minimize)
+    elif arguments.outside is not None or arguments.minimize:
+        raise _Misused("--outside and --minimize are for reading .csv; other files say it.")
     else:
         forest = load(source)
     if _is_table(target):

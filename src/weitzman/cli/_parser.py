@@ -52,7 +52,7 @@ box.
 The index of a box is the reward in hand at which opening it makes no
 difference. The best policy: among the boxes that can be opened take the one of
 highest index, and open it if that index is above the best reward so far;
-otherwise stop. (When minimising: lowest index, below the least loss.)"""
+otherwise stop. (When minimizing: lowest index, below the least loss.)"""
 
 _JSON = """\
 --json prints one object:
@@ -71,8 +71,8 @@ names tell how.
   .wz       compact columns with checksums, for millions of boxes
   .csv      a table with a row for each box, state of its parent and own state
             (needs pandas). It holds neither objective nor outside option: say
-            --minimise and --outside when reading one here; all other commands
-            maximise, and take 0."""
+            --minimize and --outside when reading one here; all other commands
+            maximize, and take 0."""
 
 _FILE = "instance: .json, .json.gz, .wz, or a table .csv"
 
@@ -123,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
         "--outside", type=_outside, metavar="X",
         help="outside option of a .csv (default 0); none: something must be taken",
     )  # fmt: skip
-    convert.add_argument("--minimise", action="store_true", help="rewards of a .csv are losses")
+    convert.add_argument("--minimize", action="store_true", help="rewards of a .csv are losses")
 
     schema = commands.add_parser("schema", help="print the JSON Schema of instance files")
     schema.description = "Print the JSON Schema (draft 2020-12) of the format weitzman/1."

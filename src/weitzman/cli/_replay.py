@@ -34,7 +34,7 @@ is what the payoff lacks to hindsight, the best single run stopped at its best
 moment; behind is what it lacks to the first method, with a paired 95% interval.
 
 --json prints one object:
-  {"cells", "orders", "minimise", "prices": {task: [...]}, "summary": [
+  {"cells", "orders", "minimize", "prices": {task: [...]}, "summary": [
     {"task": "" for all, "price" or "full_run_cost", "method", "payoff",
      "payoff_low", "payoff_high", "score", ..., "spend", ..., "regret", ...,
      "behind", ...}, ...]}"""
@@ -71,7 +71,7 @@ def add_replay_command(commands: argparse._SubParsersAction[Any]) -> None:
         help="column that tells repetitions of the same runs apart (a seed): one of them is "
         "searched, the others are its log",
     )  # fmt: skip
-    add("--minimise", action="store_true", help="lower scores are better")
+    add("--minimize", action="store_true", help="lower scores are better")
     whole = partial(_whole, least=1)
     add(
         "--log-runs", type=whole, metavar="N",
@@ -161,7 +161,7 @@ def _curves(arguments: argparse.Namespace) -> tuple[Curves, Sequence[str] | None
         task=names.get("task"),
         kind=instance,
         ended=True,
-        minimise=arguments.minimise,
+        minimize=arguments.minimize,
     )
     if instance is None:
         return curves, None

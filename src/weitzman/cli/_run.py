@@ -133,7 +133,7 @@ class _Speaker:
 
 def _standing(search: Search) -> str:
     where = "outside option" if search.best_box is None else f"from {search.best_box}"
-    loss = search.policy.forest.minimise
+    loss = search.policy.forest.minimize
     return (
         f"{'least loss' if loss else 'best'} {search.best:.6g} ({where}), spent {search.spent:.6g}"
         f", {'in all' if loss else 'payoff'} {search.payoff:.6g}"

@@ -17,7 +17,7 @@ Cut lines and trees at the least depth that is certified to lose no more than
   lower   what searching the boxes kept earns at least
   upper   what searching all boxes could earn at most
 Between them lies the value of the whole; their difference is all that is lost
-by never looking deeper. (When minimising it is upper that is reached.)
+by never looking deeper. (When minimizing it is upper that is reached.)
 
 With -o the boxes kept are written to a file, which solve, run and all other
 commands take. Boxes keep their names; where they have none and their numbers

@@ -29,14 +29,14 @@ class Dag:
         A number; or an array with an axis for each parent (its states), in the order of
         ``parents``; or that and a last axis for the own states, where the cost is random.
     rewards : one shared vector, or n vectors
-        The reward of each state; minus infinity (plus, when minimising) for a mere signal.
+        The reward of each state; minus infinity (plus, when minimizing) for a mere signal.
     law : n arrays
         ``law[i][s1, s2, ..., y]`` is the probability of state y of box i once its parents show
         s1, s2, ...; a vector for a root.
     names : n names, optional
     outside : float, optional
-        0 unless said otherwise; minimising needs it said.
-    minimise : bool
+        0 unless said otherwise; minimizing needs it said.
+    minimize : bool
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Dag:
     law: tuple[FloatArray, ...]
     names: tuple[str, ...]
     outside: float
-    minimise: bool
+    minimize: bool
     order: tuple[int, ...]
 
     def __init__(
@@ -67,7 +67,7 @@ class Dag:
         law: Sequence[ArrayLike],
         names: Sequence[object] | None = None,
         outside: float | None = None,
-        minimise: bool = False,
+        minimize: bool = False,
     ) -> None:
         n = len(parents)
         each: Any = rewards
@@ -85,8 +85,8 @@ class Dag:
             "rewards": tuple(_numbers(r) for r in each),
             "law": tuple(_numbers(p) for p in law),
             "names": titles,
-            "outside": float(default_outside(outside, minimise)),
-            "minimise": minimise,
+            "outside": float(default_outside(outside, minimize)),
+            "minimize": minimize,
             "order": _parents_first(above, titles),
         }
         for name, column in columns.items():
@@ -114,7 +114,7 @@ class Dag:
             law=[law[0] if top else law for law, top in zip(laws, root, strict=True)],
             names=[f.name(v) for v in range(len(f))],
             outside=f.outside,
-            minimise=f.minimise,
+            minimize=f.minimize,
         )
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ class Dag:
     @property
     def sign(self) -> float:
         """What rewards are multiplied with so that higher is better."""
-        return -1.0 if self.minimise else 1.0
+        return -1.0 if self.minimize else 1.0
 
     def children(self) -> list[list[int]]:
         """The children of each box."""
@@ -200,7 +200,7 @@ def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...])
 
 def _check_box(dag: Dag, i: int, shape: tuple[int, ...]) -> None:
     name, law, reward = dag.names[i], dag.law[i], dag.rewards[i]
-    none = np.inf if dag.minimise else -np.inf
+    none = np.inf if dag.minimize else -np.inf
     if len(set(dag.parents[i])) < len(dag.parents[i]):
         raise InvalidForest(f"parents must differ, but box {name!r} has {dag.parents[i]}.")
     if reward.ndim != 1 or len(reward) == 0 or not (np.isfinite(reward) | (reward == none)).all():

@@ -35,7 +35,7 @@ class Spanning:
         What the strategy earns on the graph itself, and the standard error of that.
     bound, bound_error : float
         What one would earn who knew all states beforehand, and the standard error of that. No
-        strategy earns more (less, when minimising).
+        strategy earns more (less, when minimizing).
     exact : bool
         Whether all worlds were looked at rather than drawn: then there are no errors.
     """
@@ -128,7 +128,7 @@ def _span(worlds: Worlds) -> Forest:
         cost[i] = _rows(worlds.given(p, price[:, None]), chance[:, 0])[:, 0]
     return Forest.from_arrays(
         parent=parent, cost=cost, rewards=list(dag.rewards), law=law, names=dag.names,
-        outside=dag.outside, minimise=dag.minimise,
+        outside=dag.outside, minimize=dag.minimize,
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ class _Several:
     def forest(self) -> Forest:
         return Forest.from_arrays(
             parent=self.parent, cost=self.cost, rewards=self.rewards, law=self.law,
-            outside=self.dag.outside, minimise=self.dag.minimise,
+            outside=self.dag.outside, minimize=self.dag.minimize,
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ const KNOWN = ["name", "parent", "count", "rewards", "states", "law", "cost"];
 const ENDLESS = "endless"; // as the file format says it
 let keys = 0;
 
-export const EMPTY = { objective: "maximise", outside: 0, boxes: [] };
+export const EMPTY = { objective: "maximize", outside: 0, boxes: [] };
 
 /** From the file format, as Python sends it. */
 export function fromFile({ objective, outside, boxes }) {
@@ -71,7 +71,7 @@ export function toProblem(doc, index) {
     endless: isEndless(box),
     index: index[v],
   }));
-  return new Problem({ boxes, outside: doc.outside, minimise: doc.objective === "minimise" });
+  return new Problem({ boxes, outside: doc.outside, minimize: doc.objective === "minimize" });
 }
 
 /** Whether a box is followed by its like, and so on without end. */

@@ -209,8 +209,8 @@ function alertUser(text) {
 function buildSettings() {
   const objective = el("select", { id: "objective", "aria-label": "What counts",
     onchange: () => change((doc) => ({ ...doc, objective: objective.value })) },
-    el("option", { value: "maximise" }, "the best reward found, less all costs"),
-    el("option", { value: "minimise" }, "the least loss found, plus all costs"));
+    el("option", { value: "maximize" }, "the best reward found, less all costs"),
+    el("option", { value: "minimize" }, "the least loss found, plus all costs"));
   const outside = settings.number("Outside option", (doc) => doc.outside,
     (doc, x) => ({ ...doc, outside: x }), { empty: null, placeholder: "none", width: 6 });
   outside.id = "outside";

@@ -6,7 +6,7 @@ import { isEndless } from "./edit.js";
 export function headline(doc, solved) {
   const first = solved.first === null ? ["Open nothing."]
     : ["Open ", name(doc.boxes[solved.first].name), " first."];
-  const what = doc.objective === "minimise" ? "Loss and costs to expect" : "Worth of the search";
+  const what = doc.objective === "minimize" ? "Loss and costs to expect" : "Worth of the search";
   const all = doc.boxes.every((box) => box.count === 1 && !isEndless(box)); // written one by one
   const boxes = all ? `of ${plural(doc.boxes.length, "box", "boxes")}`
     : solved.openings === 1 ? "box" : "boxes";

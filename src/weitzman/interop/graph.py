@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def from_networkx(
-    graph: nx.DiGraph[Any], *, outside: float | None = None, minimise: bool | None = None
+    graph: nx.DiGraph[Any], *, outside: float | None = None, minimize: bool | None = None
 ) -> Forest:
     """A forest from a directed graph with an edge from each parent to its child.
 
@@ -28,7 +28,7 @@ def from_networkx(
         ``endless`` and ``states``, all as :meth:`Forest.from_arrays` takes them for a box. Nodes 0
         to n - 1 keep their numbers; otherwise nodes come in the order of the graph and their labels
         become names.
-    outside, minimise : optional
+    outside, minimize : optional
         As in :meth:`Forest.from_arrays`; by default the attributes of these names of the graph.
 
     Examples
@@ -60,7 +60,7 @@ def from_networkx(
         outside=graph.graph.get("outside") if outside is None else outside,
         count=[d.get("count", 1) for d in data],
         endless=[bool(d.get("endless", False)) for d in data],
-        minimise=bool(graph.graph.get("minimise", False) if minimise is None else minimise),
+        minimize=bool(graph.graph.get("minimize", False) if minimize is None else minimize),
         states=None if all(s is None for s in states) else states,
     )
 
@@ -82,7 +82,7 @@ def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
     nodes: list[Any] = list(range(len(forest)) if forest.names is None else forest.names)
     root = forest.parent < 0
     laws, rewards, costs = map(_views, (forest.laws, forest.rewards, forest.costs))
-    graph: nx.DiGraph[Any] = networkx.DiGraph(outside=forest.outside, minimise=forest.minimise)
+    graph: nx.DiGraph[Any] = networkx.DiGraph(outside=forest.outside, minimize=forest.minimize)
     for v, node in enumerate(nodes):
         law, reward, cost = laws[forest.law[v]], rewards[forest.reward[v]], costs[forest.cost[v]]
         states = forest.state_names[forest.reward[v]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def from_pandas(
-    table: pd.DataFrame, *, outside: float | None = None, minimise: bool | None = None
+    table: pd.DataFrame, *, outside: float | None = None, minimize: bool | None = None
 ) -> Forest:
     """A forest from a long table: a row for each box, state of its parent, and own state.
 
@@ -35,7 +35,7 @@ def from_pandas(
         * ``cost``: may differ between the rows of a box;
         * ``count``: copies of the box; may be left out;
         * ``endless``: whether the box is followed by its like without end; may be left out.
-    outside, minimise : optional
+    outside, minimize : optional
         As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any.
 
     Examples
@@ -49,14 +49,14 @@ def from_pandas(
     8.0
     """
     pandas = need("pandas", "table")
-    minimise = bool(table.attrs.get("minimise", False) if minimise is None else minimise)
+    minimize = bool(table.attrs.get("minimize", False) if minimize is None else minimize)
     outside = table.attrs.get("outside") if outside is None else outside
     rows = Rows(pandas, table)
     laws, law, _ = intern_pool(rows.laws())
     costs, cost, _ = intern_pool(rows.costs())
     shape = np.column_stack([np.ones_like(rows.size), rows.size])
     _, tag, _ = intern_pool(Pool(rows.state_name.astype(np.float64), rows.start, shape))
-    values = rows.rewards(np.inf if minimise else -np.inf)
+    values = rows.rewards(np.inf if minimize else -np.inf)
     rewards, reward, first = intern_pool(Pool(values, rows.start, shape), tag)
     names, states = tuple(rows.names), (rows.labels(int(v)) for v in first)
     return Forest(
@@ -69,8 +69,8 @@ def from_pandas(
         costs=costs,
         count=rows.counts(),
         endless=rows.endless(),
-        outside=default_outside(outside, minimise),
-        minimise=minimise,
+        outside=default_outside(outside, minimize),
+        minimize=minimize,
         names=None if names == digits(len(names)) else names,
         state_names=tuple(None if s == digits(len(s)) else s for s in states),
     )
@@ -117,7 +117,7 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
     )
     if f.endless.any():
         table["endless"] = f.endless[box]
-    table.attrs.update(outside=f.outside, minimise=f.minimise)
+    table.attrs.update(outside=f.outside, minimize=f.minimize)
     return table
 
 

@@ -37,7 +37,7 @@ def load(path: Path) -> Forest:
     """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file, or a table (``.csv``).
 
     A table has the columns of :func:`~weitzman.from_pandas`. It says no more than its boxes, so the
-    rewards are maximised and the outside option is 0; ``weitzman convert`` takes others.
+    rewards are maximized and the outside option is 0; ``weitzman convert`` takes others.
 
     Parameters
     ----------

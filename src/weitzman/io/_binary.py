@@ -3,7 +3,7 @@ r"""The ``.wz`` format: columns as they are in memory, with checksums.
 ============  ==================================================================================
 8 bytes       ``89 57 54 5A 0D 0A 1A 0A``: not text, and damaged by copying as text
 3 × uint32    version (1), length of the header, CRC-32 of the header
-header        JSON: ``outside`` (null: none), ``minimise``, ``columns``, a list of ``name``,
+header        JSON: ``outside`` (null: none), ``minimize``, ``columns``, a list of ``name``,
               ``dtype``, ``size``, ``crc``
 columns       raw, one after the other, each from the next multiple of 64 bytes on
 ============  ==================================================================================
@@ -54,7 +54,7 @@ def write(forest: Forest, file: BinaryIO) -> None:
         for name, c in columns.items()
     ]
     outside = forest.outside if np.isfinite(forest.outside) else None
-    text = {"outside": outside, "minimise": bool(forest.minimise), "columns": described}
+    text = {"outside": outside, "minimize": bool(forest.minimize), "columns": described}
     header = json.dumps(text).encode()
     file.write(MAGIC + _FIXED.pack(VERSION, len(header), zlib.crc32(header)) + header)
     at = len(MAGIC) + _FIXED.size + len(header)
@@ -84,7 +84,7 @@ def read(file: BinaryIO) -> Forest:
         rewards=rewards,
         costs=_pool(columns, "costs"),
         outside=_outside(header),
-        minimise=header["minimise"],
+        minimize=header["minimize"],
         names=_split(columns, "names") if "names.bytes" in columns else None,
         state_names=_state_names(columns, rewards),
     )
@@ -147,12 +147,12 @@ def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     data = file.read(length)
     if len(data) < length or zlib.crc32(data) != crc:
         raise InvalidFile("the header is damaged. Copy or write the file again.")
-    header = fields(parse(data), "the header", ("outside", "minimise", "columns"))
-    for key in ("outside", "minimise", "columns"):
+    header = fields(parse(data), "the header", ("outside", "minimize", "columns"))
+    for key in ("outside", "minimize", "columns"):
         if key not in header:
             raise InvalidFile(f"the header: {key!r} is missing.")
-    if not isinstance(header["minimise"], bool):
-        wrong("the header: minimise", "true or false", header["minimise"])
+    if not isinstance(header["minimize"], bool):
+        wrong("the header: minimize", "true or false", header["minimize"])
     return header, len(fixed) + length
 
 
@@ -220,7 +220,7 @@ def _check_type(name: str, column: npt.NDArray[Any]) -> None:
 
 def _outside(header: dict[str, Any]) -> float:
     if header["outside"] is None:
-        return np.inf if header["minimise"] else -np.inf
+        return np.inf if header["minimize"] else -np.inf
     if not is_number(header["outside"]):
         wrong("the header: outside", "a number or null", header["outside"])
     return float(header["outside"])

@@ -27,7 +27,7 @@ ENDLESS = "endless"  # as a length
 _TOP = ("format", "objective", "outside", "kinds", "boxes", "note", "$schema")
 _KIND = ("cost", "rewards", "states", "law", "outcomes", "worth", "note")
 _BOX = ("name", "parent", "kind", "count", "length", *_KIND)
-_OBJECTIVES = ("maximise", "minimise")
+_OBJECTIVES = ("maximize", "minimize")
 
 T = TypeVar("T")
 Kinds = dict[str, dict[str, Any]]
@@ -52,11 +52,11 @@ def forest(document: Any) -> Forest:
             f'format must be "{FORMAT}", but it is {_found(top, "format")}. Another program, or a '
             f"newer version of this one, may have written the file."
         )
-    minimise = choice(top.get("objective", "maximise"), _OBJECTIVES, "objective") == "minimise"
-    outside = _outside(top, minimise)
+    minimize = choice(top.get("objective", "maximize"), _OBJECTIVES, "objective") == "minimize"
+    outside = _outside(top, minimize)
     entries, place = _entries(top, _kinds(top))
     parent = [_parent(e, place, len(entries)) for e in entries]
-    convert = _Convert(np.inf if minimise else -np.inf)
+    convert = _Convert(np.inf if minimize else -np.inf)
     rewards = [convert.rewards(e) for e in entries]
     states = [convert.states(e, len(r)) for e, r in zip(entries, rewards, strict=True)]
     law, cost = [], []
@@ -75,7 +75,7 @@ def forest(document: Any) -> Forest:
         outside=outside,
         count=[e.copies for e in entries],
         endless=[e.endless for e in entries],
-        minimise=minimise,
+        minimize=minimize,
         states=None if all(s is None for s in states) else states,
     )
 
@@ -87,12 +87,12 @@ def _found(top: dict[str, Any], key: str) -> str:
     return shown(top[key]) if key in top else "missing"
 
 
-def _outside(top: dict[str, Any], minimise: bool) -> float | None:
+def _outside(top: dict[str, Any], minimize: bool) -> float | None:
     if "outside" not in top:
         return None  # the default, or an error that says why there is none
     x = top["outside"]
     if x is None:
-        return np.inf if minimise else -np.inf
+        return np.inf if minimize else -np.inf
     if not is_number(x):
         wrong("outside", "a number that fits a 64-bit float, or null if something must be taken", x)
     return float(x)

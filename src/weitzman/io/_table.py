@@ -14,19 +14,19 @@ _TEXT = ("box", "parent", "parent_state", "state")
 _REAL = ("reward", "probability", "cost")
 
 
-def load_table(path: str, outside: float | None, minimise: bool) -> Forest:
+def load_table(path: str, outside: float | None, minimize: bool) -> Forest:
     """Read a forest from a table; the options say what the table does not hold.
 
     An outside option that is infinite means that something must be taken.
     """
     pandas, interop = _modules()
     if outside is not None and math.isinf(outside):
-        outside = math.inf if minimise else -math.inf
+        outside = math.inf if minimize else -math.inf
     with explained(path, "read"):
         check_regular(os.stat(path))
         with open(path, "rb") as file:
             table = _read(pandas, file)
-        forest: Forest = interop.from_pandas(table, outside=outside, minimise=minimise)
+        forest: Forest = interop.from_pandas(table, outside=outside, minimize=minimize)
         return forest
 
 

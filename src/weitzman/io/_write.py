@@ -24,7 +24,7 @@ def pieces(forest: Forest) -> Iterator[str]:
     writer = _Writer(forest, *_choose_kinds(forest))
     outside = _numbers(np.array([forest.outside]))[1:-1]
     yield f'{{\n  "format": "{FORMAT}",\n'
-    yield f'  "objective": "{"minimise" if forest.minimise else "maximise"}",\n'
+    yield f'  "objective": "{"minimize" if forest.minimize else "maximize"}",\n'
     yield f'  "outside": {outside},\n'
     if len(writer.leader):
         yield '  "kinds": {\n'

@@ -164,14 +164,14 @@ class Bracket:
     high_index: FloatArray
 
     @classmethod
-    def around(cls, play: InPlay, minimise: bool, tolerance: float, threads: int | None) -> Bracket:
+    def around(cls, play: InPlay, minimize: bool, tolerance: float, threads: int | None) -> Bracket:
         """Solve both."""
-        sign = -1.0 if minimise else 1.0
+        sign = -1.0 if minimize else 1.0
         columns, tips = play.columns(), np.flatnonzero(np.array(play.tip))
         boxes = [play.bounds.below(play.tree, play.node[i]) for i in tips.tolist()]
-        low = solve(forest_of(play, columns, minimise), tolerance=tolerance, threads=threads)
+        low = solve(forest_of(play, columns, minimize), tolerance=tolerance, threads=threads)
         more = columns.with_boxes(tips, boxes)
-        high = solve(forest_of(play, more, minimise), tolerance=tolerance, threads=threads)
+        high = solve(forest_of(play, more, minimize), tolerance=tolerance, threads=threads)
         roots = len(play.situation.closed)
         return cls(
             play, sign, tolerance, low, high, tips, sign * low.value - low.gap, sign * high.value,
@@ -212,10 +212,10 @@ def _first_indices(solution: Solution, roots: int) -> FloatArray:
     return index[at[:roots]]
 
 
-def forest_of(play: InPlay, c: Columns, minimise: bool, *, named: bool = False) -> Forest:
+def forest_of(play: InPlay, c: Columns, minimize: bool, *, named: bool = False) -> Forest:
     """The forest of these columns; on the way, names are only needed for complaints."""
     given = {name: getattr(c, name) for name in Columns.__dataclass_fields__}
-    given |= {"outside": play.situation.best, "minimise": minimise}
+    given |= {"outside": play.situation.best, "minimize": minimize}
     names = play.tree.state_names
     given["state_names"] = (*names, *[None] * (len(c.rewards) - len(names)))
     try:

@@ -68,7 +68,7 @@ def refine(
     enough: Callable[[Decision, float], bool],
     budget: int,
     *,
-    minimise: bool,
+    minimize: bool,
     tolerance: float,
     threads: int | None,
     progress: Progress | None = None,
@@ -78,7 +78,7 @@ def refine(
     history: list[tuple[int, float, float]] = []
     low, high = -np.inf, np.inf
     while True:
-        bracket = Bracket.around(play, minimise, tolerance, threads)
+        bracket = Bracket.around(play, minimize, tolerance, threads)
         low, high = max(low, bracket.lower), min(high, bracket.upper)
         _check_order(bracket, low, high)
         history.append((expanded, low, high))

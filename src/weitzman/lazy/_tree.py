@@ -78,8 +78,8 @@ class Tree:
         How many roots there are; they come first.
     """
 
-    def __init__(self, roots: Iterable[Node], expand: Expand, minimise: bool) -> None:
-        self._expand, self._minimise = expand, minimise
+    def __init__(self, roots: Iterable[Node], expand: Expand, minimize: bool) -> None:
+        self._expand, self._minimize = expand, minimize
         self.nodes: list[Node] = []
         self.parent, self.law, self.reward = array("q"), array("q"), array("q")
         self.count, self.first, self.children = array("q"), array("q"), array("q")
@@ -183,7 +183,7 @@ class Tree:
             rewards=[*above, *rewards],
             cost=0.0,
             outside=0.0,
-            minimise=self._minimise,
+            minimize=self._minimize,
             names=[*(self.nodes[parent].name for _ in above), *(row.node.name for row in rows)],
         )
 

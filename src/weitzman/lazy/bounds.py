@@ -45,8 +45,8 @@ class StandIn:
 class GivenBound:
     """What the user says: a number, or a function of the node."""
 
-    def __init__(self, bound: Bound, minimise: bool) -> None:
-        self._bound, self._minimise = bound, minimise
+    def __init__(self, bound: Bound, minimize: bool) -> None:
+        self._bound, self._minimize = bound, minimize
         self._found: dict[int, StandIn] = {}
 
     def below(self, tree: Tree, v: int) -> StandIn:
@@ -78,7 +78,7 @@ class GivenBound:
                 f"a bound must be a number, one for each state of the node, or a Node, but for "
                 f"{node.name!r}, which has {len(own)} states, it is {given!r}."
             )
-        better = np.minimum if self._minimise else np.maximum
+        better = np.minimum if self._minimize else np.maximum
         return StandIn(np.eye(len(own)), better(levels, own)[None, :], np.zeros((1, 1)))
 
 
@@ -86,10 +86,10 @@ class StaticBound:
     """All children are of one kind: the endless tree of that kind with the least cost."""
 
     def __init__(
-        self, least_cost: ArrayLike, branching: int, outside: float, minimise: bool
+        self, least_cost: ArrayLike, branching: int, outside: float, minimize: bool
     ) -> None:
         self._least = np.asarray(least_cost, np.float64)
-        self._branching, self._outside, self._minimise = branching, outside, minimise
+        self._branching, self._outside, self._minimize = branching, outside, minimize
         self._kind: tuple[int, int] | None = None
         self._box: StandIn | None = None
 
@@ -157,7 +157,7 @@ class StaticBound:
                 f"`least_cost` must be one number, or one for each of the {len(law)} states of the "
                 f"parent, but there are {len(self._least)}."
             )
-        sign = -1.0 if self._minimise else 1.0
+        sign = -1.0 if self._minimize else 1.0
         box = endless_tree(law, sign * own, self._least, self._branching, sign * self._outside)
         return StandIn(box.law, sign * box.rewards, box.cost)
 

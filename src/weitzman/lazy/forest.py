@@ -49,13 +49,13 @@ class LazyForest:
         Gives the children of a node, the same ones whenever it is called. It is called once for a
         node, and only if the children are needed.
     bound : number or callable, optional
-        See above; from below, when minimising.
+        See above; from below, when minimizing.
     least_cost : number, or one for each state of the parent; optional
         No node but a root costs less on average. 0 is true but useless: then nothing is known but
         the top reward.
     branching : int, optional
         No node has more children, copies counted.
-    outside, minimise
+    outside, minimize
         As in :meth:`Forest.from_arrays <weitzman.Forest.from_arrays>`.
 
     Examples
@@ -82,16 +82,16 @@ class LazyForest:
         least_cost: ArrayLike | None = None,
         branching: int | None = None,
         outside: float | None = None,
-        minimise: bool = False,
+        minimize: bool = False,
     ) -> None:
-        self.minimise = minimise
+        self.minimize = minimize
         if not callable(expand):
             raise InvalidArgument(
                 f"`expand` must be a function that gives the children of a node, not {expand!r}."
             )
-        self.outside = _number(default_outside(outside, minimise), "outside")
-        self._bounds = _chosen(bound, least_cost, branching, self.outside, minimise)
-        self._tree = Tree(roots, expand, minimise)
+        self.outside = _number(default_outside(outside, minimize), "outside")
+        self._bounds = _chosen(bound, least_cost, branching, self.outside, minimize)
+        self._tree = Tree(roots, expand, minimize)
 
     def __repr__(self) -> str:
         return f"LazyForest({self._tree.roots} roots, {len(self._tree)} nodes known)"
@@ -180,13 +180,13 @@ class LazyForest:
         """Expand below a situation until it is enough."""
         check_threads(threads)
         return refine(
-            play, enough, budget, minimise=self.minimise, tolerance=tolerance, threads=threads,
+            play, enough, budget, minimize=self.minimize, tolerance=tolerance, threads=threads,
             progress=progress,
         )  # fmt: skip
 
     def _solution(self, outcome: Outcome) -> LazySolution:
         found, decision, play = outcome.bracket, outcome.decision, outcome.bracket.play
-        flip = -1 if self.minimise else 1
+        flip = -1 if self.minimize else 1
 
         def ordered(a: float, b: float) -> tuple[float, float]:
             low, high = sorted((flip * a, flip * max(a, b)))
@@ -197,7 +197,7 @@ class LazyForest:
         if (r := decision.which) is not None:
             first = self._tree.nodes[play.node[r]].name
             index = ordered(decision.index, float(found.high_index[r]))
-        named = forest_of(play, play.columns(), self.minimise, named=True)
+        named = forest_of(play, play.columns(), self.minimize, named=True)
         return LazySolution(
             *history[-1][1:], first, index, decision.regret, decision.proven, outcome.ending,
             history[-1][0], replace(found.low, forest=named), history,
@@ -227,13 +227,13 @@ def _chosen(
     least_cost: ArrayLike | None,
     branching: int | None,
     outside: float,
-    minimise: bool,
+    minimize: bool,
 ) -> Bounds:
     """The bound that was asked for."""
     if bound is not None and least_cost is None and branching is None:
         if not callable(bound) and not math.isfinite(_number(bound, "bound")):
             raise InvalidArgument(f"`bound` must be finite, but it is {bound}.")
-        return GivenBound(bound, minimise)
+        return GivenBound(bound, minimize)
     if bound is not None or least_cost is None or branching is None:
         raise InvalidArgument(
             "something must be known about what is still to come: give `least_cost` and "
@@ -248,4 +248,4 @@ def _chosen(
         raise InvalidArgument(f"`least_cost` must be a number from 0 on, but it is {least_cost}.")
     if isinstance(branching, bool) or not isinstance(branching, int) or branching < 1:
         raise InvalidArgument(f"`branching` must be a whole number from 1 on, not {branching!r}.")
-    return StaticBound(least, branching, outside, minimise)
+    return StaticBound(least, branching, outside, minimize)

@@ -19,7 +19,7 @@ class Node:
         A vector for a root; for a child a matrix with a row for each state of its parent. Nodes of
         one kind should share one array.
     rewards : array
-        The reward of each state; minus infinity (plus, when minimising) marks a mere signal.
+        The reward of each state; minus infinity (plus, when minimizing) marks a mere signal.
     cost : number or array
         As in :meth:`Forest.from_arrays <weitzman.Forest.from_arrays>`: a number; for a child one
         number per state of its parent; or a matrix where it depends on what is found.

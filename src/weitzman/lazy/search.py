@@ -150,7 +150,7 @@ class LazySearch:
     def bounds(self) -> tuple[float, float]:
         """Bounds on what is still to be had: the final reward less (or plus) costs from now on."""
         _, low, high, _ = self._now()
-        return (-high, -low) if self._lazy.minimise else (low, high)
+        return (-high, -low) if self._lazy.minimize else (low, high)
 
     @property
     def expanded(self) -> int:
@@ -159,7 +159,7 @@ class LazySearch:
 
     @property
     def best(self) -> float:
-        """The best reward so far (least loss, when minimising), the outside option included."""
+        """The best reward so far (least loss, when minimizing), the outside option included."""
         return self._search.best
 
     @property
@@ -261,7 +261,7 @@ class LazySearch:
             if told.box.name not in opened:  # else another copy of it was
                 opened.add(told.box.name)
                 seen.expand(place[told.box.name])
-        return seen, forest_of(seen, seen.columns(), self._lazy.minimise, named=True)
+        return seen, forest_of(seen, seen.columns(), self._lazy.minimize, named=True)
 
     def _closed(self, history: list[Opened], seen: InPlay) -> list[Closed]:
         """What can be opened now: nodes by the state of their parent, closed copies counted."""
@@ -287,7 +287,7 @@ class LazySearch:
 def _no_indices(forest: Forest) -> tuple[IntArray, FloatArray]:
     """Room for the indices of all boxes, each as bad as can be."""
     rows = forest.laws.shape[forest.law, 0]
-    index = np.full(int(rows.sum()), np.inf if forest.minimise else -np.inf)
+    index = np.full(int(rows.sum()), np.inf if forest.minimize else -np.inf)
     return np.cumsum(rows) - rows, index
 
 
@@ -300,7 +300,7 @@ def _changed(what: str) -> InvalidForest:
 
 def _check_same(journal: Forest, now: Forest) -> None:
     """The boxes in the journal are the same now."""
-    if (journal.outside, journal.minimise) != (now.outside, now.minimise):
+    if (journal.outside, journal.minimize) != (now.outside, now.minimize):
         raise _changed("the outside option")
     known = {now.name(v): v for v in range(len(now))}
     for v in range(len(journal)):

@@ -30,7 +30,7 @@ class LazySolution:
     expanded : int
         Nodes whose children are in play.
     solution : Solution
-        Of the finite forest in play. Its policy earns at least ``lower`` (when minimising, loses
+        Of the finite forest in play. Its policy earns at least ``lower`` (when minimizing, loses
         at most ``upper``) although it ignores all else.
     history : list
         (expanded, lower, upper) after each round.

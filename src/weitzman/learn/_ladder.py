@@ -80,7 +80,7 @@ def climb_all(curves: Curves, rungs: IntArray) -> Ladder:
     """The curves as seen from the rungs, all of them."""
     n, size = len(curves), len(rungs)
     run, segment = curves.run_of_row, np.searchsorted(rungs, curves.step)
-    score = -curves.score if curves.minimise else curves.score
+    score = -curves.score if curves.minimize else curves.score
     inside = segment < size
     at = run[inside], segment[inside]
     best = np.full((n, size), -np.inf)

@@ -1,4 +1,4 @@
-"""From a ladder to the laws of a line: states chosen by the data, rows smoothed over neighbours.
+"""From a ladder to the laws of a line: states chosen by the data, rows smoothed over neighbors.
 
 The state of a run at a rung is its best score so far and, where runs differ in what they cost, how
 dear its last segment was (the logarithm of its cost over the usual one). States lie on a grid of
@@ -42,7 +42,7 @@ class Settings:
     ----------
     ratio : float
         A rung is set where a run has paid this many times what it had paid at the one before.
-    neighbours : float
+    neighbors : float
         A row of a law rests on this many times the square root of the number of runs at its rung.
     tail : float
         For how many runs of the log the imagined ones count that are better than all.
@@ -55,7 +55,7 @@ class Settings:
     """
 
     ratio: float = 1.4
-    neighbours: float = 1.0
+    neighbors: float = 1.0
     tail: float = 0.3
     points: int = 20
     levels: int = 4
@@ -64,7 +64,7 @@ class Settings:
     def __post_init__(self) -> None:
         rules = {
             "ratio must be above 1": self.ratio > 1,
-            "neighbours must be above 0": self.neighbours > 0,
+            "neighbors must be above 0": self.neighbors > 0,
             "tail must be at least 0": self.tail >= 0,
             "points must be at least 5": self.points >= 5,
             "levels must be at least 1": self.levels >= 1,
@@ -123,7 +123,7 @@ def segments(ladder: Ladder, settings: Settings, ceiling: float = np.inf) -> lis
         grid = _grid(ladder.best[ladder.seen > r, r], settings.points)
         levels = _levels(level[ladder.seen > r, r], count)
         before = out[-1] if out else None
-        law = _law(ladder, level, r, before, grid, levels, settings.neighbours)
+        law = _law(ladder, level, r, before, grid, levels, settings.neighbors)
         out.append(Segment(grid, levels, float(usual[r]), *law))
     return out
 

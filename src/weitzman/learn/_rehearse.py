@@ -25,7 +25,7 @@ def choices() -> list[Settings]:
 
 
 def choose(
-    ladder: Ladder, *, price: float, minimise: bool, candidates: Sequence[Settings]
+    ladder: Ladder, *, price: float, minimize: bool, candidates: Sequence[Settings]
 ) -> Settings:
     """The settings that earned most when each half of the log was searched by the other's model.
 
@@ -41,7 +41,7 @@ def choose(
         halves = order[: len(order) // 2], order[len(order) // 2 :]
         for known, unknown in (halves, halves[::-1]):
             models = [
-                LineModel(ladder.select(known), price=price, minimise=minimise, settings=settings)
+                LineModel(ladder.select(known), price=price, minimize=minimize, settings=settings)
                 for settings in candidates
             ]
             for _ in range(ORDERS):

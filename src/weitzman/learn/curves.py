@@ -43,7 +43,7 @@ class Curves:
     ended : (n,) array of bool
         Whether the run came to its own end with its last row. False: it was cut off there, and
         nobody knows what would have followed.
-    minimise : bool
+    minimize : bool
         Lower scores are better.
     """
 
@@ -55,7 +55,7 @@ class Curves:
     task: tuple[str, ...]
     kind: tuple[str, ...]
     ended: BoolArray
-    minimise: bool = False
+    minimize: bool = False
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
@@ -76,7 +76,7 @@ class Curves:
         task: str | Sequence[str] | None = None,
         kind: str | Sequence[str] | None = None,
         ended: str | bool | None = None,
-        minimise: bool = False,
+        minimize: bool = False,
     ) -> Curves:
         """Read curves from a table with one row for each step of each run.
 
@@ -95,7 +95,7 @@ class Curves:
             Whether the last row of a run is its own end: a column that says so in its last row,
             or one answer for all. None: a run that got as far as any run of its task has ended,
             and the others were cut off.
-        minimise : bool
+        minimize : bool
             Lower scores are better.
 
         Examples
@@ -133,7 +133,7 @@ class Curves:
             task=tuple(k[0] for k in keys),
             kind=_constant(kinds, of_row, keys) if kinds is not None else ("",) * len(keys),
             ended=_ended(table, ended, last, when, [k[0] for k in keys]),
-            minimise=minimise,
+            minimize=minimize,
         )
 
     def __len__(self) -> int:
@@ -143,7 +143,7 @@ class Curves:
     def __repr__(self) -> str:
         return (
             f"Curves({len(self)} runs, {len(self.step)} rows, {len(self.tasks)} tasks, "
-            f"{int((~self.ended).sum())} cut off{', minimise' if self.minimise else ''})"
+            f"{int((~self.ended).sum())} cut off{', minimize' if self.minimize else ''})"
         )
 
     @property
@@ -187,12 +187,12 @@ class Curves:
             task=tuple(self.task[i] for i in which),
             kind=tuple(self.kind[i] for i in which),
             ended=self.ended[which],
-            minimise=self.minimise,
+            minimize=self.minimize,
         )
 
     def worth(self, price: float) -> FloatArray:
         """What each row's score is worth, in units of cost; minus infinity where it diverged."""
-        signed = (-price if self.minimise else price) * self.score
+        signed = (-price if self.minimize else price) * self.score
         return np.where(np.isnan(signed), -np.inf, signed)
 
     @property

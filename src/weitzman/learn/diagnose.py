@@ -35,7 +35,7 @@ class Diagnosis:
         rise before it is known too; "kind known": so is the kind of the run, where kinds differ.
     runs : (R - 1,) array of float
         The number of runs that the thinnest row of each law rests on.
-    predicted, realised : arrays of float
+    predicted, realized : arrays of float
         The value of searching one half of the log with what the other half teaches, as the model
         says and as it came out, in units of cost.
     """
@@ -44,7 +44,7 @@ class Diagnosis:
     error: dict[str, FloatArray]
     runs: FloatArray
     predicted: FloatArray
-    realised: FloatArray
+    realized: FloatArray
 
     def __str__(self) -> str:
         names = list(self.error)
@@ -52,12 +52,12 @@ class Diagnosis:
         for i, rung in enumerate(self.rungs.tolist()):
             errors = [f"{self.error[name][i]:.5f}" for name in names]
             rows.append([str(rung), *errors, f"{self.runs[i]:.1f}"])
-        said, came = float(self.predicted.mean()), float(self.realised.mean())
-        spread = float(np.std(self.realised - self.predicted))  # splits overlap: no error of a mean
+        said, came = float(self.predicted.mean()), float(self.realized.mean())
+        spread = float(np.std(self.realized - self.predicted))  # splits overlap: no error of a mean
         return "\n".join(
             [
                 *columns(rows, right=0),
-                f"payoff of a search: predicted {said:.6g}, realised {came:.6g} "
+                f"payoff of a search: predicted {said:.6g}, realized {came:.6g} "
                 f"(the difference varies by {spread:.2g} between splits)",
             ]
         )
@@ -83,8 +83,8 @@ def diagnose(model: LineModel, curves: Curves, *, splits: int = 10, seed: int = 
     >>> bool(found.error["first order"].mean() < found.error["no change"].mean())
     True
     """
-    if curves.minimise != model.minimise:
-        raise InvalidArgument("the model and the curves must both maximise or both minimise.")
+    if curves.minimize != model.minimize:
+        raise InvalidArgument("the model and the curves must both maximize or both minimize.")
     every = climb_all(curves, model.rungs)
     kept = every.seen > 0
     ladder, kind = every.select(kept), np.array(curves.kind)[kept]
@@ -107,7 +107,7 @@ def _error(ladder: Ladder, kind: np.ndarray, r: int, name: str, model: LineModel
     before, after = ladder.best[runs, r - 1], ladder.best[runs, r]
     if name == "no change":
         return float(np.mean(after - before))
-    share = model.settings.neighbours
+    share = model.settings.neighbors
     weight = (1.0 - np.eye(len(runs))) * ladder.weight[runs]
     weight = weight * near(_gaps(before), weight, share)
     if name == "second order" and r > 1:
@@ -138,7 +138,7 @@ def _promises(
         half = LineModel(
             ladder.select(known),
             price=model.price,
-            minimise=model.minimise,
+            minimize=model.minimize,
             settings=model.settings,
         )
         said.append(solve(half.lines(len(unknown)), threads=1).value)

@@ -89,7 +89,7 @@ def draws(model: LineModel, n: int = 50, *, seed: int | np.random.Generator = 0)
             LineModel(
                 replace(ladder, weight=w),
                 price=model.price,
-                minimise=model.minimise,
+                minimize=model.minimize,
                 settings=model.settings,
             )
             for w in weights

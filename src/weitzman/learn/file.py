@@ -21,7 +21,7 @@ from ._laws import Settings
 from .model import LineModel
 
 FORMAT = "weitzman/line-model/1"
-_KEYS = ("format", "note", "price", "minimise", "settings", "rungs", "runs")
+_KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "runs")
 _RUN_KEYS = ("best", "cost", "gone", "weight")
 
 Path = str | os.PathLike[str]
@@ -30,11 +30,11 @@ Path = str | os.PathLike[str]
 def save(model: LineModel, path: Path) -> None:
     """Write a model to a ``.json`` file, which appears complete or not at all."""
     ladder = model.ladder
-    sign = -1.0 if model.minimise else 1.0
+    sign = -1.0 if model.minimize else 1.0
     head = {
         "format": FORMAT,
         "price": model.price,
-        "minimise": model.minimise,
+        "minimize": model.minimize,
         "settings": asdict(model.settings),
         "rungs": ladder.rungs.tolist(),
     }
@@ -80,15 +80,15 @@ def _model(x: Any) -> LineModel:
     x = _all_fields(x, "the model", _KEYS, optional=("note",))
     check.choice(x["format"], (FORMAT,), "format")
     price = _number(x["price"], "price", above=0.0)
-    minimise = _bool(x["minimise"], "minimise")
+    minimize = _bool(x["minimize"], "minimize")
     rungs = _array(x["rungs"], "rungs")
     if not len(rungs) or (rungs != np.round(rungs)).any() or (np.diff(rungs) <= 0).any():
         raise InvalidFile("rungs must be whole numbers that rise, at least one of them.")
     if not isinstance(x["runs"], list) or not x["runs"]:
         raise InvalidFile("runs must be a list of at least one run.")
-    ladder = _ladder(x["runs"], rungs, -1.0 if minimise else 1.0)
+    ladder = _ladder(x["runs"], rungs, -1.0 if minimize else 1.0)
     try:
-        return LineModel(ladder, price=price, minimise=minimise, settings=_settings(x["settings"]))
+        return LineModel(ladder, price=price, minimize=minimize, settings=_settings(x["settings"]))
     except InvalidArgument as error:
         raise InvalidFile(str(error)) from None
 
@@ -97,7 +97,7 @@ def _settings(x: Any) -> Settings:
     names = tuple(f.name for f in fields(Settings))
     x = _all_fields(x, "settings", names)
     whole = {k: check.whole(x[k], f"settings: {k}", 1, 10_000) for k in ("points", "levels")}
-    real = {k: _number(x[k], f"settings: {k}") for k in ("ratio", "neighbours", "tail")}
+    real = {k: _number(x[k], f"settings: {k}") for k in ("ratio", "neighbors", "tail")}
     limit = None if x["limit"] is None else _number(x["limit"], "settings: limit")
     try:
         return Settings(**real, points=whole["points"], levels=whole["levels"], limit=limit)

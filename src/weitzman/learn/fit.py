@@ -70,5 +70,5 @@ def fit(
         raise InvalidArgument(
             "no run was seen as far as the first rung: nothing can be learnt from this log."
         )
-    chosen = choose(ladder, price=price, minimise=curves.minimise, candidates=tried)
-    return LineModel(ladder, price=price, minimise=curves.minimise, settings=chosen)
+    chosen = choose(ladder, price=price, minimize=curves.minimize, candidates=tried)
+    return LineModel(ladder, price=price, minimize=curves.minimize, settings=chosen)

@@ -28,7 +28,7 @@ class LineModel:
     ----------
     price : float
         What one point of score is worth, in units of cost.
-    minimise : bool
+    minimize : bool
         Lower scores are better.
     settings : Settings
     rungs : (R,) array of int
@@ -39,12 +39,12 @@ class LineModel:
         What one new run is worth if it is continued as long as that pays.
     """
 
-    def __init__(self, ladder: Ladder, *, price: float, minimise: bool, settings: Settings) -> None:
+    def __init__(self, ladder: Ladder, *, price: float, minimize: bool, settings: Settings) -> None:
         _check_price(price)
-        self.price, self.minimise, self.settings = float(price), minimise, settings
+        self.price, self.minimize, self.settings = float(price), minimize, settings
         self.ladder = ladder
-        _check_limit(ladder, settings, minimise)
-        self._segments = segments(ladder, settings, ceiling_of(settings, minimise))
+        _check_limit(ladder, settings, minimize)
+        self._segments = segments(ladder, settings, ceiling_of(settings, minimize))
         self.rungs = ladder.rungs[: len(self._segments)]
         solution = solve(self.lines(), threads=1)
         self.value = float(solution.value)
@@ -56,7 +56,7 @@ class LineModel:
     def __repr__(self) -> str:
         return (
             f"LineModel({len(self.ladder)} runs, {len(self.rungs)} rungs up to step "
-            f"{self.rungs[-1]}, price {self.price:g}{', minimise' if self.minimise else ''})"
+            f"{self.rungs[-1]}, price {self.price:g}{', minimize' if self.minimize else ''})"
         )
 
     def lines(self, n: int = 1) -> Forest:
@@ -90,7 +90,7 @@ class LineModel:
 
     def worth(self, score: float) -> float:
         """What a score is worth, in units of cost."""
-        return -self.price * score if self.minimise else self.price * score
+        return -self.price * score if self.minimize else self.price * score
 
     def next_rung(self, step: int | None) -> int | None:
         """The step at which the next decision falls; None where the line ends."""
@@ -152,10 +152,10 @@ class LineModel:
 
         For runs of a search under way: they are cut off where they stand, unless they have ended.
         """
-        if curves.minimise != self.minimise:
-            raise InvalidArgument("the model and the curves must both maximise or both minimise.")
+        if curves.minimize != self.minimize:
+            raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         ladder = self.ladder.joined(climb(curves, self.ladder.rungs))
-        return LineModel(ladder, price=self.price, minimise=self.minimise, settings=self.settings)
+        return LineModel(ladder, price=self.price, minimize=self.minimize, settings=self.settings)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a ``.json`` file that :func:`weitzman.learn.load` reads."""
@@ -179,7 +179,7 @@ class LineModel:
             return max(reached, 1), None
         if reached in (0, len(self.rungs)):
             return reached, None
-        best = -np.nanmin(scores) if self.minimise else np.nanmax(scores)
+        best = -np.nanmin(scores) if self.minimize else np.nanmax(scores)
         level = 0.0
         if costs is not None and len(self._segments[reached - 1].levels) > 1:
             level = self._level(np.asarray(steps), np.asarray(costs), reached)
@@ -193,11 +193,11 @@ class LineModel:
         return float(cost_levels(paid, usual)[0, -1])
 
 
-def ceiling_of(settings: Settings, minimise: bool) -> float:
+def ceiling_of(settings: Settings, minimize: bool) -> float:
     """The limit of scores, turned so that higher is better."""
     if settings.limit is None:
         return np.inf
-    return -settings.limit if minimise else settings.limit
+    return -settings.limit if minimize else settings.limit
 
 
 def _check_price(price: object) -> None:
@@ -205,14 +205,14 @@ def _check_price(price: object) -> None:
         raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
 
 
-def _check_limit(ladder: Ladder, settings: Settings, minimise: bool) -> None:
+def _check_limit(ladder: Ladder, settings: Settings, minimize: bool) -> None:
     if settings.limit is not None and not np.isfinite(settings.limit):
         raise InvalidArgument(f"the limit must be finite, or None, but it is {settings.limit!r}.")
     best = float(ladder.best.max())
-    if best > ceiling_of(settings, minimise):
+    if best > ceiling_of(settings, minimize):
         raise InvalidArgument(
             f"no score may be better than the limit of {settings.limit:g}, but a run showed "
-            f"{-best if minimise else best:g}. Give the best score that there can be, or none."
+            f"{-best if minimize else best:g}. Give the best score that there can be, or none."
         )
 
 

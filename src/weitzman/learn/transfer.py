@@ -56,8 +56,8 @@ def transfer(
     >>> learn.transfer(prior, first)
     LineModel(104 runs, 13 rungs up to step 19, price 1000)
     """
-    if curves.minimise != model.minimise:
-        raise InvalidArgument("the model and the curves must both maximise or both minimise.")
+    if curves.minimize != model.minimize:
+        raise InvalidArgument("the model and the curves must both maximize or both minimize.")
     if not 0 < weight < np.inf:
         raise InvalidArgument(
             f"the weight of a prior must be positive and finite, but it is {weight!r}."
@@ -66,13 +66,13 @@ def transfer(
     if rescale and len(new):
         known = _rescaled(known, new)
     settings = replace(model.settings, limit=limit)
-    ceiling = ceiling_of(settings, model.minimise)
+    ceiling = ceiling_of(settings, model.minimize)
     known = replace(known, best=np.minimum(known.best, ceiling))
     known = replace(known, weight=known.weight * (weight / known.weight.sum()))
     return LineModel(
         known.joined(new) if len(new) else known,
         price=model.price if price is None else price,
-        minimise=model.minimise,
+        minimize=model.minimize,
         settings=settings,
     )
 
@@ -129,7 +129,7 @@ def default_curves(
     good: float,
     cost: float = 1.0,
     runs: int = 64,
-    minimise: bool = False,
+    minimize: bool = False,
 ) -> Curves:
     """A stated default where no curves are at hand: power laws that end between poor and good.
 
@@ -145,7 +145,7 @@ def default_curves(
     cost : float
         Of each step.
     runs : int
-    minimise : bool
+    minimize : bool
 
     Examples
     --------
@@ -172,5 +172,5 @@ def default_curves(
         task=("",) * runs,
         kind=("",) * runs,
         ended=np.ones(runs, bool),
-        minimise=minimise,
+        minimize=minimize,
     )

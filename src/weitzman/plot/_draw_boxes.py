@@ -98,14 +98,14 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     rows = np.arange(len(d.names))
     known = d.value[np.isfinite(d.value)]  # without an outside option, nothing is worth −∞
     start = d.nothing if np.isfinite(d.nothing) else float(known.min())
-    colours: list[Any] = [BLUE, *[muted(ax)] * (len(rows) - 1)]
+    colors: list[Any] = [BLUE, *[muted(ax)] * (len(rows) - 1)]
     reach = _FAR * abs(d.value[0] - start) or np.inf
     shown = np.clip(d.value, start - reach, start + reach)  # a hopeless one must not hide the rest
-    ax.hlines(rows, start, shown, color=colours, lw=[3.0, *[1.2] * (len(rows) - 1)])
+    ax.hlines(rows, start, shown, color=colors, lw=[3.0, *[1.2] * (len(rows) - 1)])
     error = np.where(shown == d.value, d.error, np.nan)
     ax.errorbar(shown, rows, xerr=error, fmt="none", ecolor=ink(), lw=1)
     for side, marker in ((shown == d.value, "o"), (shown > d.value, "<"), (shown < d.value, ">")):
-        of = [c for c, here in zip(colours, side, strict=True) if here]
+        of = [c for c, here in zip(colors, side, strict=True) if here]
         ax.scatter(shown[side], rows[side], s=46, c=of, marker=marker, zorder=3)
     ax.scatter(d.bound, rows, s=70, color=muted(ax), marker="|")
     named_rows(ax, d.names)
@@ -114,7 +114,7 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
             1.01, y, number(value, 5), transform=ax.get_yaxis_transform(), va="center",
             fontsize="small",
         )  # fmt: skip
-    what = "expected loss and cost" if comparison.forest.minimise else "expected payoff"
+    what = "expected loss and cost" if comparison.forest.minimize else "expected payoff"
     bound = "   ( | : no strategy of this kind can do better)" if np.isfinite(d.bound).any() else ""
     ax.set_xlabel(what + bound)
     return ax

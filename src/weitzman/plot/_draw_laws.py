@@ -51,8 +51,8 @@ def phi(
     ax.plot(x, y, color=BLUE, lw=2, label="search on: Φ(x)")
     _mark_turn(ax, solution, law, box)
     ax.set_xlim(law.low, law.high)
-    ax.set_xlabel("x, the best reward in hand" if not law.minimise else "x, the least loss in hand")
-    ax.set_ylabel("expected payoff" if not law.minimise else "expected loss and cost")
+    ax.set_xlabel("x, the best reward in hand" if not law.minimize else "x, the least loss in hand")
+    ax.set_ylabel("expected payoff" if not law.minimize else "expected loss and cost")
     key(ax)
     heading(ax, _title("What searching on is worth", solution, box, state))
     return ax
@@ -94,7 +94,7 @@ def capped_value(
     x, y, how = _steps(law)
     ax.step(x, y, where=how, color=BLUE, lw=2)
     if np.isfinite(outside):
-        x = np.minimum(x, outside) if law.minimise else np.maximum(x, outside)
+        x = np.minimum(x, outside) if law.minimize else np.maximum(x, outside)
         ax.fill_between(x, y, step=how, color=SKY, alpha=0.6, lw=0)
         ax.axvline(outside, color=muted(ax), lw=1, ls="--")
         gain = abs(float(law.phi(np.array([outside]))[0]) - outside)
@@ -103,17 +103,17 @@ def capped_value(
         ax.set_xlabel("x")
     ax.set_xlim(law.low, law.high)
     ax.set_ylim(0, 1.04)
-    ax.set_ylabel("probability that κ ≤ x" if law.minimise else "probability that κ ≥ x")
+    ax.set_ylabel("probability that κ ≤ x" if law.minimize else "probability that κ ≥ x")
     heading(ax, _title("Capped value", solution, box, state))
     return ax
 
 
 def _steps(law: CappedLaw) -> tuple[FloatArray, FloatArray, Literal["pre", "post"]]:
-    """The corners of P(kappa >= x), or of P(kappa <= x) when minimising."""
+    """The corners of P(kappa >= x), or of P(kappa <= x) when minimizing."""
     x = np.concatenate([[law.low], law.points, [law.high]])
     if not len(law.points):
         return x, np.zeros(2), "pre"
-    if law.minimise:
+    if law.minimize:
         return x, np.concatenate([[0.0], law.tails, law.tails[-1:]]), "post"
     return x, np.concatenate([law.tails[:1], law.tails, [0.0]]), "pre"
 
@@ -153,9 +153,9 @@ def payoff(
             label=f"{percent(law.worse)} worse than opening nothing",
         )  # fmt: skip
     ax.set_ylim(0, 1.06 * float((good + bad).max()))
-    word = "cost" if f.minimise else "payoff"
+    word = "cost" if f.minimize else "payoff"
     ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean, 5)}")
-    ax.set_xlabel("least loss plus all costs" if f.minimise else "payoff: reward less all costs")
+    ax.set_xlabel("least loss plus all costs" if f.minimize else "payoff: reward less all costs")
     ax.set_ylabel("probability")
     key(ax)
     heading(ax, f"Law of the {word} ({law.how})")

@@ -40,7 +40,7 @@ _NUMBERED = 150  # cells up to which numbers are written
 def search(search: Search, *, ax: Axes | None = None) -> Axes:
     """A search step by step: it goes on while the highest index is above the best so far.
 
-    The line is the best reward so far; the band below it (above it, when minimising) is what was
+    The line is the best reward so far; the band below it (above it, when minimizing) is what was
     spent, so that its other edge is what stopping there earns. Dots are what was found, ticks the
     indices of what could be opened next (the twelve highest), the dashed line the highest of them.
 
@@ -54,7 +54,7 @@ def search(search: Search, *, ax: Axes | None = None) -> Axes:
     n = len(d.names)
     ax = axes(ax, float(np.clip(3.6 + 0.42 * n, 6.0, 10.5)), 3.9)
     calm(ax)
-    sign = -1.0 if d.minimise else 1.0
+    sign = -1.0 if d.minimize else 1.0
     x = np.arange(n + 2) + 0.5
     best, stop = np.append(d.best, d.best[-1]), np.append(d.best - sign * d.spent, 0)
     stop[-1] = stop[-2]
@@ -68,7 +68,7 @@ def search(search: Search, *, ax: Axes | None = None) -> Axes:
     ax.plot(np.arange(n) + 1, d.reward, "o", color=VERMILION, ms=small, label="found", zorder=3)
     _name_steps(ax, d)
     ax.set_xlim(0.5, n + 1.5)
-    ax.set_ylabel("loss" if d.minimise else "reward")
+    ax.set_ylabel("loss" if d.minimize else "reward")
     key(ax)
     return ax
 
@@ -90,7 +90,7 @@ def _name_steps(ax: Axes, d: SearchPath) -> None:
 def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = None) -> Axes:
     """A line of boxes as a map: the index of the next box for every state and step.
 
-    Where the state just seen is the best reward so far, coloured fields mean go on and empty ones
+    Where the state just seen is the best reward so far, colored fields mean go on and empty ones
     stop. With more in hand, go on only where the index is above that.
 
     Parameters
@@ -104,14 +104,14 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
     k, t = d.index.shape
     ax = axes(ax, float(np.clip(2.6 + 0.5 * t, 5.0, 9.0)), float(np.clip(1.6 + 0.3 * k, 2.6, 6.5)))
     shown = np.ma.array(d.index, mask=~(d.go_on & np.isfinite(d.index)))
-    colours = need("matplotlib.colors", "plot").LinearSegmentedColormap.from_list(
+    colors = need("matplotlib.colors", "plot").LinearSegmentedColormap.from_list(
         "index", [mixed(ax, 0.15, BLUE), mixed(ax, 1.0, BLUE)]
     )
     low, high = (float(shown.min()), float(shown.max())) if shown.count() else (0.0, 1.0)
     if low == high:
         low, high = low - 1.0, high + 1.0
     image = ax.imshow(
-        shown, origin="lower", aspect="auto", cmap=colours, vmin=low, vmax=high,
+        shown, origin="lower", aspect="auto", cmap=colors, vmin=low, vmax=high,
         interpolation="nearest", extent=(1.5, t + 1.5, -0.5, k - 0.5),
     )  # fmt: skip
     if k * t <= _NUMBERED:
@@ -122,14 +122,14 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
         bar.outline.set_visible(False)
         bar.set_label("index")
     first = "" if np.isnan(d.first) else f"First box: index {number(d.first)}. "
-    heading(ax, f"{first}Go on where it is coloured")
+    heading(ax, f"{first}Go on where it is colored")
     return ax
 
 
 def _write_cells(ax: Axes, d: LineGrid, middle: float) -> None:
     for (s, j), index in np.ndenumerate(d.index):
-        colour = muted(ax) if not d.go_on[s, j] else "white" if index > middle else ink()
-        ax.text(j + 2, s, number(index), ha="center", va="center", fontsize="x-small", color=colour)
+        color = muted(ax) if not d.go_on[s, j] else "white" if index > middle else ink()
+        ax.text(j + 2, s, number(index), ha="center", va="center", fontsize="x-small", color=color)
 
 
 def _line_ticks(ax: Axes, d: LineGrid) -> None:
@@ -249,14 +249,14 @@ def truncation(
     ax = axes(ax, 5.4, 3.5)
     calm(ax, grid="y")
     by = np.argsort(t)
-    for y, style, colour, size, label in (
+    for y, style, color, size, label in (
         (upper, "s--", ORANGE, 9, "certified bound"),
         (true, "o-", BLUE, 4, "true loss"),
     ):
         some = np.where(y[by] > 0, y[by], np.nan)
         if np.isfinite(some).any():  # open squares: the two may lie on each other
-            face = "none" if style[0] == "s" else colour
-            ax.plot(t[by], some, style, color=colour, ms=size, mfc=face, lw=1.5, label=label)
+            face = "none" if style[0] == "s" else color
+            ax.plot(t[by], some, style, color=color, ms=size, mfc=face, lw=1.5, label=label)
     ax.set_yscale("log")
     ax.set_xlabel("depth: boxes kept of each line")
     ax.set_ylabel("loss of value")

@@ -55,7 +55,7 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     _circles(ax, t, size)
     _labels(ax, solution, t, size)
     _folded(ax, t, size)
-    gain = "costs" if solution.forest.minimise else "earns"
+    gain = "costs" if solution.forest.minimize else "earns"
     heading(ax, f"Searching well {gain} {number(solution.value, 5)} on average")
     return ax
 
@@ -86,8 +86,8 @@ def _circles(ax: Axes, t: Tree, size: float) -> None:
     )  # fmt: skip
     for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
         text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else f"{p:.2g}" if p < 99.5 else ">99"
-        colour = "white" if p > 0.5 else ink()
-        ax.text(x, y, text, ha="center", va="center", color=colour, fontsize=7 * size, zorder=3)
+        color = "white" if p > 0.5 else ink()
+        ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
 
 
 def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
@@ -102,12 +102,12 @@ def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
         detail = f"cost {_span(t.cost[i])}, index {_span(t.index[i])}{more}"
         where = (0, -0.62 * _CIRCLE * size) if i in inner else (0.68 * _CIRCLE * size, 0)
         lines = ((name, ink(), 0.1), (detail, muted(ax), -1.15))
-        for text, colour, lift in lines if size > _LEAST_DETAIL else lines[:1]:
+        for text, color, lift in lines if size > _LEAST_DETAIL else lines[:1]:
             down = (lift - 1.0) if i in inner else lift
             ax.annotate(
                 text, (t.depth[i], t.row[i]), (where[0], where[1] + font * down),
-                textcoords="offset points", fontsize=font if colour == ink() else 0.88 * font,
-                ha="center" if i in inner else "left", va="bottom", color=colour, zorder=3,
+                textcoords="offset points", fontsize=font if color == ink() else 0.88 * font,
+                ha="center" if i in inner else "left", va="bottom", color=color, zorder=3,
                 **PLAIN,
             )  # fmt: skip
 

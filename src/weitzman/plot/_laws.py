@@ -35,12 +35,12 @@ class CappedLaw:
     ----------
     points : (m,) array, ascending
     tails : (m,) array
-        P(kappa >= point); when minimising P(kappa <= point).
+        P(kappa >= point); when minimizing P(kappa <= point).
     low, high : float
         A range of x that shows all of it.
     index : float
         NaN for several trees at once.
-    minimise : bool
+    minimize : bool
     """
 
     points: FloatArray
@@ -48,14 +48,14 @@ class CappedLaw:
     low: float
     high: float
     index: float
-    minimise: bool
+    minimize: bool
 
     def phi(self, x: FloatArray) -> FloatArray:
-        """E max(x, kappa); when minimising, E min(x, kappa)."""
+        """E max(x, kappa); when minimizing, E min(x, kappa)."""
         y = np.asarray(x, np.float64)
         if not len(self.points):  # no reward can be found
             return y
-        if self.minimise:
+        if self.minimize:
             return -above(-self.points[::-1], self.tails[::-1], -y)
         return above(self.points, self.tails, y)
 
@@ -106,7 +106,7 @@ def capped_law(
     ends = ends if len(ends) else seen
     room = 0.06 * float(np.ptp(ends)) or 0.06 * wide
     low, high = float(ends.min()) - room, float(ends.max()) + room
-    if f.minimise:
+    if f.minimize:
         return CappedLaw(-points[::-1], tails[::-1], -high, -low, index, True)
     return CappedLaw(points, tails, low, high, index, False)
 
@@ -184,7 +184,7 @@ def payoff_law(
     values, place = np.unique(values, return_inverse=True)
     chances = np.bincount(place, weights=chances) / chances.sum()
     f = rule.forest
-    worse = values > f.outside if f.minimise else values < f.outside
+    worse = values > f.outside if f.minimize else values < f.outside
     return PayoffLaw(values, chances, mean, f.outside, worse, float(chances[worse].sum()), how)
 
 

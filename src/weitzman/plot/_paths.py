@@ -34,7 +34,7 @@ class SearchPath:
         Indices of the boxes that could be opened, and before which opening (from 0).
     highest : (t + 1,) array of float
         The best of them; NaN if there was none.
-    minimise, done : bool
+    minimize, done : bool
     """
 
     names: list[str]
@@ -44,7 +44,7 @@ class SearchPath:
     step: IntArray
     index: FloatArray
     highest: FloatArray
-    minimise: bool
+    minimize: bool
     done: bool
 
 
@@ -86,7 +86,7 @@ def search_path(search: Search, available: int = 12) -> SearchPath:
         step=np.array(step, np.int64),
         index=np.array(index, np.float64),
         highest=highest,
-        minimise=f.minimise,
+        minimize=f.minimize,
         done=search.done,
     )
 
@@ -183,7 +183,7 @@ def _same_states(f: Forest, a: int, b: int) -> bool:
 class Model(Protocol):
     """What the picture of learning curves needs to know of a fitted model."""
 
-    minimise: bool
+    minimize: bool
 
     @property
     def rungs(self) -> IntArray:
@@ -220,7 +220,7 @@ def decision_region(
     """
     y = np.asarray(scores, np.float64)
     steps = np.asarray(model.rungs)[:-1]  # after the last there is nothing to decide
-    better = min if model.minimise else max
+    better = min if model.minimize else max
     go_on = np.zeros((len(y), len(steps)), bool)
     for i, score in enumerate(y.tolist()):
         in_hand = model.worth(score if best is None else better(score, best))
@@ -265,5 +265,5 @@ def truncation_data(cuts: Sequence[Cut], value: float) -> tuple[FloatArray, Floa
     """
     depth = np.array([c.depth for c in cuts], np.float64)
     bound = np.array([c.upper - c.lower for c in cuts])
-    loss = np.array([c.upper - value if c.forest.minimise else value - c.lower for c in cuts])
+    loss = np.array([c.upper - value if c.forest.minimize else value - c.lower for c in cuts])
     return depth, bound, loss

@@ -1,7 +1,7 @@
-"""What all pictures have in common: axes, colours, and text that is shown as it is.
+"""What all pictures have in common: axes, colors, and text that is shown as it is.
 
-The colours are Okabe and Ito's, which colour-blind readers tell apart; lightness and shape say the
-same once more, for print in grey. Text and lines take the colour that the user has chosen.
+The colors are Okabe and Ito's, which color-blind readers tell apart; lightness and shape say the
+same once more, for print in grey. Text and lines take the color that the user has chosen.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ def calm(ax: Axes, grid: str | None = None) -> None:
 
 
 def ink() -> str:
-    """The colour of text."""
+    """The color of text."""
     return str(need("matplotlib", "plot").rcParams["text.color"])
 
 
-def mixed(ax: Axes, share: float, colour: str | None = None) -> tuple[float, float, float]:
-    """A colour (that of text) thinned with that of the background."""
+def mixed(ax: Axes, share: float, color: str | None = None) -> tuple[float, float, float]:
+    """A color (that of text) thinned with that of the background."""
     to_rgba = need("matplotlib.colors", "plot").to_rgba
     back = to_rgba(ax.get_facecolor())
     back = to_rgba("white") if back[3] == 0 else back
-    r, g, b, _ = share * np.array(to_rgba(colour or ink())) + (1 - share) * np.array(back)
+    r, g, b, _ = share * np.array(to_rgba(color or ink())) + (1 - share) * np.array(back)
     return float(r), float(g), float(b)
 
 
 def muted(ax: Axes) -> tuple[float, float, float]:
-    """The colour of what is second in importance: grey, but well readable."""
+    """The color of what is second in importance: grey, but well readable."""
     return mixed(ax, 0.65)
 
 

@@ -46,7 +46,7 @@ class Table:
         n, length = len(curves), np.diff(curves.start)
         run = curves.run_of_row
         column = np.arange(len(curves.step)) - curves.start[run]
-        sign = -1.0 if curves.minimise else 1.0
+        sign = -1.0 if curves.minimize else 1.0
         step = np.zeros((n, int(length.max())), np.int64)
         score = np.full(step.shape, -np.inf)
         cost = np.zeros(step.shape)

@@ -26,7 +26,7 @@ class Replay:
     """Scores and costs of all methods in the same searches.
 
     Payoff and regret are in points of score: ``payoff = score - spend / price`` (``-score - ...``
-    when minimising), and the regret is what the payoff lacks to that of ``hindsight``, the best
+    when minimizing), and the regret is what the payoff lacks to that of ``hindsight``, the best
     single run stopped at its best moment. Multiply by the price for units of cost.
 
     Parameters
@@ -43,10 +43,10 @@ class Replay:
     task, repeat : (cells,) arrays of int
         A cell is one task with one log.
     best, spend : (methods, prices, cells, orders) arrays of float
-        The best score seen, with its sign turned when minimising, and the costs paid.
+        The best score seen, with its sign turned when minimizing, and the costs paid.
     told : (methods, prices, cells) tuples of str
         What each method chose on the log.
-    minimise : bool
+    minimize : bool
     """
 
     methods: tuple[str, ...]
@@ -59,14 +59,14 @@ class Replay:
     best: FloatArray
     spend: FloatArray
     told: tuple[tuple[tuple[str, ...], ...], ...]
-    minimise: bool
+    minimize: bool
 
     # -- numbers -------------------------------------------------------------------------------
 
     @property
     def score(self) -> FloatArray:
         """The best score seen, by method, price, cell and order."""
-        return -self.best if self.minimise else self.best
+        return -self.best if self.minimize else self.best
 
     @property
     def payoff(self) -> FloatArray:
@@ -169,7 +169,7 @@ class Replay:
         head = {
             "cells": len(self.task),
             "orders": self.best.shape[-1],
-            "minimise": self.minimise,
+            "minimize": self.minimize,
             "prices": {task: self.price[:, t].tolist() for t, task in enumerate(self.tasks)},
         }
         return json.dumps({**head, "summary": rows}, indent=1)

@@ -94,7 +94,7 @@ def replay(
         best=np.stack([d.score for d in done], axis=2),
         spend=np.stack([d.spend for d in done], axis=2),
         told=_told(done, len(chosen), len(quoted)),
-        minimise=curves.minimise,
+        minimize=curves.minimize,
     )
 
 

@@ -22,7 +22,7 @@ Path = str | os.PathLike[str]
 
 
 @runtime_checkable
-class Summarised(Protocol):
+class Summarized(Protocol):
     """What a replay is here: something that prints its summary as ``weitzman replay --json``."""
 
     def to_json(self) -> str:
@@ -30,7 +30,7 @@ class Summarised(Protocol):
         ...
 
 
-Source = Forest | Solution | Search | Learnt | Summarised
+Source = Forest | Solution | Search | Learnt | Summarized
 
 _INDEX = (
     "The index of a box is the reward in hand at which opening it makes no difference. It takes "
@@ -87,7 +87,7 @@ def write_report(
     for key, x in (("top", top), ("runs", runs)):
         if isinstance(x, bool) or not isinstance(x, int) or x < 1:
             raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
-    if isinstance(source, Summarised):
+    if isinstance(source, Summarized):
         text = replayed.render(replayed.read(json.loads(source.to_json())), title)
     else:
         text = render(content(source, top=top, runs=runs, progress=progress), title)
@@ -202,7 +202,7 @@ def _boxes(c: Content) -> Child:
         "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"
     )
     state = h("p", id="found", role="status", class_="hint")
-    about = _INDEX_LOSS if c.forest.minimise else _INDEX
+    about = _INDEX_LOSS if c.forest.minimize else _INDEX
     more = h("button", "Show all", type="button", id="more", hidden=True)
     return [h("p", about, class_="hint"), folded, find, state, tables.boxes(c), more]
 

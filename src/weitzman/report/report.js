@@ -96,7 +96,7 @@ function curve(place) {
     const i = Number(slider.value);
     const mean = w.box === null ? null : problem.meanCost(w.box, w.row);
     const cost = mean === null ? "" : ` (${number(w.factor[i] * mean)})`;
-    const verb = problem.minimise ? "cost in all " : "be worth ";
+    const verb = problem.minimize ? "cost in all " : "be worth ";
     const times = ` at ${number(w.factor[i], 3)} times its cost${cost}, the search would ${verb}`;
     refill(text, "With ", name(w.name), times,
       el("b", {}, number(w.value[i])), w.first[i] === null ? " and nothing would be opened."

@@ -85,7 +85,7 @@ def strategies(c: Content) -> Markup | None:
         )
         for s in found.strategies
     ]
-    earns = "Loss and costs|" if c.forest.minimise else "Earns|"
+    earns = "Loss and costs|" if c.forest.minimize else "Earns|"
     head = _heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "How known")
     return _table("Strategies compared", head, rows)
 
@@ -104,7 +104,7 @@ def history(c: Content) -> Markup:
         )
         for i, step in enumerate(c.told)
     ]
-    best = "Least loss so far|" if c.forest.minimise else "Best so far|"
+    best = "Least loss so far|" if c.forest.minimize else "Best so far|"
     head = _heads("|", "Box", "Showed", "Cost|", best, "Spent|")
     return _table("Opened so far", head, rows)
 

@@ -36,7 +36,7 @@ def decision(c: Content) -> Iterator[Child]:
         return
     f, e, first = c.forest, c.evaluation, c.solution.first
     if first is None:
-        what = "least loss" if f.minimise else "best reward"
+        what = "least loss" if f.minimize else "best reward"
         yield h(
             "p", "No box is worth its cost: the outside option, ", number(f.outside),
             f", is the {what} to be had on average.", class_="lead",
@@ -55,8 +55,8 @@ def decision(c: Content) -> Iterator[Child]:
 def _under_way(c: Content) -> Iterator[Child]:
     f, last = c.forest, c.told[-1]
     yield h("p", str(c.advice), class_="lead")
-    paid = "loss and costs" if f.minimise else "payoff"
-    now = last.best + (last.spent if f.minimise else -last.spent)
+    paid = "loss and costs" if f.minimize else "payoff"
+    now = last.best + (last.spent if f.minimize else -last.spent)
     going_on = "" if _over(c) else f", going on {number(c.expected)} on average"
     boxes = "1 box was" if len(c.told) == 1 else f"{len(c.told)} boxes were"
     yield h(
@@ -78,7 +78,7 @@ def _expect(c: Content) -> str:
     boxes = f"{e.openings:.3g} of {f.boxes:,} boxes"
     if f.endless.any():  # there is no number of all
         boxes = "1 box" if e.openings == 1 else f"{e.openings:.3g} boxes"
-    if f.minimise:
+    if f.minimize:
         return (
             f"Expect a total of {number(c.solution.value)}: a loss of {number(e.reward)} on "
             f"average, and {number(e.spend)} spent on opening {boxes}."
@@ -95,7 +95,7 @@ def _stop(c: Content) -> str:
     index = c.policy.index
     highest = float(index[np.isfinite(index)].max())
     sign = f.sign
-    if f.minimise:
+    if f.minimize:
         rule = "the least loss is no more than"
         least = f"a loss of {number(sign * highest)} or less"
     else:
@@ -125,7 +125,7 @@ def _ends(c: Content, wins: FloatArray) -> Markup:
 def _spread(c: Content) -> str:
     s = c.simulation
     low, high = map(float, s.payoff.quantile([0.05, 0.95]))
-    what = "costs in all" if c.forest.minimise else "earns"
+    what = "costs in all" if c.forest.minimize else "earns"
     loss = f" {percent(s.loss)} end worse than opening nothing." if s.loss > 0 else ""
     return (
         f"Of {s.episodes:,} simulated searches, one in twenty {what} less than {number(low)}, one "
@@ -176,8 +176,8 @@ def _margin(c: Content, second: RunnerUp) -> Markup:
     what = (
         "would make no difference"
         if loss <= _ROUNDING * abs(c.solution.value)
-        else f"instead would {'cost' if c.forest.minimise else 'earn'} {number(loss)} "
-        f"{'more' if c.forest.minimise else 'less'} on average"
+        else f"instead would {'cost' if c.forest.minimize else 'earn'} {number(loss)} "
+        f"{'more' if c.forest.minimize else 'less'} on average"
     )
     begin = ["Beginning with the second best box, ", name(c.forest.name(second.box)), ", "]
     return h("span", begin, f"{what}, if all goes on in the best way after it.")
@@ -193,7 +193,7 @@ def footer() -> Markup:
 
 
 def _extreme(c: Content) -> str:
-    return "lowest" if c.forest.minimise else "highest"
+    return "lowest" if c.forest.minimize else "highest"
 
 
 def number(x: float) -> str:

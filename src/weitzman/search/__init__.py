@@ -222,7 +222,7 @@ opened has a higher one.'
 
     @property
     def best(self) -> float:
-        """The best reward so far (least loss, when minimising), the outside option included."""
+        """The best reward so far (least loss, when minimizing), the outside option included."""
         with self._record.lock:
             return self._ledger.best[0]
 
@@ -240,7 +240,7 @@ opened has a higher one.'
 
     @property
     def payoff(self) -> float:
-        """What stopping now earns: ``best - spent``; when minimising it costs ``best + spent``."""
+        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``."""
         with self._record.lock:
             best, _, spent = self._ledger.best
             return best - self._ledger.sign * spent

@@ -10,8 +10,8 @@ from ._ledger import Ledger
 
 def replaced(old: Ledger, policy: Policy) -> Ledger:
     """The same search with another policy; an error if that does not have the same boxes."""
-    if policy.forest.minimise != old.forest.minimise:
-        raise InvalidForest("a new model must minimise if the old one does, and only then.")
+    if policy.forest.minimize != old.forest.minimize:
+        raise InvalidForest("a new model must minimize if the old one does, and only then.")
     new = Ledger(policy, old.rule, old.me)
     moved: dict[Id, Id] = {}
     for box, seen in old.told.items():  # parents come before their children

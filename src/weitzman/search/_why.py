@@ -56,11 +56,11 @@ def why_stop(ledger: Ledger) -> str:
 
 
 def _words(ledger: Ledger) -> tuple[str, str]:
-    return ("below", "lower") if ledger.forest.minimise else ("above", "higher")
+    return ("below", "lower") if ledger.forest.minimize else ("above", "higher")
 
 
 def _so_far(ledger: Ledger) -> str:
-    what = "the least loss so far" if ledger.forest.minimise else "the best so far"
+    what = "the least loss so far" if ledger.forest.minimize else "the best so far"
     return f"{what} ({_best(ledger)})"
 
 

@@ -59,9 +59,9 @@ def two_sided(level: float) -> float:
 def share_interval(share: float, n: int, level: float) -> tuple[float, float]:
     """Wilson's confidence interval for a probability of which ``share`` was seen in n trials."""
     z2 = two_sided(level) ** 2 / n
-    centre = share + z2 / 2
+    center = share + z2 / 2
     half = math.sqrt(z2 * share * (1 - share) + z2 * z2 / 4)
-    return max(0.0, (centre - half) / (1 + z2)), min(1.0, (centre + half) / (1 + z2))
+    return max(0.0, (center - half) / (1 + z2)), min(1.0, (center + half) / (1 + z2))
 
 
 def merge(size: IntArray, mean: FloatArray, square: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -75,7 +75,7 @@ def merge(size: IntArray, mean: FloatArray, square: FloatArray) -> tuple[FloatAr
         Mean of each part, and its sum of squares around that mean.
     """
     total = int(size.sum())
-    centre = size @ mean / total
-    spread = square.sum(axis=0) + size @ (mean - centre) ** 2
+    center = size @ mean / total
+    spread = square.sum(axis=0) + size @ (mean - center) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        return centre, np.sqrt(spread / (total - 1) if total > 1 else np.full_like(spread, np.nan))
+        return center, np.sqrt(spread / (total - 1) if total > 1 else np.full_like(spread, np.nan))

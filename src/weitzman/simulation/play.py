@@ -201,13 +201,13 @@ def run_episodes(
         finally:
             with lock:  # after an error or an interrupt, nobody begins another chunk
                 todo = iter(range(0))
-    centre, deviation = merge(size, mean, square)
+    center, deviation = merge(size, mean, square)
     signs = np.array([sign, sign, 1.0, 1.0, 1.0])
     kept *= signs[:, None]
     kept.flags.writeable = False
     payoff, reward, spend, openings, rounds = (
         Sample(values, episodes, float(m), float(d))
-        for values, m, d in zip(kept, signs * centre, deviation, strict=True)
+        for values, m, d in zip(kept, signs * center, deviation, strict=True)
     )
     return Simulation(
         forest, workers, payoff, reward, spend, openings, rounds, worse / episodes,

@@ -28,7 +28,7 @@ class Simulation:
     workers : int
         Boxes opened at once.
     payoff : Sample
-        Reward less spend (plus, when minimising).
+        Reward less spend (plus, when minimizing).
     reward : Sample
         The best reward found (least loss), or the outside option.
     spend : Sample

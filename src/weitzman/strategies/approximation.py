@@ -25,7 +25,7 @@ class Approximation:
     ----------
     forest : Forest
     bound : float
-        No strategy earns more (less, when minimising): the optimal value and its certified gap.
+        No strategy earns more (less, when minimizing): the optimal value and its certified gap.
     promised : float
         What the paper says some fixed plan earns: half of what the optimal policy finds above the
         outside option, less all of its costs. True for independent rewards, not in general. NaN

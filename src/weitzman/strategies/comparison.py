@@ -47,7 +47,7 @@ class Strategy:
     error : float
         Standard error of the value; 0 unless it was simulated.
     bound : float
-        No strategy of this kind earns more (less, when minimising); NaN for a single strategy.
+        No strategy of this kind earns more (less, when minimizing); NaN for a single strategy.
     how : str
         "exact", "simulated", or "best found" for a kind of which better ones may exist.
     openings, spend : float

@@ -68,7 +68,7 @@ def part(forest: Forest, copies: IntArray) -> Forest:
         costs=forest.costs,
         count=copies[kept],
         outside=forest.outside,
-        minimise=forest.minimise,
+        minimize=forest.minimize,
         names=None if forest.names is None else tuple(forest.names[v] for v in kept),
         state_names=forest.state_names,
     )

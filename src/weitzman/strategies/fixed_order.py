@@ -45,7 +45,7 @@ class FixedOrder:
     error : float
         Standard error of the value; 0 unless it was simulated.
     bound : float
-        No order earns more (less, when minimising).
+        No order earns more (less, when minimizing).
     exact : bool
         Whether this is the best order of all.
     """

@@ -36,7 +36,7 @@ class FixedSet:
     value : float
         What opening them earns.
     bound : float
-        No set earns more (less, when minimising).
+        No set earns more (less, when minimizing).
     exact : bool
         Whether this is the best set of all.
     """

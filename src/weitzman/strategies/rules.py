@@ -52,7 +52,7 @@ def _apart(f: Forest) -> tuple[Forest, IntArray]:
         costs=costs,
         count=np.ones(len(box), np.int64),
         outside=f.outside,
-        minimise=f.minimise,
+        minimize=f.minimize,
     )
     return alone, at
 
@@ -89,7 +89,7 @@ def everything(forest: Forest) -> Policy:
 
 
 def same_index(forest: Forest, index: float) -> Policy:
-    """One index for all boxes, higher being better also when minimising."""
+    """One index for all boxes, higher being better also when minimizing."""
     sign = forest.sign
     most = int(forest.laws.shape[forest.law, 0].max())
     one: FloatArray = np.full(most, sign * index)

@@ -26,7 +26,7 @@ class Ceiling:
 
     kind: IntArray  # of each box
     reward: IntArray  # row of rewards of each kind
-    below: FloatArray  # as if maximising
+    below: FloatArray  # as if maximizing
     at: IntArray
 
     @classmethod
@@ -40,7 +40,7 @@ class Ceiling:
             f.costs.start, f.costs.shape, start,
         )  # fmt: skip
         edge_at, edge = _edges(f, kind, len(law))
-        rewards = -f.rewards.data if f.minimise else f.rewards.data
+        rewards = -f.rewards.data if f.minimize else f.rewards.data
         finite = rewards[np.isfinite(rewards)]
         index = np.full(start[-1], finite.max(initial=-np.inf))
         below, span = np.empty(at[-1]), float(np.ptp(finite)) if len(finite) else 0.0

@@ -88,7 +88,7 @@ def _part(forest: Forest, keep: IntArray, reward: IntArray, rewards: Pool) -> di
         "count": f.count[keep],
         "endless": f.endless[keep],
         "outside": f.outside,
-        "minimise": f.minimise,
+        "minimize": f.minimize,
     }
 
 

@@ -47,7 +47,7 @@ class Truncation:
         Levels kept.
     lower, upper : float
         The value of the whole forest lies between them. Searching the boxes kept earns at least
-        ``lower`` (when minimising, it costs at most ``upper``).
+        ``lower`` (when minimizing, it costs at most ``upper``).
     of : float
         Boxes of the whole forest, as described: copies are not counted. Infinite if a line is
         endless.
@@ -84,7 +84,7 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
     Parameters
     ----------
     forest : Forest
-        Any: with laws, rewards and costs that change along the way, with copies, minimising.
+        Any: with laws, rewards and costs that change along the way, with copies, minimizing.
         What is kept of endless lines is written down.
     gap : float
         The most that may be lost, in the unit of the rewards.
@@ -152,12 +152,12 @@ def _cut(forest: Forest, gap: float) -> Truncation:
     whole = len(keep) == len(forest)
     kept = forest if whole else search.levels.cut(depth)
     best = max(best, low)  # which differ by rounding if nothing is cut
-    ends = (-best, -low) if forest.minimise else (low, best)
+    ends = (-best, -low) if forest.minimize else (low, best)
     return Truncation(kept, keep, depth, *ends, len(forest))
 
 
 class _Search:
-    """Bounds by depth, as if maximising; what was computed once is kept."""
+    """Bounds by depth, as if maximizing; what was computed once is kept."""
 
     def __init__(self, levels: Levels, gap: float) -> None:
         self.levels, self.gap = levels, gap

@@ -52,6 +52,6 @@ def _results(trial: Trial) -> list[dict[str, Any]]:
         with filesystem.open_input_stream(f"{trial.path}/result.json") as file:
             texts.append(file.read().decode())
     except OSError:
-        pass  # it was not synchronised
+        pass  # it was not synchronized
     lines = max(texts, key=len).splitlines()
     return [json.loads(line) for line in lines] or [trial.last_result]

@@ -3,7 +3,7 @@
 Each line is one event as a JSON object, so that any tool can read it:
 
 ==========  ======================================================================================
-journal     ``version``, ``minimise``: the first line
+journal     ``version``, ``minimize``: the first line
 start       ``run``, ``config``: a run was started
 seen        ``run``, ``step``, ``score`` (null: it had diverged), ``cost``, ``measured`` (whether
             the cost is the time that the step took)
@@ -43,7 +43,7 @@ class Journal:
     ----------
     path : str or path
         Read and continued if it is there, otherwise made.
-    minimise : bool
+    minimize : bool
         Whether low scores are good; must be what the journal says.
 
     Attributes
@@ -52,7 +52,7 @@ class Journal:
         What it held when it was opened, without the first line.
     """
 
-    def __init__(self, path: Path, *, minimise: bool) -> None:
+    def __init__(self, path: Path, *, minimize: bool) -> None:
         self.path = os.fspath(path)
         self._crc = 0
         try:
@@ -65,10 +65,10 @@ class Journal:
             _lock(self._file, self.path)
             self.events = self._read()
             if not self.events:
-                self.add({"event": "journal", "version": VERSION, "minimise": minimise})
+                self.add({"event": "journal", "version": VERSION, "minimize": minimize})
                 sync_folder(self.path)
                 return
-            _check_head(self.events.pop(0), self.path, minimise)
+            _check_head(self.events.pop(0), self.path, minimize)
         except BaseException:
             self._file.close()
             raise
@@ -147,16 +147,16 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def _check_head(head: Event, path: str, minimise: bool) -> None:
+def _check_head(head: Event, path: str, minimize: bool) -> None:
     if head.get("event") != "journal" or head.get("version") != VERSION:
         raise InvalidFile(
             f"{path}: the version of the journal must be {VERSION}, but it is "
             f"{head.get('version')!r}. It was left as it is."
         )
-    if head["minimise"] != minimise:
+    if head["minimize"] != minimize:
         raise InvalidArgument(
             f"{path}: the journal is of a search that "
-            f"{'minimises' if head['minimise'] else 'maximises'}, unlike the model."
+            f"{'minimizes' if head['minimize'] else 'maximizes'}, unlike the model."
         )
 
 

@@ -19,7 +19,7 @@ class Model(Protocol):
         """What one point of score is worth, in units of cost."""
 
     @property
-    def minimise(self) -> bool:
+    def minimize(self) -> bool:
         """Whether low scores are good."""
 
     @property
@@ -27,7 +27,7 @@ class Model(Protocol):
         """The index of starting a new run."""
 
     def worth(self, score: float) -> float:
-        """What a score is worth, in units of cost; higher is better, also when minimising."""
+        """What a score is worth, in units of cost; higher is better, also when minimizing."""
 
     def next_rung(self, step: int | None) -> int | None:
         """Up to which step the next move goes; None if the line ends at ``step``."""

@@ -63,7 +63,7 @@ def optimize(
         ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
         checkpoint; what it suggests is then what was suggested before.
     model : Model
-        It must minimise if and only if the study does.
+        It must minimize if and only if the study does.
     n_trials : int, optional
         At most so many trials in all, those of earlier calls included.
     outside, budget, workers, lost, catch, refit, clock, progress, callback
@@ -139,11 +139,11 @@ def _check_study(study: Study, model: Model, optuna: Any) -> None:
         raise InvalidArgument(
             f"the study must have one objective, but it has {len(study.directions)}."
         )
-    minimises = study.direction == optuna.study.StudyDirection.MINIMIZE
-    if minimises != model.minimise:
+    minimizes = study.direction == optuna.study.StudyDirection.MINIMIZE
+    if minimizes != model.minimize:
         raise InvalidArgument(
             f"the study and the model must agree, but the study "
-            f"{'minimises' if minimises else 'maximises'} and the model does not."
+            f"{'minimizes' if minimizes else 'maximizes'} and the model does not."
         )
 
 

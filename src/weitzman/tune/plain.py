@@ -102,7 +102,7 @@ def optimize(
     _check_configs(configs)
     available = len(configs) if isinstance(configs, Sized) else None
     race = Race(model, available=available, outside=outside, budget=budget)
-    book = _Book(configs, None if journal is None else Journal(journal, minimise=model.minimise))
+    book = _Book(configs, None if journal is None else Journal(journal, minimize=model.minimize))
     try:
         loop = Loop(race, book, start, settings)
         book.tell_again(loop)

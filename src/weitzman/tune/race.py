@@ -209,8 +209,8 @@ class Race:
 
     def change_model(self, model: Model) -> None:
         """Go on with another model, fitted anew: all indices change, what was seen stays."""
-        if model.minimise != self.model.minimise:
-            raise InvalidArgument("the new model must minimise if and only if the old one does.")
+        if model.minimize != self.model.minimize:
+            raise InvalidArgument("the new model must minimize if and only if the old one does.")
         waiting = [number for _, number in self._waiting if not self.runs[number].over]
         self.model, self._waiting = model, []
         if self.best_score is not None:

@@ -39,7 +39,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     Parameters
     ----------
     model : Model
-        What to expect of a trial. It must minimise if and only if the mode of the tuner is "min".
+        What to expect of a trial. It must minimize if and only if the mode of the tuner is "min".
     outside : float, optional
         What one has without any trial is worth this, in units of cost.
     budget : float, optional
@@ -103,10 +103,10 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
         """Take the metric and the mode of the tuner."""
-        if mode is not None and (mode == "min") != self._model.minimise:
+        if mode is not None and (mode == "min") != self._model.minimize:
             raise InvalidArgument(
                 f"the tuner and the model must agree, but the mode is {mode!r} and the model "
-                f"{'minimises' if self._model.minimise else 'maximises'}."
+                f"{'minimizes' if self._model.minimize else 'maximizes'}."
             )
         if self._metric is None:
             self._metric = metric or "_metric"  # as Ray calls one without a name

@@ -67,7 +67,7 @@ def curves_of(race: Race) -> Curves:
         task=names,
         kind=names,
         ended=np.array([_ended(race, run.steps[-1], run.over) for run in shown], bool),
-        minimise=race.model.minimise,
+        minimize=race.model.minimize,
     )
 
 

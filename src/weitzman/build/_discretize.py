@@ -145,7 +145,7 @@ def _beyond(
 
 
 def gather(values: FloatArray, mass: FloatArray, states: int) -> tuple[FloatArray, FloatArray]:
-    """Neighbouring values merged into their means, the largest error being least."""
+    """Neighboring values merged into their means, the largest error being least."""
     v = values.tolist()
     p = np.concatenate([[0.0], np.cumsum(mass)]).tolist()
     s = np.concatenate([[0.0], np.cumsum(mass * values)]).tolist()
