@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._kernels import orders
+from .._kernels.episodes import Game, Log
 from .._types import FloatArray, IntArray
 from ..build import expand
 from ..policy import Policy
@@ -46,14 +47,11 @@ def random_order(
     at_least_one(budget=1 if budget is None else budget)
     f = expand(solution.forest, WRITE_OUT)
     policy = Policy.optimal(solution if f is solution.forest else solve(f))
-    tables, key = tabulate(policy), stream_key(rng)
-    most = len(f) if budget is None else budget
+    tables, most = tabulate(policy), len(f) if budget is None else budget
+    game = Game(len(policy.root), policy.outside, 1, most, budget is None, stream_key(rng))
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        shown, ready = np.zeros(len(f), np.int64), np.empty(len(f), np.int64)
-        orders.play_random(
-            tables, f.parent, len(policy.root), most, budget is None, policy.outside, key, first,
-            last, out, opened, shown, ready,
-        )  # fmt: skip
+        room = orders.Ready(np.zeros(len(f), np.int64), np.empty(len(f), np.int64))
+        orders.play_random(tables, game, f.parent, (first, last), Log(out, opened), room)
 
     return run_episodes(play, f, episodes, threads=threads)
