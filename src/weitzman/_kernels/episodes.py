@@ -49,14 +49,14 @@ class Game(NamedTuple):
     stream: np.ndarray  # two words, from which the streams of all episodes follow
 
 
-class Log(NamedTuple):
+class Tally(NamedTuple):
     """What is recorded: a column for each episode, and how often each box was opened."""
 
     out: np.ndarray
     opened: np.ndarray
 
 
-class Heap(NamedTuple):
+class Lists(NamedTuple):
     """Lists of siblings by the index of their first closed box."""
 
     key: np.ndarray
@@ -198,8 +198,8 @@ def _grown(key, heap, least):
 
 
 @kernel()
-def play(tables, game, first, last, log, heap_):
-    """Episodes ``first`` to ``last - 1``, recorded in the columns of ``log.out``.
+def play(tables, game, first, last, tally, lists):
+    """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 
     In each round the policy opens up to ``workers`` boxes whose indices exceed the best reward
     found before (any boxes if it never ``stops``), ``budget`` boxes in all at most. Returns the
@@ -210,8 +210,8 @@ def play(tables, game, first, last, log, heap_):
     """
     boxes, index, siblings, chances, rewards, costs = tables  # a tuple costs reference counts
     roots, outside, workers, budget, stops, stream_key = game
-    out, opened = log
-    key, heap = heap_
+    out, opened = tally
+    key, heap = lists
     batch = np.empty((workers, 3), np.int64)  # box, state, copy
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
@@ -284,7 +284,7 @@ def play(tables, game, first, last, log, heap_):
         i = episode - first
         out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
         out[OPENINGS, i], out[ROUNDS, i] = openings, rounds
-    return Heap(key, heap)
+    return Lists(key, heap)
 
 
 @kernel()

@@ -74,10 +74,10 @@ def _worth(fixed, tables, shown, at, best):
 
 
 @kernel()
-def play_order(tables, fixed, first, last, log, shown):
+def play_order(tables, fixed, first, last, tally, shown):
     """Open boxes in a fixed order while one of the next ``ahead`` ones is worth opening."""
     parent, order, _, _, outside, stream_key = fixed
-    out, opened = log
+    out, opened = tally
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, n = outside, 0.0, 0
@@ -97,7 +97,7 @@ def play_order(tables, fixed, first, last, log, shown):
 
 
 @kernel()
-def play_random(tables, game, parent, span, log, room):
+def play_random(tables, game, parent, span, tally, room):
     """Open at random one of the boxes that can be opened, at most ``budget`` of them.
 
     If it ``stops``, boxes whose index does not exceed the best so far are left closed for good.
@@ -105,7 +105,7 @@ def play_random(tables, game, parent, span, log, room):
     """
     boxes, index, siblings = tables.boxes, tables.index, tables.siblings
     roots, outside, _, budget, stops, stream_key = game
-    (first, last), (out, opened), (shown, ready) = span, log, room
+    (first, last), (out, opened), (shown, ready) = span, tally, room
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, n, size = outside, 0.0, 0, roots

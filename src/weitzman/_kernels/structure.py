@@ -32,7 +32,7 @@ from .operations import (
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
 
 
-class Tree(NamedTuple):
+class Postorder(NamedTuple):
     """Boxes with children first, and lists of children."""
 
     order: np.ndarray
@@ -152,7 +152,7 @@ def postorder(parent):
         while i < j:
             order[i], order[j] = order[j], order[i]
             i, j = i + 1, j - 1
-    return Tree(_copied(order, done), first, after)
+    return Postorder(_copied(order, done), first, after)
 
 
 @helper(inline=True)
