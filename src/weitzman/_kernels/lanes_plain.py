@@ -41,10 +41,9 @@ def pointer(array: Vector | Pointer, i: int) -> Pointer:
     """Where ``array[i]`` lies, for a contiguous array or another pointer."""
     if isinstance(array, Pointer):
         return Pointer(array.data, array.at + int(i))
-    flat = array.reshape(-1)
-    if flat.size and not np.shares_memory(flat, array):
+    if not array.flags.c_contiguous:
         raise ValueError("only a contiguous array has pointers")
-    return Pointer(flat, int(i))
+    return Pointer(array.reshape(-1), int(i))
 
 
 def load(p: Pointer, i: int) -> Vector:
