@@ -305,7 +305,7 @@ def test_losses_on_a_line() -> None:
         (
             [[0.5, 0.5]],
             {"cost": [1, 2]},
-            r"`cost` must have one entry a box, but there are 2 for 1",
+            r"`cost` must have one entry per box, but there are 2 for 1",
         ),
         ([[0.5, 0.5]], {"count": 0}, r"a count must be from 1"),
     ],
