@@ -125,3 +125,13 @@ def test_results_keep_other_sections_of_the_same_machine(tmp_path):
     assert "one" not in again
     assert again.index("two") < again.index("## B")
     assert "## B" not in run.assemble("another machine\n", {"lines": "## A\n"}, path)
+
+
+@pytest.mark.slow
+def test_commits_can_be_compared():
+    """The same commit twice: the same bits, and a table."""
+    from benchmarks import compare
+
+    rows = compare.compare("HEAD", "HEAD", turns=1, repeats=1)
+    assert len(rows) == 4
+    assert all(same and one > 0 and other > 0 for _, one, other, same in rows)
