@@ -257,5 +257,5 @@ def test_mix_ups_are_told_apart():
     for function in (weitzman.evaluate, weitzman.sensitivity):
         with pytest.raises(WeitzmanError, match=r"but got a Forest. Call solve\(forest\) first"):
             function(f)
-    with pytest.raises(WeitzmanError, match="compare needs a Forest"):
+    with pytest.raises(WeitzmanError, match="compare needs a forest or its solution"):
         weitzman.compare(solve(f))

@@ -62,7 +62,7 @@ class _Row(NamedTuple):
     copies: int
 
 
-class Tree:
+class LazyTree:
     """The nodes known so far; those of one parent lie side by side.
 
     Attributes

@@ -145,7 +145,7 @@ def _cut_endless(forest: Forest, gap: float) -> Truncation:
 
 
 def _cut(forest: Forest, gap: float) -> Truncation:
-    search = _Search(Levels.of(forest), gap)
+    search = _DepthSearch(Levels.of(forest), gap)
     high, best = search.bracket()
     depth = search.least(high, best)
     low, keep = search.lower(depth), search.levels.above(depth)
@@ -156,7 +156,7 @@ def _cut(forest: Forest, gap: float) -> Truncation:
     return Truncation(kept, keep, depth, *ends, len(forest))
 
 
-class _Search:
+class _DepthSearch:
     """Bounds by depth, as if maximizing; what was computed once is kept."""
 
     def __init__(self, levels: Levels, gap: float) -> None:

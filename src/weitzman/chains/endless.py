@@ -119,7 +119,7 @@ class EndlessLine:
         tails = np.append(tails, 0.0)[np.searchsorted(self.breakpoints, points)]
         return Capped(index, points, np.where(points <= index, tails, 0.0))
 
-    def value(self, start: ArrayLike, outside: float = 0.0) -> float:
+    def value_at(self, start: ArrayLike, outside: float = 0.0) -> float:
         """Expected payoff of searching the line optimally from a start, and it alone.
 
         Parameters
@@ -131,10 +131,10 @@ class EndlessLine:
         Examples
         --------
         >>> line = solve_line(Chain([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 8]), cost=1)
-        >>> line.value(start=0), line.value(start=[0.75, 0.25], outside=2)
+        >>> line.value_at(start=0), line.value_at(start=[0.75, 0.25], outside=2)
         (6.0, 5.5)
         """
-        return self.start(start).value(outside)
+        return self.start(start).value_at(outside)
 
 
 def solve_line(chain: Chain, cost: ArrayLike) -> EndlessLine:

@@ -31,7 +31,7 @@ _CHUNK = 20_000  # operations between two calls of the progress function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class PlanPass:
     """What one pass over the plan gives; ``width`` counts columns of each matrix product."""
 
     value: float
@@ -163,7 +163,7 @@ class Plan:
 
     def run(
         self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
-    ) -> Run:
+    ) -> PlanPass:
         """One pass: shared operations, then the parts in parallel, then what joins them."""
         step = Pass.start(self, eps, self.outside if clip else -np.inf, progress=progress)
         common = step.common()
@@ -172,7 +172,7 @@ class Plan:
         )
         result = step.block(self.last, step.final(blocks)) if len(blocks) > 1 else blocks[0]
         value, gap, tail = self._best(result)
-        return Run(value, gap, step.sigma, step.width, tail)
+        return PlanPass(value, gap, step.sigma, step.width, tail)
 
     def _best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""

@@ -115,13 +115,13 @@ class Solution:
         return Policy.of(self.forest, *self.index_columns())
 
     @property
-    def first(self) -> int | None:
-        """The box to open first, or None if it is best to open nothing."""
+    def first_box(self) -> str | None:
+        """The name of the box to open first, or None if it is best to open nothing."""
         f = self.forest
         sign = f.sign
         index = sign * self._index[self._start[self._class_of[f.roots]]]
         best = int(np.argmax(index))
-        return int(f.roots[best]) if index[best] > sign * f.outside else None
+        return f.name(int(f.roots[best])) if index[best] > sign * f.outside else None
 
     def columns(self, limit: int | None = None) -> dict[str, list[Any]]:
         """One entry for each box and state of its parent: box, parent, state, cost, index."""

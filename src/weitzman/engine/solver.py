@@ -114,7 +114,7 @@ def solve(
     --------
     >>> import weitzman
     >>> chest = weitzman.Builder()
-    >>> _ = chest.add("A", cost=2, rewards={0: 0.5, 10: 0.5})
+    >>> _ = chest.add("A", cost=2, outcomes={0: 0.5, 10: 0.5})
     >>> weitzman.solve(chest.build()).value
     3.0
     """

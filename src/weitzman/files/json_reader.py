@@ -25,7 +25,7 @@ MAX_LENGTH = 1_000_000  # boxes that a line may stand for
 ENDLESS = "endless"  # as a length
 
 _TOP = ("format", "objective", "outside", "kinds", "boxes", "note", "$schema")
-_KIND = ("cost", "rewards", "states", "law", "outcomes", "worth", "note")
+_KIND = ("cost", "rewards", "states", "law", "outcomes", "note")
 _BOX = ("name", "parent", "kind", "count", "length", *_KIND)
 _OBJECTIVES = ("maximize", "minimize")
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 Kinds = dict[str, dict[str, Any]]
 
 
-class Entry(NamedTuple):
+class JsonBox(NamedTuple):
     """One box of the document, or of a line in it, with what its kind adds."""
 
     where: str
@@ -108,14 +108,14 @@ def _kinds(top: dict[str, Any]) -> Kinds:
 # -- boxes and how they hang together ----------------------------------------------------------
 
 
-def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[Entry], dict[str, int]]:
+def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[JsonBox], dict[str, int]]:
     """All boxes, lines written out, and the number that each name stands for."""
     boxes = top.get("boxes")
     if not isinstance(boxes, list) or not boxes:
         raise InvalidFile(
             f"boxes must be a list of at least one box, but it is {_found(top, 'boxes')}."
         )
-    entries: list[Entry] = []
+    entries: list[JsonBox] = []
     place: dict[str, int] = {}
     spare = MAX_LENGTH
     named = isinstance(boxes[0], dict) and "name" in boxes[0]
@@ -141,7 +141,7 @@ def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[Entry], dict[str, 
     return entries, place
 
 
-def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> Entry:
+def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> JsonBox:
     where = f"boxes[{i}]"
     if isinstance(box, dict) and "name" in box:
         where += f" ({shown(box['name'])})"
@@ -163,7 +163,7 @@ def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> Entry:
     if parent is not None and named:
         name(parent, f"{where}: parent")
     count = 1 if "count" not in box else whole(box["count"], f"{where}: count", 1, MAX_COUNT)
-    return Entry(where, title, parent, count, given, box.get("length") == ENDLESS)
+    return JsonBox(where, title, parent, count, given, box.get("length") == ENDLESS)
 
 
 def _check_complete(given: dict[str, Any], where: str) -> None:
@@ -174,11 +174,13 @@ def _check_complete(given: dict[str, Any], where: str) -> None:
             f"{where}: {missing[0]!r} is missing. A box has a cost, and either outcomes, or "
             f"rewards and a law; its kind may give them."
         )
-    if "worth" in given and "outcomes" not in given:
+    if isinstance(given.get("rewards"), dict) and "outcomes" not in given:
         raise InvalidFile(
-            f"{where}: worth tells the rewards of outcomes, but there are none. Use rewards alone."
+            f"{where}: rewards by state belong to outcomes, but there are none. Give outcomes, or "
+            f"a list of rewards and a law."
         )
-    extra = [key for key in ("rewards", "states", "law") if key in given]
+    extra: list[str] = [key for key in ("states", "law") if key in given]
+    extra += ["a list of rewards"] if isinstance(given.get("rewards"), list) else []
     if "outcomes" in given and extra:
         raise InvalidFile(
             f"{where}: outcomes stand for rewards, states and law, but {extra[0]!r} is given too. "
@@ -186,7 +188,7 @@ def _check_complete(given: dict[str, Any], where: str) -> None:
         )
 
 
-def _line(one: Entry, length: int) -> Iterator[Entry]:
+def _line(one: JsonBox, length: int) -> Iterator[JsonBox]:
     """The boxes of a line: B.1 hangs on the parent of B, B.2 on B.1, and so on."""
     if one.name is None or one.parent is None:
         raise InvalidFile(
@@ -198,14 +200,14 @@ def _line(one: Entry, length: int) -> Iterator[Entry]:
         yield one._replace(name=f"{one.name}.{i}", parent=f"{one.name}.{i - 1}", copies=1)
 
 
-def _place(place: dict[str, int], entry: Entry, title: str | None, number: int) -> None:
+def _place(place: dict[str, int], entry: JsonBox, title: str | None, number: int) -> None:
     if title is not None and place.setdefault(title, number) != number:
         raise InvalidFile(
             f"{entry.where}: names must differ, but {shown(title)} is taken. Rename it."
         )
 
 
-def _parent(entry: Entry, place: dict[str, int], n: int) -> int:
+def _parent(entry: JsonBox, place: dict[str, int], n: int) -> int:
     if entry.parent is None:
         return -1
     if entry.name is None:
@@ -228,12 +230,12 @@ class _Convert:
     none: float  # the reward of a state that has none
     done: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
-    def rewards(self, entry: Entry) -> FloatArray:
+    def rewards(self, entry: JsonBox) -> FloatArray:
         if "outcomes" in entry.given:
             return self._once(self._rewards, self._outcomes(entry).rewards, entry.where)
         return self._once(self._rewards, entry.given["rewards"], f"{entry.where}: rewards")
 
-    def states(self, entry: Entry, size: int) -> list[str] | None:
+    def states(self, entry: JsonBox, size: int) -> list[str] | None:
         """Names of the states, if they have any."""
         if "outcomes" in entry.given:
             return self._outcomes(entry).states
@@ -245,14 +247,14 @@ class _Convert:
         """Names of the states, or their numbers."""
         return self._once(_titles, states, "", size)
 
-    def law(self, entry: Entry, above: Names | None) -> FloatArray:
+    def law(self, entry: JsonBox, above: Names | None) -> FloatArray:
         """The law; ``above`` names the states of the parent."""
         if "outcomes" not in entry.given:
             return self._once(array, entry.given["law"], f"{entry.where}: law")
         return self._once(Outcomes.law, self._outcomes(entry), entry.where, above)
 
     def cost(
-        self, entry: Entry, above: Names | None, own: Names, law: FloatArray
+        self, entry: JsonBox, above: Names | None, own: Names, law: FloatArray
     ) -> FloatArray | float:
         cost, where = entry.given["cost"], f"{entry.where}: cost"
         if is_number(cost):
@@ -263,12 +265,12 @@ class _Convert:
             wrong(where, "a number, a list, a list of lists or an object", cost)
         return read_cost(cost, where, above, own, law)
 
-    def _outcomes(self, entry: Entry) -> Outcomes:
+    def _outcomes(self, entry: JsonBox) -> Outcomes:
         given, root = entry.given, entry.parent is None
-        worth = given.get("worth")
-        key = (id(given["outcomes"]), id(worth), root)
+        rewards = given.get("rewards")
+        key = (id(given["outcomes"]), id(rewards), root)
         if key not in self.done:
-            self.done[key] = read_outcomes(given["outcomes"], entry.where, worth, root)
+            self.done[key] = read_outcomes(given["outcomes"], entry.where, rewards, root)
         return cast(Outcomes, self.done[key])
 
     def _once(self, convert: Callable[..., T], raw: Any, where: str, *more: Any) -> T:

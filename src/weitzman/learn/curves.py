@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.rules import like
-from .log_tables import Columns, columns_of, numbers, steps, words
+from .log_tables import LogColumns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
 
@@ -243,7 +243,11 @@ def _constant(
 
 
 def _ended(
-    table: Columns, ended: str | bool | None, last: IntArray, step: IntArray, tasks: Sequence[str]
+    table: LogColumns,
+    ended: str | bool | None,
+    last: IntArray,
+    step: IntArray,
+    tasks: Sequence[str],
 ) -> BoolArray:
     if isinstance(ended, str):
         flags = numbers(table, ended)[last]

@@ -33,7 +33,7 @@ _CHUNKS = 256  # and so many times at least, if there are as many episodes
 def simulate(
     policy: Policy | Solution,
     episodes: int,
-    rng: np.random.Generator | int,
+    rng: np.random.Generator | int = 0,
     *,
     workers: int = 1,
     budget: int | None = None,
@@ -52,7 +52,8 @@ def simulate(
         An index policy; of a solution, the optimal one.
     episodes : int
     rng : Generator or int
-        Where randomness comes from, or a seed. Two numbers are taken from it.
+        Where randomness comes from, or a seed; seed 0 by default, so that two calls give the same.
+        Two numbers are taken from it.
     workers : int
         Open so many boxes at once: in each round those of highest index above the best reward so
         far (fewer if there are fewer), then see all that they show. The optimal policy is no

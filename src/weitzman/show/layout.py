@@ -18,11 +18,12 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
     f, gap = solution.forest, solution.gap
     error = "exact up to rounding" if gap == 0 else f"error at most {gap:.2g}"
     rows = [("value", f"{solution.value:.10g}   ({error})")]
-    if solution.first is None:
+    first = solution.first_box
+    if first is None:
         rows.append(("open first", f"nothing: take the outside option, {f.outside:.10g}"))
     else:
-        index = solution.indices(solution.first)[0]
-        rows.append(("open first", f"{cell(f.name(solution.first))}   (index {index:.8g})"))
+        index = solution.indices(first)[0]
+        rows.append(("open first", f"{cell(first)}   (index {index:.8g})"))
     if solution.status is Status.COARSE:
         rows.append(("note", "the error is larger than asked for: --exact has none but rounding"))
     return rows

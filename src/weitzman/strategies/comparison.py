@@ -174,7 +174,7 @@ def _known(x: float, digits: int) -> str:
 
 
 def compare(
-    forest: Forest,
+    forest: Forest | Solution,
     *,
     episodes: int = 100_000,
     rng: np.random.Generator | int = 0,
@@ -191,16 +191,16 @@ def compare(
 
     Parameters
     ----------
-    forest : Forest
+    forest : Forest or Solution
     episodes : int
         Of each simulation.
     rng : Generator or int
-        For the simulations.
+        For the simulations; seed 0 by default.
     budget : int, optional
         Boxes that strategies with a budget open; by default what the optimal policy opens on
         average.
     solution : Solution, optional
-        That of the forest, if it is at hand.
+        That of the forest, if it is at hand; not needed where the solution comes first.
     threads : int, optional
     progress : callable, optional
         Called with (strategies done, strategies in all).
@@ -208,14 +208,16 @@ def compare(
     Examples
     --------
     >>> import weitzman
-    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> chest = chest.add("B", cost=2, rewards={0: 0.5, 20: 0.5}).build()
+    >>> chest = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=2, outcomes={0: 0.5, 20: 0.5}).build()
     >>> compare(chest).lost("everything")
     0.5
     """
+    if isinstance(forest, Solution):
+        forest, solution = forest.forest, forest
     if not isinstance(forest, Forest):
         raise InvalidArgument(
-            "compare needs a Forest: call compare(solution.forest, solution=solution)."
+            f"compare needs a forest or its solution, but got a {type(forest).__name__}."
         )
     forest.must_end("comparing strategies")
     solved = solve(forest, threads=threads) if solution is None else solution

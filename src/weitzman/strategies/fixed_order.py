@@ -101,8 +101,8 @@ def best_partially_adaptive(
     Examples
     --------
     >>> import weitzman
-    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> chest = chest.add("B", cost=2, rewards={0: 0.5, 20: 0.5}).build()
+    >>> chest = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=2, outcomes={0: 0.5, 20: 0.5}).build()
     >>> best_partially_adaptive(chest).boxes
     ('B', 'A')
     """
@@ -174,7 +174,7 @@ def _search(solution: Solution, limit: int) -> FixedOrder:
     """Depth first, best bound first; exact if the limit is not reached."""
     f = solution.forest
     boxes = Prefixes(solution, limit)
-    search = _Search(boxes, Plan.of(f).class_of)
+    search = _OrderSearch(boxes, Plan.of(f).class_of)
     with suppress(OutOfWork):
         search.run()
     sign = f.sign
@@ -185,7 +185,7 @@ def _search(solution: Solution, limit: int) -> FixedOrder:
     )
 
 
-class _Search:
+class _OrderSearch:
     def __init__(self, boxes: Prefixes, class_of: IntArray) -> None:
         self.boxes, self.class_of = boxes, class_of
         self.slack = _ROUNDING * float(np.ptp(boxes.grid[np.isfinite(boxes.grid)]))

@@ -23,8 +23,8 @@ def myopic(forest: Forest) -> Policy:
     Examples
     --------
     >>> import weitzman
-    >>> door = weitzman.Builder().add("door", cost=1, rewards={0: 1.0})
-    >>> door = door.add("room", parent="door", cost=1, rewards={0: {0: 0.5, 10: 0.5}})
+    >>> door = weitzman.Builder().add("door", cost=1, outcomes={0: 1.0})
+    >>> door = door.add("room", parent="door", cost=1, outcomes={0: {0: 0.5, 10: 0.5}})
     >>> float(myopic(door.build()).index[0])  # the door by itself is worth nothing
     -1.0
     """

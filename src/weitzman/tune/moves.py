@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..forest.model import Forest
 
 
-class Model(Protocol):
+class RunModel(Protocol):
     """What a race needs to know of a run; :class:`~weitzman.learn.LineModel` has it all."""
 
     @property

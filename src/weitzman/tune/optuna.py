@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._common.optional import need
 from ..errors import InvalidArgument
-from .book import Callback, Catch, Settings, check_settings, exceptions
+from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
-from .race import Model, Race, Run
+from .race import Race, Run, RunModel
 from .runs import SECONDS, Clock, Row
-from .whole import Lines, whole_index
+from .whole import WritesLines, whole_index
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -37,7 +37,7 @@ REASON = "weitzman:reason"  # user attribute of the study: why it has stopped
 def optimize(
     study: Study,
     objective: Callable[..., Any],
-    model: Model,
+    model: RunModel,
     *,
     n_trials: int | None = None,
     outside: float | None = None,
@@ -79,7 +79,7 @@ def optimize(
     """
     optuna = need("optuna", "optuna")
     _check_study(study, model, optuna)
-    settings = Settings(
+    settings = LoopSettings(
         workers=workers, executor=None, lost=lost, catch=exceptions(catch), refit=refit,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
@@ -116,8 +116,8 @@ class StopWhenNotWorthIt:
     """
 
     def __init__(self, model: Any) -> None:
-        self._model: Model = model
-        lines: Lines = model
+        self._model: RunModel = model
+        lines: WritesLines = model
         self.index = whole_index(lines)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
@@ -134,7 +134,7 @@ class StopWhenNotWorthIt:
             study.stop()
 
 
-def _check_study(study: Study, model: Model, optuna: Any) -> None:
+def _check_study(study: Study, model: RunModel, optuna: Any) -> None:
     if len(study.directions) != 1:
         raise InvalidArgument(
             f"the study must have one objective, but it has {len(study.directions)}."

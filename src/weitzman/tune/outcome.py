@@ -71,7 +71,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RunRecord:
     """One run: its configuration, what it has shown, and how it came to its end, if it did.
 
     ``over`` is "ended", "failed", "lost", "left" (a trial that was pruned), or "" for a run that
@@ -112,7 +112,7 @@ class Result:
     spent: float
     payoff: float
     reason: str
-    runs: tuple[Record, ...]
+    runs: tuple[RunRecord, ...]
     curves: Curves | None = field(compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class Result:
 def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
     """The result of a race."""
     runs = tuple(
-        Record(config, tuple(run.steps), tuple(run.scores), tuple(run.costs),
+        RunRecord(config, tuple(run.steps), tuple(run.scores), tuple(run.costs),
                over.get(run.number, run.over))
         for config, run in zip(configs, race.runs, strict=True)
     )  # fmt: skip

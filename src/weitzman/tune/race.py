@@ -17,9 +17,9 @@ import math
 
 from ..engine.solver import solve
 from ..errors import InvalidAnswer, InvalidArgument
-from .moves import Model as Model
 from .moves import Move as Move
 from .moves import Run as Run
+from .moves import RunModel as RunModel
 
 ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain is computed
 
@@ -54,7 +54,7 @@ class Race:
 
     def __init__(
         self,
-        model: Model,
+        model: RunModel,
         *,
         available: int | None = None,
         outside: float | None = None,
@@ -207,7 +207,7 @@ class Race:
         """There are no more runs to start; a new one that was handed out is taken back."""
         self._left, self._owed = 0, 0
 
-    def change_model(self, model: Model) -> None:
+    def change_model(self, model: RunModel) -> None:
         """Go on with another model, fitted anew: all indices change, what was seen stays."""
         if model.minimize != self.model.minimize:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")

@@ -36,7 +36,7 @@ Event = dict[str, Any]
 VERSION = 1
 
 
-class Journal:
+class RunJournal:
     """A journal in use, by this process only.
 
     Parameters

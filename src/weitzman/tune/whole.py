@@ -19,14 +19,14 @@ from ..forest.builder import line
 from ..forest.model import Forest
 
 
-class Lines(Protocol):
+class WritesLines(Protocol):
     """A model that can be written out as a forest."""
 
     def lines(self, n: int = 1) -> Forest:
         """So many new runs."""
 
 
-def whole_index(model: Lines) -> float:
+def whole_index(model: WritesLines) -> float:
     """The worth from which on no further whole run pays for itself.
 
     Parameters

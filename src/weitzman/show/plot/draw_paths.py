@@ -12,7 +12,7 @@ from ..._common.optional import need
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...policy.search import Search
-from .paths_data import LineGrid, Model, SearchPath, decision_region, line_grid, search_path
+from .paths_data import CurveModel, LineGrid, SearchPath, decision_region, line_grid, search_path
 from .style import (
     BLUE,
     ORANGE,
@@ -144,7 +144,7 @@ def _line_ticks(ax: Axes, d: LineGrid) -> None:
     ax.set_xlabel("box to open next")
 
 
-class Curves(Protocol):
+class CurveRows(Protocol):
     """Logged curves: run r has the rows ``start[r]`` to ``start[r + 1]``."""
 
     @property
@@ -164,8 +164,8 @@ class Curves(Protocol):
 
 
 def learning_curves(
-    curves: Curves,
-    model: Model | None = None,
+    curves: CurveRows,
+    model: CurveModel | None = None,
     *,
     best: float | None = None,
     limit: int = 150,
@@ -213,7 +213,7 @@ def learning_curves(
     return ax
 
 
-def _shade(ax: Axes, model: Model, low: float, high: float, best: float | None) -> None:
+def _shade(ax: Axes, model: CurveModel, low: float, high: float, best: float | None) -> None:
     edges = np.linspace(low, high, 121)
     steps, go_on = decision_region(model, (edges[1:] + edges[:-1]) / 2, best)
     if not len(steps):

@@ -9,7 +9,7 @@ import numpy as np
 from ..._common.optional import need
 from ...engine.solution import Solution
 from .style import BLUE, PLAIN, axes, heading, ink, mixed, muted, number, percent, plain
-from .tree_data import Tree, tree
+from .tree_data import TreeLayout, tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def _scale(ax: Axes, columns: int, rows: int) -> float:
     return float(min(1.0, box.width / (_COLUMN * columns), box.height / (_ROW * rows)))
 
 
-def _edges(ax: Axes, t: Tree) -> None:
+def _edges(ax: Axes, t: TreeLayout) -> None:
     path, patches = need("matplotlib.path", "plot"), need("matplotlib.patches", "plot")
     for i, up in enumerate(t.above):
         if up >= 0:
@@ -77,7 +77,7 @@ def _edges(ax: Axes, t: Tree) -> None:
             ax.add_patch(edge)
 
 
-def _circles(ax: Axes, t: Tree, size: float) -> None:
+def _circles(ax: Axes, t: TreeLayout, size: float) -> None:
     shade = np.clip(t.opened, 0, 1)
     faces = [mixed(ax, 0.06 + 0.94 * p, BLUE) for p in shade]
     ax.scatter(
@@ -90,7 +90,7 @@ def _circles(ax: Axes, t: Tree, size: float) -> None:
         ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
 
 
-def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
+def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
     """Beside a leaf; below a box that has others to its right."""
     f, inner = solution.forest, set(t.above.tolist())
     font = max(_LEAST_FONT, _FONT * size)
@@ -112,7 +112,7 @@ def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
             )  # fmt: skip
 
 
-def _folded(ax: Axes, t: Tree, size: float) -> None:
+def _folded(ax: Axes, t: TreeLayout, size: float) -> None:
     font = max(_LEAST_FONT, _FONT * size)
     said: dict[str, Any] = {"va": "center", "ha": "left", "color": muted(ax), "fontsize": font}
     for i in np.flatnonzero(t.hidden):

@@ -180,7 +180,7 @@ def _same_states(f: Forest, a: int, b: int) -> bool:
     return same and f.states(a) == f.states(b)
 
 
-class Model(Protocol):
+class CurveModel(Protocol):
     """What the picture of learning curves needs to know of a fitted model."""
 
     minimize: bool
@@ -200,7 +200,7 @@ class Model(Protocol):
 
 
 def decision_region(
-    model: Model, scores: ArrayLike, best: float | None = None
+    model: CurveModel, scores: ArrayLike, best: float | None = None
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Where a run is worth going on with.
 
