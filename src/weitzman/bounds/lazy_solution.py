@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._common.notebook import as_html
 from ..engine.indices import Policy
 from ..engine.solution import Solution
 from .refining import Ending
@@ -69,3 +70,5 @@ class LazySolution:
             f"LazySolution(lower={self.lower:.9g}, upper={self.upper:.9g}, "
             f"first_box={self.first_box!r})"
         )
+
+    _repr_html_ = as_html

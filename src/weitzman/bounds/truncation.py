@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import IntArray
+from .._common.notebook import as_html
 from ..engine.solver import solve
 from ..errors import InvalidArgument, TooLarge
 from ..forest.model import Forest
@@ -76,6 +77,8 @@ class Truncation:
             f"Truncation(depth {self.depth}, {self.kept} of {of} boxes, value from "
             f"{self.lower:.10g} to {self.upper:.10g})"
         )
+
+    _repr_html_ = as_html
 
 
 def truncate(forest: Forest, *, gap: float) -> Truncation:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.notebook import as_html
 from .._kernels.markov import sweep
 from ..errors import InvalidArgument, InvalidForest
 from .capped_values import Capped, above, root
@@ -136,6 +137,8 @@ class EndlessLine:
         """
         return self.start(start).value_at(outside)
 
+    _repr_html_ = as_html
+
 
 def solve_line(chain: Chain, cost: ArrayLike) -> EndlessLine:
     """The index of every state of an endless line, exactly.
@@ -197,6 +200,8 @@ class FixedPoint:
     contraction: float
     steps: int
     error: float
+
+    _repr_html_ = as_html
 
 
 def fixed_point(

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from ..errors import InvalidArgument, TooLarge
 from .chain import Chain
 from .checks import as_first, as_share, as_states
@@ -80,6 +81,8 @@ class MissBounds:
 
     def __str__(self) -> str:
         return self.table()
+
+    _repr_html_ = as_html
 
 
 def miss_bounds(chain: Chain, delta: float, target: ArrayLike | None = None) -> MissBounds:

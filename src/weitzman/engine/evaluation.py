@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from .._common.text import cell, columns
 from .._kernels import operations, reach, structure
 from .._kernels.blocks import new_heap
 from ..chains.following import Following
 from ..forest.model import Forest
+from .by_box import ByBox
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees
 from .solution import Solution, as_policy, mean_costs
@@ -65,6 +67,7 @@ class Evaluation:
     forest : Forest
     opened : (n,) array of float
         Expected number of copies of each box that are opened; without copies, the probability.
+        ``opened["A"]`` is that of box A.
     chosen : PerBox
         ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
         Between equal rewards the box of lowest number is chosen, the outside option before any.
@@ -96,7 +99,7 @@ class Evaluation:
     @property
     def wins(self) -> FloatArray:
         """(n,) probability that each box (any of its copies, any state) is the chosen one."""
-        return self.chosen.totals()
+        return ByBox(self.chosen.totals(), self.forest)
 
     def columns(self) -> dict[str, list[Any]]:
         """One entry a box: name, opened, wins, spend."""
@@ -144,6 +147,8 @@ class Evaluation:
             f"Evaluation(value={self.value:.10g}, reward={self.reward:.10g}, "
             f"spend={self.spend:.10g}, openings={self.openings:.6g})"
         )
+
+    _repr_html_ = as_html
 
 
 def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evaluation:
@@ -394,7 +399,7 @@ def _summary(
     per_box = after.totals()
     return Evaluation(
         forest=f,
-        opened=per_box,
+        opened=ByBox(per_box, f),
         chosen=PerBox(f, chosen, chosen_at),
         opened_after=after,
         value=reward + spend if f.minimize else reward - spend,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import ROWS, columns_html
 from .._common.text import cell, columns
 from .._kernels import boxes
 from ..errors import InvalidArgument, UnknownName
@@ -172,23 +172,7 @@ class Solution:
         return f"Solution(value={self.value:.10g}, gap={self.gap:.2g}, {self.status.name})"
 
     def _repr_html_(self) -> str:
-        c = self.columns(200)
-        head = "".join(f"<th>{escape(k)}</th>" for k in c)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape('' if x is None else _cell(x))}</td>" for x in row)
-            + "</tr>"
-            for row in zip(*c.values(), strict=True)
-        )  # fmt: skip
-        more = self._rows() - len(c["box"])
-        foot = f"<p>… and {more} more rows</p>" if more > 0 else ""
-        return (
-            f"<p><b>value {self.value:.10g}</b>, gap {self.gap:.2g}. {escape(self.status.value)}"
-            f"</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
-        )
-
-
-def _cell(x: object) -> str:
-    return f"{x:.8g}" if isinstance(x, float) else str(x)
+        return columns_html(str(self).splitlines()[0], self.columns(ROWS), self._rows())
 
 
 def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:

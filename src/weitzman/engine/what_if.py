@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.notebook import as_html
 from ..forest.model import Forest
 from .evaluation import Evaluation, PerBox, evaluate
 from .solution import Solution, as_policy, mean_cost
@@ -61,6 +62,11 @@ class Sensitivity:
 
         return pd.DataFrame(self.columns())
 
+    def __repr__(self) -> str:
+        return f"Sensitivity({len(self.evaluation.forest)} boxes, outside={self.outside:.6g})"
+
+    _repr_html_ = as_html
+
 
 def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivity:
     """Derivatives of the optimal value in all costs, all rewards and the outside option.
@@ -102,6 +108,8 @@ class BreakEven:
     cost: float
     opened_below: float
     first_below: float | None
+
+    _repr_html_ = as_html
 
 
 def break_even(

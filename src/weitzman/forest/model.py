@@ -34,7 +34,7 @@ from .columns import (
     titles,
     whole_numbers,
 )
-from .pools import Pool
+from .pools import Pool, concat_pools, intern_pool, take_pools
 from .rules import check, check_parent, like
 
 
@@ -92,7 +92,7 @@ class Forest:
     _number: dict[str, int] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("parent", "law", "reward", "cost", "count"):
+        for name in ("parent", *_BY_BOX[:-1]):
             column = whole_numbers(getattr(self, name), name)
             column.flags.writeable = False
             object.__setattr__(self, name, column)
@@ -112,6 +112,25 @@ class Forest:
     def __len__(self) -> int:
         """Boxes as described, copies not counted."""
         return len(self.parent)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both describe the same boxes in the same order, however they are stored."""
+        if not isinstance(other, Forest):
+            return NotImplemented
+        plain = [f for f in _FIELDS if f not in _STORED]
+        return (
+            len(self) == len(other)
+            and all(getattr(self, f) == getattr(other, f) for f in plain)
+            and all(
+                np.array_equal(getattr(self, f), getattr(other, f))
+                for f in ("parent", *_BY_BOX)
+                if f not in _POOLS
+            )
+            and all(_alike(self, other, column) for column in _POOLS)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.outside, self.minimize, self.parent.tobytes(), self.count.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, ({f: getattr(self, f) for f in _FIELDS},)
@@ -235,6 +254,60 @@ class Forest:
             columns["cost"], columns["costs"] = which, self.costs.with_more(rows)
         return Forest(**columns)
 
+    def take(
+        self,
+        boxes: ArrayLike,
+        *,
+        parent: ArrayLike | None = None,
+        after: ArrayLike | None = None,
+        **columns: Any,
+    ) -> Forest:
+        """A forest made of boxes of this one, each as often as it is named.
+
+        Parameters
+        ----------
+        boxes : (m,) ints
+            The box that each new box is like, by number.
+        parent : (m,) ints, optional
+            The parents among the new boxes. By default each box hangs on its own parent, which
+            must be named, once.
+        after : (m,) ints, optional
+            The state that the parent of a box has shown, by number, where the box becomes a root;
+            -1 for all others.
+        **columns
+            Columns that are not copied but given: ``count``, ``endless``, ``names``, ...
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> pair = weitzman.line([[0.5, 0.5], [[1, 0], [0, 1]]], rewards=[0, 10], cost=1)
+        >>> weitzman.solve(pair.take([1], parent=[-1], after=[1])).value
+        9.0
+        """
+        which = whole_numbers(boxes, "boxes")
+        fewer = len(which) < len(self) or after is not None
+        taken: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
+        for name in _BY_BOX:
+            taken[name] = taken[name][which]
+        if self.names is not None and "names" not in columns:
+            taken["names"] = tuple(self.names[v] for v in which.tolist())
+        for name, pools in _POOLS.items():
+            there = [p for p in pools if taken[p] is not None]
+            if fewer and name not in columns:
+                rows = None if after is None or name == "reward" else np.asarray(after)
+                found, taken[name], kept = take_pools([taken[p] for p in there], taken[name], rows)
+                taken |= dict(zip(there, found, strict=True))
+                if name == "reward":
+                    taken["state_names"] = tuple(self.state_names[i] for i in kept.tolist())
+        taken["parent"] = self._parents(which) if parent is None else parent
+        return Forest(**(taken | columns))
+
+    def _parents(self, boxes: IntArray) -> IntArray:
+        """The places in ``boxes`` of their own parents."""
+        place = np.full(len(self) + 1, -1, np.int64)
+        place[boxes] = np.arange(len(boxes))
+        return place[self.parent[boxes]]  # -1 looks at the spare entry
+
     def subtree(self, box: str | int, state: str | int | float | None = None) -> Forest:
         """A box and all below it, as they stand once its parent showed ``state``.
 
@@ -244,25 +317,21 @@ class Forest:
         top = self.box(box)
         s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]
         keep = self.within(top)
-        place = np.full(len(self), -1, np.int64)
-        place[keep] = np.arange(len(keep))
-        parent = np.where(keep == top, -1, place[self.parent[keep]])
+        parent = self._parents(keep)
         if self.endless[top]:
             keep, parent = np.array([top, top]), np.array([-1, 0])
-        columns = {name: getattr(self, name) for name in _FIELDS}
-        for name in ("law", "reward", "cost", "count", "endless"):
-            columns[name] = getattr(self, name)[keep]
-        cost = self.costs[int(self.cost[top])]
-        columns["parent"] = parent
-        names = [self.name(v) for v in keep]
-        if self.endless[top]:
+        first = np.arange(len(keep)) == 0
+        names = None if self.names is None else [self.name(v) for v in keep.tolist()]
+        if names is not None and self.endless[top]:
             names[1] += ", further"
-        columns["names"] = None if self.names is None else tuple(names)
-        columns["laws"] = self.laws.with_more([self.laws[int(self.law[top])][s : s + 1]])
-        columns["costs"] = self.costs.with_more([cost[s : s + 1] if len(cost) > 1 else cost])
-        columns["law"][0], columns["cost"][0] = len(self.laws), len(self.costs)
-        columns["count"][0], columns["endless"][0] = 1, False
-        return Forest(**columns)
+        return self.take(
+            keep,
+            parent=np.where(first, -1, parent),
+            after=np.where(first, s, -1),
+            count=np.where(first, 1, self.count[keep]),
+            endless=~first & self.endless[keep],
+            names=None if names is None else tuple(names),
+        )
 
     def within(self, box: str | int) -> IntArray:
         """Numbers of a box and of all below it, the box first and the others in order."""
@@ -368,6 +437,27 @@ def _is_number(name: str) -> bool:
 
 
 _FIELDS = [f for f in Forest.__dataclass_fields__ if not f.startswith("_")]
+_BY_BOX = ("law", "reward", "cost", "count", "endless")  # columns with an entry for each box
+_POOLS = {"law": ("laws",), "reward": ("rewards",), "cost": ("costs",)}  # what columns point into
+_STORED = {"parent", "state_names", *_BY_BOX, *(p for pools in _POOLS.values() for p in pools)}
+
+
+def _alike(one: Forest, other: Forest, column: str) -> bool:
+    """Whether a column points at equal matrices (and equally named states) in two forests."""
+    a, b = getattr(one, column), getattr(other, column)
+    for name in _POOLS[column]:
+        pools = [getattr(one, name), getattr(other, name)]
+        if any(p is None for p in pools):
+            if pools[0] is not pools[1]:
+                return False
+            continue
+        _, number, _ = intern_pool(concat_pools(pools))
+        if (number[a] != number[len(pools[0]) + b]).any():
+            return False
+    if column != "reward":
+        return True
+    pairs = np.unique(np.column_stack([a, b]), axis=0).tolist()
+    return all(one.state_names[i] == other.state_names[j] for i, j in pairs)
 
 
 def _rebuild(columns: dict[str, Any]) -> Forest:

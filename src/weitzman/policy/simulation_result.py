@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .._common.arrays import FloatArray
+from .._common.notebook import cells_html
 from .._common.text import columns as aligned
 from ..forest.model import Forest
 from .sampling import Sample, share_interval, two_sided
@@ -117,13 +117,7 @@ class Simulation:
         )
 
     def _repr_html_(self) -> str:
-        head, *body = self._cells(0.95)
-        return (
-            f"<p>{self.episodes} episodes, {100 * self.loss:.3g}% of them worse than opening "
-            f"nothing</p><table><thead>{_row('th', head)}</thead><tbody>"
-            f"{''.join(_row('td', row) for row in body)}</tbody></table>"
+        head = (
+            f"{self.episodes} episodes, {100 * self.loss:.3g}% of them worse than opening nothing"
         )
-
-
-def _row(tag: str, cells: list[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+        return cells_html([head], self._cells(0.95))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common.notebook import cells_html
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
@@ -156,12 +156,7 @@ class Comparison:
         return f"Comparison({values})"
 
     def _repr_html_(self) -> str:
-        head, *body = (
-            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for tag, row in zip(["th"] + ["td"] * len(self.strategies), self._cells(), strict=True)
-        )
-        gaps = "".join(f"<p>{escape(line)}</p>" for line in self._gaps())
-        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{gaps}"
+        return cells_html(list(self._gaps()), self._cells())
 
 
 _COLUMNS = (
@@ -214,7 +209,7 @@ def compare(
     0.5
     """
     if isinstance(forest, Solution):
-        forest, solution = forest.forest, forest
+        solution, forest = forest, forest.forest
     if not isinstance(forest, Forest):
         raise InvalidArgument(
             f"compare needs a forest or its solution, but got a {type(forest).__name__}."

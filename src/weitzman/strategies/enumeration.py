@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .._common.notebook import as_html
 from ..errors import TooLarge
 from ..forest.model import Forest
 from .dags import Dag
@@ -35,6 +36,8 @@ class Exhaustive:
     value: float
     first_box: str | None
     situations: int
+
+    _repr_html_ = as_html
 
 
 def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._common.notebook import as_html
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
@@ -50,6 +51,8 @@ class FixedLine:
             f"FixedLine({len(self.order)} boxes, value={self.value:.8g}, "
             f"followed={self.followed:.8g})"
         )
+
+    _repr_html_ = as_html
 
 
 def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:

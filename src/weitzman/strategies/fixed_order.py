@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from .._kernels import orders
 from .._kernels.episodes import Tally
 from ..engine.evaluation import evaluate
@@ -66,6 +67,8 @@ class FixedOrder:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
         error = f", standard_error={self.error:.2g}" if self.error else ""
         return f"FixedOrder({len(self.order)} boxes, value={self.value:.8g}{error}, {kind})"
+
+    _repr_html_ = as_html
 
 
 def best_partially_adaptive(

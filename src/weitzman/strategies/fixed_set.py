@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
@@ -55,6 +56,8 @@ class FixedSet:
     def __repr__(self) -> str:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
         return f"FixedSet({np.count_nonzero(self.copies)} boxes, value={self.value:.8g}, {kind})"
+
+    _repr_html_ = as_html
 
 
 def best_nonadaptive(

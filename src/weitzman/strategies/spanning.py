@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from .._kernels import worlds as kernel
 from ..engine.solution import Solution
 from ..engine.solver import solve
@@ -60,6 +61,8 @@ class Spanning:
             return f"Spanning({value}, {bound})"
         errors = f"error={self.error:.2g}", f"bound_error={self.bound_error:.2g}"
         return f"Spanning({value}, {errors[0]}, {bound}, {errors[1]})"
+
+    _repr_html_ = as_html
 
 
 def spanning_policy(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .._common.notebook import as_html
 from .._common.text import printable
 from .race import Race
 from .refit import curves_of
@@ -122,6 +123,8 @@ class Result:
             f"Best score {self.best_score:.6g} (run {self.best_run}, step {self.best_step}), worth "
             f"{self.worth:.6g}; spent {self.spent:.6g} on {len(self.runs)} runs. {self.reason}"
         )
+
+    _repr_html_ = as_html
 
 
 def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
