@@ -167,8 +167,9 @@ class Bracket:
     def around(cls, play: InPlay, minimize: bool, tolerance: float, threads: int | None) -> Bracket:
         """Solve both."""
         sign = -1.0 if minimize else 1.0
-        columns, tips = play.columns(), np.flatnonzero(np.array(play.tip))
+        tips = np.flatnonzero(np.array(play.tip))
         boxes = [play.bounds.below(play.tree, play.node[i]) for i in tips.tolist()]
+        columns = play.columns()  # after the bounds, which may have asked for the first children
         low = solve(forest_of(play, columns, minimize), tolerance=tolerance, threads=threads)
         more = columns.with_boxes(tips, boxes)
         high = solve(forest_of(play, more, minimize), tolerance=tolerance, threads=threads)

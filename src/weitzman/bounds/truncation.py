@@ -7,7 +7,8 @@ Leaving boxes out never helps and giving something away never hurts, so
 .. math:: L_1 \le L_2 \le \dots \le V \le \dots \le U_2 \le U_1 .
 
 First the depth T is doubled until :math:`U_T - L_T` is within the gap. By then :math:`U_T`, or
-else :math:`U_{2T}`, is all but V; set against :math:`L_t` it tells the least t that will do.
+else :math:`U_{2T}`, is all but V; set against :math:`L_t` it tells the least t that it
+certifies. Rarely, one level less would do as well.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class Truncation:
 
 
 def truncate(forest: Forest, *, gap: float) -> Truncation:
-    """Cut lines and trees at the least depth that is certified to lose no more than ``gap``.
+    """Cut lines and trees at a depth that is certified to lose no more than ``gap``.
+
+    It is the least depth that these bounds can certify. Rarely, one level less would do as well.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..bounds.truncation import Truncation
 
 _ABOUT = """\
-Cut lines and trees at the least depth that is certified to lose no more than
+Cut lines and trees at a depth that is certified to lose no more than
 --gap, and say what is kept and what the whole is worth.
 
   lower   what searching the boxes kept earns at least

@@ -7,14 +7,17 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.notebook import ROWS, columns_html
 from .._common.text import cell, columns
-from .._kernels import boxes
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
+from .capped_laws import CappedLaw, capped_law_of
 from .indices import Policy
+from .opening_costs import mean_cost as mean_cost
+from .opening_costs import mean_costs as mean_costs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +100,58 @@ class Solution:
         c = self._class_of[self.forest.box(box)]
         return self._index[self._start[c] : self._start[c + 1]]
 
+    def capped_law(
+        self, box: str | int | None = None, state: str | int | float | None = None
+    ) -> CappedLaw:
+        """The law of the capped value of a box after a state of its parent.
+
+        Parameters
+        ----------
+        box : str or int, optional
+            Without it, the largest capped value of all roots.
+        state : str or int, optional
+            What the parent of the box showed; left out for a root.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+        >>> law = weitzman.solve(chest).capped_law(0)
+        >>> law.points.tolist(), law.tails.tolist(), law.index
+        ([0.0, 8.0], [1.0, 0.5], 8.0)
+        """
+        f = self.forest
+        index = np.nan if box is None else self.index(box, state)
+        part = f if box is None else f.subtree(box, state)
+        return capped_law_of(part, f, index, self._index)
+
+    def phi(
+        self, x: ArrayLike, box: str | int | None = None, state: str | int | float | None = None
+    ) -> Any:
+        r"""What it is worth to hold x and to search a box, with all below it, in the best way.
+
+        The paper's *equivalent reward* :math:`\Phi(x, s, i)`: it exceeds x exactly as long as x is
+        below the index. One copy of the box counts.
+
+        Parameters
+        ----------
+        x : number or array
+            Amounts in hand.
+        box : str or int, optional
+            Without it, all trees of the forest are searched.
+        state : str or int, optional
+            What the parent of the box showed; left out for a root.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+        >>> solution = weitzman.solve(chest)
+        >>> solution.phi(2, 0), solution.phi([0, 8, 9], 0).tolist()
+        (5.0, [4.0, 8.0, 9.0])
+        """
+        return self.capped_law(box, state).phi(x)
+
     def index_columns(self) -> tuple[IntArray, FloatArray]:
         """All indices as two arrays: where those of each box start, and the indices."""
         return self._start[self._class_of], self._index
@@ -173,20 +228,6 @@ class Solution:
 
     def _repr_html_(self) -> str:
         return columns_html(str(self).splitlines()[0], self.columns(ROWS), self._rows())
-
-
-def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
-    """Expected cost of opening each box after each state of its parent, and where each starts."""
-    f = forest
-    start = np.concatenate([[0], np.cumsum(f.laws.shape[f.law, 0])]).astype(np.int64)
-    return boxes.mean_costs(f.law, f.cost, f.laws.matrices, f.costs.matrices, start), start
-
-
-def mean_cost(forest: Forest, box: int) -> FloatArray:
-    """Expected cost of opening one box, for each state of its parent."""
-    law = forest.laws[int(forest.law[box])]
-    cost = forest.costs[int(forest.cost[box])]
-    return np.asarray((law * cost).sum(axis=1) if cost.shape[1] > 1 else cost[:, 0] + 0 * law[:, 0])
 
 
 def as_policy(policy: object, what: str) -> Policy:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -78,6 +79,8 @@ def simulate(
     """
     rule = as_policy(policy, "simulate")
     at_least_one(workers=workers, budget=1 if budget is None else budget)
+    if budget is not None:  # then boxes that can yield nothing are opened too, last of all
+        rule = replace(rule, index=np.maximum(rule.index, -np.finfo(np.float64).max))
     f, tables = rule.forest, tabulate(rule)
     if budget is None:
         check_stops(rule)

@@ -80,7 +80,8 @@ def spanning_policy(
     ----------
     dag : Dag
     worlds : int
-        Draw so many worlds (the states of all boxes); if there are no more, look at them all.
+        Draw so many worlds (the states of all boxes) to fit the strategy, and as many others to
+        judge it; if there are no more, look at them all.
     rng : Generator or int
 
     Examples
@@ -93,9 +94,12 @@ def spanning_policy(
     """
     if worlds < 2:
         raise InvalidArgument(f"`worlds` must be at least 2, but it is {worlds}.")
-    found = Worlds.of(dag, worlds, rng)
+    draw = np.random.default_rng(rng)
+    found = Worlds.of(dag, worlds, draw)
     forest = _span(found)
     solution = solve(forest)
+    if not found.complete:  # worlds that the strategy was not fitted to
+        found = Worlds.of(dag, worlds, draw)
     value, error = found.mean(_follow(found, solution))
     bound, bound_error = found.mean(_hindsight(found))
     return Spanning(
