@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._columns import as_cost, label, law_columns, reward_columns
+from .._columns import as_entry, label, law_columns, reward_columns
 from .._pool import Pool, starts
 from .._rules import SUM_TOLERANCE
 from .._types import FloatArray
@@ -156,7 +156,7 @@ class Tree:
         cost: object = node.cost
         if isinstance(cost, float):  # the usual case, quickly: there may be very many
             return _Row(node, law, reward, float(cost), None, int(count))
-        costs = as_cost(cost, root, name)
+        costs = as_entry(cost, root, name)
         if costs.size == 1:
             return _Row(node, law, reward, float(costs[0, 0]), None, int(count))
         return _Row(node, law, reward, np.nan, costs, int(count))

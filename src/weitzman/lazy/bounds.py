@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._columns import as_cost, law_columns, reward_columns
+from .._columns import as_entry, law_columns, reward_columns
 from .._types import FloatArray
 from ..errors import InvalidArgument, InvalidForest
 from ..model import Forest
@@ -66,7 +66,7 @@ class GivenBound:
             return StandIn(
                 law_columns([given.law], np.zeros(1, np.int64), 1, title)[0][0],
                 reward_columns([given.rewards], None, 1, title)[0][0],
-                as_cost(given.cost, False, title[0]), given.count,
+                as_entry(given.cost, False, title[0]), given.count,
             )  # fmt: skip
         try:
             levels = np.asarray(given, np.float64)
