@@ -21,6 +21,7 @@ from .model import Forest
 from .plan import Pass, Plan, check_threads, in_trees
 from .policy import Policy, as_policy
 from .solution import Solution, mean_costs
+from .weights import Weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,6 +168,7 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     """
     check_threads(threads)
     policy = as_policy(policy, "evaluate")
+    weights = Weights.plain(policy.forest)
     f = policy.forest
     own = f.rewards.shape[f.reward, 1]
     given = f.laws.shape[f.law, 0]
@@ -183,7 +185,7 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
         keys = np.arange(len(f))
         lines = _lines(f, ranks, opened_at, chosen_at, boxes)
         plan = Plan.lay_out(
-            f, keys, keys, ranks.rewards, chosen_at, ranks.outside,
+            weights, keys, keys, ranks.rewards, chosen_at, ranks.outside,
             {v: line.capped() for v, line in lines.items()}.__getitem__, roots,
         )  # fmt: skip
         member = np.empty(len(boxes), np.int64)
@@ -286,9 +288,9 @@ def _both_ways(
         heap, at = reach.claim(heap, state, len(g))
         heap[at : at + len(g)] = g
         seen[last], seen_n[last] = at, len(g) // 2
-        f = plan.forest
+        w = plan.weights
         out: FloatArray = reach.retrace(
-            order, plan.ops, plan.powers, f.laws.data, f.laws.start, rewards,
+            order, plan.ops, plan.powers, w.laws.data, w.laws.start, rewards,
             plan.reward_at, step.clear, step.loc, values, shared, sigma, step.sigma_of, opened,
             chosen, least, seen, seen_n, heap, state,
         )  # fmt: skip

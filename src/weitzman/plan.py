@@ -18,6 +18,7 @@ from .chains import Chain, solve_line
 from .errors import InvalidArgument
 from .model import Forest
 from .solution import mean_cost
+from .weights import Weights
 
 Progress = Callable[[int, int], None]
 Line = Callable[[int], tuple[FloatArray, FloatArray, FloatArray]]
@@ -74,6 +75,7 @@ class Plan:
     """A forest as operations on capped values: one for each class of equal subtrees, and joins."""
 
     forest: Forest
+    weights: Weights
     class_of: IntArray
     sigma_at: IntArray  # where the indices of each class start
     op_of: IntArray
@@ -95,24 +97,24 @@ class Plan:
     @classmethod
     def of(cls, forest: Forest) -> Plan:
         """Find equal subtrees and lay out the work."""
-        f = forest
-        sign = f.sign
-        rewards = -f.rewards.data if f.minimize else f.rewards.data
+        f, w = forest, Weights.of(forest)
 
         def line(v: int) -> tuple[FloatArray, FloatArray, FloatArray]:
             r = f.reward[v]
-            own = rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
+            own = w.rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
             if own.max() == -np.inf:  # signals only
                 return own, np.empty(0), np.empty((0, len(own)))
+            if f.factors is not None:
+                return _timed_line(w, v, own)
             found = solve_line(Chain(f.laws[int(f.law[v])], own), mean_cost(f, v))
             return found.index, found.breakpoints, found.tails.T
 
-        key = 2 * f.law + f.endless
-        return cls.lay_out(f, key, f.reward, rewards, f.rewards.start, sign * f.outside, line)
+        key = 2 * w.law + f.endless
+        return cls.lay_out(w, key, f.reward, w.rewards, f.rewards.start, w.outside, line)
 
     @classmethod
     def lay_out(
-        cls, forest: Forest, key: IntArray, reward: IntArray, rewards: FloatArray,
+        cls, weights: Weights, key: IntArray, reward: IntArray, rewards: FloatArray,
         reward_at: IntArray, outside: float, line: Line, roots: IntArray | None = None,
     ) -> Plan:  # fmt: skip
         """Lay out with other rewards than the forest's; boxes of different keys are never equal.
@@ -120,16 +122,16 @@ class Plan:
         ``line`` tells the values of endless boxes. If ``roots`` are given, only their trees are
         laid out; other boxes then have class -1.
         """
-        f = forest
+        f, w = weights.forest, weights
         order, first, after = structure.postorder(f.parent)
         if roots is None:
             roots = f.roots
         else:
             order = order[in_trees(f.parent, order, roots)]
         class_of, member, at, child, copies = structure.classify(
-            order, first, after, key, reward, f.cost, f.count
+            order, first, after, key, reward, w.cost, f.count
         )
-        levels, level_at = structure.sort_levels(rewards, reward_at)
+        levels, level_at = _up_to(w.top, *structure.sort_levels(rewards, reward_at))
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[roots], return_inverse=True)
         top_copies = np.zeros(len(top))
@@ -140,9 +142,9 @@ class Plan:
             at,
             child,
             copies,
-            f.law,
+            w.law,
             reward,
-            f.cost,
+            w.cost,
             f.endless,
             states,
             top,
@@ -155,10 +157,18 @@ class Plan:
         ends = [levels.max(), levels.min()] if len(levels) else []
         ends += [outside] if np.isfinite(outside) else []
         return cls(
-            f, class_of, sigma_at, op_of, ops, powers, owner, refs, part_op, int(last),
+            f, w, class_of, sigma_at, op_of, ops, powers, owner, refs, part_op, int(last),
             float(last_power), rewards, reward_at, levels, level_at, known, outside,
             float(max(ends)) - float(min(ends)) if ends else 0.0,
         )  # fmt: skip
+
+    def payoff_span(self) -> float:
+        """The range of the rewards, in payoffs."""
+        if self.weights.tolerance == 0:
+            return self.span
+        ends = self.weights.read_back(np.append(self.levels, self.outside))
+        ends = ends[np.isfinite(ends)]
+        return float(ends.max() - ends.min()) if len(ends) else 0.0
 
     def run(
         self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
@@ -232,11 +242,11 @@ class Pass:
 
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
         """Carry out operations in a heap of their own and return it."""
-        p, f = self.plan, self.plan.forest
+        p, w = self.plan, self.plan.weights
         heap, state = blocks.new_heap(1024)
         columns = capped.Columns(
-            p.ops, p.powers, f.laws.data, f.laws.start, p.reward, p.reward_at, p.levels, p.level_at,
-            f.costs.data, f.costs.start, f.costs.shape, p.known.data, p.known.at, p.known.size,
+            p.ops, p.powers, w.laws.data, w.laws.start, p.reward, p.reward_at, p.levels, p.level_at,
+            w.costs.data, w.costs.start, w.costs.shape, w.defect, w.defect_at, p.known.data, p.known.at, p.known.size,
             self.low, p.outside, self.eps, self.given,
         )  # fmt: skip
         for i in range(0, len(order), _CHUNK):
@@ -287,6 +297,30 @@ class Pass:
         """A copy of the value of an operation."""
         at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
         return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, operations.STATES])].copy()
+
+
+def _up_to(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, IntArray]:
+    """Levels with ``top`` added to every row that does not reach it."""
+    if top == -np.inf:
+        return levels, at
+    last = np.concatenate([levels, [-np.inf]])[np.where(np.diff(at) > 0, at[1:] - 1, -1)]
+    short = last < top
+    return np.insert(levels, at[1:][short], top), at + np.concatenate([[0], np.cumsum(short)])
+
+
+def _timed_line(
+    w: Weights, v: int, own: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Of an endless box with discounting: it ends by chance, in one more state above all others."""
+    i, k = int(w.law[v]), len(own)
+    missing = w.defect[w.defect_at[i] : w.defect_at[i] + k]
+    top = max(float(own.max()), 0.0)
+    law = np.zeros((k + 1, k + 1))
+    law[:k, :k], law[:k, k], law[k, k] = w.laws[i], missing, 1.0
+    cost = np.append(w.costs[i][:, 0] + missing * top, 0.0)
+    law /= law.sum(axis=1, keepdims=True)
+    found = solve_line(Chain(law, np.append(own, top)), cost)
+    return found.index[:k], found.breakpoints, found.tails[:k].T
 
 
 def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.bool_]:

@@ -129,6 +129,14 @@ def mix(after, own, law, lanes, n, out):
 
 
 @njit(**JIT)
+def add_defect(defect, k, n, lanes, rows):
+    """Put what is missing from each row of weights above all breakpoints: into all tails."""
+    for j in range(n):
+        for s in range(k):
+            rows[j * lanes + s] += defect[s]
+
+
+@njit(**JIT)
 def indices(grid, n, rows, lanes, price, low, sigma):
     """Root in x of E[(W_s - x)^+] = price[s], where ``rows[j, s]`` = P(W_s >= grid[j]).
 

@@ -47,6 +47,7 @@ from .blocks import (
 )
 from .boxes import (
     GROUP,
+    add_defect,
     box_grid,
     cap_grid,
     clear_chances,
@@ -96,6 +97,8 @@ class Columns(NamedTuple):
     costs: np.ndarray
     cost_at: np.ndarray
     cost_shape: np.ndarray
+    defect: np.ndarray  # what is missing from each row of weights to one; empty if nothing is
+    defect_at: np.ndarray
     known: np.ndarray  # values that are known: falling breakpoints, then a row of tails for each
     known_at: np.ndarray  # by operation: where its known value starts
     known_size: np.ndarray  # by operation: how many breakpoints that has
@@ -166,7 +169,7 @@ def _carry_out(
     """
     (
         ops, powers, laws, law_at, reward, reward_at, levels, level_at, costs, cost_at, cost_shape,
-        known, known_at, known_size, low, outside, eps, given,
+        defect, defect_at, known, known_at, known_size, low, outside, eps, given,
     ) = columns  # fmt: skip
     room, table = most + 1 + LANES, (most + 1 + GROUP) * widest
     after, rows, law = floats, pointer(floats, table), pointer(floats, 2 * table)
@@ -242,12 +245,17 @@ def _carry_out(
             lift(powers_of(a, across, copies, rows), across, mine, grid, pos, n, after)
             lift_error(a, own, copies, mine, outside, pointer(after, n * across))
             mix(after, own, law, lanes, n + 1, rows)
+            if defect.size > 0:
+                add_defect(pointer(defect, defect_at[this[LAW]]), k, n, lanes, rows)
             if given:
                 given_indices(pointer(sigma, sigma_at[op]), k, grid, n, sig)
                 clear_chances(after, across, mine, own, grid, n, pointer(clear, reward_at[r]))
             else:
                 cost = pointer(costs, cost_at[c])
                 prices(cost, cost_shape[c, 0], cost_shape[c, 1], p, k, own, price)
+                if defect.size > 0 and n > 0:
+                    for s in range(k):
+                        price[s] += defect[defect_at[this[LAW]] + s] * grid[0]
                 indices(grid, n, rows, lanes, price, low, sig)
                 for s in range(k):
                     sigma[sigma_at[op] + s] = sig[s]

@@ -9,7 +9,7 @@ matter. ``commit`` decides between several ways to look into a box, with a bound
 from .budget import Corner, Frontier, Mixture, cheapest, frontier, within_budget
 from .choices import Commitment, commit
 from .information import Knowing, value_of_knowing, value_of_tests
-from .resources import Capped, Plans, capped, within_budgets
+from .resources import CappedSpend, Plans, capped, within_budgets
 from .robustness import (
     IndexSlopes,
     Swing,
@@ -21,7 +21,7 @@ from .robustness import (
 )
 
 __all__ = [
-    "Capped",
+    "CappedSpend",
     "Commitment",
     "Corner",
     "Frontier",

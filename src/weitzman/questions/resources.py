@@ -217,7 +217,7 @@ def _mix(
 
 
 @dataclass(frozen=True, slots=True)
-class Capped:
+class CappedSpend:
     """What can be had if no run may spend more than a cap.
 
     Attributes
@@ -247,7 +247,7 @@ def capped(
     episodes: int = 2000,
     rng: np.random.Generator | int = 0,
     threads: int | None = None,
-) -> Capped:
+) -> CappedSpend:
     """A policy that never spends more than a cap, and a bound on what any such policy can earn.
 
     The policy follows the indices at the shadow price of the cap as a budget, opens only what the
@@ -278,7 +278,7 @@ def capped(
     generator = np.random.default_rng(rng)
     played = np.array([_play(policy, cap, generator) for _ in range(episodes)])
     reward, spend = played.T
-    return Capped(
+    return CappedSpend(
         forest.sign * float(reward.mean()),
         float(reward.std(ddof=1) / episodes**0.5) if episodes > 1 else float("nan"),
         best.reward,
