@@ -7,7 +7,7 @@ One pass forward and one back through the operations of the plan, for any index 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from .chains.following import Following
 from .model import Forest
 from .plan import Pass, Plan, check_threads, in_trees
 from .policy import Policy, as_policy
-from .solution import Solution, mean_costs
+from .solution import Solution, mean_costs, mean_durations
 from .weights import Weights
 
 if TYPE_CHECKING:
@@ -58,6 +58,23 @@ class PerBox:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Worth:
+    """Openings and choices, each counted with the discount factor of that moment.
+
+    Attributes
+    ----------
+    opened_after, chosen : PerBox
+        As in :class:`Evaluation`.
+    outside : float
+        Of the outside option.
+    """
+
+    opened_after: PerBox
+    chosen: PerBox
+    outside: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
     """What following a policy leads to, in expectation.
 
@@ -76,11 +93,19 @@ class Evaluation:
         ``opened_after[box][state]``: expected openings of the box after its parent showed that
         state (one entry for a root).
     value, reward, spend, openings : float
-        Expected payoff, reward taken (in the user's sign), total cost, number of boxes opened.
+        Expected payoff, reward taken (in the user's sign), total cost, number of boxes opened. With
+        discounting, payoff, reward and cost are the discounted ones. With a risk tolerance,
+        ``value`` is the certainty equivalent of the payoff.
     outside : float
         Probability that the outside option is taken.
     residual : float
         1 minus the sum of all probabilities of being chosen: what rounding has lost.
+    time : float
+        Expected time to the end; in units of the inverse of the rate if factors were given without
+        durations, 0 if neither was.
+    worth : Worth
+        Openings and choices, each counted with the discount factor of that moment: without
+        discounting, the probabilities themselves.
     """
 
     forest: Forest
@@ -93,6 +118,8 @@ class Evaluation:
     openings: float
     outside: float
     residual: float
+    time: float
+    worth: Worth
 
     @property
     def wins(self) -> FloatArray:
@@ -110,7 +137,7 @@ class Evaluation:
         }
 
     def _spend(self) -> FloatArray:
-        o = self.opened_after
+        o = self.worth.opened_after
         return np.asarray(np.add.reduceat(o.data * mean_costs(self.forest)[0], o.start[:-1]))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -128,14 +155,24 @@ class Evaluation:
             for v in by
         ]
         lines = [
-            f"value {self.value:.10g} = reward {self.reward:.10g} "
-            f"{'+' if self.forest.minimize else '-'} spend {self.spend:.10g}   "
+            f"{self._headline()}   "
             f"openings {self.openings:.6g}   outside option taken {self.outside:.4g}",
             *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
         ]
         if len(self.opened) > len(by):
             lines.append(f"... {len(self.opened) - len(by)} more boxes")
         return "\n".join(lines)
+
+    def _headline(self) -> str:
+        """The value and what it is made of."""
+        f, sign = self.forest, "+" if self.forest.minimize else "-"
+        if f.risk_tolerance is not None:
+            return (
+                f"certainty equivalent {self.value:.10g}   expected: reward {self.reward:.10g} "
+                f"{sign} spend {self.spend:.10g}"
+            )
+        line = f"value {self.value:.10g} = reward {self.reward:.10g} {sign} spend {self.spend:.10g}"
+        return f"{line}, discounted   time {self.time:.6g}" if f.factors is not None else line
 
     def __str__(self) -> str:
         return self.table()
@@ -168,7 +205,26 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     """
     check_threads(threads)
     policy = as_policy(policy, "evaluate")
-    weights = Weights.plain(policy.forest)
+    plain = Weights.plain(policy.forest)
+    truly = _follow(policy, plain, threads)
+    weights = Weights.of(policy.forest)
+    if len(weights.defect) == 0:
+        return _summary(policy.forest, truly, truly, weights)
+    return _summary(policy.forest, truly, _follow(policy, weights, threads), weights)
+
+
+class _Followed(NamedTuple):
+    """Openings after each state of the parent, choices of each state, and of the outside option."""
+
+    opened: FloatArray
+    opened_at: IntArray
+    chosen: FloatArray
+    chosen_at: IntArray
+    none: float
+
+
+def _follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
+    """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
     own = f.rewards.shape[f.reward, 1]
     given = f.laws.shape[f.law, 0]
@@ -183,7 +239,9 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
         boxes = np.sort(order[in_trees(f.parent, order, roots)])
         ranks = _ranks(policy, opened_at, chosen_at, boxes, beyond)
         keys = np.arange(len(f))
-        lines = _lines(f, ranks, opened_at, chosen_at, boxes)
+        lines = _lines(weights, ranks, opened_at, chosen_at, boxes)
+        if len(weights.defect):  # what is missing from a row lies above all ranks
+            weights = replace(weights, top=ranks.above_all)
         plan = Plan.lay_out(
             weights, keys, keys, ranks.rewards, chosen_at, ranks.outside,
             {v: line.capped() for v, line in lines.items()}.__getitem__, roots,
@@ -197,7 +255,7 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     opened, chosen, none = found
     back = np.zeros(opened_at[-1])
     back[take] = opened
-    return _summary(f, back, opened_at, chosen, chosen_at, none)
+    return _Followed(back, opened_at, chosen, chosen_at, none)
 
 
 def _starts(sizes: IntArray) -> IntArray:
@@ -211,6 +269,7 @@ class _Ranks(NamedTuple):
     rewards: FloatArray
     outside: float
     beyond: float | None  # all that is not above the next root's index lies below this
+    above_all: float
 
 
 def _ranks(
@@ -234,7 +293,7 @@ def _ranks(
     r[at_reward] = np.where(rewards > -np.inf, rank[len(index) : -1][::-1], -np.inf)
     outside = float(rank[-1]) if np.isfinite(policy.outside) else -np.inf
     limit = None if beyond is None else float(np.count_nonzero(values <= beyond)) - 0.5
-    return _Ranks(i, r, outside, limit)
+    return _Ranks(i, r, outside, limit, float(len(values)))
 
 
 def _gather(
@@ -250,13 +309,14 @@ def _gather(
 
 
 def _lines(
-    f: Forest, ranks: _Ranks, index_at: IntArray, reward_at: IntArray, boxes: IntArray
+    w: Weights, ranks: _Ranks, index_at: IntArray, reward_at: IntArray, boxes: IntArray
 ) -> dict[int, Following]:
     """The endless lines among some boxes, followed by their ranks."""
+    f = w.forest
     return {
         v: Following(
-            f.laws[int(f.law[v])], ranks.rewards[reward_at[v] : reward_at[v + 1]],
-            ranks.indices[index_at[v] : index_at[v + 1]], ranks.outside, f.name(v),
+            w.laws[int(w.law[v])], ranks.rewards[reward_at[v] : reward_at[v + 1]],
+            ranks.indices[index_at[v] : index_at[v + 1]], ranks.outside, f.name(v), w.missing(v),
         )
         for v in boxes[f.endless[boxes]].tolist()
     }  # fmt: skip
@@ -380,27 +440,44 @@ def _at_the_roots(
     return none, np.concatenate([x[:n], rows[0, :n]])
 
 
-def _summary(
-    f: Forest, opened: FloatArray, opened_at: IntArray, chosen: FloatArray, chosen_at: IntArray,
-    none: float,
-) -> Evaluation:  # fmt: skip
-    shift = np.repeat(f.rewards.start[f.reward] - chosen_at[:-1], np.diff(chosen_at))
-    rewards = f.rewards.data[shift + np.arange(chosen_at[-1])]
-    taken = chosen > 0
-    reward = float(np.sum(chosen[taken] * rewards[taken]))
-    reward += none * f.outside if none > 0 else 0.0
-    spend = float(np.sum(opened * mean_costs(f)[0]))
-    after = PerBox(f, opened, opened_at)
+def _summary(f: Forest, truly: _Followed, worth: _Followed, weights: Weights) -> Evaluation:
+    """What probabilities, and the same counted with discount factors, come to."""
+    per_state = np.repeat(f.rewards.start[f.reward] - truly.chosen_at[:-1], np.diff(truly.chosen_at))
+    place = per_state + np.arange(truly.chosen_at[-1])
+    costs = mean_costs(f)[0]
+    risky = weights.tolerance > 0
+    counted = truly if risky else worth  # utilities are no discount factors
+    reward = _taken(counted, f.rewards.data[place], f.outside)
+    spend = float(np.sum(counted.opened * costs))
+    value = reward + spend if f.minimize else reward - spend
+    if risky:
+        utility = _taken(worth, weights.rewards[place], weights.outside)
+        value = float(f.sign * weights.read_back(utility))
+    after = PerBox(f, truly.opened, truly.opened_at)
+    chosen = PerBox(f, truly.chosen, truly.chosen_at)
     per_box = after.totals()
     return Evaluation(
         forest=f,
         opened=per_box,
-        chosen=PerBox(f, chosen, chosen_at),
+        chosen=chosen,
         opened_after=after,
-        value=reward + spend if f.minimize else reward - spend,
+        value=value,
         reward=reward,
         spend=spend,
         openings=float(per_box.sum()),
-        outside=none,
-        residual=1.0 - none - float(chosen.sum()),
+        outside=truly.none,
+        residual=1.0 - truly.none - float(truly.chosen.sum()),
+        time=float(np.sum(truly.opened * mean_durations(f))) if f.factors is not None else 0.0,
+        worth=Worth(
+            PerBox(f, counted.opened, counted.opened_at),
+            PerBox(f, counted.chosen, counted.chosen_at),
+            counted.none,
+        ),
     )
+
+
+def _taken(found: _Followed, rewards: FloatArray, outside: float) -> float:
+    """Expected reward from what is chosen."""
+    taken = found.chosen > 0
+    reward = float(np.sum(found.chosen[taken] * rewards[taken]))
+    return reward + (found.none * outside if found.none > 0 else 0.0)

@@ -313,7 +313,8 @@ def _timed_line(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Of an endless box with discounting: it ends by chance, in one more state above all others."""
     i, k = int(w.law[v]), len(own)
-    missing = w.defect[w.defect_at[i] : w.defect_at[i] + k]
+    missing = w.missing(v)
+    assert missing is not None, "a line with discounting"
     top = max(float(own.max()), 0.0)
     law = np.zeros((k + 1, k + 1))
     law[:k, :k], law[:k, k], law[k, k] = w.laws[i], missing, 1.0

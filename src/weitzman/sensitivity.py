@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._types import FloatArray
+from .errors import InvalidArgument
 from .evaluate import Evaluation, PerBox, evaluate
 from .model import Forest
 from .policy import as_policy
@@ -77,10 +78,16 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     -1.0
     """
     as_policy(solution, "sensitivity")
+    if solution.forest.risk_tolerance is not None:
+        raise InvalidArgument(
+            "derivatives of a certainty equivalent are no probabilities. Solve again with other "
+            "numbers, or leave `risk_tolerance` out."
+        )
     e = evaluate(solution, threads=threads)
     sign = 1.0 if solution.forest.minimize else -1.0
-    o = e.opened_after
-    return Sensitivity(e, PerBox(o.forest, sign * o.data, o.start), e.chosen, e.outside)
+    o = e.worth.opened_after
+    costs = PerBox(o.forest, sign * o.data, o.start)
+    return Sensitivity(e, costs, e.worth.chosen, e.worth.outside)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._kernels import boxes
+from ._pool import Pool
 from ._text import cell, columns
 from ._types import FloatArray, IntArray
 from .errors import UnknownName
@@ -213,6 +214,17 @@ def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
         f.costs.shape, start,
     )  # fmt: skip
     return costs, start
+
+
+def mean_durations(forest: Forest) -> FloatArray:
+    """Expected time that each box takes after each state of its parent, as :func:`mean_costs`."""
+    f = forest
+    if f.durations is not None:
+        pool = f.durations
+    else:
+        assert f.factors is not None, "a forest with discounting"
+        pool = Pool(-np.log(f.factors.data), f.factors.start, f.factors.shape)
+    return mean_costs(replace(f, costs=pool, factors=None, durations=None, rate=None))[0]
 
 
 def mean_cost(forest: Forest, box: int) -> FloatArray:

@@ -105,6 +105,13 @@ class Weights:
             starts(rows)[:-1], base.rewards, base.outside, top, base.tolerance, base.best,
         )  # fmt: skip
 
+    def missing(self, box: int) -> FloatArray | None:
+        """The defects of a box after each state of its parent; None if no box has any."""
+        if len(self.defect) == 0:
+            return None
+        at = int(self.defect_at[self.law[box]])
+        return self.defect[at : at + int(self.laws.shape[self.law[box], 0])]
+
     def read_back(self, x: FloatArray | float) -> FloatArray:
         """Payoffs (signed) of numbers that the recursion gives: certainty equivalents for risk."""
         if self.tolerance == 0:
