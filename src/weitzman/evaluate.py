@@ -14,9 +14,11 @@ import numpy as np
 
 from ._kernels import operations, reach, structure
 from ._kernels.blocks import new_heap
+from ._kernels.structure import schedule
 from ._text import cell, columns
 from ._types import FloatArray, IntArray
 from .chains.following import Following
+from .collecting import openings_left, ranks_by_tree
 from .model import Forest
 from .plan import Pass, Plan, check_threads, in_trees
 from .policy import Policy, as_policy
@@ -97,7 +99,8 @@ class Evaluation:
         discounting, payoff, reward and cost are the discounted ones. With a risk tolerance,
         ``value`` is the certainty equivalent of the payoff.
     outside : float
-        Probability that the outside option is taken.
+        Probability that the outside option is taken; with several prizes, the expected number of
+        places that stay empty.
     residual : float
         1 minus the sum of all probabilities of being chosen: what rounding has lost.
     time : float
@@ -250,7 +253,10 @@ def _follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
         member[plan.class_of[boxes]] = boxes
         shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
         take = shift + np.arange(plan.sigma_at[-1])
-        found = _both_ways(plan, ranks.indices[take], ranks, lines, threads)
+        trees = {}
+        if f.prizes > 1:
+            trees = ranks_by_tree(plan, roots, ranks.indices, opened_at, ranks.rewards, chosen_at)
+        found = _both_ways(plan, ranks.indices[take], ranks, lines, trees, threads)
         tried *= 8
     opened, chosen, none = found
     back = np.zeros(opened_at[-1])
@@ -323,11 +329,13 @@ def _lines(
 
 
 def _both_ways(
-    plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following], threads: int | None
-) -> tuple[FloatArray, FloatArray, float] | None:
+    plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following],
+    trees: dict[int, FloatArray], threads: int | None,
+) -> tuple[FloatArray, FloatArray, float] | None:  # fmt: skip
     """Forward for the values of the parts, back through what joins them, then part by part.
 
-    None if what lies beyond the plan may still be reached.
+    With several prizes nothing is joined: ``trees`` are then the ranks of each tree. None if what
+    lies beyond the plan may still be reached.
     """
     rewards, beyond = ranks.rewards, ranks.beyond
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
@@ -341,13 +349,15 @@ def _both_ways(
     parts = len(plan.part_op)
     seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
 
-    def back(order: IntArray, values: FloatArray, shared: FloatArray, g: FloatArray) -> FloatArray:
-        """Retrace from the last of ``order``, whose G is ``g``; the heap with what is left."""
+    def back(
+        order: IntArray, values: FloatArray, shared: FloatArray, start: dict[int, FloatArray]
+    ) -> FloatArray:
+        """Retrace from operations whose G is given; the heap with what is left."""
         heap, state = new_heap(1024)
-        last = order[-1]
-        heap, at = reach.claim(heap, state, len(g))
-        heap[at : at + len(g)] = g
-        seen[last], seen_n[last] = at, len(g) // 2
+        for op, g in start.items():
+            heap, at = reach.claim(heap, state, max(len(g), 2))
+            heap[at : at + len(g)] = g
+            seen[op], seen_n[op] = at, len(g) // 2
         w = plan.weights
         out: FloatArray = reach.retrace(
             order, plan.ops, plan.powers, w.laws.data, w.laws.start, rewards,
@@ -372,13 +382,28 @@ def _both_ways(
 
     start = np.array([plan.outside if np.isfinite(plan.outside) else -1.0, 1.0])
     nothing = np.empty(0)
+    if plan.forest.prizes > 1:
+        orders = [schedule(plan.ops, plan.owner, p, plan.root_ops(p)) for p in range(parts)]
+        for p in range(parts):
+            step.refs[plan.root_ops(p)] += 1
+        heaps = step.parts(lambda p: step.work(orders[p], nothing), threads)
+        left, more = openings_left(step, heaps, trees, beyond)
+        if more > _NEVER / copies:
+            return None
+        step.parts(
+            lambda p: back(
+                orders[p], heaps[p], nothing, {op: left[op] for op in plan.root_ops(p).tolist()}
+            ),
+            threads,
+        )
+        return opened, chosen, plan.forest.prizes - float(chosen.sum())
     if parts == 1:
         order = step.order(0)
         values = step.work(order, nothing)
         if reached(values):
             return None
         none, g = _at_the_roots(step, plan.last, values, start)
-        back(order, values, nothing, g)
+        back(order, values, nothing, {int(order[-1]): g})
         return opened, chosen, none
     uses = step.refs.copy()
     kept: list[FloatArray | None] = [None] * parts
@@ -396,7 +421,7 @@ def _both_ways(
         return None
     none, g = _at_the_roots(step, plan.last, values, start)
     order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
-    heap = back(order, values, np.concatenate(blocks), g)
+    heap = back(order, values, np.concatenate(blocks), {int(order[-1]): g})
     towards = [heap[seen[op] : seen[op] + 2 * seen_n[op]].copy() for op in plan.part_op]
     step.loc[plan.part_op] = at
 
@@ -407,7 +432,7 @@ def _both_ways(
         if values is None:
             step.refs[order] = uses[order]
             values = step.work(order, nothing)
-        back(order, values, nothing, towards[p])
+        back(order, values, nothing, {int(order[-1]): towards[p]})
 
     step.parts(backward, threads)
     return opened, chosen, none
@@ -466,7 +491,7 @@ def _summary(f: Forest, truly: _Followed, worth: _Followed, weights: Weights) ->
         spend=spend,
         openings=float(per_box.sum()),
         outside=truly.none,
-        residual=1.0 - truly.none - float(truly.chosen.sum()),
+        residual=f.prizes - truly.none - float(truly.chosen.sum()),
         time=float(np.sum(truly.opened * mean_durations(f))) if f.factors is not None else 0.0,
         worth=Worth(
             PerBox(f, counted.opened, counted.opened_at),

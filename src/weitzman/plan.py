@@ -93,6 +93,9 @@ class Plan:
     known: Known
     outside: float
     span: float
+    top: IntArray  # the classes of the roots
+    top_copies: FloatArray
+    cuts: IntArray  # the roots of part p are top[cuts[p]:cuts[p + 1]]
 
     @classmethod
     def of(cls, forest: Forest) -> Plan:
@@ -159,8 +162,12 @@ class Plan:
         return cls(
             f, w, class_of, sigma_at, op_of, ops, powers, owner, refs, part_op, int(last),
             float(last_power), rewards, reward_at, levels, level_at, known, outside,
-            float(max(ends)) - float(min(ends)) if ends else 0.0,
+            float(max(ends)) - float(min(ends)) if ends else 0.0, top, top_copies, cuts,
         )  # fmt: skip
+
+    def root_ops(self, part: int) -> IntArray:
+        """The operations of the roots of a part."""
+        return self.op_of[self.top[self.cuts[part] : self.cuts[part + 1]]]
 
     def payoff_span(self) -> float:
         """The range of the rewards, in payoffs."""

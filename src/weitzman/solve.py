@@ -25,6 +25,7 @@ import numpy as np
 from .errors import InvalidArgument
 from .model import Forest
 from .plan import Plan, Progress, check_threads
+from .prizes import run_several
 from .solution import Solution, Status
 
 if TYPE_CHECKING:
@@ -118,12 +119,13 @@ def solve(
     weights = plan.weights
     target = tolerance * plan.payoff_span()
     eps = 0.0 if exact or not np.isfinite(target) else _FIRST_EPS * target * weights.unit()
-    run = plan.run(eps, clip, threads, progress)
+    one_pass = run_several if forest.prizes > 1 else Plan.run
+    run = one_pass(plan, eps, clip, threads, progress)
     for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
         if not weights.gap(run.value, run.gap) > target:
             break
         eps *= target / weights.gap(run.value, run.gap) / 4
-        run = plan.run(eps, clip, threads, progress)
+        run = one_pass(plan, eps, clip, threads, progress)
     found = weights.gap(run.value, run.gap)
     status = Status.COARSE
     if found <= target:
