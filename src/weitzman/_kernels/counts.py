@@ -3,7 +3,7 @@ r"""How many of many independent values are large: the law of a count, from the 
 For independent values :math:`\kappa_i` let :math:`N(x)` be the number of those that are at least
 :math:`x`. Walking down all breakpoints, one value at a time becomes more likely to be counted. The
 law of :math:`N`, up to a number K of prizes, is kept in a balanced tree whose leaves are the values
-and whose inner nodes are sums, so that a step costs :math:`K^2 \log n`, and nothing is ever divided.
+and whose inner nodes are sums. So a step costs :math:`K^2 \log n`, and nothing is ever divided.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._kernels.markov import absorb
-from .._types import BoolArray, FloatArray, IntArray
 from ..errors import InvalidArgument
 
 
@@ -165,9 +165,7 @@ class Following:
         tail = self._ends_in(j, self.rewards >= self.levels[j], self._missing)
         return np.where(self._goes_on(j), np.minimum(tail, 1.0), 0.0)
 
-    def _ends_in(
-        self, j: int, where: BoolArray, also: FloatArray | float = 0.0
-    ) -> FloatArray:
+    def _ends_in(self, j: int, where: BoolArray, also: FloatArray | float = 0.0) -> FloatArray:
         """Probability, after each s, that the first state outside S for level j is in ``where``.
 
         Or that one step ends in what ``also`` is the probability of.

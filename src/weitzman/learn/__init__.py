@@ -2,17 +2,19 @@
 
 :class:`Curves` holds a log, :func:`fit` learns a :class:`LineModel` from it, whose ``lines(n)`` is
 a forest of n new runs; :func:`draws` and :func:`diagnose` say how far to trust it.
+
+May import ``policy``, ``engine`` and what lies below them.
 """
 
-from ._laws import Settings
 from .curves import Curves
-from .diagnose import Diagnosis, diagnose
-from .draws import Draws, draws
-from .file import load, save
-from .fit import fit
-from .model import LineModel
-from .sample import sample
-from .transfer import default_curves, transfer
+from .diagnosis import Diagnosis, diagnose
+from .drawing import Draws, draws
+from .fitting import fit
+from .laws import Settings
+from .line_model import LineModel
+from .model_files import load, save
+from .priors import default_curves, transfer
+from .sample_log import sample
 
 __all__ = [
     "Curves",

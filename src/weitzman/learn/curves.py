@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._rules import like
-from .._types import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
-from ._table import Columns, columns_of, numbers, steps, words
+from ..forest.rules import like
+from .log_tables import Columns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
 

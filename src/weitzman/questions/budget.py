@@ -14,13 +14,13 @@ from itertools import count
 
 import numpy as np
 
-from .._pool import Pool
-from .._types import FloatArray
+from .._common.arrays import FloatArray
+from ..engine.evaluation import Evaluation, evaluate
+from ..engine.indices import Policy
+from ..engine.solver import solve
 from ..errors import InvalidArgument
-from ..evaluate import Evaluation, evaluate
-from ..model import Forest
-from ..policy import Policy
-from ..solve import solve
+from ..forest.model import Forest
+from ..forest.pools import Pool
 
 _ROUNDING = 1e-11  # gains, as a share of the range of rewards, that are only rounding
 _DEAR = 1e7  # a price of money, in units of the range of rewards, at which nothing is bought

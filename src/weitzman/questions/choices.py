@@ -15,12 +15,12 @@ from math import prod
 
 import numpy as np
 
+from .._common.arrays import FloatArray
 from .._kernels.structure import postorder
-from .._types import FloatArray
+from ..engine.solution import Solution, mean_cost
+from ..engine.solver import solve
 from ..errors import InvalidArgument
-from ..model import Forest
-from ..solution import Solution, mean_cost
-from ..solve import solve
+from ..forest.model import Forest
 
 _ALL = 512  # commitments that are all tried; beyond, one group is changed at a time
 _MOST = 5000  # boxes that the bound is computed for
@@ -116,9 +116,7 @@ def commit(
     left = _committed(forest, groups, best)
     solution = solve(left, threads=threads)
     chosen = (g[i] for g, i in zip(groups, best, strict=True))
-    names = tuple(
-        forest.name(v) if v >= 0 else f"{forest.name(-1 - v)}, unseen" for v in chosen
-    )
+    names = tuple(forest.name(v) if v >= 0 else f"{forest.name(-1 - v)}, unseen" for v in chosen)
     return Commitment(left, solution, solution.value, forest.sign * bound, names)
 
 
@@ -260,7 +258,9 @@ def _bound(f: Forest, groups: Sequence[Group], blind: Sequence[int]) -> float:
                 out.append(_power(value[v, s], int(f.count[v])))
             elif i not in seen:
                 seen.add(i)
-                out.append(_better([value[w, s] if w >= 0 else _sure(f, -1 - w) for w in groups[i]]))
+                out.append(
+                    _better([value[w, s] if w >= 0 else _sure(f, -1 - w) for w in groups[i]])
+                )
         return out
 
     for v in postorder(f.parent)[0].tolist():

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.arrays import FloatArray
 from .._kernels.structure import postorder
-from .._types import FloatArray
+from ..engine.solver import solve
 from ..errors import InvalidArgument
-from ..model import Forest
-from ..solve import solve
+from ..forest.model import Forest
 
 _ENUMERATED = 4096  # combinations of outcomes that are all looked at; beyond, they are sampled
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from .._columns import opening_columns
-from .._optional import need
-from .._pool import Pool
-from .._terms import must_be_plain
-from .._types import FloatArray
+from .._common.arrays import FloatArray
+from .._common.optional import need
+from ..engine.evaluation import Evaluation, evaluate
+from ..engine.indices import Policy
+from ..engine.solver import solve
 from ..errors import InvalidArgument
-from ..evaluate import Evaluation, evaluate
-from ..model import Forest
-from ..policy import Policy
-from ..solve import solve
+from ..forest.columns import opening_columns
+from ..forest.model import Forest
+from ..forest.pools import Pool
+from ..forest.terms import must_be_plain
 from .budget import Mixture, within_budget
 
 _ROUNDS = 200
@@ -85,7 +85,8 @@ def within_budgets(
     --------
     >>> import weitzman
     >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
-    >>> plans = weitzman.questions.within_budgets(box, {"days": 1, "looks": 1}, {"days": 9, "looks": 1.25})
+    >>> plans = weitzman.questions.within_budgets(
+    ...     box, {"days": 1, "looks": 1}, {"days": 9, "looks": 1.25})
     >>> round(plans.reward, 6), round(plans.price["looks"], 6), round(plans.price["days"], 6)
     (6.25, 5.0, 0.0)
     """
@@ -190,9 +191,7 @@ def _use(f: Forest, e: Evaluation, pool: Pool, column: Any) -> float:
     return total
 
 
-def _mix(
-    met: list[_Met], limits: FloatArray, sign: float
-) -> tuple[FloatArray, FloatArray, float]:
+def _mix(met: list[_Met], limits: FloatArray, sign: float) -> tuple[FloatArray, FloatArray, float]:
     """The best mixture of policies within the limits: shares, prices of the limits, reward."""
     linprog = need("scipy.optimize", "scipy").linprog
     reward = sign * np.array([m.reward for m in met])

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .._types import FloatArray
+from .._common.arrays import FloatArray
+from ..engine.evaluation import PerBox, evaluate
+from ..engine.solution import Solution
+from ..engine.solver import solve
 from ..errors import InvalidArgument
-from ..evaluate import PerBox, evaluate
-from ..model import Forest
-from ..solution import Solution
-from ..solve import solve
+from ..forest.model import Forest
 
 _HALVINGS = 48  # of an interval of changes
 _FURTHEST = 1e6  # changes, as shares of a number, beyond which nothing is looked for
@@ -152,9 +152,7 @@ def moved(f: Forest, box: int, number: str, share: float) -> Forest:
         reward[box] = len(f.rewards)
         names = (*f.state_names, f.state_names[int(f.reward[box])])
         higher = row + share * np.where(np.isfinite(row), np.abs(row), 0.0)
-        return replace(
-            f, reward=reward, rewards=f.rewards.with_more([higher]), state_names=names
-        )
+        return replace(f, reward=reward, rewards=f.rewards.with_more([higher]), state_names=names)
     law = f.law.copy()
     law[box] = len(f.laws)
     return replace(f, law=law, laws=f.laws.with_more([_tilted(f, box, share)]))
@@ -262,7 +260,7 @@ def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> 
     return way * high
 
 
-# -- derivatives of an index -------------------------------------------------------------------------
+# -- derivatives of an index -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
 from ..learn.curves import Curves
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ..model import Forest
+    from ..forest.model import Forest
 
 
 class Model(Protocol):

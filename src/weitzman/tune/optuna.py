@@ -14,12 +14,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._optional import need
+from .._common.optional import need
 from ..errors import InvalidArgument
 from .book import Callback, Catch, Settings, check_settings, exceptions
 from .loop import Loop
+from .outcome import Display, Result, result_of
 from .race import Model, Race, Run
-from .report import Display, Result, result_of
 from .runs import SECONDS, Clock, Row
 from .whole import Lines, whole_index
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import heapq
 import math
 
+from ..engine.solver import solve
 from ..errors import InvalidAnswer, InvalidArgument
-from ..solve import solve
 from .moves import Model as Model
 from .moves import Move as Move
 from .moves import Run as Run

@@ -10,7 +10,7 @@ from ..errors import InvalidArgument
 from .race import Race
 
 if TYPE_CHECKING:
-    from ..learn import Curves
+    from ..learn.curves import Curves
 
 GROWTH = 1.25  # fit anew when so many times as many runs have shown something,
 FEWEST = 5  # and at least so many more
@@ -54,7 +54,7 @@ def curves_of(race: Race) -> Curves:
 
     Only those that have come to their end count as ended; the others were cut off.
     """
-    from ..learn import Curves  # here, since few need it
+    from ..learn.curves import Curves  # here, since few need it
 
     shown = [run for run in race.runs if run.steps]
     names = ("",) * len(shown)

@@ -11,12 +11,12 @@ from typing import Protocol
 
 import numpy as np
 
-from .._types import FloatArray
-from ..build import line
+from .._common.arrays import FloatArray
+from ..engine.solution import mean_cost
+from ..engine.solver import solve
 from ..errors import InvalidArgument
-from ..model import Forest
-from ..solution import mean_cost
-from ..solve import solve
+from ..forest.builder import line
+from ..forest.model import Forest
 
 
 class Lines(Protocol):
