@@ -30,9 +30,11 @@ def openings_left(
     if plan.top_copies.max() > _MOST_COPIES:
         raise TooLarge(
             f"with several prizes, a tree may have at most {_MOST_COPIES} copies to be evaluated, "
-            f"but there are {plan.top_copies.max():.6g}. Simulate instead."
+            f"but there are {plan.top_copies.max():.6g}. Simulate instead.",
+            float(plan.top_copies.max()),
         )
-    point, tail, tree, ops = [], [], [], []
+    point, tail, tree = [], [], []
+    ops: list[int] = []
     for p, heap in enumerate(heaps):
         for op in plan.root_ops(p).tolist():
             x, t = _questions(heap, int(step.loc[op]), own[op], plan.top_copies[len(ops)] > 1)

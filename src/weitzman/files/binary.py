@@ -81,13 +81,17 @@ def read(file: BinaryIO) -> Forest:
     for name, column in columns.items():
         _check_type(name, column)
     rewards = _pool(columns, "rewards")
+    whole_columns: dict[str, Any] = {name: columns[name] for name in _WHOLE}
+    times: dict[str, Any] = {
+        name: _pool(columns, name) for name in _TIMES if f"{name}.data" in columns
+    }
     return Forest(
-        **{name: columns[name] for name in _WHOLE},
+        **whole_columns,
         endless=columns["endless"] == 1 if "endless" in columns else np.empty(0, bool),
         laws=_pool(columns, "laws"),
         rewards=rewards,
         costs=_pool(columns, "costs"),
-        **{name: _pool(columns, name) for name in _TIMES if f"{name}.data" in columns},
+        **times,
         **read_terms(header),
         outside=_outside(header),
         minimize=header["minimize"],

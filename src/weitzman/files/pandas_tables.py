@@ -60,9 +60,11 @@ def from_pandas(
     rows = Rows(pandas, table)
     laws, law, _ = intern_pool(rows.laws())
     there = [c for c in ("factor", "duration") if c in table]
-    time, which, _ = intern_pool(rows.opening(there[0])) if there else (None, None, None)
     costs, cost, _ = intern_pool(rows.opening("cost"))
-    cost, costs, beside = pair(cost, costs, which, time) if there else (cost, costs, None)
+    terms = _terms(table, there)
+    if there:
+        time, which, _ = intern_pool(rows.opening(there[0]))
+        cost, costs, terms[f"{there[0]}s"] = pair(cost, costs, which, time)
     shape = np.column_stack([np.ones_like(rows.size), rows.size])
     _, tag, _ = intern_pool(Pool(rows.state_name.astype(np.float64), rows.start, shape))
     values = rows.rewards(np.inf if minimize else -np.inf)
@@ -80,8 +82,7 @@ def from_pandas(
         endless=rows.endless(),
         outside=default_outside(outside, minimize),
         minimize=minimize,
-        **({f"{there[0]}s": beside} if there else {}),
-        **_terms(table, there),
+        **terms,
         names=None if names == digits(len(names)) else names,
         state_names=tuple(None if s == digits(len(s)) else s for s in states),
     )

@@ -369,6 +369,22 @@ class Forest:
                 f"like without end ({int(self.endless.sum())} such boxes). Cut it with truncate."
             )
 
+    def must_be_plain(self, what: str) -> None:
+        """Refuse discounting, risk tolerance and several prizes, which ``what`` cannot take in."""
+        for there, term in self._has():
+            if there:
+                raise InvalidArgument(
+                    f"{what} is for an expected payoff with one prize and no discounting, but this "
+                    f"forest has {term}."
+                )
+
+    def _has(self) -> list[tuple[bool, str]]:
+        return [
+            (self.factors is not None, "discounting"),
+            (self.risk_tolerance is not None, "a risk tolerance"),
+            (self.prizes > 1, "several prizes"),
+        ]
+
     def _terms(self) -> str:
         terms = [
             (self.factors is not None, "discounted"),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray, IntArray
-from ..errors import InvalidArgument, InvalidForest
+from .._common.arrays import IntArray
+from ..errors import InvalidForest
 from .columns import opening_columns
 from .pools import Pool
 
@@ -180,26 +180,6 @@ def _check_prizes(f: Forest) -> None:
                 f"several prizes do not go with {what}: no index is known for both together. Leave "
                 f"one of them out."
             )
-
-
-def must_be_plain(f: Forest, what: str) -> None:
-    """Refuse discounting, risk tolerance and several prizes, by name."""
-    for there, term in (
-        (f.factors is not None, "discounting"),
-        (f.risk_tolerance is not None, "a risk tolerance"),
-        (f.prizes > 1, "several prizes"),
-    ):
-        if there:
-            raise InvalidArgument(
-                f"{what} is for an expected payoff with one prize and no discounting, but this "
-                f"forest has {term}."
-            )
-
-
-def mean_entries(f: Forest, pool: Pool, box: int) -> FloatArray:
-    """Expectation of a factor or duration of a box, for each state of its parent."""
-    law, entry = f.laws[int(f.law[box])], pool[int(f.cost[box])]
-    return np.asarray((law * entry).sum(axis=1))
 
 
 def with_time(durations: Pool | None, rate: float | None, factors: Pool | None) -> Pool | None:

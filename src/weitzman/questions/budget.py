@@ -367,10 +367,7 @@ class _Market:
 
 def _success(f: Forest, target: float) -> Forest:
     """The forest whose reward is 1 for what reaches the target, and 0 otherwise."""
-    if f.risk_tolerance is not None or f.factors is not None or f.prizes > 1:
-        raise InvalidArgument(
-            "a target is for one prize without discounting or risk tolerance: leave them out."
-        )
+    f.must_be_plain("a target")
     signed = f.sign * f.rewards.data
     hit = np.where(np.isfinite(signed), (signed >= f.sign * target).astype(float), 0.0)
     return replace(

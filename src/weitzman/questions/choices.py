@@ -122,10 +122,7 @@ def commit(
 
 def _check(f: Forest) -> None:
     f.must_end("a choice of alternatives")
-    if f.factors is not None or f.risk_tolerance is not None or f.prizes > 1:
-        raise InvalidArgument(
-            "a choice of alternatives is for one prize without discounting or risk tolerance."
-        )
+    f.must_be_plain("a choice of alternatives")
     if len(f) > _MOST:
         raise InvalidArgument(
             f"the bound is computed for at most {_MOST} boxes, but there are {len(f)}."

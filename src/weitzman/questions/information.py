@@ -170,7 +170,8 @@ def _told(
 ) -> tuple[float, Forest | None]:
     """The probability of what is told, and the forest given that; None if it cannot happen."""
     likelihood = _likelihoods(f, told, tests)
-    mass, laws, changed = 1.0, [], {}
+    mass, changed = 1.0, {}
+    laws: list[FloatArray] = []
     for v, own in likelihood.items():
         weighed = f.laws[int(f.law[v])] * own
         total = weighed.sum(axis=1, keepdims=True)

@@ -22,7 +22,6 @@ from ..errors import InvalidArgument
 from ..forest.columns import opening_columns
 from ..forest.model import Forest
 from ..forest.pools import Pool
-from ..forest.terms import must_be_plain
 from .budget import Mixture, within_budget
 
 _ROUNDS = 200
@@ -134,7 +133,7 @@ class _Met:
 
 
 def _check(f: Forest, uses: Mapping[str, Any], budgets: Mapping[str, float]) -> None:
-    must_be_plain(f, "a limit on several resources")
+    f.must_be_plain("a limit on several resources")
     if not budgets or set(uses) != set(budgets):
         raise InvalidArgument(
             f"every resource needs a use and a budget, but there are uses of {sorted(uses)} and "
@@ -270,7 +269,7 @@ def capped(
     >>> abs(two.reward - 7.5) < 4 * two.error, two.reward <= two.bound
     (True, True)
     """
-    must_be_plain(forest, "a cap on the spend")
+    forest.must_be_plain("a cap on the spend")
     forest.must_end("a cap on the spend")
     best: Mixture = within_budget(forest, cap, threads=threads)
     policy = best.dear.policy

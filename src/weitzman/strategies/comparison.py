@@ -218,6 +218,7 @@ def compare(
             "compare needs a Forest: call compare(solution.forest, solution=solution)."
         )
     forest.must_end("comparing strategies")
+    forest.must_be_plain("comparing strategies")
     solved = solve(forest, threads=threads) if solution is None else solution
     optimum = evaluate(solved, threads=threads)
     most = max(1, round(optimum.openings)) if budget is None else budget
