@@ -33,6 +33,9 @@ def capped(law: Law, total: Fraction, cost: Fraction) -> tuple[Number, Law]:
     The index is the x at which -cost + sum of mass times max(z, x) falls to x: the gain is convex
     and piecewise linear, so the root lies on the piece where it first turns from gain to loss.
     """
+    law = {z: p for z, p in law.items() if p}
+    if total == 1 and set(law) == {NOTHING}:
+        return NOTHING, law
     top = max([z for z in law if z != NOTHING] + [Fraction(0)])
 
     def gain(x: Number) -> Number:

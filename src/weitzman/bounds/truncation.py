@@ -117,6 +117,7 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
             f"truncate needs a Forest, but got a {type(forest).__name__}. Describe one with "
             f"Forest.from_arrays, Builder or line, or read a file with load."
         )
+    forest.must_be_plain("truncation")
     try:
         fits = 0 < gap < np.inf
     except TypeError:

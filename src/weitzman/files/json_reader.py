@@ -62,9 +62,7 @@ def forest(document: Any) -> Forest:
     rewards = [convert.rewards(e) for e in entries]
     states = [convert.states(e, len(r)) for e, r in zip(entries, rewards, strict=True)]
     law, cost = [], []
-    time: dict[str, Any] = {
-        what: [] for what in _TIME if any(what in e.given for e in entries)
-    }
+    time: dict[str, Any] = {what: [] for what in _TIME if any(what in e.given for e in entries)}
     for i, (e, p) in enumerate(zip(entries, parent, strict=True)):
         above = None if p < 0 else convert.titles(states[p], len(rewards[p]))
         law.append(convert.law(e, above))
