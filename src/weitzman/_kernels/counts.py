@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+from .jit import helper, kernel
 
 
-@njit(**_JIT)
+@helper()
 def binomial(t, m, prizes, out):
     """P(of m values with chance t, exactly j are there) for j < prizes, in logarithms."""
     for j in range(prizes):
@@ -37,7 +36,7 @@ def binomial(t, m, prizes, out):
         out[j] = math.exp(log_p)
 
 
-@njit(**_JIT)
+@helper()
 def _add(a, b, prizes, out):
     """The law of the sum of two counts, up to ``prizes``."""
     for j in range(prizes):
@@ -47,7 +46,7 @@ def _add(a, b, prizes, out):
         out[j] = total
 
 
-@njit(**_JIT)
+@helper()
 def _without(tree, leaf, prizes, out, spare):
     """The law of the count of all leaves but one: the sum of all that stands beside its path."""
     node = leaf + tree.shape[0] // 2
@@ -61,7 +60,7 @@ def _without(tree, leaf, prizes, out, spare):
         node >>= 1
 
 
-@njit(**_JIT)
+@helper()
 def _fewer(law, prizes):
     """P(count < prizes)."""
     total = 0.0
@@ -70,7 +69,7 @@ def _fewer(law, prizes):
     return min(total, 1.0)
 
 
-@njit(**_JIT)
+@helper()
 def _chances(others, above, least, m, prizes, own, more, spare):
     """For m copies that may tie: the sum over them of P(fewer than ``prizes`` come before).
 
@@ -93,7 +92,7 @@ def _chances(others, above, least, m, prizes, own, more, spare):
     return total
 
 
-@njit(**_JIT)
+@kernel()
 def walk(leaf, tail, copies, prizes, ask):
     """Go down events: at event e the chance of leaf ``leaf[e]`` rises to ``tail[e]``.
 
