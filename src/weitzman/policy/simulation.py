@@ -78,6 +78,8 @@ def simulate(
     rule = as_policy(policy, "simulate")
     at_least_one(workers=workers, budget=1 if budget is None else budget)
     f, tables = rule.forest, tabulate(rule)
+    if f.risk_tolerance is None:
+        f.must_be_plain("simulation")
     if budget is None:
         check_stops(rule)
     boxes = math.inf if f.endless.any() else f.boxes
