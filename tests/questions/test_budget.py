@@ -148,7 +148,5 @@ def test_bad_budgets_are_refused():
 
 
 def test_the_oracle_knows_a_frontier_by_hand():
-    problem = reference.from_nested([-1, -1], [1, 1], [[0, 10]] * 2, [["1/2", "1/2"]] * 2)
-    assert exact_questions.spend_frontier(problem) == [
-        (0, 0), (1, 5), (Fraction(3, 2), Fraction(15, 2))
-    ]  # fmt: skip
+    problem = reference.from_nested([-1, -1], [1, 1], [[0, 10], [0, 4]], [["1/2", "1/2"]] * 2)
+    assert exact_questions.spend_frontier(problem) == [(0, 0), (1, 5), (Fraction(3, 2), 6)]

@@ -152,7 +152,8 @@ class Plan:
         return cls(
             forest=f, weights=w, class_of=class_of, sigma_at=sigma_at, op_of=op_of, ops=ops,
             powers=powers, owner=owner, refs=refs, part_op=part_op, last=int(last),
-            last_power=float(last_power), reward=rewards, reward_at=reward_at, levels=levels, level_at=level_at, known=known,
+            last_power=float(last_power), reward=rewards, reward_at=reward_at, levels=levels,
+            level_at=level_at, known=known,
             outside=outside, span=float(max(ends)) - float(min(ends)) if ends else 0.0,
             top=top, top_copies=top_copies, cuts=cuts,
         )  # fmt: skip

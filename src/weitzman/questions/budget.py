@@ -168,10 +168,11 @@ def frontier(
     Examples
     --------
     >>> import weitzman
-    >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
-    >>> curve = weitzman.questions.frontier(box)
-    >>> curve.spend.tolist(), curve.reward.tolist()
-    ([0.0, 1.0, 1.5], [0.0, 5.0, 7.5])
+    >>> boxes = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
+    >>> boxes = boxes.add("B", cost=1, rewards={0: 0.5, 4: 0.5}).build()
+    >>> curve = weitzman.questions.frontier(boxes)
+    >>> curve.spend.tolist(), curve.reward.tolist(), curve.price.tolist()
+    ([0.0, 1.0, 1.5], [0.0, 5.0, 6.0], [5.0, 2.0])
     """
     market = _Market.of(forest, threads)
     ends = market.ends()
@@ -215,10 +216,11 @@ def within_budget(forest: Forest, budget: float, *, threads: int | None = None) 
     Examples
     --------
     >>> import weitzman
-    >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
-    >>> best = weitzman.questions.within_budget(box, 1.25)
+    >>> boxes = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
+    >>> boxes = boxes.add("B", cost=1, rewards={0: 0.5, 4: 0.5}).build()
+    >>> best = weitzman.questions.within_budget(boxes, 1.25)
     >>> round(best.reward, 9), round(best.price, 9), round(best.share, 9)
-    (6.25, 5.0, 0.5)
+    (5.5, 2.0, 0.5)
     """
     market = _Market.of(forest, threads)
     left, *rest = market.ends()
