@@ -26,13 +26,13 @@ from ..errors import InvalidArgument
 def must_stop(
     law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str
 ) -> None:
-    """Refuse indices that lead along the line ``name`` for ever, whatever is held."""
+    """Refuse indices that lead along the line ``name`` forever, whatever is held."""
     for held in np.unique(np.append(rewards[rewards > outside], outside)):
         _must_leave(law, (rewards <= held) & (index > held), name)
 
 
 def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
-    """Refuse a set of states that is gone on in for ever."""
+    """Refuse a set of states from which the policy would never stop going on."""
     inner, leave = law[np.ix_(inside, inside)], law[np.ix_(inside, ~inside)]
     ends, more = leave.any(axis=1), True
     while more:
@@ -41,7 +41,7 @@ def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
     if not ends.all():
         s = int(np.flatnonzero(inside)[np.argmin(ends)])
         raise InvalidArgument(
-            f"a policy must stop at some time, but this one may go on for ever along the endless "
+            f"a policy must stop at some time, but this one may go on forever along the endless "
             f"line {name!r}: after its state {s}, no reward can follow that its indices would stop "
             f"at ({int((~ends).sum())} such states). Lower its indices."
         )
@@ -137,7 +137,7 @@ class Following:
         return left, best
 
     def _goes_on(self, j: int) -> BoolArray:
-        """States in which someone who holds a little less than level j goes on."""
+        """States in which the policy goes on with a little less than level j in hand."""
         if j == len(self.levels):
             return np.zeros(len(self.index), bool)
         return np.asarray(self.index >= self.levels[j])

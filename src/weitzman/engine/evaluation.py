@@ -130,7 +130,7 @@ class Evaluation:
         return self.chosen.totals()
 
     def columns(self) -> dict[str, list[Any]]:
-        """One entry a box: name, opened, wins, spend."""
+        """One entry per box: name, opened, wins, spend."""
         f, wins, spend = self.forest, self.wins, self._spend()
         return {
             "box": [f.name(v) for v in range(len(f))],

@@ -48,7 +48,7 @@ class Sensitivity:
         return self.cost.totals()
 
     def columns(self) -> dict[str, list[Any]]:
-        """One entry a box: name, derivative in its cost, in all its rewards at once."""
+        """One entry per box: name, derivative in its cost, in all its rewards at once."""
         f = self.evaluation.forest
         return {
             "box": [f.name(v) for v in range(len(f))],

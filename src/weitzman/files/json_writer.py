@@ -1,4 +1,4 @@
-"""From a forest to JSON text of the format ``weitzman/1``: one box a line, shared numbers once."""
+"""From a forest to JSON text of the format ``weitzman/1``: one box per line, shared parts once."""
 
 from __future__ import annotations
 

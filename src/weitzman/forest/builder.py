@@ -236,7 +236,7 @@ def line(
         before, own states). With ``length``: one distribution and one matrix, used for all boxes
         but the first and kept in memory once.
     rewards : one shared vector, or one a box
-    cost : number, or one entry a box
+    cost : number, or one entry per box
         As in :meth:`Forest.from_arrays`.
     length : int or inf, optional
         Number of boxes of a line whose matrices are all the same. Infinity: the line goes on

@@ -214,8 +214,8 @@ def _vector(x: object, what: str, title: object) -> FloatArray:
 
 def _check_length(x: Sequence[object], n: int, what: str) -> None:
     if not hasattr(x, "__len__"):
-        raise InvalidForest(f"`{what}` must have one entry a box, but got {short(x)}.")
+        raise InvalidForest(f"`{what}` must have one entry per box, but got {short(x)}.")
     if len(x) != n:
         raise InvalidForest(
-            f"`{what}` must have one entry a box, but there are {len(x)} for {n} boxes."
+            f"`{what}` must have one entry per box, but there are {len(x)} for {n} boxes."
         )

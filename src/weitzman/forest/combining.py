@@ -185,7 +185,7 @@ def _multiply(parts: Sequence[Forest], counts: Sequence[int] | None) -> IntArray
     times = whole_numbers(counts, "counts")
     if times.shape != (len(parts),):
         raise InvalidForest(
-            f"`counts` must have one entry a forest, but has {times.size} for {len(parts)}."
+            f"`counts` must have one entry per forest, but has {times.size} for {len(parts)}."
         )
     bad = np.flatnonzero((times < 1) | (times > MAX_COUNT))
     if len(bad):

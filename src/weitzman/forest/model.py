@@ -167,7 +167,7 @@ class Forest:
         risk_tolerance: float | None = None,
         prizes: int = 1,
     ) -> Forest:
-        """Describe a forest with one entry a box.
+        """Describe a forest with one entry per box.
 
         Parameters
         ----------
@@ -217,8 +217,8 @@ class Forest:
         parents = whole_numbers(parent, "parent")
         if parents.ndim != 1 or parents.size == 0:
             raise InvalidForest(
-                "a forest needs at least one box, but `parent` is empty. Give one entry a box, -1 "
-                "for a root."
+                "a forest needs at least one box, but `parent` is empty. Give one entry per box, "
+                "-1 for a root."
             )
         n = len(parents)
         title = titles(names, n)

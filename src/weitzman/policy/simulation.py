@@ -98,7 +98,7 @@ def simulate(
 
 
 def check_stops(policy: Policy) -> None:
-    """Refuse a policy that may follow an endless line for ever."""
+    """Refuse a policy that may follow an endless line forever."""
     f = policy.forest
     for v in np.flatnonzero(f.endless).tolist():
         law, r = f.laws[int(f.law[v])], int(f.reward[v])
