@@ -76,7 +76,10 @@ def test_keys_are_known_by_their_label() -> None:
 
 def test_named_states_have_the_rewards_given() -> None:
     search = Builder(outside=-1).add(
-        "A", cost=1, outcomes={"good": 0.25, "bad": 0.25, 7: 0.5}, rewards={"bad": None, "good": 10}
+        "A",
+        cost=1,
+        outcomes={"good": 0.25, "bad": 0.25, 7: 0.5},
+        rewards={"bad": None, "good": 10},
     )
     search.add("B", parent="A", cost=0, outcomes={"good": {1: 1}, "bad": {2: 1}, 7: {3: 1}})
     forest = search.build()
@@ -305,7 +308,7 @@ def test_losses_on_a_line() -> None:
         (
             [[0.5, 0.5]],
             {"cost": [1, 2]},
-            r"`cost` must have one entry a box, but there are 2 for 1",
+            r"`cost` must have one entry per box, but there are 2 for 1",
         ),
         ([[0.5, 0.5]], {"count": 0}, r"a count must be from 1"),
     ],
@@ -376,7 +379,7 @@ def test_outside_options() -> None:
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ([1], r"`counts` must have one entry a forest, but has 1 for 2"),
+        ([1], r"`counts` must have one entry per forest, but has 1 for 2"),
         ([1, 0], r"a count must be from 1 to 1e\+15, but that of forest 1 is 0 \(1 such counts\)"),
         ([1, 0.5], r"`counts` must hold whole numbers"),
         ([10**15, 1], r"at most 1e\+15 copies of a root, but `counts` makes them 2e\+15"),

@@ -1,12 +1,14 @@
-"""An array with a number for each box that also knows the names of the boxes."""
+"""Numbers of boxes that are looked up by the names of the boxes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._common.arrays import FloatArray
+from .._common.arrays import FloatArray, IntArray
 from ..forest.model import Forest
 
 
@@ -51,3 +53,26 @@ class ByBox(np.ndarray[Any, np.dtype[np.float64]]):
 
     def __str__(self) -> str:
         return str(self.view(np.ndarray))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerBox:
+    """A short array for every box, looked up by its name or number."""
+
+    forest: Forest
+    data: FloatArray
+    start: IntArray
+
+    def __getitem__(self, box: str | int) -> FloatArray:
+        v = self.forest.box(box)
+        return self.data[self.start[v] : self.start[v + 1]]
+
+    def __len__(self) -> int:
+        return len(self.forest)
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return (self[v] for v in range(len(self)))
+
+    def totals(self) -> FloatArray:
+        """(n,) sum of each array."""
+        return np.asarray(np.add.reduceat(self.data, self.start[:-1]))

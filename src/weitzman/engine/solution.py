@@ -18,6 +18,7 @@ from .capped_laws import CappedLaw, capped_law_of
 from .indices import Policy
 from .opening_costs import mean_cost as mean_cost
 from .opening_costs import mean_costs as mean_costs
+from .opening_costs import mean_durations as mean_durations
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -69,6 +69,12 @@ class Pool:
             shape = np.column_stack([np.where(one, 1, shape[:, 0]), shape[:, 1]])
         return Pool(self.data[runs(start, shape.prod(axis=1))], starts(shape), shape)
 
+    def entries(self, which: IntArray, row: IntArray, column: IntArray) -> FloatArray:
+        """Entries of matrices; one row, or one column, stands for all."""
+        rows, cols = self.shape[which].T
+        at = np.where(rows > 1, row, 0) * cols + np.where(cols > 1, column, 0)
+        return np.asarray(self.data[self.start[which] + at])
+
     def rows(self) -> tuple[IntArray, IntArray]:
         """For each row of each matrix: where it starts, and which matrix it belongs to."""
         owner = np.repeat(np.arange(len(self)), self.shape[:, 0])

@@ -82,6 +82,8 @@ def simulate(
     if budget is not None:  # then boxes that can yield nothing are opened too, last of all
         rule = replace(rule, index=np.maximum(rule.index, -np.finfo(np.float64).max))
     f, tables = rule.forest, tabulate(rule)
+    if f.risk_tolerance is None:
+        f.must_be_plain("simulation")
     if budget is None:
         check_stops(rule)
     boxes = math.inf if f.endless.any() else f.boxes
@@ -100,7 +102,7 @@ def simulate(
 
 
 def check_stops(policy: Policy) -> None:
-    """Refuse a policy that may follow an endless line for ever."""
+    """Refuse a policy that may follow an endless line forever."""
     f = policy.forest
     for v in np.flatnonzero(f.endless).tolist():
         law, r = f.laws[int(f.law[v])], int(f.reward[v])

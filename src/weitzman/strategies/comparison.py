@@ -110,7 +110,7 @@ class Comparison:
         return max(0.0, sign * (best - bound)), max(0.0, sign * (best - s.value))
 
     def columns(self) -> dict[str, list[Any]]:
-        """One entry a strategy: its attributes, and what is lost and the share that is earned."""
+        """One entry per strategy: its attributes, and what is lost and the share that is earned."""
         out: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for s in self.strategies:
             more = {"lost": self.lost(s.key), "share": self.share(s.key)}
@@ -215,6 +215,7 @@ def compare(
             f"compare needs a forest or its solution, but got a {type(forest).__name__}."
         )
     forest.must_end("comparing strategies")
+    forest.must_be_plain("comparing strategies")
     solved = solve(forest, threads=threads) if solution is None else solution
     optimum = evaluate(solved, threads=threads)
     most = max(1, round(optimum.openings)) if budget is None else budget
