@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray
-from ..engine.evaluation import PerBox, evaluate
+from ..engine.by_box import PerBox
+from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument
