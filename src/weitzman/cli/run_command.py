@@ -113,7 +113,7 @@ def _equal(a: Forest, b: Forest) -> bool:
     files = io.BytesIO(), io.BytesIO()
     write(a, files[0])
     write(b, files[1])
-    return files[0].getbuffer() == files[1].getbuffer()
+    return files[0].getvalue() == files[1].getvalue()
 
 
 # -- what is said ------------------------------------------------------------------------------
