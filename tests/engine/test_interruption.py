@@ -29,7 +29,9 @@ weitzman.evaluate(weitzman.solve(small))  # compiled, or read from disk
 """
 SOLVE = "work = lambda: weitzman.solve(forest, exact=True, threads=1)"
 EVALUATE = """
-policy = weitzman.Policy(forest, [[1.0]] + [np.linspace(0, 1, k)] * (n - 1))
+index = np.concatenate([[1.0], np.tile(np.linspace(0, 1, k), n - 1)])
+at = np.concatenate([[0], 1 + k * np.arange(n - 1)])
+policy = weitzman.Policy.of(forest, at, index)
 work = lambda: weitzman.evaluate(policy, threads=1)
 """
 WAIT = """
