@@ -23,7 +23,7 @@ a reward. Add @3.5 if opening cost 3.5 and not what the file says. The word quit
 (or Ctrl-D) stops for now.
 
 With --journal nothing is lost, whatever happens, and the same command goes on
-where it stopped; FILE is then not needed any more."""
+where it stopped; FILE is then no longer needed."""
 
 _STATES = 12  # states named in a question
 _OTHERS = 3  # further boxes named
