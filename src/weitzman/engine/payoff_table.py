@@ -73,7 +73,10 @@ class PayoffTable:
         for y in np.flatnonzero(law[state]).tolist():
             after = self.future(box + 1, self._raised(level, rewards[y]), y)
             for (best, spent), chance in after.items():
-                end = (float(f.sign * max(f.sign * best, f.sign * rewards[y])), prices[y] + spent)
+                end = (
+                    float(f.sign * max(f.sign * best, f.sign * rewards[y])),
+                    float(prices[y]) + spent,
+                )
                 found[end] = found.get(end, 0.0) + float(law[state, y]) * chance
         return found
 
