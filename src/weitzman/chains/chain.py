@@ -31,7 +31,7 @@ _LEAST = 1e-12  # distances below are lost in rounding
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Chain:
-    """A Markov chain on finitely many states, each with a reward.
+    """A Markov chain on finitely many states, each with a reward: the paper's *static transition*.
 
     Parameters
     ----------

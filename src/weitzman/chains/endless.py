@@ -269,7 +269,7 @@ def fixed_point(
         better = np.maximum(table, np.take_along_axis(table, rank, axis=0) @ law.T - costs)
         change = float((better - table)[:, lower].max(initial=0.0))
         table, steps, error = better, steps + 1, most * change / least
-    return FixedPoint(y, table, 1 - least, steps, error, error <= tolerance * span)
+    return FixedPoint(y, table, 1 - least, steps, error, bool(error <= tolerance * span))
 
 
 def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:

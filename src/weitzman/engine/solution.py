@@ -66,6 +66,9 @@ class Solution:
     def index(self, box: str | int, state: str | int | float | None = None) -> float:
         """The index of a box after its parent showed ``state`` (omitted for a root).
 
+        The paper calls it the *generalized reservation value* (GRV), Weitzman the reservation
+        price.
+
         Parameters
         ----------
         box : str or int

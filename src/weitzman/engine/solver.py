@@ -86,7 +86,7 @@ def solve(
     gap: float = 0.0,
     budget: int | None = None,
 ) -> Any:
-    """The optimal value and the index of every box.
+    """The optimal value and the index of every box (the paper's generalized reservation values).
 
     Parameters
     ----------

@@ -227,7 +227,7 @@ def line(
     states: Sequence[Any] | None = None,
     **terms: Any,
 ) -> Forest:
-    """Boxes in a line, each the child of the one before.
+    """Boxes in a line, each the child of the one before: a *hyperbox* in the words of the paper.
 
     Parameters
     ----------
