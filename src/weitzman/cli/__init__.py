@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.resources import files
 
+from .._common.numbers import number
 from ..errors import JournalError, WeitzmanError
 from .arguments import parser
 from .console import Misused, killable, print_lines, progress_bar
@@ -49,8 +50,8 @@ def _demo(arguments: argparse.Namespace) -> None:
     print(f"{len(problem)} closed boxes:\n")
     print_lines(f"  {line}" for line in describe(problem).splitlines())
     print("\nStop at any time and take the best reward found, or the outside option, ", end="")
-    print(f"{problem.outside:.6g}.\n")
-    print(f"The best policy earns {solution.value:.6g} on average:\n")
+    print(f"{number(problem.outside)}.\n")
+    print(f"The best policy earns {number(solution.value)} on average:\n")
     print_lines(f"  {line}" for line in explain(solution).splitlines())
     print(f"\n{_WHY}\n")
     print_lines(f"  {line}" for line in layout.indices(solution, 0))

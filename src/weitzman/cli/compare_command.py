@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ..policy.simulation_result import Simulation
     from ..strategies.comparison import Comparison
 
+from .._common.numbers import about, number, rough
+
 _SIMULATE = """\
 Play the best policy many times with randomly drawn boxes, and print what it
 earns, spends and opens: means with 95% confidence, and quantiles.
@@ -96,7 +98,9 @@ def simulate(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(_json(_played(played, solution.value)))
         return
-    print(f"value {solution.value:.10g}, computed with an error of at most {solution.gap:.1g}")
+    print(
+        f"value {number(solution.value)}, computed with an error of at most {rough(solution.gap)}"
+    )
     print(played.table())
     if alone is not None:
         print(_difference(alone, played))
@@ -120,8 +124,9 @@ def _played(played: Simulation, value: float) -> dict[str, Any]:
 
 def _difference(alone: Simulation, together: Simulation) -> str:
     return (
-        f"one box at a time: payoff {alone.payoff.mean:.6g} in {alone.rounds.mean:.4g} rounds; "
-        f"{together.workers} at once: {together.payoff.mean:.6g} in {together.rounds.mean:.4g}"
+        f"one box at a time: payoff {number(alone.payoff.mean)} in {about(alone.rounds.mean)} "
+        f"rounds; {together.workers} at once: {number(together.payoff.mean)} in "
+        f"{about(together.rounds.mean)}"
     )
 
 

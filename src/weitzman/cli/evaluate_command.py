@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ..engine.solution import Solution
     from ..engine.what_if import BreakEven
 
+from .._common.numbers import number
+
 _ABOUT = """\
 Say exactly what following the best policy will look like: how often each box
 is opened and chosen, what is spent, and what is taken in the end. Nothing is
@@ -65,11 +67,11 @@ def evaluate(arguments: argparse.Namespace) -> None:
 def _turn(solution: Solution, arguments: argparse.Namespace, turn: BreakEven) -> str:
     box, after = arguments.break_even, arguments.after
     shown = "" if after is None else f" after {after}"
-    lines = [f"{box} costs {turn.cost:.6g}{shown} now."]
+    lines = [f"{box} costs {number(turn.cost)}{shown} now."]
     if turn.worth == math.inf:
         lines.append("Something must be taken, so no cost rules it out by itself.")
     else:
-        lines.append(f"From {turn.worth:.8g} on it is never worth opening{shown}.")
+        lines.append(f"From {number(turn.worth)} on it is never worth opening{shown}.")
     f = solution.forest
     root = f.box(box)
     while f.parent[root] >= 0:
@@ -80,7 +82,7 @@ def _turn(solution: Solution, arguments: argparse.Namespace, turn: BreakEven) ->
     elif turn.first is None:
         lines.append(f"The search would not begin with {f.name(root)} even if {box} were free.")
     else:
-        lines.append(f"{begin} as long as {box} costs less than {turn.first:.8g}.")
+        lines.append(f"{begin} as long as {box} costs less than {number(turn.first)}.")
     return "\n".join(lines)
 
 

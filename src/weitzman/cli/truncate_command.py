@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..bounds.truncation import Truncation
 
+from .._common.numbers import about, ends
+
 _ABOUT = """\
 Cut lines and trees at the least depth that is certified to lose no more than
 --gap, and say what is kept and what the whole is worth.
@@ -75,12 +77,13 @@ def truncate(arguments: argparse.Namespace) -> None:
 
 
 def _rows(cut: Truncation) -> list[tuple[str, str]]:
-    share = "all" if cut.kept == cut.of else f"{cut.kept / cut.of:.3g} of them"
+    low, high = ends(cut.lower, cut.upper)
+    share = "all" if cut.kept == cut.of else f"{about(cut.kept / cut.of)} of them"
     of = f"{cut.of}   ({share})" if cut.of < math.inf else "endlessly many"
     return [
         ("depth", f"{cut.depth}"),
         ("boxes kept", f"{cut.kept} of {of}"),
-        ("lower", f"{cut.lower:.10g}"),
-        ("upper", f"{cut.upper:.10g}"),
-        ("lost", f"at most {cut.gap:.3g}"),
+        ("lower", low),
+        ("upper", high),
+        ("lost", f"at most {about(cut.gap)}"),
     ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import about, number
 from .._common.text import cell, columns
 from .._kernels import operations, reach, structure
 from .._kernels.blocks import new_heap
@@ -123,13 +124,13 @@ class Evaluation:
         by = np.argsort(-self.opened, kind="stable")[:limit]
         c = self.columns()
         rows = [
-            (cell(c["box"][v]), *(f"{c[k][v]:.6g}" for k in ("opened", "chosen", "spend")))
+            (cell(c["box"][v]), *(number(c[k][v]) for k in ("opened", "chosen", "spend")))
             for v in by
         ]
         lines = [
-            f"value {self.value:.10g} = reward {self.reward:.10g} "
-            f"{'+' if self.forest.minimize else '-'} spend {self.spend:.10g}   "
-            f"openings {self.openings:.6g}   outside option taken {self.outside:.4g}",
+            f"value {number(self.value)} = reward {number(self.reward)} "
+            f"{'+' if self.forest.minimize else '-'} spend {number(self.spend)}   "
+            f"openings {number(self.openings)}   outside option taken {about(self.outside)}",
             *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
         ]
         if len(self.opened) > len(by):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .._common.numbers import number, rough
 from .._common.text import cell, columns
 from ..engine.solution import Solution, Status
 from ..forest.model import Forest
@@ -16,13 +17,13 @@ from ..forest.model import Forest
 def headline(solution: Solution) -> list[tuple[str, str]]:
     """The value, and what to open first."""
     f, gap = solution.forest, solution.gap
-    error = "exact up to rounding" if gap == 0 else f"error at most {gap:.2g}"
-    rows = [("value", f"{solution.value:.10g}   ({error})")]
+    error = "exact up to rounding" if gap == 0 else f"error at most {rough(gap)}"
+    rows = [("value", f"{number(solution.value)}   ({error})")]
     if solution.first is None:
-        rows.append(("open first", f"nothing: take the outside option, {f.outside:.10g}"))
+        rows.append(("open first", f"nothing: take the outside option, {number(f.outside)}"))
     else:
         index = solution.indices(solution.first)[0]
-        rows.append(("open first", f"{cell(f.name(solution.first))}   (index {index:.8g})"))
+        rows.append(("open first", f"{cell(f.name(solution.first))}   (index {number(index)})"))
     if solution.status is Status.COARSE:
         rows.append(("note", "the error is larger than asked for: --exact has none but rounding"))
     return rows
@@ -35,7 +36,7 @@ def indices(solution: Solution, limit: int) -> Iterator[str]:
         "" if p is None else f"{cell(p)} = {cell(s)}"
         for p, s in zip(c["parent"], c["state"], strict=True)
     ]
-    numbers = [[f"{x:.6g}" for x in c["cost"]], [f"{x:.8g}" for x in c["index"]]]
+    numbers = [[number(x) for x in c["cost"]], [number(x) for x in c["index"]]]
     rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
     yield from columns([("box", "after", "cost", "index"), *rows], right=2)
     f = solution.forest
@@ -63,7 +64,7 @@ def summary(forest: Forest) -> list[tuple[str, str]]:
     states = f.rewards.shape[f.reward, 1]
     least, most = int(states.min()), int(states.max())
     must = "something must be taken"
-    outside = f"outside option {f.outside:.10g}" if np.isfinite(f.outside) else must
+    outside = f"outside option {number(f.outside)}" if np.isfinite(f.outside) else must
     return [
         ("boxes", f"{len(f)}"),
         ("with copies", f"{f.boxes}"),

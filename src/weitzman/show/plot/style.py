@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common import numbers
 from ..._common.optional import need
 from ..._common.text import cell
 
@@ -101,18 +102,9 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset(found)
 
 
-def number(x: float, digits: int = 4) -> str:
-    """A number as people write it: a few digits, a true minus sign."""
-    if not np.isfinite(x):
-        return "∞" if x > 0 else "\u2212∞"
-    return f"{x:.{digits}g}".replace("-", "\u2212")
-
-
-def percent(p: float) -> str:
-    """A probability in per cent; never 0% or 100% unless it is."""
-    if 0 < p < 0.005:
-        return "<1%"
-    return ">99%" if 0.995 <= p < 1 - 1e-12 else f"{100 * p:.0f}%"
+def number(x: float) -> str:
+    """A number as everywhere else, with a true minus sign."""
+    return numbers.number(x).replace("-", "\u2212")
 
 
 def named_rows(ax: Axes, names: list[str]) -> None:
