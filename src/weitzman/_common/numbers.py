@@ -105,7 +105,7 @@ def ends(low: float, high: float) -> tuple[str, str]:
     """The ends of an interval, with the digits that tell one from the other.
 
     >>> ends(94.32512, 94.32569), ends(2.0, 2.0)
-    (('94.3251', '94.3257'), ('2', '2'))
+    (('94.32512', '94.32569'), ('2', '2'))
     >>> ends(1000000.12345, 1000000.12351)
     ('1,000,000.12345', '1,000,000.12351')
     """

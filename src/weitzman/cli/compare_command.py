@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..strategies.comparison import Comparison
 
 from .._common.numbers import about, number, rough
+from .instance_file import add_instance, read_instance
 
 _SIMULATE = """\
 Play the best policy many times with randomly drawn boxes, and print what it
@@ -64,7 +65,7 @@ def add_compare_commands(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="instance: .json, .json.gz or .wz")
+    add_instance(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     _number(parser, "--episodes", 1, "episodes to play (default 100000)", default=100_000)
     _number(parser, "--seed", 0, "seed of the random numbers (default 0)", default=0)
@@ -84,11 +85,10 @@ def _number(
 def simulate(arguments: argparse.Namespace) -> None:
     """Carry out ``weitzman simulate``."""
     from ..engine.solver import solve
-    from ..files.instances import load
     from ..policy.simulation import simulate as play
     from .console import killable, progress_bar
 
-    solution = solve(load(arguments.file), threads=arguments.threads)
+    solution = solve(read_instance(arguments), threads=arguments.threads)
     with progress_bar(sys.stderr, "playing") as progress, killable():
         run = partial(
             play, solution, arguments.episodes, threads=arguments.threads, progress=progress
@@ -132,11 +132,10 @@ def _difference(alone: Simulation, together: Simulation) -> str:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Carry out ``weitzman compare``."""
-    from ..files.instances import load
     from ..strategies.comparison import compare as all_strategies
     from .console import killable, progress_bar
 
-    forest = load(arguments.file)
+    forest = read_instance(arguments)
     with progress_bar(sys.stderr, "comparing") as progress, killable():
         found = all_strategies(
             forest,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..engine.what_if import BreakEven
 
 from .._common.numbers import number
+from .instance_file import add_instance, read_instance
 
 _ABOUT = """\
 Say exactly what following the best policy will look like: how often each box
@@ -39,7 +40,7 @@ def add_evaluate_command(commands: argparse._SubParsersAction[Any]) -> None:
     """Add ``evaluate`` to the commands of the parser."""
     parser = commands.add_parser("evaluate", help="what the best policy will do, exactly")
     parser.description, parser.epilog = _ABOUT, _JSON
-    parser.add_argument("file", metavar="FILE", help="instance: .json, .json.gz or .wz")
+    add_instance(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.add_argument(
         "--limit", type=int, default=40, metavar="ROWS", help="rows of the table (default 40)"
@@ -53,9 +54,8 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from ..engine.evaluation import evaluate as run
     from ..engine.solver import solve
     from ..engine.what_if import break_even
-    from ..files.instances import load
 
-    solution = solve(load(arguments.file))
+    solution = solve(read_instance(arguments))
     if arguments.break_even is not None:
         turn = break_even(solution, arguments.break_even, arguments.after)
         print(_turn_json(turn) if arguments.json else _turn(solution, arguments, turn))

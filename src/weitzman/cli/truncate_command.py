@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from ..bounds.truncation import Truncation
 
 from .._common.numbers import about, ends
+from .instance_file import add_instance, read_instance
+from .output_file import refuse_same
 
 _ABOUT = """\
 Cut lines and trees at the least depth that is certified to lose no more than
@@ -36,7 +38,7 @@ def add_truncate_command(commands: argparse._SubParsersAction[Any]) -> None:
     """Add ``truncate`` to the commands of the parser."""
     parser = commands.add_parser("truncate", help="cut off what lies too deep to matter")
     parser.description, parser.epilog = _ABOUT, _JSON
-    parser.add_argument("file", metavar="FILE", help="instance: .json, .json.gz or .wz")
+    add_instance(parser)
     parser.add_argument(
         "--gap", type=positive, required=True, metavar="G",
         help="the most that may be lost, in the unit of the rewards",
@@ -62,9 +64,11 @@ def truncate(arguments: argparse.Namespace) -> None:
     """Carry the command out."""
     from .._common.text import columns
     from ..bounds.truncation import truncate as run
-    from ..files.instances import load, save
+    from ..files.instances import save
 
-    cut = run(load(arguments.file), gap=arguments.gap)
+    if arguments.output is not None:
+        refuse_same(arguments.output, arguments.file)
+    cut = run(read_instance(arguments), gap=arguments.gap)
     if arguments.output is not None:
         save(cut.forest, arguments.output)
     if arguments.json:

@@ -29,6 +29,7 @@ from ..errors import InvalidFile
 from ..forest.model import Forest
 from ..forest.pools import Pool
 from .parsing import fields, is_number, whole, wrong
+from .parsing import name as text_of
 from .reading import parse, shown
 
 MAGIC = b"\x89WTZ\r\n\x1a\n"
@@ -54,7 +55,13 @@ def write(forest: Forest, file: BinaryIO) -> None:
         for name, c in columns.items()
     ]
     outside = forest.outside if np.isfinite(forest.outside) else None
-    text = {"outside": outside, "minimize": bool(forest.minimize), "columns": described}
+    text: dict[str, Any] = {
+        "outside": outside,
+        "minimize": bool(forest.minimize),
+        "columns": described,
+    }
+    if forest.unit:
+        text["unit"] = forest.unit
     header = json.dumps(text).encode()
     file.write(MAGIC + _FIXED.pack(VERSION, len(header), zlib.crc32(header)) + header)
     at = len(MAGIC) + _FIXED.size + len(header)
@@ -85,6 +92,7 @@ def read(file: BinaryIO) -> Forest:
         costs=_pool(columns, "costs"),
         outside=_outside(header),
         minimize=header["minimize"],
+        unit=text_of(header.get("unit", ""), "the header: unit"),
         names=_split(columns, "names") if "names.bytes" in columns else None,
         state_names=_state_names(columns, rewards),
     )
@@ -147,7 +155,7 @@ def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     data = file.read(length)
     if len(data) < length or zlib.crc32(data) != crc:
         raise InvalidFile("the header is damaged. Copy or write the file again.")
-    header = fields(parse(data), "the header", ("outside", "minimize", "columns"))
+    header = fields(parse(data), "the header", ("outside", "minimize", "unit", "columns"))
     for key in ("outside", "minimize", "columns"):
         if key not in header:
             raise InvalidFile(f"the header: {key!r} is missing.")

@@ -24,7 +24,7 @@ FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for
 ENDLESS = "endless"  # as a length
 
-_TOP = ("format", "objective", "outside", "kinds", "boxes", "note", "$schema")
+_TOP = ("format", "objective", "outside", "unit", "kinds", "boxes", "note", "$schema")
 _KIND = ("cost", "rewards", "states", "law", "outcomes", "worth", "note")
 _BOX = ("name", "parent", "kind", "count", "length", *_KIND)
 _OBJECTIVES = ("maximize", "minimize")
@@ -76,6 +76,7 @@ def forest(document: Any) -> Forest:
         count=[e.copies for e in entries],
         endless=[e.endless for e in entries],
         minimize=minimize,
+        unit=name(top.get("unit", ""), "unit"),
         states=None if all(s is None for s in states) else states,
     )
 

@@ -26,6 +26,8 @@ def pieces(forest: Forest) -> Iterator[str]:
     yield f'{{\n  "format": "{FORMAT}",\n'
     yield f'  "objective": "{"minimize" if forest.minimize else "maximize"}",\n'
     yield f'  "outside": {outside},\n'
+    if forest.unit:
+        yield f'  "unit": {json.dumps(forest.unit)},\n'
     if len(writer.leader):
         yield '  "kinds": {\n'
         yield ",\n".join(f'    "k{i}": {writer.kind(i)}' for i in range(len(writer.leader)))

@@ -74,6 +74,7 @@ def side_by_side(
         endless=np.concatenate([f.endless for f in parts]),
         outside=_common_outside(parts, outside),
         minimize=_common_sense(parts),
+        unit=parts[0].unit if len({f.unit for f in parts}) == 1 else "",
         names=_join_names(parts),
         state_names=tuple(state_names[i] for i in first),
     )
@@ -128,6 +129,7 @@ def expand(forest: Forest, limit: int = 100_000) -> Forest:
         count=np.ones(boxes, np.int64),
         outside=forest.outside,
         minimize=forest.minimize,
+        unit=forest.unit,
         names=None if forest.names is None else _copy_names(forest.names, copies, box, copy),
         state_names=forest.state_names,
     )

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
+from .._common.numbers import Amounts
 from .._kernels.structure import postorder
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from .columns import (
@@ -70,6 +71,8 @@ class Forest:
         The outside option; minus infinity (plus, when minimizing) if something must be taken.
     minimize : bool
         Rewards are losses: minimize the least loss plus all costs.
+    unit : str
+        The unit of rewards and costs, for people: "$", "EUR", "hours".
     names : tuple of str, or None
         Names of the boxes; None numbers them.
     state_names : tuple
@@ -87,6 +90,7 @@ class Forest:
     endless: BoolArray = field(default_factory=lambda: np.empty(0, bool))
     outside: float = 0.0
     minimize: bool = False
+    unit: str = ""
     names: tuple[str, ...] | None = None
     state_names: tuple[tuple[str, ...] | None, ...] = ()
     _number: dict[str, int] = field(init=False, repr=False, default_factory=dict)
@@ -139,6 +143,7 @@ class Forest:
         endless: ArrayLike | None = None,
         minimize: bool = False,
         states: Sequence[Sequence[object] | None] | Sequence[object] | None = None,
+        unit: str = "",
     ) -> Forest:
         """Describe a forest with one entry a box.
 
@@ -166,6 +171,8 @@ class Forest:
             and has the costs of this box, given the state of the one before.
         minimize : bool
         states : one shared list of names, or n lists, optional
+        unit : str
+            Of rewards and costs, for people.
 
         Examples
         --------
@@ -199,6 +206,7 @@ class Forest:
             endless=flags(endless, n, "endless"),
             outside=default_outside(outside, minimize),
             minimize=minimize,
+            unit=unit,
             names=None if names is None else tuple(label(x) for x in names),
             state_names=labels,
         )
@@ -210,8 +218,9 @@ class Forest:
         *,
         cost: Mapping[str | int, ArrayLike] | None = None,
         outside: float | None = None,
+        unit: str | None = None,
     ) -> Forest:
-        """The same forest with other costs of some boxes, or another outside option.
+        """The same forest with other costs of some boxes, another outside option or unit.
 
         Examples
         --------
@@ -223,6 +232,8 @@ class Forest:
         columns = {name: getattr(self, name) for name in _FIELDS}
         if outside is not None:
             columns["outside"] = outside
+        if unit is not None:
+            columns["unit"] = unit
         if cost:
             which, boxes = self.cost.copy(), [self.box(b) for b in cost]
             if len(set(boxes)) < len(boxes):
@@ -286,6 +297,13 @@ class Forest:
     def sign(self) -> float:
         """1 when maximizing, -1 when minimizing: rewards times this are better the higher."""
         return -1.0 if self.minimize else 1.0
+
+    @property
+    def amounts(self) -> Amounts:
+        """How rewards, costs, indices and values are written for people: one way for all."""
+        parts = self.rewards.data, self.costs.data, np.array([self.outside])
+        known = np.concatenate([part[np.isfinite(part)] for part in parts])
+        return Amounts(self.unit, float(np.ptp(known)) if len(known) else 0.0)
 
     @property
     def boxes(self) -> int:
