@@ -13,6 +13,7 @@ def assert_same(found: Forest, wanted: Forest, *, names: bool = True) -> None:
     assert found.parent.tolist() == wanted.parent.tolist()
     assert found.count.tolist() == wanted.count.tolist()
     assert (found.outside, found.minimize) == (wanted.outside, wanted.minimize)
+    assert found.unit == wanted.unit
     if names:
         assert [found.name(v) for v in range(len(found))] == [
             wanted.name(v) for v in range(len(wanted))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidFile
 from ..forest.rules import MAX_UNIT, like
-from .cells import plain_number, taken_apart
+from .cells import Comma, plain_number, taken_apart
 from .sheets import Row, Sheet
 
 NEEDED = ("box", "probability", "cost")
@@ -155,8 +155,8 @@ def _outside(value: object, where: str) -> float:
     elif isinstance(value, str):
         cell = taken_apart(value)
         x = plain_number(value)
-        if x is None and cell is not None and cell.comma is not None:
-            x = cell.value(cell.comma)
+        if x is None and cell is not None and (cell.comma or "," not in value):
+            x = cell.value(cell.comma or Comma.THOUSANDS)
     else:
         x = plain_number(str(value))
     if x is None or not math.isfinite(x):

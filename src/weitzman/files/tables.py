@@ -166,7 +166,7 @@ class _Table:
             cell = taken_apart(x) if number is None else None
             if cell is not None:
                 number = self._of(cell, comma)
-            if number is not None and not math.isnan(number):
+            if number is not None and math.isfinite(number):
                 return number
         date = " Spreadsheets turn 1/2 into a date: format the cell as text."
         is_date = isinstance(x, datetime.date | datetime.time)
