@@ -175,7 +175,7 @@ def test_tables_keep_names_objective_and_outside_option(tmp_path, capsys):
     assert main(["convert", path, table]) == 0
     assert main(["convert", table, back]) == 0
     bare = tmp_path / "bare.csv"
-    bare.write_text("".join(open(table).readlines()[2:]))
+    bare.write_text("".join(Path(table).read_text().splitlines(True)[2:]))
     assert main(["convert", str(bare), back, "--minimize"]) == 1
     assert "minimizing needs an outside option" in capsys.readouterr().err
     assert main(["convert", str(bare), back, "--minimize", "--outside", "none"]) == 0
@@ -543,12 +543,12 @@ def test_an_output_that_is_an_input_is_refused(boxes, tmp_path, capsys, command)
     page, link = tmp_path / "page.html", tmp_path / "link.json"
     link.symlink_to(boxes)
     if command[0] == "report":  # the ending alone would refuse a .json
-        page.write_bytes(open(boxes, "rb").read())
+        page.write_bytes(Path(boxes).read_bytes())
         boxes = str(page)
-    before = open(boxes, "rb").read()
+    before = Path(boxes).read_bytes()
     assert main([word.format(boxes, link) for word in command]) == 2
     assert "is the file to be read" in capsys.readouterr().err
-    assert open(boxes, "rb").read() == before
+    assert Path(boxes).read_bytes() == before
 
 
 def test_a_report_is_never_written_over_a_journal(boxes, tmp_path, capsys):

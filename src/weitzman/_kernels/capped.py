@@ -48,6 +48,7 @@ from .boxes import (
     Cost,
     Listing,
     Tails,
+    add_defect,
     box_grid,
     cap_grid,
     clear_chances,
@@ -99,6 +100,8 @@ class Program(NamedTuple):
     costs: np.ndarray
     cost_at: np.ndarray
     cost_shape: np.ndarray
+    defect: np.ndarray  # what is missing from each row of weights to one; empty if nothing is
+    defect_at: np.ndarray
     known: np.ndarray  # values that are known: falling breakpoints, then a row of tails for each
     known_at: np.ndarray  # by operation: where its known value starts
     known_size: np.ndarray  # by operation: how many breakpoints that has
@@ -106,6 +109,7 @@ class Program(NamedTuple):
     outside: float
     eps: float
     given: bool  # the indices are given rather than looked for
+    weighed: bool  # rows of the laws need not sum to one
 
 
 class Slate(NamedTuple):
@@ -262,7 +266,10 @@ def _mixture(task, program, slate, desk):
     lift(powers_of(children, across, desk.rows), across, desk.reward, grid, n, desk.after)
     lift_error(children, own, desk.reward, program.outside, pointer(desk.after, n * across))
     mix(desk.after, own, desk.law, lanes, n + 1, desk.rows)
-    return Tails(desk.grid, n, desk.rows, lanes)
+    tails = Tails(desk.grid, n, desk.rows, lanes)
+    if program.weighed:
+        add_defect(pointer(program.defect, program.defect_at[task.row[LAW]]), k, tails)
+    return tails
 
 
 @helper(FUSED, inline=True)
@@ -277,6 +284,10 @@ def _find_indices(task, program, slate, tails, desk):
         law, shape = pointer(program.laws, program.law_at[task.row[LAW]]), program.cost_shape
         cost = Cost(pointer(program.costs, program.cost_at[c]), shape[2 * c], shape[2 * c + 1])
         prices(cost, law, k, task.own, desk.price)
+        if program.weighed and tails.n > 0:
+            defect = pointer(program.defect, program.defect_at[task.row[LAW]])
+            for s in range(k):
+                desk.price[s] += defect[s] * tails.points[0]
         indices(tails, desk.price, program.low, desk.sigma)
         for s in range(k):
             out[s] = desk.sigma[s]
@@ -345,8 +356,9 @@ def _program_at(p):
     return Program(
         pointer(p.ops, 0), pointer(p.powers, 0), pointer(p.laws, 0), pointer(p.law_at, 0),
         pointer(p.reward, 0), pointer(p.reward_at, 0), pointer(p.levels, 0), pointer(p.level_at, 0),
-        pointer(p.costs, 0), pointer(p.cost_at, 0), pointer(p.cost_shape, 0), pointer(p.known, 0),
-        pointer(p.known_at, 0), pointer(p.known_size, 0), p.low, p.outside, p.eps, p.given,
+        pointer(p.costs, 0), pointer(p.cost_at, 0), pointer(p.cost_shape, 0), pointer(p.defect, 0),
+        pointer(p.defect_at, 0), pointer(p.known, 0), pointer(p.known_at, 0),
+        pointer(p.known_size, 0), p.low, p.outside, p.eps, p.given, p.weighed,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..errors import InvalidFile
 from ..forest.rules import MAX_UNIT, like
 from .cells import Comma, plain_number, taken_apart
+from .json_reader import read_terms
 from .sheets import Row, Sheet
 
 NEEDED = ("box", "probability", "cost")
@@ -23,12 +24,15 @@ _NAMES = {
     "cost": ("cost", "price"),
     "count": ("count", "copies"),
     "endless": ("endless",),
+    "factor": ("factor",),
+    "duration": ("duration",),
 }
 _COLUMN = {name: column for column, names in _NAMES.items() for name in names}
 _SETTING = {
     "outside": "outside", "outside_option": "outside", "minimize": "minimize",
     "minimise": "minimize", "objective": "objective", "goal": "objective", "unit": "unit",
-    "units": "unit", "currency": "unit",
+    "units": "unit", "currency": "unit", "rate": "rate", "risk_tolerance": "risk_tolerance",
+    "prizes": "prizes",
 }  # fmt: skip
 _YES, _NO = ("true", "yes", "y", "1", "x"), ("false", "no", "n", "0", "")
 _DEEPEST = 60  # rows in which the heading must stand
@@ -134,7 +138,11 @@ def _setting(row: Row) -> dict[str, Any]:
         if word not in ("minimize", "maximize", "min", "max"):
             raise InvalidFile(f"{where} must be minimize or maximize, but it is {value!r}.")
         return {"minimize": word.startswith("min")}
-    return {"outside": _outside(value, where)} if key == "outside" else {}
+    if key == "outside":
+        return {"outside": _outside(value, where)}
+    if key is not None and key != "outside":
+        return read_terms({key: _amount(value, where)})
+    return {}
 
 
 def checked_unit(unit: str, where: str) -> str:
@@ -150,6 +158,12 @@ def checked_unit(unit: str, where: str) -> str:
 def _outside(value: object, where: str) -> float:
     if isinstance(value, str) and value.strip().lower() == "none":
         return math.inf
+    return _amount(value, where, ", or none if something must be taken,")
+
+
+def _amount(value: object, where: str, other: str = ",") -> float:
+    """The number of a setting."""
+    x: float | None
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         x = None
     elif isinstance(value, str):
@@ -160,7 +174,5 @@ def _outside(value: object, where: str) -> float:
     else:
         x = plain_number(str(value))
     if x is None or not math.isfinite(x):
-        raise InvalidFile(
-            f"{where} must be a number, or none if something must be taken, but it is {value!r}."
-        )
+        raise InvalidFile(f"{where} must be a number{other} but it is {value!r}.")
     return x

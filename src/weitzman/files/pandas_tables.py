@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from .._common.optional import need
 from ..forest.model import Forest
+from .json_writer import written_terms
 from .table_rows import Rows, forest_of_rows
 from .written_tables import written_columns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_TERMS = ("unit", "rate", "risk_tolerance", "prizes")
 
 
 def from_pandas(
@@ -30,9 +33,11 @@ def from_pandas(
         * ``probability``: rows of probability 0 may be left out;
         * ``cost``: may differ between the rows of a box;
         * ``count``: copies of the box; may be left out;
-        * ``endless``: whether the box is followed by its like without end; may be left out.
+        * ``endless``: whether the box is followed by its like without end; may be left out;
+        * ``factor`` or ``duration``: what time the opening takes; may be left out.
     outside, minimize : optional
-        As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any.
+        As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any. So are
+        ``rate``, ``risk_tolerance`` and ``prizes``; :meth:`Forest.changed` gives others.
 
     Examples
     --------
@@ -49,7 +54,8 @@ def from_pandas(
     outside = table.attrs.get("outside") if outside is None else outside
     columns = {str(c): _objects(table[c]) for c in table.columns}
     rows = Rows(columns, lambda i: f"row {i} of the table")
-    return forest_of_rows(rows, outside, minimize, str(table.attrs.get("unit", "")))
+    terms = {name: table.attrs[name] for name in _TERMS if name in table.attrs}
+    return forest_of_rows(rows, outside=outside, minimize=minimize, terms=terms)
 
 
 def to_pandas(forest: Forest) -> pd.DataFrame:
@@ -71,8 +77,7 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
             columns[name] = pandas.array(columns[name], dtype="Int64")
     table: pd.DataFrame = pandas.DataFrame(columns)
     table.attrs.update(outside=forest.outside, minimize=forest.minimize)
-    if forest.unit:
-        table.attrs["unit"] = forest.unit
+    table.attrs.update(written_terms(forest))
     return table
 
 

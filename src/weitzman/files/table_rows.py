@@ -14,6 +14,7 @@ from ..forest.columns import default_outside, label, short
 from ..forest.model import Forest
 from ..forest.pools import Pool, intern_pool, starts
 from ..forest.rules import like
+from ..forest.terms import pair
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
 
@@ -79,9 +80,9 @@ class Rows:
         data[place] = self._probability
         return Pool(data, at, shape)
 
-    def costs(self) -> Pool:
-        """One cost a box: a number, one for each state of the parent, or a matrix."""
-        cost = self._numbers("cost", needed=self._probability > 0)
+    def opening(self, column: str) -> Pool:
+        """Cost, factor or duration of each box: a number, one per parent's state, or a matrix."""
+        cost = self._numbers(column, needed=self._probability > 0)
         real = ~np.isnan(cost)
         box, given, own, cost = self.box[real], self.given[real], self.own[real], cost[real]
         by_own = _varies(self._law_row[box] + given, cost, int(self._above.sum()))
@@ -90,7 +91,7 @@ class Rows:
         cols = np.where(random, self.size, 1)
         shape = np.column_stack([rows, cols])
         at = starts(shape)
-        data = np.zeros(int(at[-1]))
+        data = np.full(int(at[-1]), 1.0 if column == "factor" else 0.0)
         row, col = np.where(rows[box] > 1, given, 0), np.where(cols[box] > 1, own, 0)
         data[at[box] + row * cols[box] + col] = cost
         return Pool(data, at, shape)
@@ -103,6 +104,21 @@ class Rows:
         self._refuse(reward != out[self.slot], "a state has one reward",
                      "gives another than a row before it", "Make two states of it.")  # fmt: skip
         return out
+
+    def time_column(self, terms: Mapping[str, Any]) -> str | None:
+        """The column that tells what time an opening takes, if there is one."""
+        there = [c for c in ("factor", "duration") if c in self._table]
+        if len(there) == 2:
+            raise InvalidForest(
+                "time is told by factors, or by durations and a rate, but the table has columns "
+                "for both. Leave out one."
+            )
+        if there == ["duration"] and "rate" not in terms:
+            raise InvalidForest(
+                "a table with durations needs a rate at which later payoffs are discounted. Set "
+                "`table.attrs['rate']`, or say rate above the heading: 0 if time costs nothing."
+            )
+        return there[0] if there else None
 
     def counts(self) -> IntArray:
         """The count of every box, 1 where the table does not say."""
@@ -231,10 +247,17 @@ class Rows:
             )
 
 
-def forest_of_rows(rows: Rows, outside: float | None, minimize: bool, unit: str = "") -> Forest:
-    """The forest that the rows of a table describe."""
+def forest_of_rows(
+    rows: Rows, *, outside: float | None, minimize: bool, terms: Mapping[str, Any]
+) -> Forest:
+    """The forest that the rows of a table describe, on terms that stand beside them."""
     laws, law, _ = intern_pool(rows.laws())
-    costs, cost, _ = intern_pool(rows.costs())
+    costs, cost, _ = intern_pool(rows.opening("cost"))
+    there = rows.time_column(terms)
+    times: dict[str, Any] = {}
+    if there is not None:
+        time, which, _ = intern_pool(rows.opening(there))
+        cost, costs, times[f"{there}s"] = pair(cost, costs, which, time)
     shape = np.column_stack([np.ones_like(rows.size), rows.size])
     _, tag, _ = intern_pool(Pool(rows.state_name.astype(np.float64), rows.start, shape))
     values = rows.rewards(np.inf if minimize else -np.inf)
@@ -252,7 +275,8 @@ def forest_of_rows(rows: Rows, outside: float | None, minimize: bool, unit: str 
         endless=rows.endless(),
         outside=default_outside(outside, minimize),
         minimize=minimize,
-        unit=unit,
+        **times,
+        **terms,
         names=None if names == digits(len(names)) else names,
         state_names=tuple(None if s == digits(len(s)) else s for s in states),
     )

@@ -16,13 +16,22 @@ from ..errors import InvalidFile
 from ..forest.model import Forest
 from .cells import Cell, Comma, fraction, plain_number, taken_apart
 from .headings import Heading, checked_unit, heading, yes_or_no
+from .json_reader import TERMS
 from .safely import explained, replacing
 from .sheets import WORKBOOK, sheets
 from .table_rows import Rows, forest_of_rows
 from .written_tables import settings_of, written_columns
 
-_NUMBERS = ("reward", "probability", "cost", "count")
-_FILLED = ("parent", "parent_state", "cost", "count", "endless")  # blank: as in the row above
+_NUMBERS = ("reward", "probability", "cost", "count", "factor", "duration")
+_FILLED = (
+    "parent",
+    "parent_state",
+    "cost",
+    "count",
+    "endless",
+    "factor",
+    "duration",
+)  # blank: as in the row above
 _SHOWN = 40
 
 
@@ -73,7 +82,9 @@ def _forest(head: Heading, options: TableOptions) -> Forest:
     if outside is not None and math.isinf(outside):
         outside = math.inf if minimize else -math.inf
     rows = Rows(table.columns, lambda i: f"row {table.numbers[i]}")
-    return forest_of_rows(rows, outside, minimize, _unit(head, table, options))
+    terms = {key: x for key, x in head.settings.items() if key in TERMS}
+    terms["unit"] = _unit(head, table, options)
+    return forest_of_rows(rows, outside=outside, minimize=minimize, terms=terms)
 
 
 def _unit(head: Heading, table: _Table, options: TableOptions) -> str:

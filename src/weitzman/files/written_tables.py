@@ -8,6 +8,7 @@ import numpy as np
 
 from .._common.arrays import IntArray
 from ..forest.model import Forest
+from .json_writer import written_terms
 
 
 def written_columns(forest: Forest) -> dict[str, list[Any]]:
@@ -19,9 +20,7 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
     within = np.arange(len(box)) - np.repeat(np.cumsum(size) - size, size)
     given, own = np.divmod(within, shape[box, 1])
     up = f.parent[box]
-    rows, cols = f.costs.shape[f.cost[box]].T
     reward = f.rewards.data[f.rewards.start[f.reward[box]] + own]
-    at = np.where(rows > 1, given, 0) * cols + np.where(cols > 1, own, 0)
     columns: dict[str, list[Any]] = {
         "box": _box_names(f, box),
         "parent": _box_names(f, up),
@@ -29,11 +28,15 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
         "state": _state_names(f, f.reward[box], own),
         "reward": [x if np.isfinite(x) else None for x in reward.tolist()],
         "probability": f.laws.data[f.laws.start[f.law[box]] + within].tolist(),
-        "cost": f.costs.data[f.costs.start[f.cost[box]] + at].tolist(),
+        "cost": f.costs.entries(f.cost[box], given, own).tolist(),
         "count": f.count[box].tolist(),
     }
     if f.endless.any():
         columns["endless"] = f.endless[box].tolist()
+    if f.durations is not None:
+        columns["duration"] = f.durations.entries(f.cost[box], given, own).tolist()
+    elif f.factors is not None:
+        columns["factor"] = f.factors.entries(f.cost[box], given, own).tolist()
     return columns
 
 
@@ -44,9 +47,7 @@ def settings_of(forest: Forest) -> list[list[Any]]:
         rows.append(["objective", "minimize"])
     if f.outside != 0:
         rows.append(["outside option", f.outside if np.isfinite(f.outside) else "none"])
-    if f.unit:
-        rows.append(["unit", f.unit])
-    return rows
+    return rows + [[key.replace("_", " "), x] for key, x in written_terms(f).items()]
 
 
 def _box_names(f: Forest, box: IntArray) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Pictures with a row a box or a strategy."""
+"""Pictures with one row per box or a strategy."""
 
 from __future__ import annotations
 
