@@ -21,6 +21,7 @@ _CODE = re.compile(r"^[A-Z]{3}(?=[\d.+-])|(?<=[\d.])[A-Z]{3}$")
 _GROUPS = re.compile(r"[1-9]\d{0,2}(,\d{3})+$")
 _POINTS = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
 _ZEROS = re.compile(r"[1-9]\d{0,2}(,\d{3})*,000$")
+_POINTED = ("$", "£", "¥")  # where these are paid with, commas part thousands
 _LONGEST = 400  # characters of a number
 
 
@@ -52,7 +53,9 @@ class Cell(NamedTuple):
             return Comma.THOUSANDS if point > comma else Comma.DECIMAL
         if _ZEROS.match(self.digits) or self.digits.count(",") > 1:
             return Comma.THOUSANDS
-        return None if _GROUPS.match(self.digits) else Comma.DECIMAL
+        if _GROUPS.match(self.digits):
+            return Comma.THOUSANDS if self.currency[-1:] in _POINTED else None
+        return Comma.DECIMAL
 
     def value(self, comma: Comma) -> float:
         """The number, or NaN if it is none when commas are read so."""
