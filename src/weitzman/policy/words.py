@@ -127,8 +127,8 @@ def best_text(walk: Walk, *, copies: bool = True) -> str:
     if not np.isfinite(best):
         return "nothing"
     if box is None:
-        return f"{best:.6g}, the outside option"
-    return f"{best:.6g} from {box if copies else printable(box.name)}"
+        return f"{best + 0.0:.6g}, the outside option"
+    return f"{best + 0.0:.6g} from {box if copies else printable(box.name)}"
 
 
 # -- the policy --------------------------------------------------------------------------------
