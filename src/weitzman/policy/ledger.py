@@ -36,6 +36,8 @@ class Ledger(Walk):
 
     def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
         _check_names(policy)
+        if policy.forest.prizes > 1:
+            policy.forest.must_be_plain("a search")
         super().__init__(policy)
         self.rule, self.me = rule, me
         self._copies = bool(self._numbered.any())
