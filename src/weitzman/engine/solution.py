@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.notebook import ROWS, columns_html
+from .._common.numbers import number, rough
 from .._common.text import cell, columns
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
@@ -213,9 +214,9 @@ class Solution:
             "" if p is None else f"{cell(p)} = {cell(s)}"
             for p, s in zip(c["parent"], c["state"], strict=True)
         ]
-        numbers = [[f"{x:.6g}" for x in c["cost"]], [f"{x:.8g}" for x in c["index"]]]
+        numbers = [[number(x) for x in c["cost"]], [number(x) for x in c["index"]]]
         rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
-        lines = [f"value {self.value:.10g}   gap {self.gap:.2g}   {self.status.value}"]
+        lines = [f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"]
         lines += columns([("box", "after", "cost", "index"), *rows], right=2)
         if self._rows() > len(after):
             lines.append(f"... {self._rows() - len(after)} more rows")

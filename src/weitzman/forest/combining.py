@@ -81,6 +81,7 @@ def side_by_side(
         endless=np.concatenate([f.endless for f in parts]),
         outside=_common_outside(parts, outside),
         minimize=_common_sense(parts),
+        unit=parts[0].unit if len({f.unit for f in parts}) == 1 else "",
         names=_join_names(parts),
         state_names=tuple(state_names[i] for i in first),
         **terms,
