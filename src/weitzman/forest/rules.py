@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SUM_TOLERANCE = 1e-9
 MAX_COUNT = 10**15
 
+MAX_UNIT = 12  # characters of a unit
+
 
 def check(forest: Forest) -> None:
     """Raise :class:`InvalidForest` for the first rule that is broken."""
@@ -30,6 +32,7 @@ def check(forest: Forest) -> None:
     check_parent(forest.parent, forest.name)
     _check_count(forest)
     _check_outside(forest)
+    _check_unit(forest)
     _check_shapes(forest)
     _check_endless(forest)
     _check_laws(forest)
@@ -155,6 +158,14 @@ def _check_outside(f: Forest) -> None:
         raise InvalidForest(
             f"the outside option must be a finite number, or {must_take} if something must be "
             f"taken, but it is {f.outside}."
+        )
+
+
+def _check_unit(f: Forest) -> None:
+    if not isinstance(f.unit, str) or len(f.unit) > MAX_UNIT or not f.unit.isprintable():
+        raise InvalidForest(
+            f"the unit must be a text of at most {MAX_UNIT} printable characters, but it is "
+            f"{str(f.unit)[:40]!r}."
         )
 
 
