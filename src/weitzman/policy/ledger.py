@@ -14,11 +14,12 @@ from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidForest, UnknownName
 from .answers import Rule, number, state_of
 from .frontier import Box, Frontier, Id
+from .hands import Hands
 
 _COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
 
 State = str | int | float
-Kind = Literal["ask", "tell", "release", "resume", "replace"]
+Kind = Literal["ask", "tell", "take", "release", "resume", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class Opened:
     cost : float
         What was paid.
     best : float
-        Best reward so far, the outside option included.
+        Best reward so far, the outside option included; of several prizes, their sum if one
+        stopped then.
     best_box : Box or None
         Where it was found; None for the outside option.
     spent : float
@@ -75,8 +77,6 @@ class Ledger:
 
     def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
         _check_names(policy)
-        if policy.forest.prizes > 1:
-            policy.forest.must_be_plain("a search")
         self.policy, self.rule, self.me = policy, rule, me
         self.forest = policy.forest
         self.sign = policy.forest.sign
@@ -87,7 +87,8 @@ class Ledger:
         self.again: dict[Id, None] = {}  # out to this worker, which has yet to be given them
         self.owner = ""  # who resumed the search last
         self.model = 0  # how often the policy was replaced
-        self.frontier = Frontier(policy, self.told, self.out)
+        self.hands = Hands(self) if policy.forest.prizes > 1 else None
+        self.frontier = Frontier(policy, self.told, self.out if self.hands is None else self.hands)
 
     # -- how it stands -------------------------------------------------------------------------
 
@@ -95,14 +96,26 @@ class Ledger:
     def best(self) -> tuple[float, Box | None, float]:
         """Best reward so far, the box that holds it, and what was spent."""
         if not self.told:
-            return self.forest.outside, None, 0.0
+            return self.forest.outside * self.forest.prizes, None, 0.0
         last = next(reversed(self.told.values()))
+        if self.hands is not None:
+            return self.hands.total(), None, last.spent
         return last.best, last.best_box, last.spent
+
+    @property
+    def bar(self) -> float:
+        """What an index must exceed to be worth opening, signed."""
+        return self.sign * self.best[0] if self.hands is None else self.hands.bar()
 
     def next(self) -> tuple[Id, float] | None:
         """The best box that can be opened, and its index, if that pays."""
         top = self.frontier.top()
-        return top if top is not None and top[1] > self.sign * self.best[0] else None
+        return top if top is not None and top[1] > self.bar else None
+
+    def next_prize(self) -> Id | None:
+        """The reward to take now, where there are several prizes."""
+        found = None if self.hands is None else self.hands.worth_taking()
+        return None if found is None else found[0]
 
     def box(self, box: Id) -> Box:
         """The handle of a box."""
@@ -166,6 +179,16 @@ class Ledger:
             paid = self._cost(v, above, y)
         return Event("tell", self.me, self.box(here), y, true, paid)
 
+    def taking(self, box: str | int) -> list[Event]:
+        """The event of taking a reward, checked; none if it was taken before."""
+        if self.hands is None:
+            raise InvalidAnswer(
+                "rewards are taken one by one where there are several prizes, but here is only one:"
+                " stop, and the best reward is yours."
+            )
+        here = self.locate(box)
+        return [Event("take", self.me, self.box(here))] if self.hands.check(here) else []
+
     def giving_back(self, box: str | int) -> Event:
         """The event of a release, checked."""
         here = self.locate(box)
@@ -190,6 +213,12 @@ class Ledger:
                 self.again[here] = None
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
             return
+        if event.kind == "take":
+            assert self.hands is not None
+            reward = self.told[here].reward
+            assert reward is not None
+            self.hands.take(here, reward)
+            return
         if event.kind == "release":
             self.frontier.put_back(here, self.state_above(here))
         elif here not in self.told:
@@ -204,7 +233,10 @@ class Ledger:
         self.frontier.add_children(here, state)
         best, best_box, spent = self.best
         box = self.box(here)
-        if reward is not None and self.sign * reward > self.sign * best:
+        if self.hands is not None:
+            self.hands.found(here, reward)
+            best = self.hands.total()
+        elif reward is not None and self.sign * reward > self.sign * best:
             best, best_box = reward, box
         names = self.forest.state_names[int(self.forest.reward[here[0]])]
         name = str(state) if names is None else names[state]
@@ -280,3 +312,18 @@ def _check_names(policy: Policy) -> None:
                 f"where boxes have copies or go on without end, no name may look like a copy of "
                 f"another box, but {name!r} does. Rename it."
             )
+
+
+def discounted(ledger: Ledger) -> tuple[float, float, float]:
+    """The factor of all that was opened, what was spent, discounted, and the time it took."""
+    f, worth, spent, time = ledger.forest, 1.0, 0.0, 0.0
+    assert f.factors is not None, "a forest with discounting"
+    for box, seen in ledger.told.items():
+        at = (np.array([f.cost[box[0]]]), np.array([ledger.state_above(box)]))
+        state = np.array([seen.state_number])
+        spent += worth * seen.cost
+        factor = float(f.factors.entries(*at, state)[0])
+        time -= math.log(factor) if f.durations is None else 0.0
+        time += 0.0 if f.durations is None else float(f.durations.entries(*at, state)[0])
+        worth *= factor
+    return worth, spent, time

@@ -12,7 +12,7 @@ from .ledger import Ledger
 def why_open(ledger: Ledger, box: Id) -> str:
     """Why a box that is out, or can be opened, is to be opened; or why not."""
     state = ledger.state_above(box)
-    index, best = ledger.frontier.index(box[0], state), ledger.sign * ledger.best[0]
+    index, best = ledger.frontier.index(box[0], state), ledger.bar
     above, higher = _words(ledger)
     name, shown = ledger.box(box), f"{ledger.sign * index + 0.0:.6g}"
     if box in ledger.told:
@@ -32,8 +32,24 @@ def why_open(ledger: Ledger, box: Id) -> str:
     return f"{what}: its index {shown} is {above} {_so_far(ledger)}{rest}."
 
 
+def why_take(ledger: Ledger, box: Id) -> str:
+    """Why the reward of a box is to be taken for good."""
+    above, _ = _words(ledger)
+    reward = ledger.told[box].reward
+    return (
+        f"Take {reward:.6g} from {ledger.box(box)} for good and close its tree: no box that can be "
+        f"opened has an index {above} that."
+    )
+
+
 def why_stop(ledger: Ledger) -> str:
     """Why no further box is to be opened."""
+    if ledger.hands is not None and not ledger.out:
+        places = f"{len(ledger.hands.taken)} of {ledger.hands.places} prizes taken"
+        why = "all places are filled" if ledger.hands.full else (
+            f"no index and no reward in hand is {_words(ledger)[0]} the outside option"
+        )  # fmt: skip
+        return f"Stop, {places}: {why}."
     above, higher = _words(ledger)
     most = higher[:-1] + "st"
     top = ledger.frontier.top()
@@ -60,6 +76,8 @@ def _words(ledger: Ledger) -> tuple[str, str]:
 
 
 def _so_far(ledger: Ledger) -> str:
+    if ledger.hands is not None:
+        return f"every reward in hand and the outside option ({ledger.sign * ledger.bar:.6g})"
     what = "the least loss so far" if ledger.forest.minimize else "the best so far"
     return f"{what} ({_best(ledger)})"
 
