@@ -22,7 +22,7 @@ from weitzman._kernels import jit
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
-COMPILED_ONLY = {"lanes_compiled.py", "jit.py"}
+COMPILED_ONLY = {"lanes_compiled.py", "jit.py", "kernel_cache.py"}
 
 
 def forest(seed: int, n: int, states: int, *, count: int = 1) -> Forest:

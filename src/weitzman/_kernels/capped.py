@@ -121,6 +121,7 @@ class Slate(NamedTuple):
     sigma_at: np.ndarray  # by operation: where its indices start
     width: np.ndarray  # by operation: columns of its matrix product
     clear: np.ndarray  # if indices are given: P(no child reaches the reward), by state
+    stop: np.ndarray  # one integer; not zero: end after the operation under way
 
 
 class Store(NamedTuple):
@@ -323,6 +324,8 @@ def _carry_out(step, order, program, slate, store_, desk):
     Returns the first step not done, and the breakpoints and states that it needs room for.
     """
     while step < order.size:
+        if slate.stop[0] != 0:
+            return order.size, 0, 0
         task = _read(order[step], program, slate, store_, desk.nothing)
         row, lanes = task.row, padded(task.states)
         widest = max(lanes, padded(task.own))
@@ -367,7 +370,7 @@ def _slate_at(s):
     """A slate with pointers in place of arrays."""
     return Slate(
         pointer(s.loc, 0), pointer(s.refs, 0), pointer(s.sigma, 0), pointer(s.sigma_at, 0),
-        pointer(s.width, 0), pointer(s.clear, 0),
+        pointer(s.width, 0), pointer(s.clear, 0), pointer(s.stop, 0),
     )  # fmt: skip
 
 
@@ -377,7 +380,7 @@ def sweep(order, program, slate, shared, heap, state):
 
     The value of an operation is the block at ``loc``. An operand with ``loc < 0`` lies in
     ``shared`` at ``-1 - loc``; all others in ``heap``, where a block is given back after its last
-    use.
+    use. A raised flag ``stop`` ends it early.
     """
     step, most, widest = 0, 64, LANES  # breakpoints and states that there is room for
     while step < order.size:

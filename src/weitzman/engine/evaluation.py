@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.interruption import check, interruptible
 from .._common.text import cell, columns
 from .._kernels import operations, reach, structure
 from .._kernels.blocks import new_heap
@@ -21,7 +22,7 @@ from ..chains.following import Following
 from ..forest.model import Forest
 from .collecting import openings_left, ranks_by_tree
 from .indices import Policy
-from .plan import Pass, Plan, check_threads, in_trees
+from .plan import Pass, Plan, check_threads, in_trees, is_long
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .weights import Weights
 
@@ -207,7 +208,12 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     box, and ``chosen`` its derivative in each reward (where these exist).
     """
     check_threads(threads)
-    policy = as_policy(policy, "evaluate")
+    rule = as_policy(policy, "evaluate")
+    return interruptible(lambda: _evaluate(rule, threads), long=is_long(rule.forest))
+
+
+def _evaluate(policy: Policy, threads: int | None) -> Evaluation:
+    """Follow a policy, and once more with weights in place of probabilities where they differ."""
     plain = Weights.plain(policy.forest)
     truly = _follow(policy, plain, threads)
     weights = Weights.of(policy.forest)
@@ -352,6 +358,7 @@ def _both_ways(
         ops=plan.ops, powers=plan.powers, laws=plan.weights.laws.data,
         law_at=plan.weights.laws.start, ranks=rewards, rank_at=plan.reward_at, clear=step.clear,
         sigma=sigma, sigma_at=step.sigma_of, loc=step.loc, least=least,
+        stop=step.stop,
     )  # fmt: skip
     found = reach.Found(opened, chosen, seen, seen_n)
 
@@ -367,6 +374,7 @@ def _both_ways(
         out: FloatArray = reach.retrace(
             order, route, found, reach.Operands(values, shared), heap, state
         )
+        check(step.stop)
         for op in line_at.keys() & set(order.tolist()) if line_at else ():
             v, line = line_at[op]
             if (n := int(seen_n[op])) > 0:

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common import interruption
 from .._common.arrays import FloatArray, IntArray
 from .._kernels import blocks, capped, operations, structure
 from ..chains.chain import Chain
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 _PARTS = 64  # fixed, so that the result does not depend on the number of threads
 _PART_LEAST = 2048  # operations below which splitting is not worth it
+_LONG = 20_000  # boxes and probabilities from which on work may take more than a millisecond
 _CHUNK = 20_000  # operations between two calls of the progress function
 
 
@@ -221,6 +223,7 @@ class Pass:
     progress: Progress | None
     done: list[int]
     turn: Lock  # threads tell their progress one at a time
+    stop: IntArray  # a flag: the pass is given up
 
     @classmethod
     def start(
@@ -238,7 +241,7 @@ class Pass:
         return cls(
             plan=plan, eps=eps, low=low, given=given, clear=clear, sigma=sigma, sigma_of=sigma_of,
             loc=np.zeros(n, np.int64), refs=plan.refs.copy(), width=np.zeros(n, np.int64),
-            progress=progress, done=[0], turn=Lock(),
+            progress=progress, done=[0], turn=Lock(), stop=interruption.flag(),
         )  # fmt: skip
 
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
@@ -253,9 +256,13 @@ class Pass:
             known_size=p.known.size, low=self.low, outside=p.outside, eps=self.eps,
             given=self.given, weighed=len(w.defect) > 0,
         )  # fmt: skip
-        slate = capped.Slate(self.loc, self.refs, self.sigma, self.sigma_of, self.width, self.clear)
+        slate = capped.Slate(
+            loc=self.loc, refs=self.refs, sigma=self.sigma, sigma_at=self.sigma_of,
+            width=self.width, clear=self.clear, stop=self.stop,
+        )  # fmt: skip
         for i in range(0, len(order), _CHUNK):
             heap = capped.sweep(order[i : i + _CHUNK], program, slate, shared, heap, state)
+            interruption.check(self.stop)
             if self.progress is not None:
                 with self.turn:
                     self.done[0] += len(order[i : i + _CHUNK])
@@ -330,6 +337,11 @@ def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.b
     wanted = np.zeros(len(parent), bool)
     wanted[roots] = True
     return np.repeat(wanted[order[ends]], np.diff(ends, prepend=-1))
+
+
+def is_long(forest: Forest) -> bool:
+    """May it take long enough that somebody interrupts it?"""
+    return len(forest) + len(forest.laws.data) > _LONG
 
 
 def check_threads(threads: int | None) -> None:
