@@ -213,6 +213,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "demo": _demo,
     "solve": _solve,
     "evaluate": _other("evaluate", "evaluate"),
+    "budget": _other("budget", "budget"),
+    "tornado": _other("budget", "tornado"),
     "simulate": _other("compare", "simulate"),
     "compare": _other("compare", "compare"),
     "run": _other("run", "run"),

@@ -7,6 +7,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
+from .budget_command import add_budget_commands
 from .chain_command import add_chain_command
 from .compare_command import add_compare_commands
 from .evaluate_command import add_evaluate_command
@@ -103,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
     _solve_options(solve)
 
     add_evaluate_command(commands)
+    add_budget_commands(commands)
     add_compare_commands(commands)
     add_run_command(commands)
     add_truncate_command(commands)

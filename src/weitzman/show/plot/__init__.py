@@ -13,6 +13,8 @@
 :func:`learning_curves`     which training runs are worth going on with?
 :func:`truncation`          what does looking only so deep lose?
 :func:`replay`              what would each method have earned on past runs?
+:func:`frontier`            what is the most reward for every spend?
+:func:`tornado`             which numbers matter?
 ==========================  ======================================================================
 
 Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
@@ -29,6 +31,7 @@ from .boxes_data import break_even_data, openings_data, strategies_data
 from .draw_boxes import break_even, openings, strategies
 from .draw_laws import capped_value, payoff, phi
 from .draw_paths import learning_curves, line, search, truncation
+from .draw_questions import frontier, tornado
 from .draw_replay import replay
 from .draw_tree import forest
 from .laws_data import capped_law, check_solution, payoff_law
@@ -45,6 +48,7 @@ __all__ = [
     "capped_value",
     "decision_region",
     "forest",
+    "frontier",
     "learning_curves",
     "line",
     "line_grid",
@@ -59,6 +63,7 @@ __all__ = [
     "solution",
     "strategies",
     "strategies_data",
+    "tornado",
     "tree",
     "truncation",
     "truncation_data",

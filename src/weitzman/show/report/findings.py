@@ -126,6 +126,7 @@ def content(
             f"a report needs a forest, a solution, a search, a fitted model or a replay, but got a "
             f"{type(source).__name__}."
         )
+    solution.forest.must_be_plain("a report")
     search = _seen(source) if isinstance(source, Search) else Search(policy)
     told = tuple(search.history)
     found = evaluate(solution)
