@@ -33,7 +33,9 @@ EDGES = {
     "learn": "_common engine errors files forest",
     "tune": "_common engine errors forest learn",
     "replay": "_common engine errors forest learn tune",
-    "show": "_common chains engine errors files forest learn policy questions replay strategies",
+    "show": (
+        "_common bounds chains engine errors files forest learn policy questions replay strategies"
+    ),
     "cli": (
         "_common bounds chains engine errors files forest learn policy questions replay show "
         "strategies"

@@ -88,10 +88,9 @@ class Evaluation:
         Expected number of copies of each box that are opened; without copies, the probability.
     chosen : PerBox
         ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
-        Between equal rewards the box of lowest number is chosen, the outside option before any.
-        Of copies of a box whose indices tie after different states of their parents, the one
-        after the lower state is taken to come first, where a search goes by the number of the
-        copy: with optimal indices the value is the same, openings may differ.
+        Between equal rewards the box of lowest number is chosen, whichever was opened first (of
+        its copies the one in the lower state), and the outside option before any: as in
+        ``Search.best_box``. Ties of indices are broken as in a search, too.
     opened_after : PerBox
         ``opened_after[box][state]``: expected openings of the box after its parent showed that
         state (one entry for a root).

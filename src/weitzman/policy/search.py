@@ -25,11 +25,11 @@ from ..errors import InvalidAnswer, JournalError
 from .answers import Rule
 from .frontier import Box as Box
 from .journal import Path
-from .ledger import Event, Ledger, State, discounted
-from .ledger import Opened as Opened
-from .reasons import why_open, why_stop, why_take
+from .ledger import Event, Ledger, State
+from .reasons import why, why_open
 from .record import Record
 from .replacing import replaced
+from .walk import Opened as Opened
 
 
 class Search:
@@ -263,7 +263,11 @@ opened has a higher one.'
 
     @property
     def best_box(self) -> Box | None:
-        """Where it was found, the first of several; None for the outside option."""
+        """The box that holds it; None for the outside option.
+
+        Of equal rewards that of the box of lowest number, then of the state of lowest number, then
+        of the first copy; the outside option before any. So :func:`~weitzman.evaluate` counts, too.
+        """
         with self._record.lock:
             return self._ledger.best[1]
 
@@ -283,16 +287,26 @@ opened has a higher one.'
         with self._record.lock:
             best, _, spent = self._ledger.best
             if self._ledger.forest.factors is not None:
-                worth, spent, _ = discounted(self._ledger)
+                worth, spent, _ = self._ledger.discounted()
                 best *= worth
             return best - self._ledger.sign * spent
+
+    @property
+    def expected(self) -> float:
+        """What the search will have earned on average if it goes on in the best way.
+
+        What was spent so far is included. When minimizing, what it will have cost. Boxes that are
+        handed out count as closed. The policy must be the optimal one.
+        """
+        with self._record.lock:
+            return self._ledger.worth()
 
     @property
     def time(self) -> float:
         """How long it has taken by the model, one box after the other; 0 without durations."""
         with self._record.lock:
             timed = self._ledger.forest.factors is not None
-            return discounted(self._ledger)[2] if timed else 0.0
+            return self._ledger.discounted()[2] if timed else 0.0
 
     @property
     def done(self) -> bool:
@@ -350,10 +364,7 @@ opened has a higher one.'
             ledger, last = self._ledger, self._last if box is None else box
             if last is not None and (box is not None or ledger.locate(last) in ledger.out):
                 return why_open(ledger, ledger.locate(last))
-            found = ledger.next()
-            if found is None and (prize := ledger.next_prize()) is not None:
-                return why_take(ledger, prize)
-            return why_stop(ledger) if found is None else why_open(ledger, found[0])
+            return why(ledger)
 
     def __repr__(self) -> str:
         opened, out = len(self._ledger.told), len(self._ledger.out)
