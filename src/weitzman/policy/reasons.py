@@ -44,8 +44,8 @@ def why_take(walk: Walk, box: Id) -> str:
     """Why the reward of a box is to be taken for good."""
     above, _ = _words(walk)
     return (
-        f"Take {walk.told[box].reward:.6g} from {walk.box(box)} for good and close its tree: no box "
-        f"that can be opened has an index {above} that."
+        f"Take {walk.told[box].reward:.6g} from {walk.box(box)} for good and close its tree: no "
+        f"box that can be opened has an index {above} that."
     )
 
 
