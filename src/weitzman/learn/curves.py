@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._rules import like
 from .._types import FloatArray, IntArray
 from ..errors import InvalidArgument
+from ._known import Config
 from ._table import Columns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
@@ -45,6 +46,8 @@ class Curves:
         nobody knows what would have followed.
     minimize : bool
         Lower scores are better.
+    settings : tuple of mappings
+        What each run was started with, from names to values; empty if that is not known.
     """
 
     runs: tuple[str, ...]
@@ -56,6 +59,7 @@ class Curves:
     kind: tuple[str, ...]
     ended: BoolArray
     minimize: bool = False
+    settings: tuple[Config, ...] = ()
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
@@ -188,6 +192,7 @@ class Curves:
             kind=tuple(self.kind[i] for i in which),
             ended=self.ended[which],
             minimize=self.minimize,
+            settings=tuple(self.settings[i] for i in which) if self.settings else (),
         )
 
     def worth(self, price: float) -> FloatArray:
@@ -267,6 +272,7 @@ def _check(c: Curves) -> None:
     if not rising or c.start[-1] != rows:
         raise InvalidArgument("`start` must rise from 0 to the number of rows, one entry a run.")
     sizes = {"score": rows, "cost": rows, "task": n, "kind": n, "ended": n}
+    sizes |= {"settings": n} if c.settings else {}
     for name, wanted in sizes.items():
         if len(getattr(c, name)) != wanted:
             found = len(getattr(c, name))

@@ -126,7 +126,10 @@ def _ladder(runs: list[Any], rungs: np.ndarray, sign: float) -> Ladder:
         weight[i] = _number(run["weight"], f"{where}: weight", above=0.0)
         best[i], cost[i, : seen[i]] = sign * shown[-1], paid
         best[i, : seen[i]] = sign * shown
-    return Ladder(rungs.astype(np.int64), best, cost, seen, gone | (seen == size), weight)
+    unknown, config = np.full((n, size), np.nan), np.zeros((n, 0))
+    over = gone | (seen == size)
+    steps = rungs.astype(np.int64)
+    return Ladder(steps, best, unknown, unknown, cost, config, seen, over, weight)
 
 
 def _all_fields(
