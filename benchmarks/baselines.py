@@ -9,10 +9,10 @@ import numpy as np
 from numba import njit
 
 from weitzman import Forest
+from weitzman._common.arrays import FloatArray, IntArray
 from weitzman._kernels.blocks import aligned, padded
 from weitzman._kernels.boxes import mix, transpose
 from weitzman._kernels.lanes import keep, pointer
-from weitzman._types import FloatArray, IntArray
 
 _JIT = {"cache": True, "nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
 _BATCH = 64  # matrix products of one shape in one call of NumPy: their results stay in the cache

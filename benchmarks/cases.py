@@ -13,9 +13,9 @@ import numpy as np
 
 import weitzman
 from weitzman import Forest, Solution
-from weitzman._types import FloatArray
-from weitzman.evaluate import evaluate as evaluate_policy
-from weitzman.plan import Plan
+from weitzman._common.arrays import FloatArray
+from weitzman.engine.evaluation import evaluate as evaluate_policy
+from weitzman.engine.plan import Plan
 
 from . import baselines, instances, peers
 from .measure import Table, aim, child, child_json, race, seconds

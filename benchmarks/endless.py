@@ -19,10 +19,11 @@ for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded
 
 import numpy as np  # noqa: E402
 
-from weitzman.chains import Chain, EndlessLine, FixedPoint, fixed_point, solve_line  # noqa: E402
-from weitzman.model import Forest  # noqa: E402
-from weitzman.solution import Solution  # noqa: E402
-from weitzman.solve import solve  # noqa: E402
+from weitzman.chains.chain import Chain  # noqa: E402
+from weitzman.chains.endless import EndlessLine, FixedPoint, fixed_point, solve_line  # noqa: E402
+from weitzman.engine.solution import Solution  # noqa: E402
+from weitzman.engine.solver import solve  # noqa: E402
+from weitzman.forest.model import Forest  # noqa: E402
 
 ABOUT = """\
 # Endless lines

@@ -20,8 +20,9 @@ from pathlib import Path
 import numpy as np
 
 import weitzman
-from weitzman import Forest, LazyForest, LazySolution, Node
-from weitzman.lazy import Ending
+from weitzman import Forest, LazyForest, Node
+from weitzman.bounds import LazySolution
+from weitzman.bounds.refining import Ending
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import weitzman
-from weitzman._types import FloatArray, IntArray
+from weitzman._common.arrays import FloatArray, IntArray
 
 from . import instances
 from .measure import ChildFailed, Table, child, child_json, race, seconds

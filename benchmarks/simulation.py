@@ -15,7 +15,7 @@ from numba import njit
 
 from weitzman import Forest, Policy, Solution, solve
 from weitzman._kernels import episodes as kernel
-from weitzman.simulation.play import simulate, stream_key, tabulate
+from weitzman.policy.simulation import simulate, stream_key, tabulate
 
 from . import instances
 from .measure import Table, race, seconds
@@ -175,7 +175,7 @@ def tables(quick: bool = False) -> list[Table]:
 
 def _row(case: Case, repeats: int) -> list[str]:
     solution = solve(case.forest)
-    policy = Policy.optimal(solution)
+    policy = solution.policy()
     loop, key = Loop(policy), stream_key(1)
     played = simulate(policy, case.episodes, 1, keep=case.episodes)
     openings = played.openings.values

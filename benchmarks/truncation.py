@@ -28,7 +28,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import ROOT, Table, machine, seconds
-from weitzman import Forest, Truncation, solve, truncate
+from weitzman import Forest, solve, truncate
+from weitzman.bounds import Truncation
 
 GAP = 1e-3
 K = 8

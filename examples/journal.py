@@ -16,7 +16,7 @@ solution = weitzman.solve(site.build())
 
 folder = TemporaryDirectory()
 journal = Path(folder.name) / "run.db"
-search = solution.policy().start(journal=journal)
+search = weitzman.Search(solution, journal=journal)
 print(search.explain())
 search.tell(search.ask(), "good")
 box = search.ask()

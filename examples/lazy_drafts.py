@@ -49,7 +49,7 @@ assert found.gap <= 0.3 < 0.01 * found.lower
 assert found.proven
 
 # Work on it: what a draft turns out to be decides where the tree is looked into next.
-search = tree.search(gap=0.5, budget=300)
+search = weitzman.LazySearch(tree, gap=0.5, budget=300)
 while (box := search.ask()) is not None and len(search.history) < 12:
     if len(box) == 1:
         chances = FIRST[box][1]

@@ -19,7 +19,7 @@ sensors = [
     )
     for _ in range(SENSORS)
 ]
-whole = weitzman.lines(sensors)
+whole = weitzman.side_by_side(sensors)
 print(f"{len(whole):,} readings in all\n")
 
 print("   gap   levels   readings kept   value of the whole lies between")

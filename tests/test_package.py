@@ -2,92 +2,142 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
+from collections import Counter
+
+import import_map
+import pytest
 
 import weitzman
 
-SOURCE = Path(weitzman.__file__).parent
+# A room may import the rooms before it in this list, never one after it.
+ROOMS = [
+    "errors", "_common", "_kernels", "forest", "chains", "files", "engine", "policy", "bounds",
+    "strategies", "learn", "tune", "replay", "show", "cli",
+]  # fmt: skip
 
-# A module imports from its own layer's package and from layers above it in this list, never down.
-LAYERS = [
-    {"errors", "_types", "_optional", "_text", "_disk"},
-    {"_kernels"},
-    {"_pool", "_columns", "_rules"},
-    {"model"},
-    {"build", "interop", "io", "solution", "chains"},
-    {"plan"},
-    {"solve", "policy", "explain"},
-    {"evaluate", "_layout"},
-    {"simulation", "sensitivity", "search", "truncation"},
-    {"strategies", "dags", "lazy", "learn"},
-    {"tune"},
-    {"replay"},
-    {"plot", "_page"},
-    {"report", "explore"},
-    {"cli"},
+# Every edge between two rooms. A new one is a decision: add it here and to docs/design.md.
+EDGES = {
+    "_kernels": "",
+    "_common": "",
+    "forest": "_common _kernels errors",
+    "chains": "_common _kernels errors forest",
+    "files": "_common chains errors forest",
+    "engine": "_common _kernels chains errors forest",
+    "policy": "_common _kernels chains engine errors files forest",
+    "bounds": "_common _kernels engine errors forest policy",
+    "strategies": "_common _kernels engine errors forest policy",
+    "learn": "_common engine errors files forest",
+    "tune": "_common engine errors forest learn",
+    "replay": "_common engine errors forest learn tune",
+    "show": "_common chains engine errors files forest learn policy replay strategies",
+    "cli": "_common bounds chains engine errors files forest learn policy replay show strategies",
+}
+
+PUBLIC = [
+    "Builder",
+    "Chain",
+    "Forest",
+    "LazyForest",
+    "LazySearch",
+    "Node",
+    "Policy",
+    "Search",
+    "Solution",
+    "Status",
+    "WeitzmanError",
+    "__version__",
+    "bounds",
+    "break_even",
+    "chains",
+    "compare",
+    "describe",
+    "engine",
+    "errors",
+    "evaluate",
+    "explain",
+    "files",
+    "forest",
+    "learn",
+    "line",
+    "load",
+    "plot",
+    "policy",
+    "replay",
+    "save",
+    "sensitivity",
+    "side_by_side",
+    "simulate",
+    "solve",
+    "solve_line",
+    "strategies",
+    "truncate",
+    "tune",
+    "write_report",
 ]
 
 
 def test_public_names_are_pinned():
-    assert weitzman.__all__ == sorted(weitzman.__all__)
-    assert len(set(weitzman.__all__)) == len(weitzman.__all__)
+    assert weitzman.__all__ == sorted(PUBLIC)
     for name in weitzman.__all__:
         assert getattr(weitzman, name) is not None
 
 
-def module_of(path: Path) -> str:
-    """The first part of a module's name within the package."""
-    first = path.relative_to(SOURCE).parts[0]
-    return first.removesuffix(".py")
+def test_no_module_is_hidden_by_a_function_of_its_name():
+    for name, module in import_map.packages().items():
+        for child in import_map.children(name):
+            found = getattr(module, child, None)
+            assert not callable(found), f"{name}.{child} is a module and a function"
 
 
-def imports(path: Path):
-    """Modules of the package that a file imports when it is imported itself."""
-    depth = len(path.relative_to(SOURCE).parts)
-    waiting = list(ast.parse(path.read_text("utf-8")).body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            continue
-        if isinstance(node, ast.ImportFrom) and node.level == depth:
-            names = [node.module] if node.module else [alias.name for alias in node.names]
-            yield from (name.split(".")[0] for name in names)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            waiting.extend(ast.iter_child_nodes(node))
-
-
-def test_imports_point_one_way():
-    rank = {name: i for i, layer in enumerate(LAYERS) for name in layer}
-    wrong = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        me = module_of(path)
-        if me in ("__init__", "__main__"):
-            continue
-        assert me in rank, f"{me} has no layer: put it in LAYERS"
-        for other in imports(path):
-            if other != me and rank[other] > rank[me]:
-                wrong.append(f"{path.relative_to(SOURCE)} imports {other}")
+def test_rooms_import_one_way():
+    rank = {name: i for i, name in enumerate(ROOMS)}
+    wrong = [
+        f"{edge.source} imports {edge.target}"
+        for edge in import_map.edges()
+        if edge.room != edge.target_room and rank[edge.target_room] > rank[edge.room]
+    ]
     assert wrong == []
 
 
-def test_only_some_modules_touch_the_kernels():
-    users = {
-        module_of(path)
-        for path in SOURCE.rglob("*.py")
-        if "_kernels" in set(imports(path)) and module_of(path) != "_kernels"
-    }
-    assert users <= {
-        "_pool", "_rules", "build", "chains", "dags", "evaluate", "model", "plan", "simulation",
-        "solution", "strategies", "truncation",
-    }  # fmt: skip
+def test_the_map_of_rooms_has_no_new_edge():
+    found: dict[str, set[str]] = {room: set() for room in EDGES}
+    for edge in import_map.edges():
+        if edge.room != edge.target_room and edge.room in found:
+            found[edge.room].add(edge.target_room)
+    assert {room: " ".join(sorted(others)) for room, others in found.items()} == EDGES
 
 
-def test_the_core_needs_numpy_and_numba_only():
+def test_modules_have_no_import_cycle():
+    """Counting imports inside functions, too; those for type checkers alone do not run."""
+    assert import_map.cycles() == []
+
+
+def test_only_rooms_that_compute_touch_the_kernels():
+    users = {edge.room for edge in import_map.edges() if edge.target_room == "_kernels"}
+    assert users == {"_kernels", "bounds", "chains", "engine", "forest", "policy", "strategies"}
+
+
+def test_no_room_reaches_into_a_private_module_of_another():
+    wrong = [
+        f"{edge.source} imports {edge.target}"
+        for edge in import_map.edges()
+        if edge.room != edge.target_room
+        and any(part.startswith("_") for part in edge.target.split(".")[1:])
+    ]
+    assert wrong == []
+
+
+def test_every_module_has_a_name_of_its_own():
+    names = Counter(module.rsplit(".", 1)[-1] for module in import_map.modules())
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("missing", ["pandas", "networkx", "scipy"])
+def test_the_core_needs_numpy_and_numba_only(missing):
     code = (
-        "import sys; sys.modules.update(dict.fromkeys(['pandas', 'networkx', 'scipy']));"
+        f"import sys; sys.modules[{missing!r}] = None;"
         "import weitzman;"
         "s = weitzman.solve(weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1));"
         "assert s.value == 4.0, s.value"

@@ -15,6 +15,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_problems import (
+    arbitrary_indices,
+    both_or_nothing,
+    dags,
+    forests,
+    independent_boxes,
+    lines,
+    several_lines,
+)
 from reference import (
     NOTHING,
     Number,
@@ -37,7 +46,6 @@ from reference import (
     value_of_order,
     value_of_set,
 )
-from strategies import arbitrary_indices, dags, forests, independent_boxes, lines, several_lines
 
 F = Fraction
 
@@ -68,23 +76,6 @@ def paper() -> Problem:
             [["0.5", "0.5", 0, 0], [0, 0, "0.5", "0.5"]],
             ["0.5", "0.5"],
         ],
-    )
-
-
-def both_or_nothing() -> Problem:
-    """Two coins, seen at cost 1 each, then a box of 16 at cost 1 that is full if they agree."""
-    full, empty = (F(1), F(0)), (F(0), F(1))
-    coins = {(0, 0): full, (0, 1): empty, (1, 0): empty, (1, 1): full}
-    fair = {(): (F(1, 2), F(1, 2))}
-    return Problem(
-        parents=((), (), (0, 1)),
-        rewards=((None, None), (None, None), (F(16), F(0))),
-        law=(fair, fair, coins),
-        cost=(
-            {(): (F(1), F(1))},
-            {(): (F(1), F(1))},
-            {states: (F(1), F(1)) for states in coins},
-        ),
     )
 
 
@@ -632,7 +623,9 @@ def test_reward_counts_with_the_chance_to_be_chosen(
 
 
 def test_the_oracle_imports_nothing_but_the_standard_library() -> None:
-    tree = ast.parse(Path(__file__).with_name("reference.py").read_text(encoding="utf-8"))
+    tree = ast.parse(
+        Path(__file__).parent.joinpath("helpers", "reference.py").read_text(encoding="utf-8")
+    )
     names = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
     names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert names == {

@@ -13,8 +13,11 @@ for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes
 
 import numpy as np  # noqa: E402
 
-from weitzman.learn import Curves  # noqa: E402
-from weitzman.replay import Method, Replay, all_methods, replay  # noqa: E402
+from weitzman.learn.curves import Curves  # noqa: E402
+from weitzman.replay.backtest import replay  # noqa: E402
+from weitzman.replay.methods import Method  # noqa: E402
+from weitzman.replay.peers import all_methods  # noqa: E402
+from weitzman.replay.replay_result import Replay  # noqa: E402
 
 from .report import ABOUT, figure, markdown  # noqa: E402
 from .sets import FULL_RUN_COSTS, REMARKS, SETS, Set  # noqa: E402

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weitzman.replay import Replay
+from weitzman.replay.replay_result import Replay
 
 AIM = 0.7  # at the three higher prices: the regret of the best peer times this
 HIGHER = 3

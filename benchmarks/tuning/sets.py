@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weitzman.learn import Curves
+from weitzman.learn.curves import Curves
 
 FULL_RUN_COSTS = (0.0003, 0.001, 0.003, 0.01, 0.03)
 

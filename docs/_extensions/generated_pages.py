@@ -71,7 +71,7 @@ def reference_pages(text: str) -> dict[str, str]:
 
 def command_page() -> str:
     """What the command and all its subcommands say with ``--help``."""
-    from weitzman.cli._parser import parser
+    from weitzman.cli.arguments import parser
 
     os.environ["COLUMNS"] = "92"  # the width argparse writes for
     top = parser()

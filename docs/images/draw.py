@@ -31,7 +31,7 @@ def training_runs() -> weitzman.Forest:
                 names=[f"run {i + 1}, step {j + 1}" for j in range(6)],
             )
         )  # fmt: skip
-    return weitzman.lines(runs)
+    return weitzman.side_by_side(runs)
 
 
 def _step(rise: float) -> np.ndarray:
@@ -46,7 +46,7 @@ def _step(rise: float) -> np.ndarray:
 def play(solution: weitzman.Solution, seed: int) -> tuple[list[tuple[str, float]], list[float]]:
     """What each opening showed, and the highest index before each decision."""
     f, rng = solution.forest, np.random.default_rng(seed)
-    search, state, shown, index = solution.policy().start(), {}, [], []
+    search, state, shown, index = weitzman.Search(solution), {}, [], []
     while True:
         index.append(search.available(1)[0][1])
         box = search.ask()

@@ -16,7 +16,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import weitzman
-from weitzman.explore import Server, Workbench
+from weitzman.show.explore.server import Server
+from weitzman.show.explore.workbench import Workbench
 
 HERE = Path(__file__).parent
 LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}

@@ -3,7 +3,10 @@
 Boxes on a forest: opening one costs something and shows a state, which has a reward and decides the
 chances of the boxes behind it. Stop at any time with the best reward found. ``solve`` gives the
 value of the best policy and the index of every box; ``evaluate`` and ``simulate`` tell beforehand
-what it will do; ``Policy.start`` runs it.
+what it will do; ``Search`` runs it on real boxes.
+
+The rest is found by room: ``weitzman.bounds``, ``chains``, ``engine``, ``errors``, ``files``,
+``forest``, ``learn``, ``plot``, ``policy``, ``replay``, ``strategies``, ``tune``.
 
 >>> import weitzman
 >>> chest = weitzman.Builder()
@@ -18,123 +21,83 @@ what it will do; ``Policy.start`` runs it.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .build import Builder, Discretized, discretize, expand, line, lines, to_scipy
-from .errors import (
-    InvalidAnswer,
-    InvalidArgument,
-    InvalidFile,
-    InvalidForest,
-    JournalError,
-    TooLarge,
-    UnknownName,
-    WeitzmanError,
-)
-from .evaluate import Evaluation, evaluate
-from .explain import describe, explain
-from .interop import from_networkx, from_pandas, to_networkx, to_pandas
-from .io import load, save
-from .model import Forest
-from .policy import Policy
-from .sensitivity import BreakEven, Sensitivity, break_even, sensitivity
-from .solution import Solution, Status
-from .solve import solve
+from .engine import Policy, Solution, Status, break_even, evaluate, sensitivity, solve
+from .errors import WeitzmanError
+from .forest import Builder, Forest, line, side_by_side
 
 if TYPE_CHECKING:
-    from . import chains, learn, plot, replay, strategies, tune
-    from .chains import Chain, EndlessLine, solve_line
-    from .dags import Dag, Spanning, spanning_policy
-    from .dags.exhaustive import Exhaustive, exhaustive
-    from .lazy import LazyForest, LazySearch, LazySolution, Node
-    from .report import write_report
-    from .search import Box, Search
-    from .simulation import Simulation, simulate
-    from .strategies import Comparison, compare
-    from .truncation import Truncation, truncate
+    from . import bounds, chains, engine, errors, files, forest, learn, policy, replay, strategies
+    from . import tune as tune
+    from .bounds import LazyForest, LazySearch, Node, truncate
+    from .chains import Chain, solve_line
+    from .files import load, save
+    from .policy import Search, describe, explain, simulate
+    from .show import plot
+    from .show.report import write_report
+    from .strategies import compare
+
+__version__ = "0.1.0"
 
 # what not everybody needs is imported when it is first used
 _LATER = {
-    "Box": "search",
     "Chain": "chains",
-    "Comparison": "strategies",
-    "Dag": "dags",
-    "EndlessLine": "chains",
-    "Exhaustive": "dags",
-    "LazyForest": "lazy",
-    "LazySearch": "lazy",
-    "LazySolution": "lazy",
-    "Node": "lazy",
-    "Search": "search",
-    "Simulation": "simulation",
-    "Spanning": "dags",
-    "Truncation": "truncation",
+    "LazyForest": "bounds",
+    "LazySearch": "bounds",
+    "Node": "bounds",
+    "Search": "policy",
     "compare": "strategies",
-    "exhaustive": "dags",
-    "simulate": "simulation",
+    "describe": "policy",
+    "explain": "policy",
+    "load": "files",
+    "plot": "show",
+    "save": "files",
+    "simulate": "policy",
     "solve_line": "chains",
-    "spanning_policy": "dags",
-    "truncate": "truncation",
-    "write_report": "report",
+    "truncate": "bounds",
+    "write_report": "show.report",
 }
+_ROOMS = (
+    "bounds", "chains", "engine", "errors", "files", "forest", "learn", "policy", "replay",
+    "strategies", "tune",
+)  # fmt: skip
 
 __all__ = [
-    "Box",
-    "BreakEven",
     "Builder",
     "Chain",
-    "Comparison",
-    "Dag",
-    "Discretized",
-    "EndlessLine",
-    "Evaluation",
-    "Exhaustive",
     "Forest",
-    "InvalidAnswer",
-    "InvalidArgument",
-    "InvalidFile",
-    "InvalidForest",
-    "JournalError",
     "LazyForest",
     "LazySearch",
-    "LazySolution",
     "Node",
     "Policy",
     "Search",
-    "Sensitivity",
-    "Simulation",
     "Solution",
-    "Spanning",
     "Status",
-    "TooLarge",
-    "Truncation",
-    "UnknownName",
     "WeitzmanError",
+    "__version__",
+    "bounds",
     "break_even",
     "chains",
     "compare",
     "describe",
-    "discretize",
+    "engine",
+    "errors",
     "evaluate",
-    "exhaustive",
-    "expand",
     "explain",
-    "from_networkx",
-    "from_pandas",
+    "files",
+    "forest",
     "learn",
     "line",
-    "lines",
     "load",
     "plot",
+    "policy",
     "replay",
     "save",
     "sensitivity",
+    "side_by_side",
     "simulate",
     "solve",
     "solve_line",
-    "spanning_policy",
     "strategies",
-    "to_networkx",
-    "to_pandas",
-    "to_scipy",
     "truncate",
     "tune",
     "write_report",
@@ -142,11 +105,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("chains", "learn", "plot", "replay", "strategies", "tune"):
+    if name in _ROOMS:
         return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    room = import_module(f".{_LATER[name]}", __name__)
+    value = import_module(".show.plot", __name__) if name == "plot" else getattr(room, name)
     globals()[name] = value
     return value
 

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.arrays import FloatArray, IntArray
+from .._common.optional import need
 from .._kernels import markov
-from .._optional import need
-from .._types import FloatArray, IntArray
 from ..errors import TooLarge
-from . import _mixing, _sparse
-from ._graph import CommunicatingClass, classes, leading_to, must_converge, only_recurrent
-from ._mixing import Rate, later, variation
-from ._rules import as_first, as_law, as_rewards, as_share, as_states, as_steps
+from . import mixing as _mixing
+from . import sparse as _sparse
+from .checks import as_first, as_law, as_rewards, as_share, as_states, as_steps
+from .graph import CommunicatingClass, classes, leading_to, must_converge, only_recurrent
+from .mixing import Rate, later, variation
 
 _DENSE = 4000  # states of a sparse chain up to which all starts at once are in order
 _LEAST = 1e-12  # distances below are lost in rounding

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.arrays import FloatArray
 from .._kernels.markov import sweep
-from .._types import FloatArray
 from ..errors import InvalidArgument, InvalidForest
-from ._capped_value import Capped, above, root
-from ._rules import as_costs, as_first, as_states
+from .capped_values import Capped, above, root
 from .chain import Chain
+from .checks import as_costs, as_first, as_states
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,8 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._kernels.markov import absorb
-from .._types import BoolArray, FloatArray, IntArray
 from ..errors import InvalidArgument
 
 

@@ -1,26 +1,22 @@
-"""The command ``weitzman``: parse, call a public function, print."""
+"""The command ``weitzman``: parse, call a public function, print. May import every room."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.resources import files
-from typing import TextIO
 
 from ..errors import JournalError, WeitzmanError
-from ._parser import parser
+from .arguments import parser
+from .console import Misused, killable, print_lines, progress_bar
 
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 _LONGEST = 2000  # characters of a message
-_PATIENCE = 2.0  # seconds without a sign of life before the user is told why
 
 _WHY = """\
 Why: every closed box has an index, the reward in hand at which opening it
@@ -33,46 +29,42 @@ Try your own numbers:
   weitzman solve boxes.json --explain"""
 
 
-class _Misused(WeitzmanError):
-    """Options that do not go together."""
-
-
 # -- commands ----------------------------------------------------------------------------------
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from .. import _layout
-    from ..explain import describe, explain
-    from ..io._json import forest
-    from ..io._text import parse
-    from ..solve import solve
+    from ..engine.solver import solve
+    from ..files.json_reader import forest
+    from ..files.reading import parse
+    from ..policy.words import describe, explain
+    from ..show import layout
 
-    text = files("weitzman").joinpath("demo.json").read_bytes()
+    text = files("weitzman.files").joinpath("demo.json").read_bytes()
     if arguments.json:
         print(text.decode().rstrip())
         return
-    with _progress(sys.stderr) as progress:
+    with progress_bar(sys.stderr) as progress:
         problem = forest(parse(text))
         solution = solve(problem, progress=progress)
     print(f"{len(problem)} closed boxes:\n")
-    _print(f"  {line}" for line in describe(problem).splitlines())
+    print_lines(f"  {line}" for line in describe(problem).splitlines())
     print("\nStop at any time and take the best reward found, or the outside option, ", end="")
     print(f"{problem.outside:.6g}.\n")
     print(f"The best policy earns {solution.value:.6g} on average:\n")
-    _print(f"  {line}" for line in explain(solution).splitlines())
+    print_lines(f"  {line}" for line in explain(solution).splitlines())
     print(f"\n{_WHY}\n")
-    _print(f"  {line}" for line in _layout.indices(solution, 0))
+    print_lines(f"  {line}" for line in layout.indices(solution, 0))
     print(f"\n{_TRY}")
 
 
 def _solve(arguments: argparse.Namespace) -> None:
-    from .. import _layout
-    from .._text import columns
-    from ..explain import explain
-    from ..io import load
-    from ..solve import solve
+    from .._common.text import columns
+    from ..engine.solver import solve
+    from ..files.instances import load
+    from ..policy.words import explain
+    from ..show import layout
 
-    with _progress(sys.stderr) as progress, _killable():
+    with progress_bar(sys.stderr) as progress, killable():
         forest = load(arguments.file)
         solution = solve(
             forest,
@@ -83,40 +75,40 @@ def _solve(arguments: argparse.Namespace) -> None:
             progress=progress,
         )
     if arguments.json:
-        _print(_layout.json_lines(solution))
+        print_lines(layout.json_lines(solution))
         return
-    _print(columns(_layout.headline(solution)))
+    print_lines(columns(layout.headline(solution)))
     print()
     if arguments.explain:
         print(explain(solution, lines=arguments.limit or sys.maxsize))
     else:
-        _print(_layout.indices(solution, arguments.limit))
+        print_lines(layout.indices(solution, arguments.limit))
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    from .._layout import summary
-    from .._text import columns
-    from ..io import load
+    from .._common.text import columns
+    from ..files.instances import load
+    from ..show.layout import summary
 
     forest = load(arguments.file)
     print("ok")
-    _print(columns(summary(forest)))
+    print_lines(columns(summary(forest)))
 
 
 def _convert(arguments: argparse.Namespace) -> None:
-    from ..io import load, save
+    from ..files.instances import load, save
 
     source, target = arguments.source, arguments.target
     if _is_table(source):
-        from ..io._table import load_table
+        from ..files.tables import load_table
 
         forest = load_table(source, arguments.outside, arguments.minimize)
     elif arguments.outside is not None or arguments.minimize:
-        raise _Misused("--outside and --minimize are for reading .csv; other files say it.")
+        raise Misused("--outside and --minimize are for reading .csv; other files say it.")
     else:
         forest = load(source)
     if _is_table(target):
-        from ..io._table import save_table
+        from ..files.tables import save_table
 
         save_table(forest, target)
     else:
@@ -128,69 +120,7 @@ def _is_table(path: str) -> bool:
 
 
 def _schema(arguments: argparse.Namespace) -> None:
-    print(files("weitzman").joinpath("instance.schema.json").read_text("utf-8").rstrip())
-
-
-# -- what the user sees while it runs ----------------------------------------------------------
-
-
-def _print(lines: Iterable[str]) -> None:
-    for line in lines:
-        print(line)
-
-
-@contextmanager
-def _progress(stream: TextIO, word: str = "solving") -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on a terminal once a second has passed; nothing elsewhere."""
-    if not stream.isatty():
-        yield None
-        return
-    start = last = time.monotonic()
-    most = 0
-
-    def explain_silence() -> None:
-        nonlocal last
-        last = time.monotonic()
-        stream.write("\rcompiling for this machine, the first time only ...")
-        stream.flush()
-
-    silence = threading.Timer(_PATIENCE, explain_silence)
-    silence.daemon = True
-    silence.start()
-
-    def show(done: int, total: int) -> None:
-        nonlocal last, word, most
-        silence.cancel()
-        if done < most // 2:  # solving starts again if the error was guessed too large
-            word, most = "refining", 0
-        most = max(most, done)
-        now = time.monotonic()
-        if now - start > 1 and now - last > 0.1:
-            last = now
-            share = done / max(total, 1)
-            stream.write(f"\r{word} [{'#' * int(30 * share):<30}] {100 * share:3.0f}%")
-            stream.flush()
-
-    try:
-        yield show
-    finally:
-        silence.cancel()
-        if last > start:
-            stream.write("\r" + " " * 60 + "\r")
-            stream.flush()
-
-
-@contextmanager
-def _killable() -> Iterator[None]:
-    """Let Ctrl-C end the process at once: compiled code would not notice it for a while."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    print(files("weitzman.files").joinpath("instance.schema.json").read_text("utf-8").rstrip())
 
 
 # -- how it ends -------------------------------------------------------------------------------
@@ -233,7 +163,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _failed(error: Exception) -> int:
     """Say what went wrong in one line."""
-    if isinstance(error, _Misused):
+    if isinstance(error, Misused):
         return _fail(USAGE, str(error))
     if isinstance(error, WeitzmanError):
         cause = error.__cause__
@@ -254,7 +184,7 @@ def _failed(error: Exception) -> int:
 
 
 def _fail(code: int, message: str) -> int:
-    from .._text import printable
+    from .._common.text import printable
 
     text = printable(message)
     if len(text) > _LONGEST:
@@ -274,7 +204,7 @@ def _other(module: str, name: str) -> Callable[[argparse.Namespace], None]:
     """A command of a module of its own, which is imported when it is used."""
 
     def command(arguments: argparse.Namespace) -> None:
-        getattr(import_module(f"._{module}", __name__), name)(arguments)
+        getattr(import_module(f".{module}_command", __name__), name)(arguments)
 
     return command
 

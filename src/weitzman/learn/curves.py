@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._rules import like
-from .._types import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
-from ._known import Config
-from ._table import Columns, columns_of, numbers, steps, words
+from ..forest.rules import like
+from .known import Config
+from .log_settings import settings_of
+from .log_tables import Columns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
 
@@ -81,6 +82,7 @@ class Curves:
         kind: str | Sequence[str] | None = None,
         ended: str | bool | None = None,
         minimize: bool = False,
+        settings: Any = None,
     ) -> Curves:
         """Read curves from a table with one row for each step of each run.
 
@@ -101,6 +103,10 @@ class Curves:
             and the others were cut off.
         minimize : bool
             Lower scores are better.
+        settings : list of str, path, pandas.DataFrame, or mapping from names to columns
+            What runs were started with: columns of the log, or a table of its own with one row for
+            each run, joined by the columns that name a run and its task, or those of them that it
+            has. Numbers, texts, and blanks where a setting does not apply.
 
         Examples
         --------
@@ -127,7 +133,8 @@ class Curves:
         keys = list(number)
         kinds = words(table, kind) if kind is not None else None
         paid = numbers(table, cost) if cost is not None else np.ones(size)
-        last = order[start[1:] - 1]
+        first, last = order[start[:-1]], order[start[1:] - 1]
+        called = [x for c in (task, run) for x in ([c] if isinstance(c, str) else c or ())]
         return cls(
             runs=tuple(k[1] for k in keys),
             start=start,
@@ -138,6 +145,7 @@ class Curves:
             kind=_constant(kinds, of_row, keys) if kinds is not None else ("",) * len(keys),
             ended=_ended(table, ended, last, when, [k[0] for k in keys]),
             minimize=minimize,
+            settings=() if settings is None else tuple(settings_of(table, settings, first, called)),
         )
 
     def __len__(self) -> int:

@@ -1,11 +1,14 @@
-"""Back-test: what would each method have earned on past runs?"""
+"""Back-test: what would each method have earned on past runs?
 
-from ._peers import all_methods
-from ._policies import FullRuns, IndexPolicy
+May import ``tune``, ``learn`` and what lies below them.
+"""
+
+from .backtest import replay
 from .bench import Bench
+from .index_methods import FullRuns, IndexPolicy
 from .methods import Log, Method, Plan, Tuned
-from .result import Replay
-from .run import replay
+from .peers import all_methods
+from .replay_result import Replay
 
 __all__ = [
     "Bench",

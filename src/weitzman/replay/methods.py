@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
 from ..learn.curves import Curves
 from .bench import Bench, Table
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._text import columns as aligned
-from ..evaluate import evaluate
-from ..model import Forest
-from ..solution import Solution
-from ..solve import solve
+from .._common.text import columns as aligned
+from ..engine.evaluation import evaluate
+from ..engine.solution import Solution
+from ..engine.solver import solve
+from ..forest.model import Forest
 from .fixed_line import FixedLine, best_line
 from .fixed_set import FixedSet, best_nonadaptive
 

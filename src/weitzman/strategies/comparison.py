@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._text import columns as aligned
+from .._common.text import columns as aligned
+from ..engine.evaluation import Evaluation, evaluate
+from ..engine.indices import Policy
+from ..engine.plan import Progress
+from ..engine.solution import Solution
+from ..engine.solver import solve
 from ..errors import InvalidArgument
-from ..evaluate import Evaluation, evaluate
-from ..model import Forest
-from ..plan import Progress
-from ..policy import Policy
-from ..simulation import Simulation
-from ..simulation._sample import two_sided
-from ..simulation.play import simulate
-from ..solution import Solution
-from ..solve import solve
+from ..forest.model import Forest
+from ..policy.sampling import two_sided
+from ..policy.simulation import simulate
+from ..policy.simulation_result import Simulation
 from .copies import WRITE_OUT
 from .fixed_order import FixedOrder, best_partially_adaptive
 from .fixed_set import FixedSet, best_nonadaptive
-from .random_order import random_order
-from .rules import everything, myopic, on_reward_grid
+from .random_orders import random_order
+from .thumb_rules import everything, myopic, on_reward_grid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
-from ..build import expand
-from ..model import Forest
-from ..policy import Policy
+from .._common.arrays import FloatArray, IntArray
+from ..engine.indices import Policy
+from ..forest.combining import expand
+from ..forest.model import Forest
 
 WRITE_OUT = 5000  # boxes that are written out, at most
 

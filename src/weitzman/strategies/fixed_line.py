@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engine.solver import solve
 from ..errors import InvalidArgument
-from ..model import Forest
-from ..solve import solve
-from ._gains import Gains
-from ._set_search import missing
+from ..forest.model import Forest
 from .copies import part
 from .fixed_set import value_of_copies
+from .gains import Gains
+from .set_search import missing
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,21 +8,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._common.arrays import FloatArray, IntArray
 from .._kernels import orders
-from .._types import FloatArray, IntArray
+from ..engine.evaluation import evaluate
+from ..engine.plan import Plan
+from ..engine.solution import Solution
+from ..engine.solver import solve
 from ..errors import InvalidForest
-from ..evaluate import evaluate
-from ..model import Forest
-from ..plan import Plan
-from ..policy import Policy
-from ..simulation import Simulation
-from ..simulation.play import run_episodes, stream_key, tabulate
-from ..solution import Solution
-from ..solve import solve
-from ._prefix import OutOfWork, Prefixes
+from ..forest.model import Forest
+from ..policy.simulation import run_episodes, stream_key, tabulate
+from ..policy.simulation_result import Simulation
 from .copies import likely_part, parents_first
 from .fixed_set import FixedSet
-from .rules import everything
+from .prefixes import OutOfWork, Prefixes
+from .thumb_rules import everything
 
 _ROUNDING = 1e-12  # differences of values, as a share of the range, that are only rounding
 _MOST = 300  # boxes of a forest whose orders are searched
@@ -142,7 +141,9 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
     place = {v: i for i, v in enumerate(boxes)}
     up = [int(forest.parent[v]) for v in boxes]
     if forest.count.max() > 1:
-        raise InvalidForest("an order needs a forest without copies. Use weitzman.expand first.")
+        raise InvalidForest(
+            "an order needs a forest without copies. Use weitzman.forest.expand first."
+        )
     if len(place) < len(boxes):
         raise InvalidForest("an order must not name a box twice. Leave out the second.")
     lost = [v for i, v in enumerate(boxes) if up[i] >= 0 and place.get(up[i], i) >= i]
@@ -252,7 +253,7 @@ def _simulated(solution: Solution, episodes: int, rng: np.random.Generator | int
 def _likely_first(solution: Solution) -> IntArray:
     f = solution.forest
     opened, parent = evaluate(solution).opened.tolist(), f.parent.tolist()
-    order = parents_first(Policy.optimal(solution))
+    order = parents_first(solution.policy())
     for v in order:
         if parent[v] >= 0:
             opened[v] = min(opened[v], opened[parent[v]])  # rounding may say otherwise
@@ -268,7 +269,7 @@ def simulate_order(
     rng: np.random.Generator | int,
 ) -> Simulation:
     """Follow an order while one of the next ``ahead`` boxes has an index above the best so far."""
-    f, policy = solution.forest, Policy.optimal(solution)
+    f, policy = solution.forest, solution.policy()
     tables, key = tabulate(policy), stream_key(rng)
     place = np.full(len(f), len(f))
     place[order] = np.arange(len(order))

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
+from ..engine.evaluation import evaluate
+from ..engine.solution import Solution
+from ..engine.solver import solve
 from ..errors import InvalidForest
-from ..evaluate import evaluate
-from ..model import Forest
-from ..solution import Solution
-from ..solve import solve
-from ._gains import Gains
-from ._set_search import branch_and_bound, improve
+from ..forest.model import Forest
 from .copies import closed, likely_part, part
-from .rules import everything
+from .gains import Gains
+from .set_search import branch_and_bound, improve
+from .thumb_rules import everything
 
 _SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 _SETS = 2000  # examined by default, at most

@@ -2,15 +2,17 @@
 
 :func:`optimize` drives runs by itself; :mod:`weitzman.tune.optuna` and :mod:`weitzman.tune.ray` do
 so within these libraries. All of them ask a :class:`Race`, which can be asked directly, too.
+
+May import ``learn`` and what lies below it.
 """
 
+from .outcome import Record as Record
+from .outcome import Report as Report
+from .outcome import Result as Result
 from .plain import optimize as optimize
 from .race import Model as Model
 from .race import Move as Move
 from .race import Race as Race
 from .refit import Refit as Refit
-from .report import Record as Record
-from .report import Report as Report
-from .report import Result as Result
 from .runs import Past as Past
 from .whole import whole_index as whole_index

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from ..errors import InvalidArgument
-from .report import Report
+from .outcome import Report
 from .runs import Clock, Row, Start, takes_past
 
 Callback = Callable[[Report], object]

@@ -17,9 +17,9 @@ from typing import Any
 
 from ..errors import InvalidAnswer, WeitzmanError
 from .book import Book, Inline, NoMore, Settings
+from .outcome import Report
 from .race import Move, Race
 from .refit import refitting
-from .report import Report
 from .runs import Live, Moved, Past, Row, Start, carry_out, takes_past
 
 _HOPELESS = 100  # runs without a score, after which something else must be wrong

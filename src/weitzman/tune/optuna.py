@@ -14,14 +14,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._optional import need
+from .._common.optional import need
 from ..errors import InvalidArgument
 from .book import Callback, Catch, Settings, check_settings, exceptions
 from .loop import Loop
+from .outcome import Display, Result, result_of
 from .race import Model, Race, Run
-from .report import Display, Result, result_of
 from .runs import SECONDS, Clock, Row
-from .whole import Lines, whole_index
+from .whole import whole_index
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -117,8 +117,7 @@ class StopWhenNotWorthIt:
 
     def __init__(self, model: Any) -> None:
         self._model: Model = model
-        lines: Lines = model
-        self.index = whole_index(lines)
+        self.index = whole_index(model)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         optuna = need("optuna", "optuna")

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from ..errors import InvalidArgument, InvalidFile
 from .book import Callback, Catch, NoMore, Settings, check_settings, exceptions
-from .journal import Event, Journal, Path, as_json, as_score
 from .loop import Loop
+from .outcome import Display, Result, result_of
 from .race import Model, Race
-from .report import Display, Result, result_of
+from .run_journal import Event, Journal, Path, as_json, as_score
 from .runs import SECONDS, Clock, Row, Start
 
 Configs = Iterable[Any] | Callable[[int], Any]
@@ -46,7 +46,7 @@ def optimize(
         The configurations in the order in which to start them; or a function of the number of the
         run.
     model : Model
-        What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`.
+        What to expect of a run, and the price of a score: see :func:`weitzman.learn.fitting`.
     journal : str or path, optional
         A file that makes the search survive crashes. If it is there, the search goes on where it
         stood, and nothing that was paid for is repeated.
@@ -69,7 +69,7 @@ def optimize(
         started again, it begins with that step.
     refit : bool, optional
         Fit the model anew now and then, to what it knew and what this search has shown. By default
-        if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
+        if it can (if it has ``updated``, as that of :func:`weitzman.learn.fitting`).
     clock : callable
         What a step costs that does not say so: the difference of two readings.
     progress : bool

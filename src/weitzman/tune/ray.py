@@ -15,10 +15,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from .._optional import need
+from .._common.optional import need
 from ..errors import InvalidArgument
-from ._ray_results import flat, history
 from .race import Model, Move, Race, Run
+from .ray_results import flat, history
 from .refit import refitting
 from .whole import whole_index
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InvalidArgument
+from ..learn.known import Config
+from .moves import Run
 from .race import Race
 
 if TYPE_CHECKING:
-    from ..learn import Curves
+    from ..learn.curves import Curves
 
 GROWTH = 1.25  # fit anew when so many times as many runs have shown something,
 FEWEST = 5  # and at least so many more
@@ -54,7 +57,7 @@ def curves_of(race: Race) -> Curves:
 
     Only those that have come to their end count as ended; the others were cut off.
     """
-    from ..learn import Curves  # here, since few need it
+    from ..learn.curves import Curves  # here, since few need it
 
     shown = [run for run in race.runs if run.steps]
     names = ("",) * len(shown)
@@ -68,7 +71,15 @@ def curves_of(race: Race) -> Curves:
         kind=names,
         ended=np.array([_ended(race, run.steps[-1], run.over) for run in shown], bool),
         minimize=race.model.minimize,
+        settings=_settings(shown),
     )
+
+
+def _settings(runs: Sequence[Run]) -> tuple[Config, ...]:
+    """What the runs were started with; nothing if that is known of none."""
+    if all(run.settings is None for run in runs):
+        return ()
+    return tuple(run.settings or {} for run in runs)
 
 
 def _ended(race: Race, step: int, over: str) -> bool:

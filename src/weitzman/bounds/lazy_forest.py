@@ -1,0 +1,222 @@
+"""Forests whose boxes come from a function: endless ones, or too many to be written down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..engine.plan import Progress, check_threads
+from ..errors import InvalidArgument, UnknownName
+from ..forest.columns import default_outside
+from .bracket import Bounds, Closed, InPlay, Situation, forest_of
+from .index_bounds import Bound, GivenBound, StaticBound
+from .lazy_solution import LazySolution
+from .lazy_tree import Tree
+from .nodes import Expand, Node
+from .refining import Decision, Outcome, refine
+
+
+class LazyForest:
+    """Boxes on a forest that is not written down: children come from a function, on demand.
+
+    What lies below a node is needed only as far as it can change the answer. Until then a bound
+    takes its place, in one of two ways:
+
+    * ``least_cost`` and ``branching``, if all nodes but the roots share one law and one vector of
+      rewards: then the endless tree with so many children at every node, each at the least cost, is
+      worth at least as much as what is there. This is checked for every node that comes up.
+    * ``bound``: a number that no reward below any node exceeds; or a function that is called with a
+      node and gives a number, one number for each of its states, or a :class:`Node`. A number
+      bounds the indices below: who holds more does not want to go on there. The best reward that
+      can be found will do, the expected payoff will not. A node stands for a box that is worth at
+      least as much as all below, in whatever situation. It is not checked, only contradictions
+      are noticed.
+
+    Parameters
+    ----------
+    roots : nodes
+    expand : callable
+        Gives the children of a node, the same ones whenever it is called. It is called once for a
+        node, and only if the children are needed.
+    bound : number or callable, optional
+        See above; from below, when minimizing.
+    least_cost : number, or one for each state of the parent; optional
+        No node but a root costs less on average. 0 is true but useless: then nothing is known but
+        the top reward.
+    branching : int, optional
+        No node has more children, copies counted.
+    outside, minimize
+        As in :meth:`Forest.from_arrays <weitzman.Forest.from_arrays>`.
+
+    Examples
+    --------
+    An endless binary tree: each box shows 0 or 8 with equal chances, and costs 1.
+
+    >>> import weitzman
+    >>> def box(law):
+    ...     return Node(law=law, rewards=[0.0, 8.0], cost=1.0)
+    >>> def children(node):
+    ...     return [box([[0.5, 0.5], [0.5, 0.5]]), box([[0.5, 0.5], [0.5, 0.5]])]
+    >>> tree = LazyForest([box([0.5, 0.5])], children, least_cost=1.0, branching=2)
+    >>> found = weitzman.solve(tree, gap=1e-6)
+    >>> found.lower <= 6.0 <= found.upper, found.first, found.proven
+    (True, '0', True)
+    """
+
+    def __init__(
+        self,
+        roots: Iterable[Node],
+        expand: Expand,
+        *,
+        bound: Bound | None = None,
+        least_cost: ArrayLike | None = None,
+        branching: int | None = None,
+        outside: float | None = None,
+        minimize: bool = False,
+    ) -> None:
+        self.minimize = minimize
+        if not callable(expand):
+            raise InvalidArgument(
+                f"`expand` must be a function that gives the children of a node, not {expand!r}."
+            )
+        self.outside = _number(default_outside(outside, minimize), "outside")
+        self._bounds = _chosen(bound, least_cost, branching, self.outside, minimize)
+        self._tree = Tree(roots, expand, minimize)
+
+    def __repr__(self) -> str:
+        return f"LazyForest({self._tree.roots} roots, {len(self._tree)} nodes known)"
+
+    @property
+    def known(self) -> int:
+        """How many nodes have come up so far, in all that was done with this object."""
+        return len(self._tree)
+
+    def node(self, name: str) -> Node:
+        """A node that has come up, by its name."""
+        v = self._tree.number(name)
+        if v is None:
+            raise UnknownName(f"no node {name!r} has come up so far.")
+        return self._tree.nodes[v]
+
+    def solve(
+        self,
+        *,
+        gap: float = 0.0,
+        budget: int = 10_000,
+        tolerance: float = 1e-9,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> LazySolution:
+        """Bounds on the optimal value, as close as wanted or as can be had: ``solve(lazy, ...)``.
+
+        The result depends on the arguments alone, not on what was done with this object before.
+
+        Parameters
+        ----------
+        gap : float
+            Stop once the bounds are so close, in units of the payoff.
+        budget : int
+            Expand at most so many nodes.
+        tolerance, threads
+            Of the finite problems on the way, as in :func:`weitzman.solve`.
+        progress : callable, optional
+            Called after each round with (nodes expanded, budget).
+        """
+        check_limits(gap, budget)
+        outcome = self.refined(
+            self.start(), lambda _, left: left <= gap, budget, tolerance, threads, progress
+        )
+        return self._solution(outcome)
+
+    # -- for solve and search alike ------------------------------------------------------------
+
+    def start(self) -> InPlay:
+        """The situation before anything is opened."""
+        t = self._tree
+        closed = [Closed(v, 0, t.count[v]) for v in range(t.roots)]
+        return self.in_play(Situation(closed, self.outside))
+
+    def in_play(self, situation: Situation) -> InPlay:
+        """A situation with nothing expanded."""
+        return InPlay(self._tree, self._bounds, situation)
+
+    def refined(
+        self, play: InPlay, enough: Enough, budget: int, tolerance: float = 1e-9,
+        threads: int | None = None, progress: Progress | None = None,
+    ) -> Outcome:  # fmt: skip
+        """Expand below a situation until it is enough."""
+        check_threads(threads)
+        return refine(
+            play, enough, budget, minimize=self.minimize, tolerance=tolerance, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+
+    def _solution(self, outcome: Outcome) -> LazySolution:
+        found, decision, play = outcome.bracket, outcome.decision, outcome.bracket.play
+        flip = -1 if self.minimize else 1
+
+        def ordered(a: float, b: float) -> tuple[float, float]:
+            low, high = sorted((flip * a, flip * max(a, b)))
+            return low, high
+
+        history = [(n, *ordered(a, b)) for n, a, b in outcome.history]
+        first, index = None, (self.outside, self.outside)
+        if (r := decision.which) is not None:
+            first = self._tree.nodes[play.node[r]].name
+            index = ordered(decision.index, float(found.high_index[r]))
+        named = forest_of(play, play.columns(), self.minimize, named=True)
+        return LazySolution(
+            *history[-1][1:], first, index, decision.regret, decision.proven, outcome.ending,
+            history[-1][0], replace(found.low, forest=named), history,
+        )  # fmt: skip
+
+
+Enough = Callable[[Decision, float], bool]
+
+
+def check_limits(gap: float, budget: int) -> None:
+    """A gap is a number from 0 on, a budget a whole number from 0 on."""
+    if not 0 <= _number(gap, "gap") < math.inf:
+        raise InvalidArgument(f"`gap` must be a number from 0 on, but it is {gap!r}.")
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+        raise InvalidArgument(f"`budget` must be a whole number from 0 on, but it is {budget!r}.")
+
+
+def _number(x: object, name: str) -> float:
+    try:
+        return float(x)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"`{name}` must be a number, but it is {x!r}.") from None
+
+
+def _chosen(
+    bound: Bound | None,
+    least_cost: ArrayLike | None,
+    branching: int | None,
+    outside: float,
+    minimize: bool,
+) -> Bounds:
+    """The bound that was asked for."""
+    if bound is not None and least_cost is None and branching is None:
+        if not callable(bound) and not math.isfinite(_number(bound, "bound")):
+            raise InvalidArgument(f"`bound` must be finite, but it is {bound}.")
+        return GivenBound(bound, minimize)
+    if bound is not None or least_cost is None or branching is None:
+        raise InvalidArgument(
+            "something must be known about what is still to come: give `least_cost` and "
+            "`branching` if all nodes but the roots share law and rewards, or `bound` (the best "
+            "reward there can be, or a function of the node); one or the other."
+        )
+    try:
+        least = np.asarray(least_cost, np.float64)
+    except (TypeError, ValueError):
+        least = np.array(np.nan)
+    if not (np.isfinite(least) & (least >= 0)).all() or least.ndim > 1:
+        raise InvalidArgument(f"`least_cost` must be a number from 0 on, but it is {least_cost}.")
+    if isinstance(branching, bool) or not isinstance(branching, int) or branching < 1:
+        raise InvalidArgument(f"`branching` must be a whole number from 1 on, not {branching!r}.")
+    return StaticBound(least, branching, outside, minimize)

@@ -1,0 +1,322 @@
+"""Search a lazy forest: ask, tell, and expand what the answers make interesting.
+
+All bookkeeping is that of :class:`weitzman.Search`, journal included. Its model holds the boxes
+opened so far and their children; after each answer the model is replaced by one that has the new
+children, with the lower bounds of the indices as they are now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .._common.arrays import FloatArray, IntArray
+from ..engine.indices import Policy
+from ..errors import InvalidForest, UnknownName
+from ..forest.model import Forest
+from ..policy.frontier import Box
+from ..policy.ledger import Opened
+from ..policy.search import Search
+from .bracket import Closed, InPlay, Situation, forest_of
+from .lazy_forest import LazyForest, check_limits
+from .refining import Decision
+
+if TYPE_CHECKING:
+    from ..policy.answers import Rule
+    from ..policy.journal import Path
+    from ..policy.ledger import State
+
+
+class _Found(NamedTuple):
+    """What was found out about the situation at hand; higher is better."""
+
+    decision: Decision
+    lower: float
+    upper: float
+    expanded: int
+
+
+class LazySearch:
+    """A search through a lazy forest, one box at a time; the forest is expanded as answers come in.
+
+    What it decides is a function of what was told, so that a search resumed from its journal goes
+    on as it would have done.
+
+    Parameters
+    ----------
+    lazy : LazyForest
+    gap : float
+        Expand until the decision at hand is proven, or loses at most this.
+    budget : int
+        Nodes expanded for one decision, at most.
+    journal, rewards
+        As in :class:`weitzman.Search`.
+
+    Examples
+    --------
+    >>> from weitzman import LazyForest, LazySearch, Node
+    >>> def box(law):
+    ...     return Node(law=law, rewards=[0.0, 8.0], cost=1.0)
+    >>> tree = LazyForest([box([0.5, 0.5])], lambda node: [box([[0.5, 0.5], [0.9, 0.1]])] * 2,
+    ...                   least_cost=1.0, branching=2)
+    >>> search = LazySearch(tree)
+    >>> search.tell(search.ask(), reward=0)
+    >>> search.ask()
+    '0.0'
+    >>> search.tell("0.0", reward=8)
+    >>> search.ask() is None, search.proven, search.payoff
+    (True, True, 6.0)
+    """
+
+    def __init__(
+        self,
+        lazy: LazyForest,
+        *,
+        gap: float = 0.0,
+        budget: int = 10_000,
+        journal: Path | None = None,
+        rewards: Rule = "refuse",
+    ) -> None:
+        self._set(lazy, gap, budget)
+        policy = self._decide([], lazy.outside)
+        self._search = Search(policy, journal=journal, rewards=rewards)
+
+    @classmethod
+    def resume(
+        cls, lazy: LazyForest, path: Path, *, gap: float = 0.0, budget: int = 10_000
+    ) -> LazySearch:
+        """Continue a search from its journal, as the only process that does.
+
+        The lazy forest must be made as it was made before; what its function gives for the boxes
+        in the journal is compared.
+        """
+        self = cls.__new__(cls)
+        self._set(lazy, gap, budget)
+        self._search = Search.resume(path)
+        try:
+            _check_same(self._search.policy.forest, self._visible(self._search.history)[1])
+        except BaseException:
+            self._search.close()
+            raise
+        self._told = -1  # the model may be older than the last answer
+        return self
+
+    def _set(self, lazy: LazyForest, gap: float, budget: int) -> None:
+        check_limits(gap, budget)
+        self._lazy, self._gap, self._budget = lazy, gap, budget
+        self._told = 0  # answers that the model has
+        self._found: _Found
+
+    # -- asking and telling --------------------------------------------------------------------
+
+    def ask(self) -> Box | None:
+        """The box to open next; None: stop. The same box until it is told or given back."""
+        if pending := self._search.pending:
+            return pending[0]
+        self._catch_up()
+        return self._search.ask()
+
+    def tell(
+        self,
+        box: str,
+        state: State | None = None,
+        *,
+        reward: float | None = None,
+        cost: float | None = None,
+    ) -> None:
+        """Say what a box showed, as in :meth:`Search.tell <weitzman.Search.tell>`.
+
+        With a journal, it is on disk when this returns.
+        """
+        try:
+            self._search.policy.forest.box(box)
+        except UnknownName:  # perhaps a child of the box told last
+            self._catch_up()
+        self._search.tell(box, state, reward=reward, cost=cost)
+
+    def release(self, box: str) -> None:
+        """Give a box back that was handed out and will not be opened now."""
+        self._search.release(box)
+
+    # -- how it stands -------------------------------------------------------------------------
+
+    @property
+    def proven(self) -> bool:
+        """Whether the decision at hand is optimal for sure."""
+        return self._now().decision.proven
+
+    @property
+    def regret(self) -> float:
+        """What the decision at hand may lose, at most."""
+        return self._now().decision.regret
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Bounds on what is still to be had: the final reward less (or plus) costs from now on."""
+        _, low, high, _ = self._now()
+        return (-high, -low) if self._lazy.minimize else (low, high)
+
+    @property
+    def expanded(self) -> int:
+        """Nodes expanded for the decision at hand."""
+        return self._now().expanded
+
+    @property
+    def best(self) -> float:
+        """The best reward so far (least loss, when minimizing), the outside option included."""
+        return self._search.best
+
+    @property
+    def best_box(self) -> Box | None:
+        """Where it was found; None for the outside option."""
+        return self._search.best_box
+
+    @property
+    def spent(self) -> float:
+        """All costs so far."""
+        return self._search.spent
+
+    @property
+    def payoff(self) -> float:
+        """What stopping now earns."""
+        return self._search.payoff
+
+    @property
+    def pending(self) -> list[Box]:
+        """The box that is handed out and not answered, if any."""
+        return self._search.pending
+
+    @property
+    def history(self) -> list[Opened]:
+        """What was opened, in the order of the answers."""
+        return self._search.history
+
+    @property
+    def done(self) -> bool:
+        """Whether no box is out and none is to be opened."""
+        self._now()
+        return self._search.done
+
+    def available(self, limit: int | None = 20) -> list[tuple[Box, float]]:
+        """The boxes that can be opened now, best first, with the lower bounds of their indices."""
+        self._now()
+        return self._search.available(limit)
+
+    def explain(self) -> str:
+        """Why to open the box that is next, or why to stop, and how sure that is."""
+        found = self._now()
+        sure = "This is proven" if found.decision.proven else (
+            f"This is not proven and may lose up to {found.decision.regret:.3g}"
+        )  # fmt: skip
+        return f"{self._search.explain()} {sure}, with {found.expanded} nodes expanded."
+
+    def __repr__(self) -> str:
+        return f"Lazy{self._search!r}"
+
+    def close(self) -> None:
+        """Let go of the journal. Nothing is lost without it."""
+        self._search.close()
+
+    # -- details -------------------------------------------------------------------------------
+
+    def _now(self) -> _Found:
+        self._catch_up()
+        return self._found
+
+    def _catch_up(self) -> None:
+        """Decide anew if there are answers that the model does not have."""
+        history = self._search.history
+        if len(history) != self._told:
+            self._search.replace(self._decide(history, self._search.best))
+            self._told = len(history)
+
+    def _decide(self, history: list[Opened], best: float) -> Policy:
+        """Expand until the decision is good enough; the lower bounds of the indices as a policy."""
+        seen, forest = self._visible(history)
+        situation = Situation(self._closed(history, seen), best)
+        at, index = _no_indices(forest)
+        if not situation.closed:
+            sign = forest.sign
+            held = sign * best
+            self._found = _Found(Decision(None, 0.0, True, held), held, held, 0)
+            return Policy.of(forest, at, index)
+        outcome = self._lazy.refined(
+            self._lazy.in_play(situation),
+            lambda now, _: now.proven or now.regret <= self._gap,
+            self._budget,
+        )
+        expanded, low, high = outcome.history[-1]
+        self._found = _Found(outcome.decision, low, high, expanded)
+        place, bracket = {v: i for i, v in enumerate(seen.node)}, outcome.bracket
+        for closed, low in zip(situation.closed, bracket.low_index.tolist(), strict=True):
+            index[at[place[closed.node]] + closed.state] = bracket.sign * low
+        return Policy.of(forest, at, index)
+
+    def _visible(self, history: list[Opened]) -> tuple[InPlay, Forest]:
+        """What was opened, and all children of it."""
+        seen = self._lazy.start()
+        place: dict[str, int] = {}
+        opened: set[str] = set()
+        for told in history:
+            for i in range(len(place), len(seen)):
+                place[seen.tree.nodes[seen.node[i]].name] = i
+            if told.box.name not in place:
+                raise _changed(repr(told.box.name))
+            if told.box.name not in opened:  # else another copy of it was
+                opened.add(told.box.name)
+                seen.expand(place[told.box.name])
+        return seen, forest_of(seen, seen.columns(), self._lazy.minimize, named=True)
+
+    def _closed(self, history: list[Opened], seen: InPlay) -> list[Closed]:
+        """What can be opened now: nodes by the state of their parent, closed copies counted."""
+        tree = seen.tree
+        shown = {told.box: told.state_number for told in history}
+        opened: Counter[tuple[str, tuple[int, ...]]] = Counter()
+        for told in history:
+            v = tree.number(told.box.name)
+            assert v is not None
+            copies = told.box.copy[:-1] if tree.count[v] > 1 else told.box.copy
+            opened[told.box.name, copies] += 1
+        closed: Counter[tuple[int, int]] = Counter()
+        for v in range(tree.roots):
+            closed[v, 0] += tree.count[v] - opened[tree.nodes[v].name, ()]
+        for box, state in shown.items():
+            v = tree.number(box.name)
+            assert v is not None
+            for u in tree.expand(v):
+                closed[u, state] += tree.count[u] - opened[tree.nodes[u].name, box.copy]
+        return [Closed(v, state, n) for (v, state), n in closed.items() if n > 0]
+
+
+def _no_indices(forest: Forest) -> tuple[IntArray, FloatArray]:
+    """Room for the indices of all boxes, each as bad as can be."""
+    rows = forest.laws.shape[forest.law, 0]
+    index = np.full(int(rows.sum()), np.inf if forest.minimize else -np.inf)
+    return np.cumsum(rows) - rows, index
+
+
+def _changed(what: str) -> InvalidForest:
+    return InvalidForest(
+        f"the lazy forest must be what it was when the journal was written, but {what} is "
+        f"missing or different. Make it with the same roots and the same function."
+    )
+
+
+def _check_same(journal: Forest, now: Forest) -> None:
+    """The boxes in the journal are the same now."""
+    if (journal.outside, journal.minimize) != (now.outside, now.minimize):
+        raise _changed("the outside option")
+    known = {now.name(v): v for v in range(len(now))}
+    for v in range(len(journal)):
+        u = known.get(journal.name(v), -1)
+        if u < 0 or not all(
+            np.array_equal(a[int(i[v])], b[int(j[u])])
+            for a, i, b, j in (
+                (journal.laws, journal.law, now.laws, now.law),
+                (journal.rewards, journal.reward, now.rewards, now.reward),
+                (journal.costs, journal.cost, now.costs, now.cost),
+            )
+        ):
+            raise _changed(repr(journal.name(v)))

@@ -1,0 +1,68 @@
+"""What solving a lazy forest gives: bounds, a decision, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..engine.indices import Policy
+from ..engine.solution import Solution
+from .refining import Ending
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LazySolution:
+    """What is known about a lazy forest once some of its nodes have been expanded.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The optimal value lies between them.
+    first : str or None
+        The box to open first; None: open nothing.
+    index : (float, float)
+        Bounds on its index; of the outside option itself if nothing is to be opened.
+    regret : float
+        Opening it first and going on optimally falls short of the optimum by at most this.
+    proven : bool
+        Whether that is nil: no expansion can change the first decision.
+    ending : Ending
+        Why no more nodes were expanded.
+    expanded : int
+        Nodes whose children are in play.
+    solution : Solution
+        Of the finite forest in play. Its policy earns at least ``lower`` (when minimizing, loses
+        at most ``upper``) although it ignores all else.
+    history : list
+        (expanded, lower, upper) after each round.
+    """
+
+    lower: float
+    upper: float
+    first: str | None
+    index: tuple[float, float]
+    regret: float
+    proven: bool
+    ending: Ending
+    expanded: int
+    solution: Solution
+    history: list[tuple[int, float, float]]
+
+    @property
+    def gap(self) -> float:
+        """``upper - lower``."""
+        return self.upper - self.lower
+
+    def policy(self) -> Policy:
+        """The optimal policy of the finite forest in play."""
+        return self.solution.policy()
+
+    def __str__(self) -> str:
+        what = "open nothing" if self.first is None else f"open {self.first} first"
+        sure = "proven" if self.proven else f"may lose up to {self.regret:.3g}"
+        return (
+            f"value from {self.lower:.9g} to {self.upper:.9g}; {what} ({sure}); "
+            f"{self.expanded} nodes expanded. {self.ending.value}"
+        )
+
+    def __repr__(self) -> str:
+        return f"LazySolution(lower={self.lower:.9g}, upper={self.upper:.9g}, first={self.first!r})"

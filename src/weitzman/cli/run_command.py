@@ -1,0 +1,210 @@
+"""The command ``weitzman run``: a search at the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+if TYPE_CHECKING:
+    from ..forest.model import Forest
+    from ..policy.answers import Rule
+    from ..policy.frontier import Box
+    from ..policy.search import Search
+
+_ABOUT = """\
+Say which box to open and why, ask what it showed, and go on until it is best to
+stop.
+
+Answer with the name or the number of the state that was seen, or with =12.5 for
+a reward. Add @3.5 if opening cost 3.5 and not what the file says. The word quit
+(or Ctrl-D) stops for now.
+
+With --journal nothing is lost, whatever happens, and the same command goes on
+where it stopped; FILE is then not needed any more."""
+
+_STATES = 12  # states named in a question
+_OTHERS = 3  # further boxes named
+
+
+def add_run_command(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command to those of the parser; :func:`run` carries it out."""
+    parser = commands.add_parser("run", help="open boxes one by one, being told which")
+    parser.description = _ABOUT
+    parser.add_argument("file", metavar="FILE", nargs="?", help="instance: .json, .json.gz or .wz")
+    parser.add_argument("--journal", metavar="DB", help="file that keeps the search")
+    parser.add_argument(
+        "--rewards", metavar="RULE",
+        help="what to make of a reward that the box does not have: refuse (default), nearest, or "
+        "edges of bins such as 0,10,20",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replace", action="store_true",
+        help="go on with a file that was changed since the search began",
+    )  # fmt: skip
+    parser.set_defaults(misused=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Carry out the command."""
+    with _search(arguments) as search:
+        talk(search, sys.stdin, sys.stdout, kept=arguments.journal is not None)
+
+
+def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
+    """Ask and tell until it is best to stop or the answers end."""
+    say = _Speaker(target)
+    while (box := search.ask()) is not None:
+        say(search.explain(box))
+        say(f"  {_standing(search)}{_others(search)}")
+        if not _told(search, box, source, say):
+            say("Stopped for now. " + ("Run it again to go on." if kept else "Nothing is kept."))
+            return
+    say(search.explain())
+    say(f"  {_standing(search)}")
+
+
+# -- where the search comes from ---------------------------------------------------------------
+
+
+def _search(arguments: argparse.Namespace) -> Search:
+    from ..engine.solver import solve
+    from ..files.instances import load
+    from ..policy.search import Search
+
+    journal = arguments.journal
+    if journal is None or not os.path.lexists(journal):
+        if arguments.file is None:
+            arguments.misused("give a FILE, or the --journal of a search that was begun")
+        policy = solve(load(arguments.file)).policy()
+        return Search(policy, journal=journal, rewards=_rule(arguments))
+    search, say = Search.resume(journal), _Speaker(sys.stdout)
+    say(f"Going on with {journal}. Boxes opened so far: {len(search.history)}.")
+    if arguments.rewards is not None:
+        say("  --rewards stays what it was when the search began.")
+    if arguments.file is not None:
+        forest = load(arguments.file)
+        if not _equal(forest, search.policy.forest):
+            if arguments.replace:
+                search.replace(solve(forest))
+            else:
+                say(f"  {arguments.file} was changed since. --replace would use the new one.")
+    return search
+
+
+def _rule(arguments: argparse.Namespace) -> Rule:
+    text: str = arguments.rewards or "refuse"
+    known: tuple[Literal["refuse", "nearest"], ...] = ("refuse", "nearest")
+    for rule in known:
+        if text == rule:
+            return rule
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        arguments.misused(f"--rewards must be refuse, nearest or numbers, but it is {text!r}")
+        raise
+
+
+def _equal(a: Forest, b: Forest) -> bool:
+    from ..files.binary import write
+
+    files = io.BytesIO(), io.BytesIO()
+    write(a, files[0])
+    write(b, files[1])
+    return files[0].getbuffer() == files[1].getbuffer()
+
+
+# -- what is said ------------------------------------------------------------------------------
+
+
+class _Speaker:
+    """Writes lines that cannot disturb a terminal."""
+
+    def __init__(self, target: TextIO) -> None:
+        self._target = target
+
+    def __call__(self, text: str, end: str = "\n") -> None:
+        from .._common.text import printable
+
+        self._target.write("\n".join(map(printable, text.split("\n"))) + end)
+        self._target.flush()
+
+
+def _standing(search: Search) -> str:
+    where = "outside option" if search.best_box is None else f"from {search.best_box}"
+    loss = search.policy.forest.minimize
+    return (
+        f"{'least loss' if loss else 'best'} {search.best:.6g} ({where}), spent {search.spent:.6g}"
+        f", {'in all' if loss else 'payoff'} {search.payoff:.6g}"
+    )
+
+
+def _others(search: Search) -> str:
+    found = search.available(_OTHERS + 1)
+    if not found:
+        return "; no other box can be opened now"
+    more = ", ..." if len(found) > _OTHERS else ""
+    return f"; also there: {', '.join(f'{b} (index {i:.6g})' for b, i in found[:_OTHERS])}{more}"
+
+
+# -- what is heard -----------------------------------------------------------------------------
+
+
+def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
+    """Ask what the box showed until there is an answer; False if there is none."""
+    from ..errors import WeitzmanError
+
+    forest = search.policy.forest
+    states = forest.states(box.number)
+    named = forest.state_names[int(forest.reward[box.number])] is not None
+    likely = _possible(search, box, states)
+    shown = ", ".join(likely[:_STATES]) + (", ..." if len(likely) > _STATES else "")
+    while True:
+        say(f"What did {box} show? ({shown}; =REWARD; quit) ", end="")
+        line = source.readline()
+        text = line.strip()
+        if not line or not source.isatty():  # where no one typed the end of the line
+            say(text)
+        if not line or (text == "quit" and text not in states):
+            return False
+        try:
+            if text:
+                search.tell(box, **_answer(text, states, named))
+                return True
+        except WeitzmanError as error:
+            if not source.isatty():  # what follows is meant for other boxes
+                raise
+            say(str(error))
+
+
+def _possible(search: Search, box: Box, states: tuple[str, ...]) -> list[str]:
+    """The states that the box can show after what its parent showed."""
+    forest = search.policy.forest
+    up, row = int(forest.parent[box.number]), 0
+    for opened in search.history:
+        above = opened.box
+        if above.number == up and above.copy == box.copy[: len(above.copy)]:
+            row = opened.state_number
+    law = forest.laws[int(forest.law[box.number])][row]
+    return [name for name, p in zip(states, law, strict=True) if p > 0]
+
+
+def _answer(text: str, states: tuple[str, ...], named: bool) -> dict[str, Any]:
+    """A state or a reward, with @ and the cost behind it if that is to be said."""
+    if text in states:
+        return {"state": text if named else int(text)}
+    head, at, tail = text.rpartition("@")
+    if at and (cost := _float(tail)) is not None:
+        return {**_answer(head.strip(), states, named), "cost": cost}
+    if text.startswith("=") and (reward := _float(text[1:])) is not None:
+        return {"reward": reward}
+    return {"state": int(text) if text.isdecimal() else text}
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

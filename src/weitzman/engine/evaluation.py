@@ -1,0 +1,404 @@
+"""What a policy will do, exactly: openings, choices, spending, before anything is opened.
+
+One pass forward and one back through the operations of the plan, for any index policy (see
+:mod:`weitzman._kernels.reach`); no simulation, no enumeration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._common.arrays import FloatArray, IntArray
+from .._common.text import cell, columns
+from .._kernels import operations, reach, structure
+from .._kernels.blocks import new_heap
+from ..chains.following import Following
+from ..forest.model import Forest
+from .indices import Policy
+from .plan import Pass, Plan, check_threads, in_trees
+from .solution import Solution, as_policy, mean_costs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# masses below this (in units of one rank over all ranks) are merged in the forward pass
+_EPS = 1e-20
+_LEAST = 1e-17  # steps of a probability not worth keeping on the way back
+_NEVER = 1e-18  # a probability that counts as none
+_FIRST_ROOTS = 64  # trees looked at before more are
+_KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerBox:
+    """A short array for every box, looked up by its name or number."""
+
+    forest: Forest
+    data: FloatArray
+    start: IntArray
+
+    def __getitem__(self, box: str | int) -> FloatArray:
+        v = self.forest.box(box)
+        return self.data[self.start[v] : self.start[v + 1]]
+
+    def __len__(self) -> int:
+        return len(self.forest)
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return (self[v] for v in range(len(self)))
+
+    def totals(self) -> FloatArray:
+        """(n,) sum of each array."""
+        return np.asarray(np.add.reduceat(self.data, self.start[:-1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """What following a policy leads to, in expectation.
+
+    Attributes
+    ----------
+    forest : Forest
+    opened : (n,) array of float
+        Expected number of copies of each box that are opened; without copies, the probability.
+    chosen : PerBox
+        ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
+        Between equal rewards the box of lowest number is chosen, the outside option before any.
+        Of copies of a box whose indices tie after different states of their parents, the one
+        after the lower state is taken to come first, where a search goes by the number of the
+        copy: with optimal indices the value is the same, openings may differ.
+    opened_after : PerBox
+        ``opened_after[box][state]``: expected openings of the box after its parent showed that
+        state (one entry for a root).
+    value, reward, spend, openings : float
+        Expected payoff, reward taken (in the user's sign), total cost, number of boxes opened.
+    outside : float
+        Probability that the outside option is taken.
+    residual : float
+        1 minus the sum of all probabilities of being chosen: what rounding has lost.
+    """
+
+    forest: Forest
+    opened: FloatArray
+    chosen: PerBox
+    opened_after: PerBox
+    value: float
+    reward: float
+    spend: float
+    openings: float
+    outside: float
+    residual: float
+
+    @property
+    def wins(self) -> FloatArray:
+        """(n,) probability that each box (any of its copies, any state) is the chosen one."""
+        return self.chosen.totals()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One entry a box: name, opened, wins, spend."""
+        f, wins, spend = self.forest, self.wins, self._spend()
+        return {
+            "box": [f.name(v) for v in range(len(f))],
+            "opened": self.opened.tolist(),
+            "chosen": wins.tolist(),
+            "spend": spend.tolist(),
+        }
+
+    def _spend(self) -> FloatArray:
+        o = self.opened_after
+        return np.asarray(np.add.reduceat(o.data * mean_costs(self.forest)[0], o.start[:-1]))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a box: box, opened, chosen, spend."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def table(self, limit: int = 40) -> str:
+        """The same as text, the boxes most often opened first."""
+        by = np.argsort(-self.opened, kind="stable")[:limit]
+        c = self.columns()
+        rows = [
+            (cell(c["box"][v]), *(f"{c[k][v]:.6g}" for k in ("opened", "chosen", "spend")))
+            for v in by
+        ]
+        lines = [
+            f"value {self.value:.10g} = reward {self.reward:.10g} "
+            f"{'+' if self.forest.minimize else '-'} spend {self.spend:.10g}   "
+            f"openings {self.openings:.6g}   outside option taken {self.outside:.4g}",
+            *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
+        ]
+        if len(self.opened) > len(by):
+            lines.append(f"... {len(self.opened) - len(by)} more boxes")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation(value={self.value:.10g}, reward={self.reward:.10g}, "
+            f"spend={self.spend:.10g}, openings={self.openings:.6g})"
+        )
+
+
+def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evaluation:
+    """Exactly what following a policy leads to.
+
+    Parameters
+    ----------
+    policy : Policy or Solution
+        The optimal policy of a solution, or any index policy.
+    threads : int, optional
+        All cores by default.
+
+    Returns
+    -------
+    Evaluation
+
+    Notes
+    -----
+    For the optimal policy ``opened`` is also minus the derivative of the value in the cost of each
+    box, and ``chosen`` its derivative in each reward (where these exist).
+    """
+    check_threads(threads)
+    policy = as_policy(policy, "evaluate")
+    f = policy.forest
+    own = f.rewards.shape[f.reward, 1]
+    given = f.laws.shape[f.law, 0]
+    opened_at, chosen_at = _starts(given), _starts(own)
+    order, _, _ = structure.postorder(f.parent)
+    first = policy.index[policy.index_at[policy.root]]
+    useful = max(int(np.searchsorted(-first, -policy.outside)), 1)  # roots that may be opened
+    found, tried = None, _FIRST_ROOTS
+    while found is None:  # the best trees alone, until the next is practically never reached
+        roots = policy.root[: min(tried, useful)]
+        beyond = float(first[tried]) if tried < useful else None
+        boxes = np.sort(order[in_trees(f.parent, order, roots)])
+        ranks = _ranks(policy, opened_at, chosen_at, boxes, beyond)
+        keys = np.arange(len(f))
+        lines = _lines(f, ranks, opened_at, chosen_at, boxes)
+        plan = Plan.lay_out(
+            f, keys, keys, ranks.rewards, chosen_at, ranks.outside,
+            {v: line.capped() for v, line in lines.items()}.__getitem__, roots,
+        )  # fmt: skip
+        member = np.empty(len(boxes), np.int64)
+        member[plan.class_of[boxes]] = boxes
+        shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
+        take = shift + np.arange(plan.sigma_at[-1])
+        found = _both_ways(plan, ranks.indices[take], ranks, lines, threads)
+        tried *= 8
+    opened, chosen, none = found
+    back = np.zeros(opened_at[-1])
+    back[take] = opened
+    return _summary(f, back, opened_at, chosen, chosen_at, none)
+
+
+def _starts(sizes: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+class _Ranks(NamedTuple):
+    """Places in one total order: of indices and rewards, and of what bounds them."""
+
+    indices: FloatArray
+    rewards: FloatArray
+    outside: float
+    beyond: float | None  # all that is not above the next root's index lies below this
+
+
+def _ranks(
+    policy: Policy, index_at: IntArray, reward_at: IntArray, boxes: IntArray, beyond: float | None
+) -> _Ranks:
+    """Places of the indices and rewards of some boxes in one total order.
+
+    From low to high at equal numbers: indices, then rewards (an index must exceed a reward), each
+    with the lowest box number last; the outside option above all. Other boxes get minus infinity.
+    """
+    f = policy.forest
+    at_index, index = _gather(policy.index, policy.index_at, index_at, boxes)
+    at_reward, rewards = _gather(policy.rewards, f.rewards.start[f.reward], reward_at, boxes)
+    values = np.concatenate([index[::-1], rewards[::-1], [policy.outside]])
+    by = np.argsort(values)  # and then the ties: much faster than a stable sort
+    structure.order_ties(by, values)
+    rank = np.empty(len(values))
+    rank[by] = np.arange(len(values))
+    i, r = np.full(index_at[-1], -np.inf), np.full(reward_at[-1], -np.inf)
+    i[at_index] = np.where(index > -np.inf, rank[: len(index)][::-1], -np.inf)
+    r[at_reward] = np.where(rewards > -np.inf, rank[len(index) : -1][::-1], -np.inf)
+    outside = float(rank[-1]) if np.isfinite(policy.outside) else -np.inf
+    limit = None if beyond is None else float(np.count_nonzero(values <= beyond)) - 0.5
+    return _Ranks(i, r, outside, limit)
+
+
+def _gather(
+    data: FloatArray, source: IntArray, target: IntArray, boxes: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Where the entries of some boxes go, and the entries themselves."""
+    sizes = np.diff(target)[boxes]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return (
+        np.repeat(target[boxes], sizes) + within,
+        np.asarray(data[np.repeat(source[boxes], sizes) + within]),
+    )
+
+
+def _lines(
+    f: Forest, ranks: _Ranks, index_at: IntArray, reward_at: IntArray, boxes: IntArray
+) -> dict[int, Following]:
+    """The endless lines among some boxes, followed by their ranks."""
+    return {
+        v: Following(
+            f.laws[int(f.law[v])], ranks.rewards[reward_at[v] : reward_at[v + 1]],
+            ranks.indices[index_at[v] : index_at[v + 1]], ranks.outside, f.name(v),
+        )
+        for v in boxes[f.endless[boxes]].tolist()
+    }  # fmt: skip
+
+
+def _both_ways(
+    plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following], threads: int | None
+) -> tuple[FloatArray, FloatArray, float] | None:
+    """Forward for the values of the parts, back through what joins them, then part by part.
+
+    None if what lies beyond the plan may still be reached.
+    """
+    rewards, beyond = ranks.rewards, ranks.beyond
+    opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
+    copies = float(min(plan.forest.boxes, 10**300))  # among many even the rarest find counts
+    eps, least = _EPS * max(plan.span, 1.0) / copies, _LEAST / copies
+    step = Pass.start(plan, eps, -np.inf, sigma)
+    _hold_operands(step)
+    line_at = {int(plan.op_of[plan.class_of[v]]): (v, line) for v, line in lines.items()}
+    for v, line in lines.items():
+        step.clear[plan.reward_at[v] : plan.reward_at[v + 1]] = line.clear()
+    parts = len(plan.part_op)
+    seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
+
+    def back(order: IntArray, values: FloatArray, shared: FloatArray, g: FloatArray) -> FloatArray:
+        """Retrace from the last of ``order``, whose G is ``g``; the heap with what is left."""
+        heap, state = new_heap(1024)
+        last = order[-1]
+        heap, at = reach.claim(heap, state, len(g))
+        heap[at : at + len(g)] = g
+        seen[last], seen_n[last] = at, len(g) // 2
+        f = plan.forest
+        out: FloatArray = reach.retrace(
+            order, plan.ops, plan.powers, f.laws.data, f.laws.start, rewards,
+            plan.reward_at, step.clear, step.loc, values, shared, sigma, step.sigma_of, opened,
+            chosen, least, seen, seen_n, heap, state,
+        )  # fmt: skip
+        for op in line_at.keys() & set(order.tolist()) if line_at else ():
+            v, line = line_at[op]
+            if (n := int(seen_n[op])) > 0:
+                g = out[seen[op] : seen[op] + n * (1 + len(line.index))].reshape(-1, n)
+                at = int(step.sigma_of[op])
+                visits, best = line.retrace(g[0], g[1:])
+                opened[at : at + len(visits)] = visits
+                there = slice(plan.reward_at[v], plan.reward_at[v + 1])
+                chosen[there] = best * step.clear[there]
+        return out
+
+    def reached(values: FloatArray) -> bool:
+        at = int(step.loc[plan.last])
+        left = 0.0 if beyond is None else reach.none_above(values, at, beyond, plan.last_power)
+        return bool(left > _NEVER / copies)
+
+    start = np.array([plan.outside if np.isfinite(plan.outside) else -1.0, 1.0])
+    nothing = np.empty(0)
+    if parts == 1:
+        order = step.order(0)
+        values = step.work(order, nothing)
+        if reached(values):
+            return None
+        none, g = _at_the_roots(step, plan.last, values, start)
+        back(order, values, nothing, g)
+        return opened, chosen, none
+    uses = step.refs.copy()
+    kept: list[FloatArray | None] = [None] * parts
+
+    def forward(p: int) -> FloatArray:
+        heap = step.part(p, nothing)
+        if heap.nbytes * parts <= _KEEP:
+            kept[p] = heap
+        return step.block(int(plan.part_op[p]), heap)
+
+    blocks = step.parts(forward, threads)
+    at = step.loc[plan.part_op].copy()
+    values = step.final(blocks)
+    if reached(values):
+        return None
+    none, g = _at_the_roots(step, plan.last, values, start)
+    order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
+    heap = back(order, values, np.concatenate(blocks), g)
+    towards = [heap[seen[op] : seen[op] + 2 * seen_n[op]].copy() for op in plan.part_op]
+    step.loc[plan.part_op] = at
+
+    def backward(p: int) -> None:
+        if len(towards[p]) == 0:  # never reached
+            return
+        order, values = step.order(p), kept[p]
+        if values is None:
+            step.refs[order] = uses[order]
+            values = step.work(order, nothing)
+        back(order, values, nothing, towards[p])
+
+    step.parts(backward, threads)
+    return opened, chosen, none
+
+
+def _hold_operands(step: Pass) -> None:
+    """Keep the values that the way back needs: operands of joins and of several copies."""
+    ops, powers = step.plan.ops, step.plan.powers
+    join = ops[:, operations.KIND] == operations.JOIN
+    several = (powers[:, 0] != 1.0) & (ops[:, operations.LEFT] >= 0)
+    step.refs[ops[join | several, operations.LEFT]] += 1
+    step.refs[ops[join, operations.RIGHT]] += 1
+
+
+def _at_the_roots(
+    step: Pass, op: int, values: FloatArray, start: FloatArray
+) -> tuple[float, FloatArray]:
+    """Probability that nothing beats the outside option, and the G of the root operation."""
+    plan = step.plan
+    at = int(step.loc[op])
+    none = float(reach.none_above(values, at, start[0], plan.last_power))
+    if not np.isfinite(plan.outside):  # then something is always taken
+        none = 0.0
+    if plan.last_power == 1.0:
+        return none, start
+    x, rows, n = reach.times_copies(
+        start[:1], start[1:].reshape(1, 1), 1, 1, values, at, plan.last_power
+    )
+    n = reach.keep_steps(x, rows, n, 1, 0.0)
+    return none, np.concatenate([x[:n], rows[0, :n]])
+
+
+def _summary(
+    f: Forest, opened: FloatArray, opened_at: IntArray, chosen: FloatArray, chosen_at: IntArray,
+    none: float,
+) -> Evaluation:  # fmt: skip
+    shift = np.repeat(f.rewards.start[f.reward] - chosen_at[:-1], np.diff(chosen_at))
+    rewards = f.rewards.data[shift + np.arange(chosen_at[-1])]
+    taken = chosen > 0
+    reward = float(np.sum(chosen[taken] * rewards[taken]))
+    reward += none * f.outside if none > 0 else 0.0
+    spend = float(np.sum(opened * mean_costs(f)[0]))
+    after = PerBox(f, opened, opened_at)
+    per_box = after.totals()
+    return Evaluation(
+        forest=f,
+        opened=per_box,
+        chosen=PerBox(f, chosen, chosen_at),
+        opened_after=after,
+        value=reward + spend if f.minimize else reward - spend,
+        reward=reward,
+        spend=spend,
+        openings=float(per_box.sum()),
+        outside=none,
+        residual=1.0 - none - float(chosen.sum()),
+    )

@@ -1,0 +1,314 @@
+"""A forest laid out as operations on capped values, and one pass over them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._common.arrays import FloatArray, IntArray
+from .._kernels import blocks, capped, operations, structure
+from ..chains.chain import Chain
+from ..chains.endless import solve_line
+from ..errors import InvalidArgument
+from ..forest.model import Forest
+from .solution import mean_cost
+
+Progress = Callable[[int, int], None]
+Line = Callable[[int], tuple[FloatArray, FloatArray, FloatArray]]
+"""Of an endless box: its indices, and breakpoints and tails (m, k) of its capped value."""
+T = TypeVar("T")
+
+_PARTS = 64  # fixed, so that the result does not depend on the number of threads
+_PART_LEAST = 2048  # operations below which splitting is not worth it
+_CHUNK = 20_000  # operations between two calls of the progress function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What one pass over the plan gives; ``width`` counts columns of each matrix product."""
+
+    value: float
+    gap: float
+    sigma: FloatArray
+    width: IntArray
+    tail: tuple[FloatArray, FloatArray]  # breakpoints and tails of the best capped value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """Values of endless lines, which are not built from others: one for each class of them."""
+
+    data: FloatArray  # falling breakpoints of a value, then its tails; one value after the other
+    at: IntArray  # by operation, where its value starts; empty if there is none at all
+    size: IntArray  # by operation, its number of breakpoints
+    place: IntArray  # where among all indices those of the lines belong
+    index: FloatArray
+
+    @classmethod
+    def of(
+        cls, member: IntArray, op_of: IntArray, sigma_at: IntArray, ops: int, line: Line
+    ) -> Known:
+        """The values of ``line`` for the classes whose boxes are ``member``, -1 for all others."""
+        which = np.flatnonzero(member >= 0)
+        data, place, index = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0)]
+        at, size = np.zeros((2, ops if len(which) else 0), np.int64)
+        used = 0
+        for c in which.tolist():
+            sigma, points, tails = line(int(member[c]))
+            at[op_of[c]], size[op_of[c]] = used, len(points)
+            data += [points[::-1], np.ascontiguousarray(tails[::-1]).reshape(-1)]
+            used += len(points) * (1 + len(sigma))
+            place.append(np.arange(sigma_at[c], sigma_at[c + 1]))
+            index.append(sigma)
+        return cls(np.concatenate(data), at, size, np.concatenate(place), np.concatenate(index))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A forest as operations on capped values: one for each class of equal subtrees, and joins."""
+
+    forest: Forest
+    class_of: IntArray
+    sigma_at: IntArray  # where the indices of each class start
+    op_of: IntArray
+    ops: IntArray
+    powers: FloatArray
+    owner: IntArray
+    refs: IntArray
+    part_op: IntArray
+    last: int
+    last_power: float
+    reward: FloatArray  # of each state, to be maximized; those of row r from reward_at[r] on
+    reward_at: IntArray
+    levels: FloatArray  # the same sorted, without doubles and what is none
+    level_at: IntArray
+    known: Known
+    outside: float
+    span: float
+
+    @classmethod
+    def of(cls, forest: Forest) -> Plan:
+        """Find equal subtrees and lay out the work."""
+        f = forest
+        sign = f.sign
+        rewards = -f.rewards.data if f.minimize else f.rewards.data
+
+        def line(v: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+            r = f.reward[v]
+            own = rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
+            if own.max() == -np.inf:  # signals only
+                return own, np.empty(0), np.empty((0, len(own)))
+            found = solve_line(Chain(f.laws[int(f.law[v])], own), mean_cost(f, v))
+            return found.index, found.breakpoints, found.tails.T
+
+        key = 2 * f.law + f.endless
+        return cls.lay_out(f, key, f.reward, rewards, f.rewards.start, sign * f.outside, line)
+
+    @classmethod
+    def lay_out(
+        cls, forest: Forest, key: IntArray, reward: IntArray, rewards: FloatArray,
+        reward_at: IntArray, outside: float, line: Line, roots: IntArray | None = None,
+    ) -> Plan:  # fmt: skip
+        """Lay out with other rewards than the forest's; boxes of different keys are never equal.
+
+        ``line`` tells the values of endless boxes. If ``roots`` are given, only their trees are
+        laid out; other boxes then have class -1.
+        """
+        f = forest
+        order, first, after = structure.postorder(f.parent)
+        if roots is None:
+            roots = f.roots
+        else:
+            order = order[in_trees(f.parent, order, roots)]
+        class_of, member, at, child, copies = structure.classify(
+            order, first, after, key, reward, f.cost, f.count
+        )
+        levels, level_at = structure.sort_levels(rewards, reward_at)
+        states = f.laws.shape[f.law[member], 0]
+        top, inverse = np.unique(class_of[roots], return_inverse=True)
+        top_copies = np.zeros(len(top))
+        np.add.at(top_copies, inverse, f.count[roots])
+        cuts = _cut(top, len(member) + len(child))
+        ops, powers, op_of, part_op, last, last_power = structure.build_operations(
+            member,
+            at,
+            child,
+            copies,
+            f.law,
+            reward,
+            f.cost,
+            f.endless,
+            states,
+            top,
+            top_copies,
+            cuts,
+        )
+        sigma_at = np.concatenate([[0], np.cumsum(states)])
+        known = Known.of(np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line)
+        owner, refs = structure.assign_owners(ops, part_op, last)
+        ends = [levels.max(), levels.min()] if len(levels) else []
+        ends += [outside] if np.isfinite(outside) else []
+        return cls(
+            f, class_of, sigma_at, op_of, ops, powers, owner, refs, part_op, int(last),
+            float(last_power), rewards, reward_at, levels, level_at, known, outside,
+            float(max(ends)) - float(min(ends)) if ends else 0.0,
+        )  # fmt: skip
+
+    def run(
+        self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
+    ) -> Run:
+        """One pass: shared operations, then the parts in parallel, then what joins them."""
+        step = Pass.start(self, eps, self.outside if clip else -np.inf, progress=progress)
+        common = step.common()
+        blocks = step.parts(
+            lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads
+        )
+        result = step.block(self.last, step.final(blocks)) if len(blocks) > 1 else blocks[0]
+        value, gap, tail = self._best(result)
+        return Run(value, gap, step.sigma, step.width, tail)
+
+    def _best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
+        """E max(outside, best of the roots), its error, and the distribution itself."""
+        grid, tail = blocks.distribution(block, 0, 1, 0)
+        m, err = len(grid), blocks.error(block, 0, 1, 0)
+        if self.last_power != 1.0:
+            with np.errstate(divide="ignore"):
+                many = -np.expm1(self.last_power * np.log1p(-np.minimum(tail, 1.0)))
+            if m:
+                err = err * many[-1] / tail[-1]
+            tail = many
+        over = grid > self.outside
+        if not over.any():
+            return self.outside, 0.0, (grid, tail)
+        start = self.outside if np.isfinite(self.outside) else grid[0]
+        edges = np.concatenate([[start], np.maximum(grid[over], start)])
+        value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))
+        if np.isfinite(self.outside):  # opening nothing earns this much for sure
+            err = min(err, value - self.outside)
+        return value, float(err), (grid, tail)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pass:
+    """The working arrays of one pass over a plan: where the value of each operation lies."""
+
+    plan: Plan
+    eps: float
+    low: float
+    given: bool  # the indices are given rather than looked for
+    clear: FloatArray  # then: probability that no child reaches the reward of each state
+    sigma: FloatArray
+    sigma_of: IntArray
+    loc: IntArray
+    refs: IntArray
+    width: IntArray
+    progress: Progress | None
+    done: list[int]
+    turn: Lock  # threads tell their progress one at a time
+
+    @classmethod
+    def start(
+        cls, plan: Plan, eps: float, low: float, sigma: FloatArray | None = None,
+        progress: Progress | None = None,
+    ) -> Pass:  # fmt: skip
+        n = len(plan.ops)
+        sigma_of = np.full(n, -1, np.int64)
+        sigma_of[plan.op_of] = plan.sigma_at[:-1]
+        clear = np.empty(0 if sigma is None else plan.reward_at[-1])
+        given = sigma is not None
+        if sigma is None:
+            sigma = np.empty(plan.sigma_at[-1])
+            sigma[plan.known.place] = np.where(plan.known.index < low, -np.inf, plan.known.index)
+        return cls(
+            plan, eps, low, given, clear, sigma, sigma_of, np.zeros(n, np.int64), plan.refs.copy(),
+            np.zeros(n, np.int64), progress, [0], Lock(),
+        )  # fmt: skip
+
+    def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
+        """Carry out operations in a heap of their own and return it."""
+        p, f = self.plan, self.plan.forest
+        heap, state = blocks.new_heap(1024)
+        columns = capped.Columns(
+            p.ops, p.powers, f.laws.data, f.laws.start, p.reward, p.reward_at, p.levels, p.level_at,
+            f.costs.data, f.costs.start, f.costs.shape, p.known.data, p.known.at, p.known.size,
+            self.low, p.outside, self.eps, self.given,
+        )  # fmt: skip
+        for i in range(0, len(order), _CHUNK):
+            heap = capped.sweep(
+                order[i : i + _CHUNK], columns, self.clear, self.loc, self.refs, shared, self.sigma,
+                self.sigma_of, self.width, heap, state,
+            )  # fmt: skip
+            if self.progress is not None:
+                with self.turn:
+                    self.done[0] += len(order[i : i + _CHUNK])
+                    self.progress(self.done[0], len(p.ops))
+        return heap
+
+    def common(self) -> FloatArray:
+        """What several parts need, computed first."""
+        together = np.flatnonzero(self.plan.owner == structure.SHARED)
+        heap = self.work(together, np.empty(0))
+        self.loc[together] = -1 - self.loc[together]
+        return heap
+
+    def order(self, part: int) -> IntArray:
+        """The operations that one part needs alone."""
+        p = self.plan
+        return np.asarray(structure.schedule(p.ops, p.owner, part, p.part_op[part : part + 1]))
+
+    def part(self, part: int, common: FloatArray) -> FloatArray:
+        """The heap that holds the value of a part."""
+        if self.plan.owner[self.plan.part_op[part]] == structure.SHARED:
+            return common
+        return self.work(self.order(part), common)
+
+    def parts(self, task: Callable[[int], T], threads: int | None) -> list[T]:
+        """A task for every part, on all cores."""
+        count = len(self.plan.part_op)
+        if count == 1:
+            return [task(0)]
+        with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+            return list(pool.map(task, range(count)))
+
+    def final(self, blocks: list[FloatArray]) -> FloatArray:
+        """Join the values of the parts."""
+        p = self.plan
+        self.loc[p.part_op] = -1 - np.cumsum([0, *map(len, blocks[:-1])])
+        order = structure.schedule(p.ops, p.owner, structure.FINAL, np.array([p.last]))
+        return self.work(order, np.concatenate(blocks))
+
+    def block(self, op: int, heap: FloatArray) -> FloatArray:
+        """A copy of the value of an operation."""
+        at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
+        return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, operations.STATES])].copy()
+
+
+def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.bool_]:
+    """Which boxes of a postorder belong to the trees of some roots; a tree ends with its root."""
+    ends = np.flatnonzero(parent[order] < 0)
+    wanted = np.zeros(len(parent), bool)
+    wanted[roots] = True
+    return np.repeat(wanted[order[ends]], np.diff(ends, prepend=-1))
+
+
+def check_threads(threads: int | None) -> None:
+    """Threads are counted from 1; None means all cores."""
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise InvalidArgument(
+            f"`threads` must be a whole number from 1 on, or None for all cores, not {threads!r}."
+        )
+
+
+def _cut(top: IntArray, work: int) -> IntArray:
+    """Boundaries of the parts of the roots, about equal in work: classes follow the trees."""
+    parts = max(1, min(_PARTS, work // _PART_LEAST, len(top)))
+    want = np.linspace(0, top[-1] + 1, parts + 1)[1:-1]
+    inner = np.searchsorted(top, want)
+    return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)

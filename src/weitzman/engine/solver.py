@@ -1,0 +1,162 @@
+r"""Solve a forest exactly.
+
+The problem: boxes on a forest; opening box :math:`i` after its parent showed :math:`s` costs
+:math:`c_i(s)` and shows a state :math:`y` with probability :math:`P_i(s, y)`; stop at any time with
+the best reward seen or the outside option :math:`x_0`. Maximize E[best - total cost].
+
+The solution, bottom-up, for each box :math:`v` and state :math:`s` of its parent:
+
+.. math::
+
+   W_s &= \max\bigl(r(Y),\ \max_{u\ \text{child of}\ v} \kappa_{u|Y}\bigr),\ Y \sim P_v(s,\cdot)\\
+   \sigma_v(s) &: \quad E\,(W_s - \sigma)^+ = c_v(s) \qquad\text{the index}\\
+   \kappa_{v|s} &= \min(W_s, \sigma_v(s)) \qquad\text{the capped value}
+
+and :math:`V = E \max(x_0, \max_{\text{roots}} \kappa)`. Opening the available box of highest index
+while it exceeds the best so far earns exactly V, and no policy earns more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar, cast, overload
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from ..forest.model import Forest
+from .plan import Plan, Progress, check_threads
+from .solution import Solution, Status
+
+Answer = TypeVar("Answer", covariant=True)
+
+
+class Unwritten(Protocol[Answer]):
+    """A forest that is not written down and finds its own answer: a LazyForest."""
+
+    def solve(
+        self,
+        *,
+        gap: float = ...,
+        budget: int = ...,
+        tolerance: float = ...,
+        threads: int | None = ...,
+        progress: Progress | None = ...,
+    ) -> Answer:
+        """Bounds on the value, by expanding what matters."""
+
+
+_FIRST_EPS = 1e-3  # first guess of the tolerance a box, as a share of what is asked for
+_RETRIES = 4
+
+
+@overload
+def solve(
+    forest: Forest,
+    *,
+    tolerance: float = 1e-9,
+    exact: bool = False,
+    clip: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Solution: ...
+
+
+@overload
+def solve(
+    forest: Unwritten[Answer],
+    *,
+    tolerance: float = 1e-9,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    gap: float = 0.0,
+    budget: int = 10_000,
+) -> Answer: ...
+
+
+def solve(
+    forest: Forest | Unwritten[Any],
+    *,
+    tolerance: float = 1e-9,
+    exact: bool = False,
+    clip: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    gap: float = 0.0,
+    budget: int | None = None,
+) -> Any:
+    """The optimal value and the index of every box.
+
+    Parameters
+    ----------
+    forest : Forest, or LazyForest
+    tolerance : float
+        Certified error of the value, as a share of the range of the rewards.
+    exact : bool
+        Drop no breakpoint at all. The error is then only rounding, but time and memory can grow
+        with the square of the depth.
+    clip : bool
+        Leave out everything below the outside option: faster when most of it is, but an index
+        below the outside option is then only known to be so and given as minus infinity (plus,
+        when minimizing).
+    threads : int, optional
+        All cores by default. The result does not depend on it, to the last bit.
+    progress : callable, optional
+        Called now and then with (operations done, operations in all).
+    gap, budget
+        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` and ``clip`` are for others.
+
+    Returns
+    -------
+    Solution
+        Or a LazySolution, of a lazy forest.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.Builder()
+    >>> _ = chest.add("A", cost=2, rewards={0: 0.5, 10: 0.5})
+    >>> weitzman.solve(chest.build()).value
+    3.0
+    """
+    if not isinstance(forest, Forest):
+        lazy = _unwritten(forest, exact or clip)
+        limit = {} if budget is None else {"budget": budget}
+        return lazy.solve(gap=gap, tolerance=tolerance, threads=threads, progress=progress, **limit)
+    if gap != 0.0 or budget is not None:
+        raise InvalidArgument(
+            "`gap` and `budget` are for a LazyForest; for a Forest there is `tolerance`."
+        )
+    if not 0 <= tolerance < np.inf:
+        raise InvalidArgument(f"`tolerance` must be a number from 0 on, but it is {tolerance}.")
+    check_threads(threads)
+    plan = Plan.of(forest)
+    target = tolerance * plan.span
+    eps = 0.0 if exact or not np.isfinite(target) else _FIRST_EPS * target
+    run = plan.run(eps, clip, threads, progress)
+    for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
+        if not run.gap > target:
+            break
+        eps *= target / run.gap / 4
+        run = plan.run(eps, clip, threads, progress)
+    status = Status.COARSE
+    if run.gap <= target:
+        status = Status.EXACT if run.gap == 0 else Status.CERTIFIED
+    sign = forest.sign
+    index = sign * run.sigma + 0.0  # no negative zero is shown to anybody
+    index.flags.writeable = False
+    return Solution(
+        forest, sign * run.value + 0.0, run.gap, status, int(run.width.sum()), plan.class_of,
+        plan.sigma_at, index,
+    )  # fmt: skip
+
+
+def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
+    """What is not a Forest must be able to solve itself."""
+    if not callable(getattr(forest, "solve", None)):
+        raise InvalidArgument(
+            f"solve needs a Forest, but got a {type(forest).__name__}. Describe one with "
+            f"Forest.from_arrays, Builder or line, or read a file with load."
+        )
+    if finite_only:
+        raise InvalidArgument("`exact` and `clip` are for a Forest, not for a LazyForest.")
+    return cast(Unwritten[Any], forest)

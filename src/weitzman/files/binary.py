@@ -1,0 +1,265 @@
+r"""The ``.wz`` format: columns as they are in memory, with checksums.
+
+============  ==================================================================================
+8 bytes       ``89 57 54 5A 0D 0A 1A 0A``: not text, and damaged by copying as text
+3 × uint32    version (1), length of the header, CRC-32 of the header
+header        JSON: ``outside`` (null: none), ``minimize``, ``columns``, a list of ``name``,
+              ``dtype``, ``size``, ``crc``
+columns       raw, one after the other, each from the next multiple of 64 bytes on
+============  ==================================================================================
+
+All numbers are little-endian. Whole numbers are stored in the narrowest type that holds them.
+Names are one column of UTF-8 bytes and one of lengths.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from .._common.arrays import IntArray
+from ..errors import InvalidFile
+from ..forest.model import Forest
+from ..forest.pools import Pool
+from .parsing import fields, is_number, whole, wrong
+from .reading import parse, shown
+
+MAGIC = b"\x89WTZ\r\n\x1a\n"
+VERSION = 1
+
+_FIXED = struct.Struct("<III")
+_MAX_HEADER = 2**16
+_MAX_SIDE = 2**31  # rows or columns of a matrix
+_ALIGN = 64
+_CHUNK = 2**20
+_WHOLE = ("parent", "law", "reward", "cost", "count")
+_POOLS = ("laws", "rewards", "costs")
+_INTEGERS = ("|i1", "<i2", "<i4", "<i8")
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+def write(forest: Forest, file: BinaryIO) -> None:
+    """Write a forest as raw columns."""
+    columns = _columns(forest)
+    described = [
+        {"name": name, "dtype": c.dtype.str, "size": c.size, "crc": zlib.crc32(c.data)}
+        for name, c in columns.items()
+    ]
+    outside = forest.outside if np.isfinite(forest.outside) else None
+    text = {"outside": outside, "minimize": bool(forest.minimize), "columns": described}
+    header = json.dumps(text).encode()
+    file.write(MAGIC + _FIXED.pack(VERSION, len(header), zlib.crc32(header)) + header)
+    at = len(MAGIC) + _FIXED.size + len(header)
+    for c in columns.values():
+        file.write(bytes(-at % _ALIGN))
+        file.write(c.data)
+        at += -at % _ALIGN + c.nbytes
+
+
+def read(file: BinaryIO) -> Forest:
+    """Read a forest; nothing is believed before it is checked against the size of the file."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    header, at = _header(file, size)
+    columns: Columns = {}
+    for name, dtype, count, crc, start in _layout(header, at, size):
+        if any(file.read(start - file.tell())):
+            raise InvalidFile(f"the bytes before column {name!r} are damaged. Copy the file again.")
+        columns[name] = _column(file, name, dtype, count, crc)
+    for name, column in columns.items():
+        _check_type(name, column)
+    rewards = _pool(columns, "rewards")
+    return Forest(
+        **{name: columns[name] for name in _WHOLE},
+        endless=columns["endless"] == 1 if "endless" in columns else np.empty(0, bool),
+        laws=_pool(columns, "laws"),
+        rewards=rewards,
+        costs=_pool(columns, "costs"),
+        outside=_outside(header),
+        minimize=header["minimize"],
+        names=_split(columns, "names") if "names.bytes" in columns else None,
+        state_names=_state_names(columns, rewards),
+    )
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def _columns(f: Forest) -> Columns:
+    columns: Columns = {name: _narrow(getattr(f, name)) for name in _WHOLE}
+    if f.endless.any():
+        columns["endless"] = f.endless.astype("|i1")
+    for name in _POOLS:
+        pool = getattr(f, name)
+        data = pool.data[pool.start[0] : pool.start[-1]]
+        columns[f"{name}.data"] = np.ascontiguousarray(data, "<f8")
+        columns[f"{name}.shape"] = _narrow(pool.shape)
+    if f.names is not None:
+        columns |= _joined("names", f.names)
+    rows = [i for i, names in enumerate(f.state_names) if names is not None]
+    if rows:
+        columns["states.rows"] = _narrow(np.array(rows))
+        columns |= _joined("states", (s for names in f.state_names for s in names or ()))
+    return columns
+
+
+def _narrow(x: IntArray) -> npt.NDArray[Any]:
+    ends = (int(x.min()), int(x.max())) if x.size else (0, 0)
+    for dtype in _INTEGERS:
+        limits = np.iinfo(dtype)
+        if limits.min <= ends[0] and ends[1] <= limits.max:
+            break
+    return np.ascontiguousarray(x, dtype).reshape(-1)
+
+
+def _joined(name: str, texts: Iterable[str]) -> Columns:
+    encoded = [text.encode() for text in texts]
+    blob = np.frombuffer(b"".join(encoded), "|u1")
+    return {f"{name}.bytes": blob, f"{name}.length": _narrow(np.array([*map(len, encoded)]))}
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+    """The header and where it ends."""
+    fixed = file.read(len(MAGIC) + _FIXED.size)
+    if not fixed.startswith(MAGIC):
+        raise InvalidFile("a .wz file must start with the mark of one, but this does not.")
+    if len(fixed) < len(MAGIC) + _FIXED.size:
+        raise InvalidFile(f"the file is cut off after {size} bytes. Copy it again.")
+    version, length, crc = _FIXED.unpack(fixed[len(MAGIC) :])
+    if version != VERSION:
+        raise InvalidFile(
+            f"the version of the format must be {VERSION}, but it is {version}. A newer version of "
+            f"this program may read it."
+        )
+    if length > _MAX_HEADER:
+        raise InvalidFile(f"the header must have at most {_MAX_HEADER} bytes, not {length}.")
+    data = file.read(length)
+    if len(data) < length or zlib.crc32(data) != crc:
+        raise InvalidFile("the header is damaged. Copy or write the file again.")
+    header = fields(parse(data), "the header", ("outside", "minimize", "columns"))
+    for key in ("outside", "minimize", "columns"):
+        if key not in header:
+            raise InvalidFile(f"the header: {key!r} is missing.")
+    if not isinstance(header["minimize"], bool):
+        wrong("the header: minimize", "true or false", header["minimize"])
+    return header, len(fixed) + length
+
+
+def _layout(header: dict[str, Any], at: int, size: int) -> Iterator[tuple[str, str, int, int, int]]:
+    """Name, type, number of entries, checksum and place of each column, once they fit the file."""
+    if not isinstance(header["columns"], list):
+        wrong("the header: columns", "a list", header["columns"])
+    found = []
+    for i, column in enumerate(header["columns"]):
+        where = f"the header: columns[{i}]"
+        about = fields(column, where, ("name", "dtype", "size", "crc"))
+        name, dtype = about.get("name"), about.get("dtype")
+        if not isinstance(name, str) or dtype not in (*_INTEGERS, "<f8", "|u1"):
+            raise InvalidFile(f"{where}: needs a name and a known type, not {shown(dtype)}.")
+        count = whole(about.get("size"), f"{where}: size", 0, size)
+        crc = whole(about.get("crc"), f"{where}: crc", 0, 2**32 - 1)
+        at += -at % _ALIGN
+        found.append((name, dtype, count, crc, at))
+        at += count * np.dtype(dtype).itemsize
+    if at != size:
+        raise InvalidFile(
+            f"the file must have {at} bytes, but it has {size}: it is cut off or has been added "
+            f"to. Copy it again."
+        )
+    _check_names([name for name, *_ in found])
+    yield from found
+
+
+def _check_names(names: list[str]) -> None:
+    needed = {*_WHOLE, *(f"{p}.{part}" for p in _POOLS for part in ("data", "shape"))}
+    for group in (
+        ("endless",),
+        ("names.bytes", "names.length"),
+        ("states.rows", "states.bytes", "states.length"),
+    ):
+        if any(name in group for name in names):
+            needed |= set(group)
+    if len(set(names)) < len(names) or set(names) != needed:
+        odd = sorted(set(names) ^ needed) or sorted(n for n in names if names.count(n) > 1)
+        raise InvalidFile(f"the header: column {shown(odd[0])} is missing, twice or unknown.")
+
+
+def _column(file: BinaryIO, name: str, dtype: str, count: int, crc: int) -> npt.NDArray[Any]:
+    column = np.empty(count, dtype)
+    view = column.view(np.uint8).data
+    found = 0
+    for i in range(0, len(view), _CHUNK):
+        piece = view[i : i + _CHUNK]
+        if file.readinto(piece) < len(piece):  # type: ignore[attr-defined]
+            raise InvalidFile(f"the file is cut off in column {name!r}. Copy it again.")
+        found = zlib.crc32(piece, found)
+    if found != crc:
+        raise InvalidFile(
+            f"column {name!r} is damaged: its checksum must be {crc:08x}, but it is {found:08x}. "
+            f"Copy or write the file again."
+        )
+    return column
+
+
+def _check_type(name: str, column: npt.NDArray[Any]) -> None:
+    kind = "f" if name.endswith(".data") else "u" if name.endswith(".bytes") else "i"
+    if column.dtype.kind != kind:
+        raise InvalidFile(f"the header: column {name!r} cannot be of type {column.dtype.str}.")
+
+
+def _outside(header: dict[str, Any]) -> float:
+    if header["outside"] is None:
+        return np.inf if header["minimize"] else -np.inf
+    if not is_number(header["outside"]):
+        wrong("the header: outside", "a number or null", header["outside"])
+    return float(header["outside"])
+
+
+def _pool(columns: Columns, name: str) -> Pool:
+    data, shape = columns[f"{name}.data"], columns[f"{name}.shape"]
+    if shape.size % 2 or (shape < 1).any() or (shape > _MAX_SIDE).any():
+        raise InvalidFile(f"{name}: each matrix must have rows and columns, at least one of each.")
+    rows, cols = shape.astype(np.int64).reshape(-1, 2).T
+    if (rows.astype(np.float64) * cols).sum() != data.size:  # as floats: no overflow
+        raise InvalidFile(f"{name}: the shapes must add up to the {data.size} entries there are.")
+    start = np.concatenate([[0], np.cumsum(rows * cols)])
+    return Pool(data, start, np.column_stack([rows, cols]))
+
+
+def _split(columns: Columns, name: str) -> tuple[str, ...]:
+    blob, length = columns[f"{name}.bytes"].tobytes(), columns[f"{name}.length"]
+    if (length < 0).any() or length.sum(dtype=np.float64) != len(blob):
+        raise InvalidFile(f"{name}: the lengths must add up to the {len(blob)} bytes there are.")
+    ends = np.cumsum(length, dtype=np.int64).tolist()
+    try:
+        return tuple(blob[i:j].decode() for i, j in zip([0, *ends[:-1]], ends, strict=True))
+    except UnicodeDecodeError:
+        raise InvalidFile(f"{name}: a name must be UTF-8 text, but one is not.") from None
+
+
+def _state_names(columns: Columns, rewards: Pool) -> tuple[tuple[str, ...] | None, ...]:
+    named: list[tuple[str, ...] | None] = [None] * len(rewards)
+    if "states.rows" not in columns:
+        return tuple(named)
+    rows = columns["states.rows"].astype(np.int64)
+    if (np.diff(rows) < 1).any() or (rows < 0).any() or (rows >= len(rewards)).any():
+        raise InvalidFile("states: rows must be numbers of rewards, in rising order.")
+    names = _split(columns, "states")
+    ends = np.cumsum(rewards.shape[rows, 1]).tolist()
+    if not ends or ends[-1] != len(names):
+        raise InvalidFile("states: there must be a name for each state of each row.")
+    once: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for row, i, j in zip(rows.tolist(), [0, *ends[:-1]], ends, strict=True):
+        named[row] = once.setdefault(names[i:j], names[i:j])
+    return tuple(named)

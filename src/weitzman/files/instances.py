@@ -1,0 +1,162 @@
+"""Instance files.
+
+``.json`` and ``.json.gz`` hold the format ``weitzman/1``, for people and programs: :func:`schema`
+describes it. ``.wz`` holds the same as raw columns, for millions of boxes. Reading never runs code
+from a file and never takes much more memory than its size implies; writing replaces a file in one
+step or leaves it as it was.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Callable
+from importlib.resources import files
+from typing import IO, Any, BinaryIO, cast
+
+from ..errors import InvalidFile
+from ..forest.model import Forest
+from . import binary, json_reader, json_writer, reading
+from .safely import check_regular, explained, replacing
+from .tables import load_table
+
+MAX_BYTES = 2**29
+"""The longest JSON text that is read, once unpacked: its objects take ten times as much memory."""
+
+_CHUNK = 2**20
+
+Path = str | os.PathLike[str]
+
+
+def load(path: Path) -> Forest:
+    """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file, or a table (``.csv``).
+
+    A table has the columns of :func:`~weitzman.files.from_pandas`. It says no more than its boxes,
+    so the rewards are maximized and the outside option is 0; ``weitzman convert`` takes others.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Forest
+
+    Raises
+    ------
+    InvalidFile
+        The file cannot be read, is damaged, or is not an instance file. The cause is the `OSError`
+        if there was one.
+    InvalidForest
+        The file is readable but its boxes break a rule.
+    """
+    name = os.fspath(path)
+    if name.lower().endswith(".csv"):
+        return load_table(name, None, False)
+    with explained(name, "read"):
+        read, _ = _FORMATS[_suffix(name)]
+        check_regular(os.stat(name))
+        return read(name)
+
+
+def save(forest: Forest, path: Path) -> None:
+    """Write a forest to a ``.json``, ``.json.gz`` or ``.wz`` file.
+
+    The file appears complete or not at all: if writing fails, what was there stays.
+
+    Parameters
+    ----------
+    forest : Forest
+    path : str or path
+
+    Raises
+    ------
+    InvalidFile
+        The file cannot be written. The cause is the `OSError`.
+
+    Examples
+    --------
+    >>> import tempfile, weitzman
+    >>> forest = weitzman.Forest.from_arrays(
+    ...     parent=[-1], cost=[1], rewards=[0, 4], law=[[0.5, 0.5]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(forest, f"{folder}/boxes.json")
+    ...     load(f"{folder}/boxes.json")
+    Forest(1 described boxes, 1 with copies, 1 roots, 1 laws, outside 0)
+    """
+    name = os.fspath(path)
+    with explained(name, "written"):
+        _, write = _FORMATS[_suffix(name)]
+        with replacing(name) as file:
+            write(forest, file)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the format ``weitzman/1``."""
+    text = files("weitzman.files").joinpath("instance.schema.json").read_text("utf-8")
+    return cast(dict[str, Any], json.loads(text))
+
+
+def _suffix(name: str) -> str:
+    if "\0" in name:
+        raise InvalidFile("the name of a file must not have a null character in it.")
+    for suffix in _FORMATS:
+        if name.lower().endswith(suffix):
+            return suffix
+    raise InvalidFile(
+        "the name of an instance file must end in .json, .json.gz or .wz (or .csv, to read one)."
+    )
+
+
+def _read_json(name: str) -> Forest:
+    with open(name, "rb") as file:
+        return json_reader.forest(reading.parse(_bounded(file)))
+
+
+def _read_gzip(name: str) -> Forest:
+    try:
+        with gzip.open(name, "rb") as file:
+            data = _bounded(cast(IO[bytes], file))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
+    return json_reader.forest(reading.parse(data))
+
+
+def _read_binary(name: str) -> Forest:
+    with open(name, "rb") as file:
+        return binary.read(file)
+
+
+def _write_json(forest: Forest, file: BinaryIO) -> None:
+    for piece in json_writer.pieces(forest):
+        file.write(piece.encode())
+
+
+def _write_gzip(forest: Forest, file: BinaryIO) -> None:
+    # no name and no date: equal forests give equal files
+    with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+        for piece in json_writer.pieces(forest):
+            packed.write(piece.encode())
+
+
+def _bounded(file: IO[bytes]) -> bytes:
+    """All bytes of a file, unless they are too many: a small file may unpack to a huge one."""
+    chunks, size = [], 0
+    while chunk := file.read(_CHUNK):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_BYTES:
+            raise InvalidFile(
+                f"the text must have at most {MAX_BYTES} bytes once unpacked, but it has more. "
+                f"Write large instances as .wz, or raise weitzman.files.instances.MAX_BYTES."
+            )
+    return b"".join(chunks)
+
+
+_FORMATS: dict[str, tuple[Callable[[str], Forest], Callable[[Forest, BinaryIO], None]]] = {
+    ".json": (_read_json, _write_json),
+    ".json.gz": (_read_gzip, _write_gzip),
+    ".wz": (_read_binary, binary.write),
+}

@@ -1,0 +1,146 @@
+"""Forests as NetworkX graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._common.optional import need
+from ..errors import InvalidForest
+from ..forest.columns import short
+from ..forest.model import Forest
+from ..forest.pools import Pool
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def from_networkx(
+    graph: nx.DiGraph[Any], *, outside: float | None = None, minimize: bool | None = None
+) -> Forest:
+    """A forest from a directed graph with an edge from each parent to its child.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        Every node has the attributes ``cost``, ``rewards`` and ``law``, and may have ``count``,
+        ``endless`` and ``states``, all as :meth:`Forest.from_arrays` takes them for a box. Nodes 0
+        to n - 1 keep their numbers; otherwise nodes come in the order of the graph and their labels
+        become names.
+    outside, minimize : optional
+        As in :meth:`Forest.from_arrays`; by default the attributes of these names of the graph.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import weitzman
+    >>> graph = nx.DiGraph([("A", "B")])
+    >>> graph.add_node("A", cost=1, rewards=[0, 10], law=[0.5, 0.5])
+    >>> graph.add_node("B", cost=1, rewards=[0, 20], law=[[0.9, 0.1], [0.5, 0.5]])
+    >>> weitzman.solve(weitzman.files.from_networkx(graph)).index("B", 1)
+    18.0
+    """
+    nodes, parent = _check_graph(need("networkx", "graph"), graph)
+    data = [graph.nodes[v] for v in nodes]
+    for name in ("cost", "rewards", "law"):
+        bare = [v for v, d in zip(nodes, data, strict=True) if name not in d]
+        if bare:
+            raise InvalidForest(
+                f"every node must have the attributes cost, rewards and law, but node {bare[0]!r} "
+                f"has no {name!r} ({len(bare)} such nodes). Set graph.nodes[{bare[0]!r}][{name!r}]."
+            )
+    states = [d.get("states") for d in data]
+    return Forest.from_arrays(
+        parent=parent,
+        cost=[d["cost"] for d in data],
+        rewards=[d["rewards"] for d in data],
+        law=[d["law"] for d in data],
+        names=None if nodes == list(range(len(nodes))) else nodes,
+        outside=graph.graph.get("outside") if outside is None else outside,
+        count=[d.get("count", 1) for d in data],
+        endless=[bool(d.get("endless", False)) for d in data],
+        minimize=bool(graph.graph.get("minimize", False) if minimize is None else minimize),
+        states=None if all(s is None for s in states) else states,
+    )
+
+
+def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
+    """The forest as a directed graph that :func:`from_networkx` reads.
+
+    Nodes are the names of the boxes, or their numbers where they have no names. The arrays are
+    read-only views; boxes of one kind share them.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["A"])
+    >>> weitzman.files.to_networkx(forest).nodes["A"]["rewards"].tolist()
+    [0.0, 10.0]
+    """
+    networkx = need("networkx", "graph")
+    nodes: list[Any] = list(range(len(forest)) if forest.names is None else forest.names)
+    root = forest.parent < 0
+    laws, rewards, costs = map(_views, (forest.laws, forest.rewards, forest.costs))
+    graph: nx.DiGraph[Any] = networkx.DiGraph(outside=forest.outside, minimize=forest.minimize)
+    for v, node in enumerate(nodes):
+        law, reward, cost = laws[forest.law[v]], rewards[forest.reward[v]], costs[forest.cost[v]]
+        states = forest.state_names[forest.reward[v]]
+        graph.add_node(
+            node,
+            cost=_shortest(cost, bool(root[v])),
+            rewards=reward[1][0],
+            law=law[1][0] if root[v] else law[0],
+            count=int(forest.count[v]),
+            **({"endless": True} if forest.endless[v] else {}),
+            **({} if states is None else {"states": states}),
+        )
+    graph.add_edges_from((nodes[forest.parent[v]], nodes[v]) for v in np.flatnonzero(~root))
+    return graph
+
+
+def _views(pool: Pool) -> list[tuple[Any, list[Any]]]:
+    """Each matrix of a pool, whole and by rows, so that equal boxes get the same objects."""
+    return [(m, list(m)) for m in (pool[i] for i in range(len(pool)))]
+
+
+def _shortest(cost: tuple[Any, list[Any]], root: bool) -> Any:
+    matrix, rows = cost
+    if matrix.size == 1:
+        return float(matrix[0, 0])
+    if root:
+        return rows[0]
+    return matrix[:, 0] if matrix.shape[1] == 1 else matrix
+
+
+def _check_graph(networkx: Any, graph: Any) -> tuple[list[Any], list[int]]:
+    """Nodes in the order of the boxes, and the number of the parent of each."""
+    if not isinstance(graph, networkx.Graph) or not graph.is_directed() or graph.is_multigraph():
+        raise InvalidForest(
+            f"a forest must be a networkx.DiGraph, but this is a {type(graph).__name__}. Draw an "
+            f"edge from each parent to its child."
+        )
+    if len(graph) == 0:
+        raise InvalidForest("a forest needs at least one box, but the graph has no nodes.")
+    if not networkx.is_branching(graph):
+        several = [v for v, degree in graph.in_degree() if degree > 1]
+        if several:
+            above = [u for u, _ in graph.in_edges(several[0])]
+            raise InvalidForest(
+                f"a box has at most one parent, but node {several[0]!r} has {len(above)}: "
+                f"{short(above)} ({len(several)} such nodes). Only forests can be solved."
+            )
+        cycle = [u for u, _ in networkx.find_cycle(graph)]
+        raise InvalidForest(
+            f"parents must lead to a root, but {short(cycle)} go round in a circle. Take out one "
+            f"of these edges."
+        )
+    nodes = list(graph)
+    plain = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in nodes)
+    if plain and sorted(nodes) == list(range(len(nodes))):
+        nodes = list(range(len(nodes)))
+    number = {v: i for i, v in enumerate(nodes)}
+    parent = [-1] * len(nodes)
+    for u, v in graph.edges:
+        parent[number[v]] = number[u]
+    return nodes, parent

@@ -1,0 +1,109 @@
+"""Checks of values in a JSON document: each returns what it was given, or says what is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from itertools import chain, islice
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._common.arrays import FloatArray
+from ..errors import InvalidFile
+from .reading import shown
+
+_NUMBER = {int, float}  # exactly these: a bool is not a number
+_SUGGESTIONS = 1000  # names that are looked through for one that was perhaps meant
+_LONGEST = 64  # characters of such a name: comparing takes their square
+
+
+def wrong(where: str, what: str, found: Any) -> NoReturn:
+    """Say what should have been there."""
+    raise InvalidFile(f"{where} must be {what}, but it is {shown(found)}.")
+
+
+def fields(x: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    """An object that has no other keys than these."""
+    if not isinstance(x, dict):
+        wrong(where, "an object", x)
+    for key in x:
+        if key not in keys:
+            raise InvalidFile(
+                f"{where}: {shown(key)} is not a key here{like(key, keys)} The keys are "
+                f"{', '.join(keys)}."
+            )
+    for key in ("note", "$schema"):
+        if key in x and not isinstance(x[key], str):
+            wrong(f"{where}: {key}", "text", x[key])
+    return x
+
+
+def like(wanted: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the one that was perhaps meant."""
+    few = [name for name in islice(known, _SUGGESTIONS) if len(name) <= _LONGEST]
+    close = difflib.get_close_matches(wanted[:_LONGEST], few, 1)
+    return f"; did you mean {shown(close[0])}?" if close else "."
+
+
+def choice(x: Any, known: tuple[str, ...], where: str) -> str:
+    """One of a few words."""
+    if not isinstance(x, str) or x not in known:
+        wrong(where, " or ".join(f'"{k}"' for k in known), x)
+    return x
+
+
+def name(x: Any, where: str) -> str:
+    """Any text that can be written again."""
+    if not isinstance(x, str):
+        wrong(where, "text", x)
+    try:
+        x.encode()
+    except UnicodeEncodeError:
+        raise InvalidFile(f"{where} must be valid Unicode, but it is {shown(x)}.") from None
+    return x
+
+
+def whole(x: Any, where: str, low: int, high: int) -> int:
+    """A whole number; 1e6 is one too."""
+    if is_number(x) and x == int(x) and low <= x <= high:
+        return int(x)
+    wrong(where, f"a whole number from {low} to {high}", x)
+
+
+def is_number(x: Any) -> bool:
+    """Whether x is a number that fits a float."""
+    try:
+        return type(x) in _NUMBER and math.isfinite(x)
+    except OverflowError:
+        return False
+
+
+def numbers(x: list[Any], where: str, what: str = "a number", width: int = 0) -> FloatArray:
+    """A vector of finite numbers; ``width`` is that of the matrix that it is taken from."""
+    try:
+        if _NUMBER.issuperset(map(type, x)):
+            values = np.array(x, np.float64)
+            if np.isfinite(values).all():
+                return values
+    except OverflowError:
+        pass
+    i, bad = next((i, v) for i, v in enumerate(x) if not is_number(v))
+    place = f"{where}[{i // width}][{i % width}]" if width else f"{where}[{i}]"
+    if type(bad) in _NUMBER:
+        raise InvalidFile(f"{place} must fit a 64-bit float, but it is {shown(bad)}. Rescale it.")
+    wrong(place, what, bad)
+
+
+def array(x: Any, where: str) -> FloatArray:
+    """A vector from a list of numbers, or a matrix from a list of equally long lists."""
+    if not isinstance(x, list):
+        wrong(where, "a list of numbers, or a list of such lists", x)
+    if not x or not isinstance(x[0], list):
+        return numbers(x, where)
+    for i, row in enumerate(x):
+        if not isinstance(row, list) or len(row) != len(x[0]):
+            wrong(f"{where}[{i}]", f"a list of {len(x[0])} numbers like the first row", row)
+    flat = numbers(list(chain.from_iterable(x)), where, width=len(x[0]))
+    return flat.reshape(len(x), len(x[0]))

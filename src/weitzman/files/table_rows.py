@@ -1,0 +1,246 @@
+"""A long table read into numbers, with all checks that need the table itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import BoolArray, FloatArray, IntArray
+from ..errors import InvalidForest
+from ..forest.columns import label, short
+from ..forest.pools import Pool, starts
+from ..forest.rules import like
+
+COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
+
+
+class Rows:
+    """The rows of a table.
+
+    Attributes
+    ----------
+    names : list of str
+        By box, in order of appearance; boxes called 0 to n - 1 come in that order.
+    parent, size : IntArray
+        By box: its parent, and how many own states it has.
+    box, given, own : IntArray
+        By row: the box, and the numbers of its parent's state and of its own state.
+    slot : IntArray
+        By row: its own state among those of all boxes, which are numbered box by box in order of
+        appearance. Those of box v start at ``start[v]``; ``state_name`` numbers their names.
+    """
+
+    names: list[str]
+    parent: IntArray
+    size: IntArray
+    box: IntArray
+    given: IntArray
+    own: IntArray
+    slot: IntArray
+    start: IntArray
+    state_name: IntArray
+
+    def __init__(self, pd: Any, table: Any) -> None:
+        self._pd, self._table = pd, table
+        self._check_columns()
+        self._read_boxes()
+        self._read_states()
+        self._above = np.where(self.parent < 0, 1, self.size[self.parent])
+        self._law_row = np.cumsum(self._above) - self._above
+        self._probability = self._numbers("probability")
+
+    # -- what a forest needs -------------------------------------------------------------------
+
+    def laws(self) -> Pool:
+        """One law a box; rows that are not there have probability 0."""
+        shape = np.column_stack([self._above, self.size])
+        at = starts(shape)
+        place = at[self.box] + self.given * self.size[self.box] + self.own
+        again = _first(place, int(at[-1]))[place] < np.arange(len(place))
+        self._refuse(
+            again, "a state of a box may have one row after each state of the parent", "repeats one"
+        )
+        seen = np.bincount(self._law_row[self.box] + self.given, minlength=int(self._above.sum()))
+        if (seen == 0).any():
+            lost = np.flatnonzero(seen == 0)
+            v = int(np.searchsorted(self._law_row, lost[0], side="right")) - 1
+            state = self.labels(int(self.parent[v]))[int(lost[0] - self._law_row[v])]
+            raise InvalidForest(
+                f"a box must have rows for each state of its parent, but box {self.names[v]!r} has "
+                f"none after {state!r} ({len(lost)} such states). Add them; for a state that "
+                f"cannot occur any law will do."
+            )
+        data = np.zeros(int(at[-1]))
+        data[place] = self._probability
+        return Pool(data, at, shape)
+
+    def costs(self) -> Pool:
+        """One cost a box: a number, one for each state of the parent, or a matrix."""
+        cost = self._numbers("cost", needed=self._probability > 0)
+        real = ~np.isnan(cost)
+        box, given, own, cost = self.box[real], self.given[real], self.own[real], cost[real]
+        by_own = _varies(self._law_row[box] + given, cost, int(self._above.sum()))
+        random = np.logical_or.reduceat(by_own, self._law_row)
+        rows = np.where(_varies(box, cost, len(self.size)), self._above, 1)
+        cols = np.where(random, self.size, 1)
+        shape = np.column_stack([rows, cols])
+        at = starts(shape)
+        data = np.zeros(int(at[-1]))
+        row, col = np.where(rows[box] > 1, given, 0), np.where(cols[box] > 1, own, 0)
+        data[at[box] + row * cols[box] + col] = cost
+        return Pool(data, at, shape)
+
+    def rewards(self, no_reward: float) -> FloatArray:
+        """The reward of every own state of every box."""
+        reward = self._numbers("reward", needed=np.zeros(len(self.box), bool))
+        reward[np.isnan(reward)] = no_reward
+        out = reward[_first(self.slot, len(self.state_name))]
+        self._refuse(reward != out[self.slot], "a state has one reward",
+                     "gives another than a row before it", "Make two states of it.")  # fmt: skip
+        return out
+
+    def counts(self) -> IntArray:
+        """The count of every box, 1 where the table does not say."""
+        if "count" not in self._table:
+            return np.ones(len(self.names), np.int64)
+        count = self._numbers("count")
+        self._refuse(count != np.floor(count), "counts must be whole numbers", "has another")
+        out = count[_first(self.box, len(self.names))]
+        self._refuse(count != out[self.box], "a box has one count", "has another than the first")
+        return out.astype(np.int64)
+
+    def endless(self) -> BoolArray:
+        """Which boxes are endless, none where the table does not say."""
+        if "endless" not in self._table:
+            return np.zeros(len(self.names), bool)
+        said = self._table["endless"]
+        known = said.isin([True, False]).to_numpy()
+        self._refuse(~known, "`endless` must be True or False", "has something else")
+        column = said.to_numpy().astype(bool)
+        out: BoolArray = column[_first(self.box, len(self.names))]
+        self._refuse(column != out[self.box], "a box is endless or not", "differs from the first")
+        return out
+
+    def labels(self, box: int) -> tuple[str, ...]:
+        """Names of the states of a box."""
+        here = self.state_name[self.start[box] : self.start[box + 1]]
+        return tuple(self._state_names[i] for i in here)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def _check_columns(self) -> None:
+        missing = [c for c in COLUMNS if c not in self._table]
+        if missing:
+            hint = like(missing[0], [str(c) for c in self._table.columns])
+            raise InvalidForest(
+                f"the table must have the columns {', '.join(COLUMNS)}, but {missing[0]!r} is "
+                f"missing ({len(missing)} such columns{hint})."
+            )
+        if len(self._table) == 0:
+            raise InvalidForest("a forest needs at least one box, but the table has no rows.")
+
+    def _read_boxes(self) -> None:
+        (box, above), known = self._codes("box", "parent")
+        if (box < 0).any():
+            raise InvalidForest(
+                f"every row must name its box, but row {np.argmax(box < 0)} does not "
+                f"({(box < 0).sum()} such rows)."
+            )
+        n = int(box.max()) + 1  # boxes were named first
+        names = known[:n]
+        if set(names) == set(map(str, range(n))):
+            number = np.array([*map(int, names), *range(n, len(known) + 1)])  # -1 stays out
+            box, above, names = number[box], np.where(above < 0, -1, number[above]), list(digits(n))
+        self.box, self.names = box, names
+        if (above >= n).any():
+            lost = known[above[np.argmax(above >= n)]]
+            self._refuse(
+                above >= n,
+                "a parent must be a box of the table",
+                f"has {lost!r}, which is none{like(lost, names)}",
+                "Add its rows, or leave the parent of a root empty.",
+            )
+        self.parent = above[_first(box, n)]
+        self._refuse(
+            above != self.parent[box], "a box has one parent", "has another than the first"
+        )
+
+    def _read_states(self) -> None:
+        (state, after), self._state_names = self._codes("state", "parent_state")
+        self._refuse(state < 0, "every row must have a state", "has none", "Name it.")
+        k, box, n = len(self._state_names), self.box, len(self.names)
+        code, found = self._pd.factorize(box * k + state)
+        by = np.argsort(found // k, kind="stable")
+        slot = np.empty_like(by)
+        slot[by] = np.arange(len(by))
+        self.size = np.bincount(found // k, minlength=n)
+        self.start = np.concatenate([[0], np.cumsum(self.size)])
+        self.state_name = found[by] % k
+        self.slot = slot[code]
+        self.own = self.slot - self.start[box]
+        up = self.parent[box]
+        self._refuse((up < 0) & (after >= 0), "a root has no parent_state", "has one",
+                     "Leave it empty, or name the parent.")  # fmt: skip
+        self._refuse((up >= 0) & (after < 0), "a box with a parent needs a parent_state",
+                     "has none", "Fill it in.")  # fmt: skip
+        wanted = np.where(up < 0, found[0], up * k + after)
+        rank = np.argsort(found)
+        at = rank[np.minimum(np.searchsorted(found, wanted, sorter=rank), len(found) - 1)]
+        lost = int(np.argmax(found[at] != wanted))
+        self._refuse(
+            found[at] != wanted,
+            "a parent_state must be a state of the parent",
+            f"has {self._state_names[after[lost]]!r}, which {self.names[up[lost]]!r} has not",
+            "Give the parent a row with it, of probability 0 if need be.",
+        )
+        self.given = np.where(up < 0, 0, slot[at] - self.start[np.maximum(up, 0)])
+
+    def _codes(self, *columns: str) -> tuple[list[IntArray], list[str]]:
+        """Columns of names as numbers in order of appearance (-1: missing), and the names."""
+        known: dict[str, int] = {}
+        codes = []
+        for column in columns:
+            code, found = self._pd.factorize(self._table[column])
+            number = [known.setdefault(label(x), len(known)) for x in found]
+            codes.append(np.array([*number, -1], np.int64)[code])
+        return codes, list(known)
+
+    def _numbers(self, column: str, needed: Any = True) -> FloatArray:
+        """A column of numbers; NaN where one is missing and not needed."""
+        given = self._table[column]
+        number = self._pd.to_numeric(given, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        bad = np.isnan(number) & (needed | given.notna().to_numpy())
+        first = int(np.argmax(bad))
+        self._refuse(
+            bad, f"the column {column!r} must hold numbers", f"has {short(given.iloc[first])}"
+        )
+        return np.array(number)
+
+    def _refuse(self, bad: Any, rule: str, fault: str, advice: str = "") -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InvalidForest(
+                f"{rule}, but row {row} of the table (box {self.names[self.box[row]]!r}) {fault} "
+                f"({int(bad.sum())} such rows). {advice}".rstrip()
+            )
+
+
+def digits(n: int) -> tuple[str, ...]:
+    """The names that boxes and states have when none are given."""
+    return tuple(map(str, range(n)))
+
+
+def _first(code: IntArray, n: int) -> IntArray:
+    """The first row that has each code."""
+    first = np.full(n, len(code), np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    return first
+
+
+def _varies(code: IntArray, value: FloatArray, n: int) -> Any:
+    """Whether the values of each code differ."""
+    low, high = np.full(n, np.inf), np.full(n, -np.inf)
+    np.minimum.at(low, code, value)
+    np.maximum.at(high, code, value)
+    return high > low

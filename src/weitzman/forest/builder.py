@@ -1,0 +1,247 @@
+"""Ways to write down a forest: box by box, or as a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.arrays import FloatArray
+from ..errors import InvalidForest
+from .columns import default_outside, label
+from .distributions import Discretized, Distribution
+from .forms import Entry, read_box
+from .model import Forest
+from .rules import like
+
+Number = int | float
+State = str | int | float
+
+
+class Builder:
+    """A forest written down box by box, in words and numbers.
+
+    Parameters
+    ----------
+    outside : float, optional
+        What can be taken without opening anything: 0 unless said otherwise. Minimizing needs it
+        said.
+    minimize : bool
+        Rewards are losses.
+
+    Examples
+    --------
+    A costs 20 and holds 900 or 1; what B below it holds depends on that; C is a box of its own.
+
+    >>> import weitzman
+    >>> search = weitzman.Builder()
+    >>> _ = search.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+    >>> _ = search.add("B", parent="A", cost=3,
+    ...                rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    >>> _ = search.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    >>> solution = weitzman.solve(search.build())
+    >>> round(solution.value, 9), solution.index("B", 900)
+    (94.325, 914.0)
+    """
+
+    def __init__(self, outside: float | None = None, minimize: bool = False) -> None:
+        self._outside = default_outside(outside, minimize)
+        self._minimize = minimize
+        self._entries: dict[str, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"Builder({len(self)} boxes)"
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """For each box whose law was discretized, the certified error of that.
+
+        The value of the search is off by at most the sum of these, each times the copies of its
+        box, if none of these boxes has children.
+        """
+        return {name: e.error for name, e in self._entries.items() if e.error > 0}
+
+    def add(
+        self,
+        name: str | int,
+        *,
+        parent: str | int | None = None,
+        cost: Number | Mapping[State, Number | Mapping[State, Number]],
+        rewards: Mapping[Any, Any] | Distribution | Discretized,
+        worth: Mapping[State, Number | None] | None = None,
+        count: int = 1,
+        endless: bool = False,
+        states: int = 50,
+    ) -> Builder:
+        """Add a box; boxes may be added before their parents.
+
+        Parameters
+        ----------
+        name : str or int
+        parent : str or int, optional
+            The box that must be opened first; none for a root.
+        cost : number or mapping
+            A number; for a child also ``{parent's state: cost}``; and where it depends on what is
+            found, ``{own state: cost}`` for a root and ``{parent's state: {own state: cost}}`` for
+            a child.
+        rewards : mapping or distribution
+            ``{state: probability}`` for a root, and ``{parent's state: {state: probability}}`` for
+            a child; a child with ``{state: probability}`` does not depend on its parent's state.
+            States are named by their rewards, or by words with ``worth``. A frozen SciPy
+            distribution may stand for ``{state: probability}``.
+        worth : mapping, optional
+            The reward of each state that is named otherwise; None for a state without one.
+        count : int
+            Copies of the box, with all below it, under each copy of its parent.
+        endless : bool
+            Whether the box is followed by its like without end. It then has the states of its
+            parent, and no children.
+        states : int
+            How many states to make of a distribution.
+
+        Returns
+        -------
+        Builder
+            This one, so that calls can be chained.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> search = weitzman.Builder().add(
+        ...     "survey", cost=1, rewards={"good": 0.3, "bad": 0.7},
+        ...     worth={"good": None, "bad": None},
+        ... ).add(
+        ...     "drill", parent="survey", cost=5, count=3,
+        ...     rewards={"good": {0: 0.5, 40: 0.5}, "bad": {0: 0.9, 40: 0.1}},
+        ... )
+        >>> weitzman.solve(search.build()).index("drill", "good")
+        30.0
+        """
+        called = label(name)
+        if called in self._entries:
+            raise InvalidForest(
+                f"names of boxes must differ, but {called!r} is there already. Rename this one, or "
+                f"give `count` for copies."
+            )
+        above = None if parent is None else label(parent)
+        own, values, rows, error = read_box(called, above, rewards, worth, states)
+        self._entries[called] = Entry(called, above, own, values, rows, cost, count, error, endless)
+        return self
+
+    def build(self) -> Forest:
+        """The forest of all boxes added so far."""
+        if not self._entries:
+            raise InvalidForest("a forest needs at least one box, but none was added. Add a root.")
+        entries = list(self._entries.values())
+        self._check_parents(entries)
+        number = {e.name: i for i, e in enumerate(entries)}
+        above = [None if e.parent is None else self._entries[e.parent] for e in entries]
+        entries = [
+            e.in_states_of(up) if e.endless and up is not None else e
+            for e, up in zip(entries, above, strict=True)
+        ]
+        laws = [e.law(up) for e, up in zip(entries, above, strict=True)]
+        no_reward = np.inf if self._minimize else -np.inf
+        return Forest.from_arrays(
+            parent=[-1 if e.parent is None else number[e.parent] for e in entries],
+            cost=[e.costs(up, p) for e, up, p in zip(entries, above, laws, strict=True)],
+            rewards=[[no_reward if r is None else r for r in e.rewards] for e in entries],
+            law=laws,
+            names=list(number),
+            outside=self._outside,
+            count=[e.count for e in entries],
+            endless=[e.endless for e in entries],
+            minimize=self._minimize,
+            states=[e.states for e in entries],
+        )
+
+    def _check_parents(self, entries: Sequence[Entry]) -> None:
+        lost = [e for e in entries if e.parent is not None and e.parent not in self._entries]
+        if lost:
+            raise InvalidForest(
+                f"a parent must be a box, but {lost[0].parent!r}, parent of {lost[0].name!r}, was "
+                f"never added ({len(lost)} such boxes"
+                f"{like(lost[0].parent, list(self._entries))})."
+            )
+
+
+def line(
+    law: Sequence[ArrayLike] | FloatArray,
+    *,
+    rewards: ArrayLike | Sequence[ArrayLike],
+    cost: ArrayLike | Sequence[ArrayLike],
+    length: float | None = None,
+    names: Sequence[object] | None = None,
+    outside: float | None = None,
+    minimize: bool = False,
+    count: int = 1,
+    states: Sequence[Any] | None = None,
+) -> Forest:
+    """Boxes in a line, each the child of the one before.
+
+    Parameters
+    ----------
+    law : list
+        The distribution of the first box, then for each further box a matrix (states of the box
+        before, own states). With ``length``: one distribution and one matrix, used for all boxes
+        but the first and kept in memory once.
+    rewards : one shared vector, or one a box
+    cost : number, or one entry a box
+        As in :meth:`Forest.from_arrays`.
+    length : int or inf, optional
+        Number of boxes of a line whose matrices are all the same. Infinity: the line goes on
+        without end. It is then described by two boxes, the first one and the endless one.
+    names : optional
+        One name a box.
+    outside, minimize
+        As in :meth:`Forest.from_arrays`.
+    count : int
+        Copies of the whole line.
+    states : optional
+        Names of the states: one shared list, or one a box.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> sticky = [[0.9, 0.1], [0.2, 0.8]]
+    >>> long = weitzman.line(([0.5, 0.5], sticky), length=1000, rewards=[0, 10], cost=0.5)
+    >>> len(long), len(long.laws)
+    (1000, 2)
+    >>> endless = weitzman.line(([0.5, 0.5], sticky), length=np.inf, rewards=[0, 10], cost=0.5)
+    >>> weitzman.solve(endless).index(1, 0), weitzman.solve(endless).value
+    (5.0, 7.0)
+    """
+    laws: Any = law if isinstance(law, np.ndarray) else list(law)
+    if len(laws) == 0 or np.ndim(laws[0]) == 0:
+        raise InvalidForest(
+            "the law of a line must be a list: the distribution of the first box, then a matrix "
+            f"for each further box, but it is {'empty' if len(laws) == 0 else 'one vector'}. Write "
+            "[distribution, matrix, ...]."
+        )
+    endless = length == np.inf
+    if length is not None:
+        whole = isinstance(length, (int, np.integer)) and not isinstance(length, bool)
+        if len(laws) != 2 or not (endless or (whole and length >= 1)):
+            raise InvalidForest(
+                f"with `length`, at least 1 or infinity, the law of a line is one distribution and "
+                f"one matrix, but there are {len(laws)} entries for length {length!r}."
+            )
+        laws = [laws[0], *[laws[1]] * (1 if endless else int(length) - 1)]
+    n = len(laws)
+    return Forest.from_arrays(
+        parent=np.arange(-1, n - 1),
+        cost=cost,
+        rewards=rewards,
+        law=laws,
+        names=names,
+        outside=outside,
+        count=np.concatenate([[count], np.ones(n - 1, np.int64)]),
+        endless=np.arange(n) == 1 if endless else None,
+        minimize=minimize,
+        states=states,
+    )

@@ -1,0 +1,219 @@
+"""Turning what users give into the columns of a forest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.arrays import BoolArray, FloatArray, IntArray
+from ..errors import InvalidForest
+from .pools import Pool, list_pool, stack_pool
+
+
+def label(x: object) -> str:
+    """The name that a key stands for: 900, 900.0 and "900" are one state."""
+    if isinstance(x, str):
+        return x
+    if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+        return str(int(x))
+    if isinstance(x, (float, np.floating)):
+        number = float(x)
+        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    return str(x)
+
+
+def default_outside(outside: float | None, minimize: bool) -> float:
+    """0 when maximizing; when minimizing it must be said, since 0 would beat every loss."""
+    if outside is not None:
+        return outside
+    if minimize:
+        raise InvalidForest(
+            "minimizing needs an outside option, since the default 0 would beat every loss. Give "
+            "the loss of opening nothing, or outside=inf if something must be taken."
+        )
+    return 0.0
+
+
+def whole_numbers(x: ArrayLike, name: str) -> IntArray:
+    try:
+        return np.array(np.asarray(x, dtype=None)).astype(np.int64, casting="same_kind")
+    except (TypeError, ValueError) as error:
+        if np.asarray(x).size == 0:
+            return np.empty(0, np.int64)
+        raise InvalidForest(
+            f"`{name}` must hold whole numbers, but got {short(x)}. Give one integer a box."
+        ) from error
+
+
+def flags(x: ArrayLike | None, n: int, name: str) -> BoolArray:
+    """True or False a box; all False if nothing is given."""
+    column = np.array(np.zeros(n, bool) if x is None else x)
+    if column.size == 0:
+        return np.zeros(n, bool)
+    if column.dtype != bool:
+        raise InvalidForest(f"`{name}` must hold True or False a box, but got {short(x)}.")
+    return column
+
+
+def short(x: object) -> str:
+    text = repr(x)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def titles(names: Sequence[object] | None, n: int) -> Sequence[object]:
+    """What to call the boxes in messages, before the names themselves are checked."""
+    return names if names is not None and len(names) == n else range(n)
+
+
+def _numbers(x: object, what: str) -> FloatArray:
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise InvalidForest(
+            f"{what} must be one table of numbers, but its rows differ in length: {short(x)}."
+        ) from error
+    plain = array.dtype.kind in "iuf"
+    if plain or all(isinstance(v, Real) and not isinstance(v, bool) for v in array.flat):
+        return array.astype(np.float64)
+    raise InvalidForest(f"{what} must be numbers, but got {short(x)}.")
+
+
+def _is_stack(x: object, ndim: int, n: int) -> bool:
+    return isinstance(x, np.ndarray) and x.ndim == ndim and len(x) == n and x.dtype.kind in "iuf"
+
+
+def reward_columns(
+    rewards: Any, states: Any, n: int, title: Sequence[object]
+) -> tuple[Pool, IntArray, tuple[tuple[str, ...] | None, ...]]:
+    if not isinstance(rewards, (Sequence, np.ndarray, range)):
+        raise InvalidForest(
+            f"`rewards` must be one vector, or one a box, but got {short(rewards)}."
+        )
+    shared_states = states is not None and (len(states) == 0 or not _nested(states[0]))
+    if len(rewards) and not isinstance(rewards, np.ndarray) and not _nested(rewards[0]):
+        rewards = np.asarray(_numbers(rewards, "`rewards`"))
+    if isinstance(rewards, np.ndarray) and rewards.ndim == 1 and rewards.dtype.kind in "iuf":
+        pool, place = stack_pool(rewards.astype(np.float64).reshape(1, 1, -1))
+        number = np.zeros(n, np.int64)
+    elif _is_stack(rewards, 2, n):
+        pool, number = stack_pool(rewards.astype(np.float64)[:, None, :])
+    else:
+        _check_length(rewards, n, "rewards")
+        pool, number = list_pool(
+            rewards, [False] * n, lambda i: _vector(rewards[i], "rewards", title[i])
+        )
+    if states is None:
+        return pool, number, (None,) * len(pool)
+    if shared_states:
+        given = tuple(label(x) for x in states)
+        return pool, number, (given,) * len(pool)
+    _check_length(states, n, "states")
+    lists = [None if s is None else tuple(label(x) for x in s) for s in states]
+    rows: dict[tuple[int, tuple[str, ...] | None], int] = {}
+    place = np.array(
+        [rows.setdefault((int(r), s), len(rows)) for r, s in zip(number, lists, strict=True)]
+    )
+    stacked = [pool[r] for r, _ in rows]
+    shape = np.array([m.shape for m in stacked], np.int64)
+    start = np.concatenate([[0], np.cumsum(shape[:, 1])])
+    data = np.concatenate([m.reshape(-1) for m in stacked])
+    return Pool(data, start, shape), place, tuple(s for _, s in rows)
+
+
+def law_columns(
+    law: Any, parent: IntArray, n: int, title: Sequence[object]
+) -> tuple[Pool, IntArray]:
+    if _is_stack(law, 3, n):
+        roots = np.flatnonzero(parent < 0)
+        uneven = roots[(law[roots] != law[roots, :1]).any(axis=(1, 2))]
+        if len(uneven):
+            raise InvalidForest(
+                f"a root's law must have equal rows in an array (n, k, k), but law[{uneven[0]}] "
+                f"(box {title[uneven[0]]!r}) has not ({len(uneven)} such boxes). Give a list with "
+                f"a vector for each root."
+            )
+        if len(roots) == 0 or law.shape[1] == 1:
+            return stack_pool(law)
+        stems, root_number = stack_pool(law[roots, :1])
+        branches, child_number = stack_pool(law[parent >= 0])
+        number = np.empty(n, np.int64)
+        number[roots] = root_number
+        number[parent >= 0] = len(stems) + child_number
+        data = np.concatenate([stems.data, branches.data])
+        start = np.concatenate([stems.start, stems.start[-1] + branches.start[1:]])
+        return Pool(data, start, np.concatenate([stems.shape, branches.shape])), number
+    _check_length(law, n, "law")
+
+    def convert(i: int) -> FloatArray:
+        m = _numbers(law[i], f"the law of box {title[i]!r}")
+        if m.ndim == 1 and parent[i] < 0:
+            return m.reshape(1, -1)
+        if m.ndim == 2:
+            return m
+        raise InvalidForest(
+            f"a root's law is a vector and a child's a matrix with a row for each state of the "
+            f"parent, but box {title[i]!r} (a {'root' if parent[i] < 0 else 'child'}) has a law "
+            f"of {m.ndim} dimensions."
+        )
+
+    return list_pool(law, (parent < 0).tolist(), convert)
+
+
+def cost_columns(
+    cost: Any, parent: IntArray, n: int, title: Sequence[object]
+) -> tuple[Pool, IntArray]:
+    if isinstance(cost, (int, float, np.number)):
+        cost = np.full(n, float(cost))
+    try:
+        plain = np.asarray(cost)
+        is_plain = plain.shape == (n,) and plain.dtype.kind in "iuf"
+    except ValueError:  # ragged
+        is_plain = False
+    if is_plain:
+        return stack_pool(plain.astype(np.float64).reshape(n, 1, 1))
+    _check_length(cost, n, "cost")
+
+    def convert(i: int) -> FloatArray:
+        return as_cost(cost[i], parent[i] < 0, title[i])
+
+    return list_pool(cost, (parent < 0).tolist(), convert)
+
+
+def as_cost(cost: object, root: bool, title: object) -> FloatArray:
+    c = _numbers(cost, f"the cost of box {title!r}")
+    if c.ndim == 0:
+        return c.reshape(1, 1)
+    if c.ndim == 1:
+        return c.reshape(1, -1) if root else c.reshape(-1, 1)
+    if c.ndim == 2:
+        return c
+    raise InvalidForest(
+        f"a cost is a number, a vector or a matrix, but that of box {title!r} has {c.ndim} "
+        f"dimensions."
+    )
+
+
+def _nested(x: object) -> bool:
+    return x is None or (not isinstance(x, str) and np.ndim(x) > 0)  # type: ignore[arg-type]
+
+
+def _vector(x: object, what: str, title: object) -> FloatArray:
+    v = _numbers(x, f"the {what} of box {title!r}")
+    if v.ndim != 1:
+        raise InvalidForest(
+            f"the {what} of a box must be one vector, but box {title!r} has {v.ndim} dimensions."
+        )
+    return v.reshape(1, -1)
+
+
+def _check_length(x: Sequence[object], n: int, what: str) -> None:
+    if not hasattr(x, "__len__"):
+        raise InvalidForest(f"`{what}` must have one entry a box, but got {short(x)}.")
+    if len(x) != n:
+        raise InvalidForest(
+            f"`{what}` must have one entry a box, but there are {len(x)} for {n} boxes."
+        )

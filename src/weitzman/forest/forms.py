@@ -1,0 +1,211 @@
+"""What people write for a box (mappings, numbers, distributions), made into arrays."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import FloatArray
+from ..errors import InvalidForest
+from .columns import label, short
+from .distributions import Discretized, discretize, discretize_rows, is_distribution
+from .rules import like
+
+ANY = None  # key of the only row where the law does not depend on the parent's state
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One box as it was added: its own states, and a law for each state of its parent."""
+
+    name: str
+    parent: str | None
+    states: tuple[str, ...]
+    rewards: tuple[float | None, ...]  # None: no reward
+    rows: dict[str | None, FloatArray]
+    cost: Any
+    count: int
+    error: float  # of the discretized law; 0 when it was given state by state
+    endless: bool = False
+
+    def in_states_of(self, above: Entry) -> Entry:
+        """An endless box with its states as those of its parent, which its law looks at next."""
+        own = dict(zip(self.states, self.rewards, strict=True))
+        odd = [s for s in self.states if s not in above.states]
+        if odd:
+            raise InvalidForest(
+                f"an endless box must have the states of its parent, but {self.name!r} may show "
+                f"{odd[0]!r}, which {above.name!r} has not ({len(odd)} such states). Give it to "
+                f"{above.name!r} too, with probability 0."
+            )
+        place = [self.states.index(s) if s in own else len(self.states) for s in above.states]
+        return replace(
+            self,
+            states=above.states,
+            rewards=tuple(own.get(s, r) for s, r in zip(above.states, above.rewards, strict=True)),
+            rows={key: np.append(row, 0.0)[place] for key, row in self.rows.items()},
+        )
+
+    def law(self, above: Entry | None) -> FloatArray:
+        """The matrix of the law, a row for each state of the parent (one for a root)."""
+        if above is None or ANY in self.rows:
+            return np.tile(self.rows[ANY], (1 if above is None else len(above.states), 1))
+        what = f"the law of box {self.name!r}"
+        _check_keys(self.rows, above.states, what, f"state of its parent {above.name!r}")
+        return np.array([self.rows[s] for s in above.states])
+
+    def costs(self, above: Entry | None, law: FloatArray) -> FloatArray:
+        """The matrix of the cost: (1 or states of the parent, 1 or own states)."""
+        if not isinstance(self.cost, Mapping):
+            return np.array([[number(self.cost, f"the cost of box {self.name!r}")]])
+        what = f"the cost of box {self.name!r}"
+        if above is None:
+            return self._by_own_state(self.cost, law[0], what).reshape(1, -1)
+        given = by_label(self.cost, what)
+        _check_keys(given, above.states, what, f"state of its parent {above.name!r}")
+        if not any(isinstance(c, Mapping) for c in given.values()):
+            return np.array([[number(given[s], what)] for s in above.states])
+        rows = []
+        for s, p in zip(above.states, law, strict=True):
+            c, after = given[s], f"{what} after {s!r}"
+            random = isinstance(c, Mapping)
+            rows.append(
+                self._by_own_state(c, p, after) if random else np.full(len(p), number(c, after))
+            )
+        return np.array(rows)
+
+    def _by_own_state(self, cost: Mapping[Any, Any], p: FloatArray, what: str) -> FloatArray:
+        given = by_label(cost, what)
+        possible = [s for s, mass in zip(self.states, p, strict=True) if mass > 0 or s in given]
+        _check_keys(given, possible, what, "own state that can occur")
+        return np.array([number(given.get(s, 0.0), what) for s in self.states])
+
+
+def read_box(
+    name: str, parent: str | None, rewards: Any, worth: Mapping[Any, Any] | None, states: int
+) -> tuple[tuple[str, ...], tuple[float | None, ...], dict[str | None, FloatArray], float]:
+    """Own states, their rewards, the law after each state of the parent, and its error."""
+    if isinstance(rewards, Discretized) or is_distribution(rewards):
+        law = rewards if isinstance(rewards, Discretized) else discretize(rewards, states)
+        _no_worth(name, worth)
+        return *_states_of(law.rewards), {ANY: law.probabilities}, law.error
+    if not isinstance(rewards, Mapping) or len(rewards) == 0:
+        raise InvalidForest(
+            f"the rewards of a box must be a mapping such as {{10: 0.5, 0: 0.5}} (for a child one "
+            f"for each state of its parent) or a distribution, but those of box {name!r} are "
+            f"{short(rewards)}."
+        )
+    deep = [isinstance(x, Mapping) or is_distribution(x) for x in rewards.values()]
+    if any(deep) and (not all(deep) or parent is None):
+        fault = "mix both" if parent is not None else "go two levels deep though it is a root"
+        raise InvalidForest(
+            f"rewards are {{state: probability}}, or for a child {{parent's state: {{state: "
+            f"probability}}}}, but those of box {name!r} {fault}."
+        )
+    what = f"the rewards of box {name!r}"
+    given: dict[Any, Any] = by_label(rewards, what) if all(deep) else {ANY: rewards}
+    if all(deep) and any(map(is_distribution, given.values())):
+        if not all(map(is_distribution, given.values())):
+            raise InvalidForest(f"{what} must be all distributions or all mappings, but are mixed.")
+        _no_worth(name, worth)
+        nodes, laws, error = discretize_rows(list(given.values()), states)
+        return *_states_of(nodes), dict(zip(given, laws, strict=True)), error
+    return *_read_mappings(name, given, worth), 0.0
+
+
+def _read_mappings(
+    name: str, given: Mapping[Any, Mapping[Any, Any]], worth: Mapping[Any, Any] | None
+) -> tuple[tuple[str, ...], tuple[float | None, ...], dict[str | None, FloatArray]]:
+    what = f"the rewards of box {name!r}"
+    keys = {label(key): key for row in given.values() for key in row}
+    if not keys:
+        raise InvalidForest(f"a box must have a state, but {what} name none.")
+    priced = {} if worth is None else by_label(worth, f"`worth` of box {name!r}")
+    unknown = [s for s in priced if s not in keys]
+    if unknown:
+        raise InvalidForest(
+            f"`worth` must name states of the box, but box {name!r} has no state {unknown[0]!r} "
+            f"({len(unknown)} such names{like(unknown[0], list(keys))})."
+        )
+    rest = [s for s in keys if s not in priced]
+    words = [s for s in rest if not _is_number(keys[s])]
+    if words:
+        raise InvalidForest(
+            f"a state whose name is not a number needs a reward, but {words[0]!r} of box {name!r} "
+            f"has none ({len(words)} such states). Give worth={{{words[0]!r}: ...}}, None for a "
+            f"state without a reward."
+        )
+    rest.sort(key=lambda s: float(keys[s]))
+    states = (*priced, *rest)
+    rewards = [priced.get(s, keys[s]) for s in states]
+    rows: dict[str | None, FloatArray] = {}
+    for s, row in given.items():
+        p = by_label(row, what if s is ANY else f"{what} after {s!r}")
+        rows[s] = np.array(
+            [number(p.get(y, 0.0), f"the probabilities of box {name!r}") for y in states]
+        )
+    return (
+        states,
+        tuple(None if r is None else number(r, f"`worth` of box {name!r}") for r in rewards),
+        rows,
+    )
+
+
+def _states_of(rewards: FloatArray) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    return tuple(label(x) for x in rewards), tuple(float(x) for x in rewards)
+
+
+def _no_worth(name: str, worth: object) -> None:
+    if worth is not None:
+        raise InvalidForest(
+            f"the states of a distribution are its rewards, but box {name!r} also has `worth`. "
+            f"Leave it out."
+        )
+
+
+def by_label(mapping: Mapping[Any, Any], what: str) -> dict[str, Any]:
+    """The mapping with the names of the states as keys."""
+    out = {label(key): value for key, value in mapping.items()}
+    if len(out) < len(mapping):
+        names = [label(key) for key in mapping]
+        twice = next(s for s in names if names.count(s) > 1)
+        raise InvalidForest(
+            f"states must differ, but {what} name {twice!r} twice ({len(mapping) - len(out)} such "
+            f"states): 900, 900.0 and '900' are one state."
+        )
+    return out
+
+
+def number(x: Any, what: str) -> float:
+    """x as a float, or an error that says what it is."""
+    if not _is_number(x):
+        raise InvalidForest(f"{what} must be numbers, but there is {short(x)}.")
+    return float(x)
+
+
+def _is_number(x: object) -> bool:
+    return isinstance(x, numbers.Real) and not isinstance(x, bool)
+
+
+def _check_keys(given: Iterable[str | None], wanted: Sequence[str], what: str, kind: str) -> None:
+    """Every wanted key is there, and no other."""
+    given = list(given)
+    known = set(wanted)
+    unknown = [s for s in given if s not in known]
+    if unknown:
+        raise InvalidForest(
+            f"{what} must have an entry for each {kind}, but {unknown[0]!r} is none "
+            f"({len(unknown)} such entries{like(unknown[0], wanted)}). They are "
+            f"{', '.join(wanted[:8])}{', ...' if len(wanted) > 8 else ''}."
+        )
+    have = set(given)
+    missing = [s for s in wanted if s not in have]
+    if missing:
+        raise InvalidForest(
+            f"{what} must have an entry for each {kind}, but {missing[0]!r} has none "
+            f"({len(missing)} such states). Add it."
+        )

@@ -1,0 +1,374 @@
+"""The problem: boxes on a forest, checked once and then trusted.
+
+Words used all over the package:
+
+* a *box* is opened at a *cost* and then shows one of its *states*; each state has a *reward*;
+* the *law* of a root is a distribution over its states; the law of a child is a matrix with a row
+  for each state of its *parent*, which must be opened first;
+* the *outside option* is what can be taken without opening anything;
+* ``count`` copies of a box, each with its own copy of everything below it, are written once;
+* an *endless* box is followed by another one like it, whose law looks at the box before, and so
+  on without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.arrays import BoolArray, IntArray
+from .._kernels.structure import postorder
+from ..errors import InvalidArgument, InvalidForest, UnknownName
+from .columns import (
+    as_cost,
+    cost_columns,
+    default_outside,
+    flags,
+    label,
+    law_columns,
+    reward_columns,
+    titles,
+    whole_numbers,
+)
+from .pools import Pool
+from .rules import check, check_parent, like
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Forest:
+    """Boxes on a rooted forest with a Markov law on every edge, as flat columns.
+
+    Most users call :meth:`from_arrays`, :class:`~weitzman.Builder`, :func:`~weitzman.line`,
+    :func:`~weitzman.side_by_side` or :func:`~weitzman.load`; this constructor takes the columns as
+    they are stored.
+
+    Parameters
+    ----------
+    parent : (n,) array of int
+        The parent of each box; -1 marks a root. Boxes may come in any order.
+    law, reward, cost : (n,) arrays of int
+        Which matrix of ``laws``, ``rewards`` and ``costs`` belongs to each box. Boxes of one kind
+        share them.
+    laws : Pool
+        (states of the parent, own states) each; one row for a root.
+    rewards : Pool
+        (1, own states) each; minus infinity (plus infinity when minimizing) marks a state that
+        carries a signal but no reward.
+    costs : Pool
+        (1, 1) for a fixed cost; (states of the parent, 1) where it depends on the parent's state;
+        (states of the parent, own states) where it is random, correlated with the own state.
+    count : (n,) array of int
+        Copies of the box, with all below it, under each copy of its parent.
+    endless : (n,) array of bool, or None
+        Which boxes are followed by their like without end. Such a box has a parent with as many
+        states as itself, no children and no copies. None: no box is.
+    outside : float
+        The outside option; minus infinity (plus, when minimizing) if something must be taken.
+    minimize : bool
+        Rewards are losses: minimize the least loss plus all costs.
+    names : tuple of str, or None
+        Names of the boxes; None numbers them.
+    state_names : tuple
+        For each row of ``rewards``, the names of the states, or None.
+    """
+
+    parent: IntArray
+    law: IntArray
+    reward: IntArray
+    cost: IntArray
+    laws: Pool
+    rewards: Pool
+    costs: Pool
+    count: IntArray
+    endless: BoolArray = field(default_factory=lambda: np.empty(0, bool))
+    outside: float = 0.0
+    minimize: bool = False
+    names: tuple[str, ...] | None = None
+    state_names: tuple[tuple[str, ...] | None, ...] = ()
+    _number: dict[str, int] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("parent", "law", "reward", "cost", "count"):
+            column = whole_numbers(getattr(self, name), name)
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+        endless = flags(self.endless, len(self.parent), "endless")
+        endless.flags.writeable = False
+        object.__setattr__(self, "endless", endless)
+        try:
+            object.__setattr__(self, "outside", float(self.outside))
+        except (TypeError, ValueError) as error:
+            raise InvalidForest(
+                f"the outside option must be a number, but it is {self.outside!r}."
+            ) from error
+        if not self.state_names:
+            object.__setattr__(self, "state_names", (None,) * len(self.rewards))
+        check(self)
+
+    def __len__(self) -> int:
+        """Boxes as described, copies not counted."""
+        return len(self.parent)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, ({f: getattr(self, f) for f in _FIELDS},)
+
+    def __repr__(self) -> str:
+        return (
+            f"Forest({len(self)} described boxes, {self._with_copies()}, {self.roots.size} "
+            f"roots, {len(self.laws)} laws, outside {self.outside:g}"
+            f"{', minimize' if self.minimize else ''})"
+        )
+
+    # -- ways in -------------------------------------------------------------------------------
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        parent: ArrayLike,
+        cost: ArrayLike | Sequence[ArrayLike],
+        rewards: ArrayLike | Sequence[ArrayLike],
+        law: ArrayLike | Sequence[ArrayLike],
+        names: Sequence[object] | None = None,
+        outside: float | None = None,
+        count: ArrayLike | None = None,
+        endless: ArrayLike | None = None,
+        minimize: bool = False,
+        states: Sequence[Sequence[object] | None] | Sequence[object] | None = None,
+    ) -> Forest:
+        """Describe a forest with one entry a box.
+
+        Parameters
+        ----------
+        parent : (n,) ints
+            -1 marks a root; any order.
+        cost : n entries
+            A number; or for a child one number per state of its parent; or a matrix (states of the
+            parent, own states; one row for a root) where the cost depends on what is found. For a
+            root, one number per own state says the same.
+        rewards : one shared vector, or n vectors
+            The reward of each state. Minus infinity: a signal that cannot be taken.
+        law : n entries
+            A vector for a root, a matrix (states of the parent, own states) for a child. A
+            single array of shape (n, k, k) is also taken; a root then has equal rows.
+        names : n names, optional
+        outside : float, optional
+            0 unless said otherwise. Minimizing needs it said: 0 would beat every loss. Infinity of
+            the losing sign: something must be taken.
+        count : (n,) ints, optional
+            Copies of each box with all below it.
+        endless : (n,) bools, optional
+            Boxes that are followed by their like without end: each further one follows the law
+            and has the costs of this box, given the state of the one before.
+        minimize : bool
+        states : one shared list of names, or n lists, optional
+
+        Examples
+        --------
+        >>> forest = Forest.from_arrays(
+        ...     parent=[-1, 0], cost=[1.0, 0.5], rewards=[0.0, 10.0],
+        ...     law=[[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
+        >>> len(forest)
+        2
+        """
+        parents = whole_numbers(parent, "parent")
+        if parents.ndim != 1 or parents.size == 0:
+            raise InvalidForest(
+                "a forest needs at least one box, but `parent` is empty. Give one entry a box, -1 "
+                "for a root."
+            )
+        n = len(parents)
+        title = titles(names, n)
+        check_parent(parents, title.__getitem__)
+        reward_pool, reward, labels = reward_columns(rewards, states, n, title)
+        law_pool, laws = law_columns(law, parents, n, title)
+        cost_pool, costs = cost_columns(cost, parents, n, title)
+        return cls(
+            parent=parents,
+            law=laws,
+            reward=reward,
+            cost=costs,
+            laws=law_pool,
+            rewards=reward_pool,
+            costs=cost_pool,
+            count=np.ones(n, np.int64) if count is None else np.asarray(count),
+            endless=flags(endless, n, "endless"),
+            outside=default_outside(outside, minimize),
+            minimize=minimize,
+            names=None if names is None else tuple(label(x) for x in names),
+            state_names=labels,
+        )
+
+    # -- other forests from this one ------------------------------------------------------------
+
+    def changed(
+        self,
+        *,
+        cost: Mapping[str | int, ArrayLike] | None = None,
+        outside: float | None = None,
+    ) -> Forest:
+        """The same forest with other costs of some boxes, or another outside option.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+        >>> weitzman.solve(forest.changed(cost={0: 2.5})).value
+        2.5
+        """
+        columns = {name: getattr(self, name) for name in _FIELDS}
+        if outside is not None:
+            columns["outside"] = outside
+        if cost:
+            which, boxes = self.cost.copy(), [self.box(b) for b in cost]
+            if len(set(boxes)) < len(boxes):
+                raise InvalidForest("each box can have one new cost, but one is named twice.")
+            rows = [
+                as_cost(c, self.parent[b] < 0, self.name(b))
+                for b, c in zip(boxes, cost.values(), strict=True)
+            ]
+            which[boxes] = len(self.costs) + np.arange(len(rows))
+            columns["cost"], columns["costs"] = which, self.costs.with_more(rows)
+        return Forest(**columns)
+
+    def subtree(self, box: str | int, state: str | int | float | None = None) -> Forest:
+        """A box and all below it, as they stand once its parent showed ``state``.
+
+        One copy of the box, which becomes box 0; the outside option stays. Of an endless box the
+        next one becomes box 0, and those after it are box 1, ``"<name>, further"``.
+        """
+        top = self.box(box)
+        s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]
+        keep = self.within(top)
+        place = np.full(len(self), -1, np.int64)
+        place[keep] = np.arange(len(keep))
+        parent = np.where(keep == top, -1, place[self.parent[keep]])
+        if self.endless[top]:
+            keep, parent = np.array([top, top]), np.array([-1, 0])
+        columns = {name: getattr(self, name) for name in _FIELDS}
+        for name in ("law", "reward", "cost", "count", "endless"):
+            columns[name] = getattr(self, name)[keep]
+        cost = self.costs[int(self.cost[top])]
+        columns["parent"] = parent
+        names = [self.name(v) for v in keep]
+        if self.endless[top]:
+            names[1] += ", further"
+        columns["names"] = None if self.names is None else tuple(names)
+        columns["laws"] = self.laws.with_more([self.laws[int(self.law[top])][s : s + 1]])
+        columns["costs"] = self.costs.with_more([cost[s : s + 1] if len(cost) > 1 else cost])
+        columns["law"][0], columns["cost"][0] = len(self.laws), len(self.costs)
+        columns["count"][0], columns["endless"][0] = 1, False
+        return Forest(**columns)
+
+    def within(self, box: str | int) -> IntArray:
+        """Numbers of a box and of all below it, the box first and the others in order."""
+        top = self.box(box)
+        order, _, _ = postorder(self.parent)
+        inside = np.zeros(len(self) + 1, bool)
+        inside[top] = True
+        for v in order[::-1]:
+            inside[v] |= v != top and inside[self.parent[v]]  # -1 looks at the spare entry
+        keep = np.flatnonzero(inside[:-1])
+        return np.concatenate([[top], keep[keep != top]])
+
+    # -- looking things up ---------------------------------------------------------------------
+
+    @property
+    def roots(self) -> IntArray:
+        """Numbers of the roots."""
+        return np.flatnonzero(self.parent < 0)
+
+    @property
+    def sign(self) -> float:
+        """1 when maximizing, -1 when minimizing: rewards times this are better the higher."""
+        return -1.0 if self.minimize else 1.0
+
+    @property
+    def boxes(self) -> int:
+        """Boxes with all copies counted; of an endless line only the first."""
+        order, _, _ = postorder(self.parent)
+        total = np.ones(len(self))
+        for v in order[::-1] if self.count.max() > 1 else ():
+            up = self.parent[v]
+            total[v] = self.count[v] * (total[up] if up >= 0 else 1.0)
+        if total.sum() < 2**52:
+            return int(total.sum())
+        exact: dict[int, int] = {-1: 1}
+        for v in order[::-1].tolist():
+            exact[v] = int(self.count[v]) * exact[int(self.parent[v])]
+        return sum(exact.values()) - 1
+
+    def must_end(self, what: str) -> None:
+        """Refuse endless lines, for ``what`` needs every box written down."""
+        if self.endless.any():
+            v = int(np.argmax(self.endless))
+            raise InvalidArgument(
+                f"{what} needs a forest that ends, but box {self.name(v)!r} is followed by its "
+                f"like without end ({int(self.endless.sum())} such boxes). Cut it with truncate."
+            )
+
+    def _with_copies(self) -> str:
+        lines = int(self.endless.sum())
+        return f"{self.boxes} with copies" + (f", {lines} endless" if lines else "")
+
+    def name(self, box: int) -> str:
+        """The name of a box by its number."""
+        return str(box) if self.names is None else self.names[box]
+
+    def box(self, box: str | int) -> int:
+        """The number of a box, by name (a string) or number."""
+        if isinstance(box, (int, np.integer)) and not isinstance(box, bool):
+            if 0 <= box < len(self):
+                return int(box)
+            raise UnknownName(f"there is no box number {box}: they go from 0 to {len(self) - 1}.")
+        if self.names is not None and not self._number:  # whole at once: threads may be looking
+            object.__setattr__(self, "_number", {name: i for i, name in enumerate(self.names)})
+        if isinstance(box, str):
+            if self.names is None and box.isdecimal() and int(box) < len(self):
+                return int(box)
+            if box in self._number:
+                return self._number[box]
+        raise UnknownName(f"there is no box {box!r}{like(box, self.names) or '.'}")
+
+    def states(self, box: str | int) -> tuple[str, ...]:
+        """Names of the states of a box: those given, or else their numbers."""
+        row = int(self.reward[self.box(box)])
+        given = self.state_names[row]
+        return given if given is not None else tuple(map(str, range(self.rewards.shape[row, 1])))
+
+    def state(self, box: str | int, state: str | int | float) -> int:
+        """The number of a state of a box: by its name, or by number unless names are numbers.
+
+        A box whose states are named by numbers (their rewards, say) is never asked for by
+        position: 1 would be the state "1" or nothing.
+        """
+        row = int(self.reward[self.box(box)])
+        given, k = self.state_names[row], int(self.rewards.shape[row, 1])
+        if given is not None and label(state) in given:
+            return given.index(label(state))
+        whole = isinstance(state, (int, np.integer)) and not isinstance(state, bool)
+        if whole and 0 <= state < k and (given is None or not any(map(_is_number, given))):  # type: ignore[operator]
+            return int(state)
+        known = f"0 to {k - 1}" if given is None else ", ".join(given[:8])
+        raise UnknownName(
+            f"box {self.name(self.box(box))!r} has no state {state!r}; its states are {known}."
+        )
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+_FIELDS = [f for f in Forest.__dataclass_fields__ if not f.startswith("_")]
+
+
+def _rebuild(columns: dict[str, Any]) -> Forest:
+    return Forest(**columns)

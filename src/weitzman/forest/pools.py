@@ -1,0 +1,121 @@
+"""Many small matrices in one flat array, equal ones stored once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.arrays import FloatArray, IntArray
+from .._kernels.structure import intern_rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """A read-only list of matrices.
+
+    ``data[start[i]:start[i + 1]]`` are the entries of matrix i in row order, ``shape[i]`` its rows
+    and columns.
+    """
+
+    data: FloatArray
+    start: IntArray
+    shape: IntArray
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("data", np.float64), ("start", np.int64), ("shape", np.int64)):
+            column = np.ascontiguousarray(getattr(self, name), dtype)
+            if column.flags.writeable or column.base is not None:
+                column = column.copy()  # our own, so that what was checked stays true
+                column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    def __reduce__(self) -> tuple[type[Pool], tuple[FloatArray, IntArray, IntArray]]:
+        return Pool, (self.data, self.start, self.shape)
+
+    def __len__(self) -> int:
+        return len(self.shape)
+
+    def __getitem__(self, i: int) -> FloatArray:
+        rows, cols = self.shape[i]
+        return self.data[self.start[i] : self.start[i + 1]].reshape(rows, cols)
+
+    def with_more(self, matrices: Sequence[FloatArray]) -> Pool:
+        """This pool with matrices added at its end."""
+        sizes = [m.size for m in matrices]
+        return Pool(
+            np.concatenate([self.data, *(m.reshape(-1) for m in matrices)]),
+            np.concatenate([self.start, self.start[-1] + np.cumsum(sizes)]),
+            np.concatenate([self.shape, [m.shape for m in matrices]]),
+        )
+
+    def rows(self) -> tuple[IntArray, IntArray]:
+        """For each row of each matrix: where it starts, and which matrix it belongs to."""
+        owner = np.repeat(np.arange(len(self)), self.shape[:, 0])
+        first = np.cumsum(self.shape[:, 0]) - self.shape[:, 0]
+        within = np.arange(len(owner)) - first[owner]
+        return self.start[owner] + within * self.shape[owner, 1], owner
+
+
+def stack_pool(stack: FloatArray) -> tuple[Pool, IntArray]:
+    """Pool of the matrices ``stack[i]`` and the place of each in it."""
+    n, rows, cols = stack.shape
+    data = np.ascontiguousarray(stack, np.float64).reshape(-1) + 0.0  # -0.0 and 0.0 are one number
+    start = np.arange(n + 1, dtype=np.int64) * (rows * cols)
+    number, first = intern_rows(data.view(np.int64), start)
+    if len(first) < n:
+        data = data.reshape(n, rows * cols)[first].reshape(-1)
+        start = start[: len(first) + 1]
+    shape = np.full((len(first), 2), (rows, cols), np.int64)
+    data.flags.writeable = False  # ours already: no need to copy it once more
+    return Pool(data, start, shape), number
+
+
+def list_pool(
+    items: Sequence[ArrayLike], group: Sequence[bool], convert: Callable[[int], FloatArray]
+) -> tuple[Pool, IntArray]:
+    """Pool of ``convert(i)`` for all items; one object in one group is converted once."""
+    alive = list(items)  # so that no two of them can have the same id
+    seen: dict[tuple[int, bool], int] = {}
+    distinct: list[FloatArray] = []
+    place = np.empty(len(alive), np.int64)
+    for i, item in enumerate(alive):
+        j = seen.setdefault((id(item), group[i]), len(distinct))
+        if j == len(distinct):
+            distinct.append(convert(i))
+        place[i] = j
+    shape = np.array([m.shape for m in distinct], np.int64).reshape(-1, 2)
+    data = np.concatenate([m.reshape(-1) for m in distinct] or [np.empty(0)])
+    pool, number, _ = intern_pool(Pool(data, starts(shape), shape))
+    return pool, number[place]
+
+
+def concat_pools(pools: Sequence[Pool]) -> Pool:
+    """The matrices of all pools one after the other, none left out."""
+    shape = np.concatenate([p.shape for p in pools])
+    return Pool(np.concatenate([p.data for p in pools]), starts(shape), shape)
+
+
+def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray, IntArray]:
+    """Store equal matrices with equal tags once.
+
+    Returns the smaller pool, the place in it of each matrix, and the first matrix at each place.
+    """
+    data = pool.data + 0.0  # -0.0 and 0.0 are one number
+    bits, _ = intern_rows(data.view(np.int64), pool.start)
+    key = np.column_stack([bits, pool.shape] if tag is None else [bits, pool.shape, tag])
+    at = np.arange(len(pool) + 1, dtype=np.int64) * key.shape[1]
+    number, first = intern_rows(np.ascontiguousarray(key, np.int64).reshape(-1), at)
+    if len(first) == len(pool):
+        return Pool(data, pool.start, pool.shape), number, first
+    shape = pool.shape[first]
+    start = starts(shape)
+    take = np.repeat(pool.start[first] - start[:-1], np.diff(start)) + np.arange(start[-1])
+    return Pool(data[take], start, shape), number, first
+
+
+def starts(shape: IntArray) -> IntArray:
+    """Where matrices of these shapes start when they are laid out one after the other."""
+    return np.concatenate([[0], np.cumsum(shape[:, 0] * shape[:, 1])]).astype(np.int64)

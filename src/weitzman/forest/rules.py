@@ -1,0 +1,263 @@
+"""The rules that every forest keeps, one small function each.
+
+Each message states the rule, names the first offender, says how many there are and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._common.arrays import BoolArray, IntArray
+from .._kernels.structure import postorder
+from ..errors import InvalidForest
+
+if TYPE_CHECKING:
+    from .model import Forest
+    from .pools import Pool
+
+SUM_TOLERANCE = 1e-9
+MAX_COUNT = 10**15
+
+
+def check(forest: Forest) -> None:
+    """Raise :class:`InvalidForest` for the first rule that is broken."""
+    _check_size(forest)
+    _check_names(forest)
+    check_parent(forest.parent, forest.name)
+    _check_count(forest)
+    _check_outside(forest)
+    _check_shapes(forest)
+    _check_endless(forest)
+    _check_laws(forest)
+    _check_rewards(forest)
+    _check_costs(forest)
+
+
+def like(wanted: object, names: Sequence[str] | None) -> str:
+    if names is None or not isinstance(wanted, str):
+        return ""
+    close = difflib.get_close_matches(wanted, names[:10_000], 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _first(forest: Forest, column: IntArray, row: int) -> tuple[int, str]:
+    """The first box that uses a row of a pool, for messages."""
+    box = int(np.flatnonzero(column == row)[0]) if (column == row).any() else -1
+    return box, repr(forest.name(box)) if box >= 0 else "(unused)"
+
+
+def _place(f: Forest, pool: Pool, column: IntArray, wrong: BoolArray) -> tuple[int, int, str]:
+    """The first wrong entry of a pool, its matrix, and the first box that uses that."""
+    i = int(np.flatnonzero(wrong)[0])
+    m = int(np.searchsorted(pool.start, i, side="right")) - 1
+    return i, m, _first(f, column, m)[1]
+
+
+def _check_size(f: Forest) -> None:
+    n = len(f.parent)
+    if n == 0:
+        raise InvalidForest("a forest needs at least one box, but there is none. Add a root.")
+    for name in ("law", "reward", "cost", "count", "endless"):
+        if getattr(f, name).shape != (n,):
+            raise InvalidForest(
+                f"`{name}` must have one entry a box, but has shape {getattr(f, name).shape} for "
+                f"{n} boxes."
+            )
+    for name, pool in (("law", f.laws), ("reward", f.rewards), ("cost", f.costs)):
+        column = getattr(f, name)
+        bad = np.flatnonzero((column < 0) | (column >= len(pool)))
+        if len(bad):
+            raise InvalidForest(
+                f"`{name}` must point into its pool of {len(pool)}, but box {f.name(bad[0])!r} has "
+                f"{column[bad[0]]} ({len(bad)} such boxes)."
+            )
+
+
+def _check_names(f: Forest) -> None:
+    if f.names is not None:
+        if len(f.names) != len(f.parent):
+            raise InvalidForest(
+                f"`names` must have one entry a box, but there are {len(f.names)} for "
+                f"{len(f.parent)} boxes."
+            )
+        _check_distinct(f.names, "names of boxes")
+        if "" in f.names:
+            raise InvalidForest("a box needs a name that can be read, but one is empty.")
+    if len(f.state_names) != len(f.rewards):
+        raise InvalidForest(
+            f"`state_names` must have one entry a row of rewards, but there are "
+            f"{len(f.state_names)} for {len(f.rewards)}."
+        )
+    for row, given in enumerate(f.state_names):
+        if given is None:
+            continue
+        if len(given) != f.rewards.shape[row, 1]:
+            raise InvalidForest(
+                f"a box needs as many state names as rewards, but box {_first(f, f.reward, row)[1]}"
+                f" has {len(given)} names for {f.rewards.shape[row, 1]} rewards."
+            )
+        if len(set(given)) < len(given):
+            _check_distinct(given, f"names of the states of box {_first(f, f.reward, row)[1]}")
+
+
+def _check_distinct(names: Sequence[str], what: str) -> None:
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = [x for x in names if x in seen or seen.add(x)]  # type: ignore[func-returns-value]
+        raise InvalidForest(
+            f"{what} must differ, but {twice[0]!r} is there twice ({len(twice)} such names). "
+            f"Rename one of them."
+        )
+
+
+def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
+    """Parents exist and lead to a root; ``name`` tells what to call a box."""
+    n = len(parent)
+    bad = np.flatnonzero((parent < -1) | (parent >= n))
+    if len(bad):
+        raise InvalidForest(
+            f"a parent must be the number of a box (0 to {n - 1}) or -1 for a root, but that of "
+            f"box {name(bad[0])!r} is {parent[bad[0]]} ({len(bad)} such boxes)."
+        )
+    order, _, _ = postorder(parent)
+    if len(order) < n:
+        lost = np.setdiff1d(np.arange(n), order)
+        v = int(lost[0])
+        for _ in range(n):  # n steps up end on the cycle itself
+            v = int(parent[v])
+        cycle, w = [v], int(parent[v])
+        while w != v and len(cycle) < 8:
+            cycle.append(w)
+            w = int(parent[w])
+        path = " -> ".join(repr(name(u)) for u in [*cycle, v if w == v else w])
+        raise InvalidForest(
+            f"parents must lead to a root, but {path} goes round in a circle ({len(lost)} boxes "
+            f"hang on one). Make one of them a root."
+        )
+
+
+def _check_count(f: Forest) -> None:
+    bad = np.flatnonzero((f.count < 1) | (f.count > MAX_COUNT))
+    if len(bad):
+        raise InvalidForest(
+            f"a count must be from 1 to {MAX_COUNT:.0e}, but that of box {f.name(bad[0])!r} is "
+            f"{f.count[bad[0]]} ({len(bad)} such boxes)."
+        )
+
+
+def _check_outside(f: Forest) -> None:
+    must_take = np.inf if f.minimize else -np.inf
+    if not np.isfinite(f.outside) and f.outside != must_take:
+        raise InvalidForest(
+            f"the outside option must be a finite number, or {must_take} if something must be "
+            f"taken, but it is {f.outside}."
+        )
+
+
+def _check_shapes(f: Forest) -> None:
+    own = f.rewards.shape[f.reward, 1]
+    given = np.where(f.parent < 0, 1, own[f.parent])
+    rows, cols = f.laws.shape[f.law].T
+    bad = np.flatnonzero((rows != given) | (cols != own) | (own == 0))
+    if len(bad):
+        v = int(bad[0])
+        kind = "one row (a root)" if f.parent[v] < 0 else f"{given[v]} rows (states of its parent)"
+        raise InvalidForest(
+            f"the law of box {f.name(v)!r} must have {kind} and {own[v]} columns (its own rewards)"
+            f", but it has shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
+        )
+    rows, cols = f.costs.shape[f.cost].T
+    bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
+    if len(bad):
+        v = int(bad[0])
+        raise InvalidForest(
+            f"a cost is one number, one per state of the parent, or a matrix (states of the parent"
+            f", own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them and a cost "
+            f"of shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
+        )
+
+
+def _check_endless(f: Forest) -> None:
+    if not f.endless.any():
+        return
+    rows, cols = f.laws.shape[f.law].T
+    known: dict[tuple[str, ...] | None, int] = {}
+    title = np.array([known.setdefault(names, len(known)) for names in f.state_names])[f.reward]
+    children = np.bincount(f.parent + 1, minlength=len(f.parent) + 1)[1:]
+    for broken, rule, fault, remedy in (
+        (f.parent < 0, "must have a parent", "has none", "Describe the first box by itself"),
+        (rows != cols, "must have as many states as its parent", "has not", "Its law is square"),
+        (
+            title != title[f.parent],
+            "must name its states as its parent does",
+            "does not",
+            "Use one list",
+        ),
+        (children > 0, "must have no children", "has some", "Only its own like follows it"),
+        (f.count > 1, "must have no copies", "has some", "Give the count to the box above it"),
+    ):
+        bad = np.flatnonzero(f.endless & broken)
+        if len(bad):
+            raise InvalidForest(
+                f"an endless box {rule}, but {f.name(bad[0])!r} {fault} ({len(bad)} such boxes). "
+                f"{remedy}."
+            )
+
+
+def _check_laws(f: Forest) -> None:
+    p = f.laws
+    wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))  # also finds NaN
+    if wrong.any():
+        i, m, title = _place(f, p, f.law, wrong)
+        s, y = divmod(i - int(p.start[m]), int(p.shape[m, 1]))
+        raise InvalidForest(
+            f"probabilities must lie between 0 and 1, but in the law of box {title} the entry "
+            f"[{s}, {y}] is {p.data[i]:.12g} ({int(wrong.sum())} such entries)."
+        )
+    start, owner = p.rows()
+    mass = np.add.reduceat(p.data, start) if len(start) else np.empty(0)
+    bad = np.flatnonzero(np.abs(mass - 1) > SUM_TOLERANCE)
+    if len(bad):
+        m = int(owner[bad[0]])
+        row = int(bad[0] - np.flatnonzero(owner == m)[0])
+        box, title = _first(f, f.law, m)
+        after = ""
+        if box >= 0 and f.parent[box] >= 0:
+            up = int(f.parent[box])
+            after = f" after {f.name(up)!r} shows {f.states(up)[row]!r}"
+        raise InvalidForest(
+            f"probabilities must sum to 1, but those of box {title}{after} sum to "
+            f"{mass[bad[0]]:.9g} ({len(bad)} such rows). Rescale the row, or give the missing mass "
+            f"a state of its own."
+        )
+
+
+def _check_rewards(f: Forest) -> None:
+    none = np.inf if f.minimize else -np.inf
+    wrong = ~(np.isfinite(f.rewards.data) | (f.rewards.data == none))
+    if wrong.any():
+        i, m, title = _place(f, f.rewards, f.reward, wrong)
+        raise InvalidForest(
+            f"rewards must be finite ({none} marks a state without one), but box {title} has "
+            f"{f.rewards.data[i]} in state {i - int(f.rewards.start[m])} ({int(wrong.sum())} such "
+            f"rewards)."
+        )
+    if not np.isfinite(f.outside) and not np.isfinite(f.rewards.data).all():
+        raise InvalidForest(
+            "states without a reward need a finite outside option, since otherwise there may be "
+            "nothing to take. Give `outside`."
+        )
+
+
+def _check_costs(f: Forest) -> None:
+    wrong = ~((f.costs.data >= 0) & np.isfinite(f.costs.data))
+    if wrong.any():
+        i, _, title = _place(f, f.costs, f.cost, wrong)
+        raise InvalidForest(
+            f"costs must be finite and not negative, but box {title} has {f.costs.data[i]:.6g} "
+            f"({int(wrong.sum())} such costs)."
+        )

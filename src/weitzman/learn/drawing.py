@@ -1,0 +1,87 @@
+"""How far the data settle a model: the same log with its runs weighted at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import FloatArray
+from ..engine.solver import solve
+from ..errors import InvalidArgument
+from .line_model import LineModel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Models that the log might as well have led to.
+
+    Attributes
+    ----------
+    models : tuple of LineModel
+    """
+
+    models: tuple[LineModel, ...]
+
+    @property
+    def fresh_index(self) -> FloatArray:
+        """The index of starting a new run, in each draw."""
+        return np.array([model.fresh_index for model in self.models])
+
+    def value(self, n: int = 1) -> FloatArray:
+        """The value of n new runs, in each draw."""
+        return np.array([solve(model.lines(n), threads=1).value for model in self.models])
+
+    def moves(
+        self, best: float | None, runs: Sequence[Sequence[Any]] = ()
+    ) -> dict[int | str, float]:
+        """The share of the draws that make each move: a run by number, "new" or "stop".
+
+        Parameters
+        ----------
+        best : float or None
+            The best score so far, None if there is none.
+        runs : sequence of (steps, scores) or (steps, scores, costs)
+            The runs under way.
+
+        Notes
+        -----
+        A move with a share near 1 is settled by the data. The draws vary the log, not the settings.
+        """
+        shares: dict[int | str, float] = {}
+        for model in self.models:
+            held = -np.inf if best is None else model.worth(best)
+            index = [*(model.next_index(*history) for history in runs), model.fresh_index]
+            top = int(np.argmax(index))
+            move: int | str = "stop" if not index[top] > held else top
+            move = "new" if move == len(runs) else move
+            shares[move] = shares.get(move, 0.0) + 1.0 / len(self.models)
+        return shares
+
+
+def draws(model: LineModel, n: int = 50, *, seed: int | np.random.Generator = 0) -> Draws:
+    """Draw models by the Bayesian bootstrap: Dirichlet weights on the runs of the log.
+
+    Parameters
+    ----------
+    model : LineModel
+    n : int
+    seed : int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> from weitzman import learn
+    >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
+    >>> low, high = np.quantile(learn.draws(model).value(5), [0.05, 0.95])
+    >>> bool(low < high)
+    True
+    """
+    if n < 1:
+        raise InvalidArgument(f"at least one draw is needed, but n is {n}.")
+    random = np.random.default_rng(seed)
+    ladder = model.ladder
+    weights = random.dirichlet(ladder.weight, size=n) * ladder.weight.sum()
+    weights = np.maximum(weights, 1e-9)  # no run may vanish, or a row might rest on none
+    return Draws(tuple(model.relearnt(replace(ladder, weight=w)) for w in weights))

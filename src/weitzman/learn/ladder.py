@@ -1,0 +1,133 @@
+"""Curves as they look from a few rungs: the steps at which it is decided whether to go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._common.arrays import FloatArray, IntArray
+from .curves import BoolArray, Curves
+from .known import NOTHING, Encoder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ladder:
+    """What was seen of each run between one rung and the next.
+
+    Attributes
+    ----------
+    rungs : (R,) array of int
+        Segment r of a run goes from the rung before (or the start) to step ``rungs[r]``.
+    best : (n, R) array of float
+        The best score up to the end of the segment, turned so that higher is better.
+    last, mean : (n, R) arrays of float
+        The last score of the segment and the mean of its scores, turned likewise; NaN where there
+        is none.
+    cost : (n, R) array of float
+        What the segment cost.
+    config : (n, D) array of float
+        The settings of the run, as numbers; see :class:`~weitzman.learn.known.Encoder`.
+    seen : (n,) array of int
+        How many segments were seen to their end. What follows is padding in ``best`` and ``cost``.
+    gone : (n,) array of bool
+        Whether nothing can follow what was seen: the run ended or diverged. False: it was cut off.
+    weight : (n,) array of float
+        How much a run counts; 1 for one that was seen.
+    """
+
+    rungs: IntArray
+    best: FloatArray
+    last: FloatArray
+    mean: FloatArray
+    cost: FloatArray
+    config: FloatArray
+    seen: IntArray
+    gone: BoolArray
+    weight: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.seen)
+
+    def select(self, runs: NDArray[np.int64] | NDArray[np.bool_]) -> Ladder:
+        """Some of the runs."""
+        columns = (getattr(self, f.name)[runs] for f in fields(self)[1:])
+        return Ladder(self.rungs, *columns)
+
+    def joined(self, other: Ladder) -> Ladder:
+        """These runs and others seen at the same rungs."""
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self)[1:])
+        return Ladder(self.rungs, *map(np.concatenate, pairs))
+
+
+def choose_rungs(curves: Curves, ratio: float) -> IntArray:
+    """Steps such that a run that goes on to the next has paid about ``ratio`` times as much.
+
+    The first one is the first step that costs anything; the last one is the last step of all.
+    """
+    steps, place = np.unique(curves.step, return_inverse=True)
+    each = np.bincount(place, curves.cost) / np.bincount(place)
+    paid = np.cumsum(each)
+    chosen = [int(np.searchsorted(paid, 0.0, "right"))]
+    while chosen[-1] < len(steps) - 1:
+        enough = int(np.searchsorted(paid, ratio * paid[chosen[-1]]))
+        chosen.append(min(max(enough, chosen[-1] + 1), len(steps) - 1))
+    # a last rung that comes too soon after the one before replaces it
+    if len(chosen) > 2 and paid[chosen[-1]] < (1 + ratio) / 2 * paid[chosen[-2]]:
+        del chosen[-2]
+    return steps[np.minimum(chosen, len(steps) - 1)]
+
+
+def climb(curves: Curves, rungs: IntArray, encoder: Encoder = NOTHING) -> Ladder:
+    """The curves as seen from the rungs; runs of which no segment was seen are left out."""
+    ladder = climb_all(curves, rungs, encoder)
+    return ladder.select(ladder.seen > 0)
+
+
+def climb_all(curves: Curves, rungs: IntArray, encoder: Encoder = NOTHING) -> Ladder:
+    """The curves as seen from the rungs, all of them."""
+    n, size = len(curves), len(rungs)
+    run, segment = curves.run_of_row, np.searchsorted(rungs, curves.step)
+    score = -curves.score if curves.minimize else curves.score
+    inside = segment < size
+    at = run[inside], segment[inside]
+    best = np.full((n, size), -np.inf)
+    np.fmax.at(best, at, score[inside])
+    best = np.maximum.accumulate(best, axis=1)
+    last, mean = _shown(score[inside], at, (n, size))
+    cost = np.zeros((n, size))
+    np.add.at(cost, at, curves.cost[inside])
+
+    end = curves.start[1:] - 1
+    final = np.minimum(segment[end], size - 1)
+    whole = curves.ended | (curves.step[end] >= rungs[final])
+    seen, gone = final + whole, curves.ended | (final + whole == size)
+    lost = _diverged(np.isnan(score[inside]), at, (n, size))
+    cut = lost < seen
+    seen, gone = np.where(cut, lost + 1, seen), gone | cut
+    some = np.isfinite(best)
+    floor = best[some].min() if some.any() else 0.0
+    config = encoder.numbers(curves.settings, n)
+    best = np.maximum(best, floor)
+    return Ladder(rungs, best, last, mean, cost, config, seen, gone, np.ones(n))
+
+
+def _shown(
+    score: FloatArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]
+) -> tuple[FloatArray, FloatArray]:
+    """The last score and the mean score of each segment; NaN where there is none."""
+    good = ~np.isnan(score)
+    place = at[0][good], at[1][good]
+    last, total, count = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
+    last[place] = score[good]  # rows ascend, so the last one of a segment stays
+    np.add.at(total, place, score[good])
+    np.add.at(count, place, 1.0)
+    return last, np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+
+
+def _diverged(bad: BoolArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> IntArray:
+    """The first segment of each run at whose end it had no score; a large number if none."""
+    state = np.zeros(shape, bool)
+    state[at] = bad  # rows ascend, so the last one of a segment stays
+    return np.where(state.any(axis=1), state.argmax(axis=1), np.iinfo(np.int64).max)

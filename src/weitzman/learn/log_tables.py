@@ -1,0 +1,123 @@
+"""Columns of a table, wherever it comes from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import FloatArray, IntArray
+from .._common.optional import need
+from ..errors import InvalidArgument, InvalidFile
+
+_BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
+
+
+class Columns:
+    """Named columns of equal length; asking for one that is not there says what there is."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._names = [str(name) for name in source]
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return self._names
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise InvalidArgument(
+                f"the table has no column {name!r}; its columns are {', '.join(self._names)}. Say "
+                f"which one is meant."
+            )
+        column = np.asarray(self._source[name])
+        size = len(np.asarray(self._source[self._names[0]]))
+        if column.ndim != 1 or len(column) != size:
+            raise InvalidArgument(f"column {name!r} must have {size} entries like the first one.")
+        return column
+
+
+def columns_of(source: Any) -> Columns:
+    """The columns of a mapping, a data frame, or a file."""
+    if isinstance(source, (str, os.PathLike)):
+        return Columns(_read(os.fspath(source)))
+    if isinstance(source, Mapping) or hasattr(source, "columns"):
+        return Columns(source)
+    raise InvalidArgument(
+        f"curves are read from a path, a pandas table or a mapping of columns, not from "
+        f"{type(source).__name__}."
+    )
+
+
+def _read(path: str) -> Any:
+    pandas = need("pandas", "learn")
+    try:
+        if path.endswith(".parquet"):
+            need("pyarrow", "learn")
+            return pandas.read_parquet(path)
+        if path.endswith((".csv", ".csv.gz")):
+            return pandas.read_csv(path, low_memory=False)
+    except OSError as error:
+        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
+    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz or .parquet.")
+
+
+def words(table: Columns, names: str | Sequence[str]) -> list[str]:
+    """A column as text; several are joined by slashes."""
+    columns = [_filled(table, name) for name in ([names] if isinstance(names, str) else names)]
+    return columns[0] if len(columns) == 1 else ["/".join(x) for x in zip(*columns, strict=True)]
+
+
+def _filled(table: Columns, name: str) -> list[str]:
+    """A column as text, in which nothing may be missing."""
+    entries = table[name].tolist()
+    blank = [i for i, x in enumerate(entries) if not isinstance(x, str) and str(x) in _BLANK]
+    if blank:
+        raise InvalidArgument(
+            f"column {name!r} must be filled, but row {blank[0]} is blank ({len(blank)} such rows)."
+        )
+    return [str(x) for x in entries]
+
+
+def numbers(table: Columns, name: str, *, blank: bool = False) -> FloatArray:
+    """A column of numbers; blank entries only where they have a meaning."""
+    column = table[name]
+    try:
+        values = column.astype(np.float64)
+    except (TypeError, ValueError):
+        values = np.array([_number(x, name, i, blank) for i, x in enumerate(column.tolist())])
+    missing = np.flatnonzero(np.isnan(values))
+    if len(missing) and not blank:
+        raise InvalidArgument(
+            f"column {name!r} must be filled, but row {missing[0]} is blank ({len(missing)} such "
+            f"rows)."
+        )
+    return np.asarray(values)
+
+
+def _number(x: Any, name: str, row: int, blank: bool) -> float:
+    if blank and (x is None or x == ""):
+        return np.nan
+    try:
+        return float(x)
+    except (TypeError, ValueError):
+        raise InvalidArgument(
+            f"column {name!r} must hold numbers, but row {row} is {x!r}."
+        ) from None
+
+
+def steps(table: Columns, name: str) -> IntArray:
+    """A column of whole numbers."""
+    values = numbers(table, name)
+    odd = np.flatnonzero((values != np.round(values)) | (np.abs(values) > 2**53))
+    if len(odd):
+        raise InvalidArgument(
+            f"column {name!r} must hold whole numbers, but row {odd[0]} is {values[odd[0]]:g} "
+            f"({len(odd)} such rows)."
+        )
+    return values.astype(np.int64)

@@ -1,0 +1,90 @@
+"""Settings chosen by rehearsal: part of the log plays the log, the rest is searched."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .known import NOTHING, Encoder
+from .ladder import Ladder
+from .laws import Settings
+from .line_model import LineModel
+from .resemblance import Resemblance, ResemblanceModel
+
+SPLITS = 8  # halves of the log that teach; the same for all choices
+ORDERS = 6  # searches after each
+_FEWEST = 8  # runs in a log that can be split
+_SEED = 20160  # of the splits, so that the same log gives the same model
+
+
+Recipe = Settings | Resemblance
+
+
+def choices(encoder: Encoder = NOTHING) -> list[Recipe]:
+    """What is tried unless the user says otherwise: with and without a tail.
+
+    Where settings are known, runs are told apart by resemblance; else by their best score.
+    """
+    usual: Recipe = Resemblance() if encoder.names else Settings()
+    return [usual, replace(usual, tail=0.0)]
+
+
+def make(
+    ladder: Ladder, encoder: Encoder, *, price: float, minimize: bool, settings: Recipe
+) -> LineModel | ResemblanceModel:
+    """The model that the settings stand for."""
+    if isinstance(settings, Settings):
+        return LineModel(ladder, price=price, minimize=minimize, settings=settings)
+    return ResemblanceModel(ladder, encoder, price=price, minimize=minimize, settings=settings)
+
+
+def choose(
+    ladder: Ladder,
+    encoder: Encoder = NOTHING,
+    *,
+    price: float,
+    minimize: bool,
+    candidates: Sequence[Recipe],
+) -> Recipe:
+    """The settings that earned most when each half of the log was searched by the other's model.
+
+    A search is among as many runs as the log has, drawn from that half with replacement: among
+    fewer there is less to find, so that it would pay too rarely to hope for the best of all.
+    """
+    if len(candidates) == 1 or len(ladder) < _FEWEST:
+        return candidates[0]
+    earned = np.zeros(len(candidates))
+    random = np.random.default_rng(_SEED)
+    for _ in range(SPLITS // 2):
+        order = random.permutation(len(ladder))
+        halves = order[: len(order) // 2], order[len(order) // 2 :]
+        for known, unknown in (halves, halves[::-1]):
+            models = [
+                make(ladder.select(known), encoder, price=price, minimize=minimize, settings=x)
+                for x in candidates
+            ]
+            for _ in range(ORDERS):
+                runs = ladder.select(random.choice(unknown, len(ladder)))
+                earned += [rehearse(model, runs) for model in models]
+    return candidates[int(np.argmax(earned))]
+
+
+def rehearse(model: LineModel | ResemblanceModel, runs: Ladder) -> float:
+    """What following the model's indices earns on these runs; of equal ones the first counts."""
+    index = model.indices_of(runs)
+    size = index.shape[1]
+    worth = model.price * runs.best
+    best, spent = -np.inf, 0.0
+    # (minus index, whether it is new, run, segment to come)
+    waiting = [(-x, True, run, 0) for run, x in enumerate(index[:, 0].tolist())]
+    heapq.heapify(waiting)
+    while waiting and -waiting[0][0] > best:
+        _, _, run, r = heapq.heappop(waiting)
+        spent += float(runs.cost[run, r])
+        best = max(best, float(worth[run, r]))
+        if r + 1 < min(int(runs.seen[run]), size):
+            heapq.heappush(waiting, (-float(index[run, r + 1]), False, run, r + 1))
+    return best - spent

@@ -1,0 +1,280 @@
+"""What a search has handed out and been told, changed only by events."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..engine.indices import Policy
+from ..errors import InvalidAnswer, InvalidForest, UnknownName
+from .answers import Rule, number, state_of
+from .frontier import Box, Frontier, Id
+
+_COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
+
+State = str | int | float
+Kind = Literal["ask", "tell", "release", "resume", "replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened, as the journal keeps it. ``model`` belongs to a replacement."""
+
+    kind: Kind
+    worker: str
+    box: str | None = None
+    state: int | None = None
+    reward: float | None = None
+    cost: float | None = None
+    model: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A box that was opened, and how the search stood then.
+
+    Attributes
+    ----------
+    box : Box
+    state : str
+        Name of the state it showed, or its number if it has no name.
+    state_number : int
+    reward : float or None
+        The true reward; None for a state that has none.
+    cost : float
+        What was paid.
+    best : float
+        Best reward so far, the outside option included.
+    best_box : Box or None
+        Where it was found; None for the outside option.
+    spent : float
+        All costs so far.
+    """
+
+    box: Box
+    state: str
+    state_number: int
+    reward: float | None
+    cost: float
+    best: float
+    best_box: Box | None
+    spent: float
+
+
+class Ledger:
+    """The state of a search; a function of the policy, the rule and the events in their order.
+
+    ``told`` is in the order of the answers, and its last entry has all totals: an answer is in it
+    wholly or not at all.
+    """
+
+    def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
+        _check_names(policy)
+        self.policy, self.rule, self.me = policy, rule, me
+        self.forest = policy.forest
+        self.sign = policy.forest.sign
+        self._numbered = policy.forest.endless | (policy.forest.count > 1)
+        self._copies = bool(self._numbered.any())
+        self.told: dict[Id, Opened] = {}
+        self.out: dict[Id, str] = {}  # handed out, to whom
+        self.again: dict[Id, None] = {}  # out to this worker, which has yet to be given them
+        self.owner = ""  # who resumed the search last
+        self.model = 0  # how often the policy was replaced
+        self.frontier = Frontier(policy, self.told, self.out)
+
+    # -- how it stands -------------------------------------------------------------------------
+
+    @property
+    def best(self) -> tuple[float, Box | None, float]:
+        """Best reward so far, the box that holds it, and what was spent."""
+        if not self.told:
+            return self.forest.outside, None, 0.0
+        last = next(reversed(self.told.values()))
+        return last.best, last.best_box, last.spent
+
+    def next(self) -> tuple[Id, float] | None:
+        """The best box that can be opened, and its index, if that pays."""
+        top = self.frontier.top()
+        return top if top is not None and top[1] > self.sign * self.best[0] else None
+
+    def box(self, box: Id) -> Box:
+        """The handle of a box."""
+        return Box(self.forest.name(box[0]), *box)
+
+    def state_above(self, box: Id) -> int:
+        """What the parent showed (0 for a root); an error if the box cannot be opened."""
+        v, copy = box
+        most, above = self._most(v), self.above(box)
+        own = copy[-1:] if self._numbered[v] else ()
+        if not self._numbered[v] or (own and 1 <= own[0] <= most):
+            if above is None and copy == own:
+                return 0
+            if above is not None and above in self.told:
+                return self.told[above].state_number
+        self._check_copy(box)
+        assert above is not None
+        raise InvalidAnswer(
+            f"a box can be opened after its parent, but {self.box(above)!r}, the parent of "
+            f"{self.box(box)!r}, was not opened."
+        )
+
+    def locate(self, box: str | int) -> Id:
+        """The box that a handle, its text or a number stands for."""
+        f = self.forest
+        if isinstance(box, Box) and box.number < len(f) and f.name(box.number) == box.name:
+            return box.number, box.copy
+        if isinstance(box, str) and self._copies and (parts := _COPY.fullmatch(box)):
+            try:
+                return f.box(parts[1]), tuple(map(int, parts[2].split(".")))
+            except UnknownName:  # the name of a box may look like a copy of another
+                pass
+        return f.box(box), ()
+
+    # -- what can happen -----------------------------------------------------------------------
+
+    def answer(
+        self, box: str | int, state: State | None, reward: object, cost: object
+    ) -> Event | None:
+        """The event of an answer, checked; None if it was told before."""
+        here = self.locate(box)
+        v = here[0]
+        true = None if reward is None else number(reward, "a reward")
+        paid = None if cost is None else number(cost, "a cost")
+        if paid is not None and paid < 0:
+            raise InvalidAnswer(f"a cost must not be negative, but got {paid:g}.")
+        if here in self.told:
+            self._check_same(here, state, true, paid)
+            return None
+        above = self.state_above(here)
+        if state is not None:
+            y = self.forest.state(v, state)
+        elif true is not None:
+            y = state_of(self.forest, v, above, true, self.rule)
+        else:
+            raise InvalidAnswer(f"say what box {self.box(here)!r} showed: a state or reward=.")
+        if true is None:
+            known = float(self.forest.rewards[int(self.forest.reward[v])][0, y])
+            true = known if np.isfinite(known) else None
+        if paid is None:
+            paid = self._cost(v, above, y)
+        return Event("tell", self.me, self.box(here), y, true, paid)
+
+    def giving_back(self, box: str | int) -> Event:
+        """The event of a release, checked."""
+        here = self.locate(box)
+        if here not in self.out:
+            told = here in self.told
+            why = "its answer is known already" if told else "it is not handed out"
+            raise InvalidAnswer(f"box {self.box(here)!r} cannot be given back: {why}.")
+        return Event("release", self.me, self.box(here))
+
+    def apply(self, event: Event) -> None:
+        """Let something checked happen. Half of it done before is no harm."""
+        if event.kind == "resume":
+            self.out.update(dict.fromkeys(self.out, event.worker))
+            self.again = dict.fromkeys(self.out) if event.worker == self.me else {}
+            self.owner = event.worker
+            return
+        assert event.box is not None
+        here = self.locate(event.box)
+        if event.kind == "ask":
+            self.out[here] = event.worker
+            if event.worker == self.me:
+                self.again[here] = None
+            self.frontier.top()  # passes it over, so that giving back does not put it in twice
+            return
+        if event.kind == "release":
+            self.frontier.put_back(here, self.state_above(here))
+        elif here not in self.told:
+            assert event.state is not None
+            assert event.cost is not None
+            self.open(here, event.state, event.reward, event.cost)
+        self.out.pop(here, None)
+        self.again.pop(here, None)
+
+    def open(self, here: Id, state: int, reward: float | None, cost: float) -> None:
+        """Write down an answer, once it is checked."""
+        self.frontier.add_children(here, state)
+        best, best_box, spent = self.best
+        box = self.box(here)
+        if reward is not None and self.sign * reward > self.sign * best:
+            best, best_box = reward, box
+        names = self.forest.state_names[int(self.forest.reward[here[0]])]
+        name = str(state) if names is None else names[state]
+        seen = Opened(box, name, state, reward, cost, best, best_box, spent + cost)
+        self.told[here] = seen
+
+    # -- details -------------------------------------------------------------------------------
+
+    def above(self, box: Id) -> Id | None:
+        """The parent of a box; None for a root."""
+        v, copy = box
+        up = int(self.forest.parent[v])
+        if self.forest.endless[v] and copy and copy[-1] > 1:
+            return v, (*copy[:-1], copy[-1] - 1)
+        return None if up < 0 else (up, copy[:-1] if self._numbered[v] else copy)
+
+    def _most(self, v: int) -> float:
+        """How many copies there are, or places along a line."""
+        return math.inf if self.forest.endless[v] else int(self.forest.count[v])
+
+    def _cost(self, v: int, above: int, state: int) -> float:
+        cost = self.forest.costs[int(self.forest.cost[v])]
+        rows, columns = cost.shape
+        return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
+
+    def _check_copy(self, box: Id) -> None:
+        """An error if there is no such copy, whatever was opened."""
+        v, copy = box
+        counts = list(self._counts(v))[::-1]
+        name = self.forest.name(v)
+        if len(copy) != len(counts):
+            like = Box(name, v, (1,) * len(counts))
+            raise InvalidAnswer(
+                f"box {name!r} needs {len(counts)} numbers of copies, such as {like!r}, but "
+                f"{self.box(box)!r} has {len(copy)}."
+            )
+        if any(not 1 <= own <= count for own, count in zip(copy, counts, strict=True)):
+            ends = (own if n == math.inf else n for n, own in zip(counts, copy, strict=True))
+            most = Box(name, v, tuple(map(int, ends)))
+            raise InvalidAnswer(f"there is no {self.box(box)!r}: copies go up to {most!r}.")
+
+    def _counts(self, v: int) -> Iterator[float]:
+        while v >= 0:
+            if self._numbered[v]:
+                yield self._most(v)
+            v = int(self.forest.parent[v])
+
+    def _check_same(
+        self, box: Id, state: State | None, reward: float | None, cost: float | None
+    ) -> None:
+        seen = self.told[box]
+        y = None if state is None else self.forest.state(box[0], state)
+        told = {"reward": (reward, seen.reward), "cost": (cost, seen.cost)}
+        names = self.forest.states(box[0])
+        state_told = (None if y is None else names[y], names[seen.state_number])
+        for what, (now, before) in {"state": state_told, **told}.items():
+            if now is not None and now != before:
+                raise InvalidAnswer(
+                    f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. An "
+                    f"answer cannot be changed."
+                )
+
+
+def _check_names(policy: Policy) -> None:
+    """No box may be called like a copy of another."""
+    f = policy.forest
+    if f.names is None or (f.count.max() == 1 and not f.endless.any()):
+        return
+    names = set(f.names)
+    for name in f.names:
+        if (parts := _COPY.fullmatch(name)) and parts[1] in names:
+            raise InvalidForest(
+                f"where boxes have copies or go on without end, no name may look like a copy of "
+                f"another box, but {name!r} does. Rename it."
+            )

@@ -1,0 +1,327 @@
+"""Run a policy on real boxes: ask what to open, tell what was seen.
+
+The loop, for one box at a time, which is optimal::
+
+    search = weitzman.Search(weitzman.solve(forest), journal="run.db")
+    while (box := search.ask()) is not None:
+        search.tell(box, look_into(box))
+    search.best, search.best_box, search.spent
+
+With several workers, ``ask(4)`` (or several processes that :meth:`Search.join` one journal) hands
+out the boxes of highest index among those that can be opened now, as long as these exceed the best
+answer so far. That saves time, but it is not optimal any more: a box may be opened that the answer
+still to come would have made superfluous, and how much this loses depends on the problem.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from types import TracebackType
+from typing import overload
+
+from ..engine.indices import Policy
+from ..engine.solution import Solution, as_policy
+from ..errors import InvalidAnswer, JournalError
+from .answers import Rule
+from .frontier import Box as Box
+from .journal import Path
+from .ledger import Event, Ledger, State
+from .ledger import Opened as Opened
+from .reasons import why_open, why_stop
+from .record import Record
+from .replacing import replaced
+
+
+class Search:
+    """A search under way, on real boxes.
+
+    Asking and telling take O(log n) for n boxes that can be opened, plus O(log n) for each child of
+    the box told; copies are not written out. Several threads may use one search. Without a journal
+    it lives in memory only.
+
+    Parameters
+    ----------
+    policy : Policy or Solution
+    journal : str or path, optional
+        A new file that will hold the search, so that no crash can lose an answer.
+    rewards : "refuse", "nearest" or edges of bins
+        What to make of a reward that is not among those of the box. "refuse": an error.
+        "nearest": the state of nearest reward; of two equally near states, the one of lower reward.
+        Rising numbers: the state whose reward lies in the same bin between two of them, the lower
+        edge included. Only states that are possible after what the parent showed count. The best
+        reward so far keeps the true number.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chests = weitzman.Builder()
+    >>> _ = chests.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+    >>> _ = chests.add("B", parent="A", cost=3,
+    ...                rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    >>> _ = chests.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    >>> search = weitzman.Search(weitzman.solve(chests.build()))
+    >>> search.ask()
+    'A'
+    >>> search.tell("A", 900)
+    >>> search.explain()
+    'Open B (cost 3): its index 914 is above the best so far (900 from A), and no box that can be \
+opened has a higher one.'
+    >>> search.tell(search.ask(), reward=890)
+    >>> search.ask() is None, search.best, search.spent, search.payoff
+    (True, 900.0, 23.0, 877.0)
+    >>> search.explain()
+    'Stop and take 900 from A: no box that can be opened has an index above that; the highest is \
+40, of C.'
+    """
+
+    def __init__(
+        self,
+        policy: Policy | Solution,
+        *,
+        journal: Path | None = None,
+        rewards: Rule = "refuse",
+    ) -> None:
+        self._record = Record.start(as_policy(policy, "a search"), rewards, journal)
+        self._last: Box | None = None  # handed out last
+
+    @classmethod
+    def resume(cls, path: Path) -> Search:
+        """Continue a search from its journal, as the only process that does.
+
+        It stands exactly where it stood. Boxes that were handed out and not answered are handed
+        out again first. A process that used the journal before can still tell what it knows but is
+        not given any more boxes.
+        """
+        return cls._open(path, None, alone=True)
+
+    @classmethod
+    def join(cls, path: Path, *, worker: str | None = None) -> Search:
+        """Take part in a search with other processes: no box is handed out to two of them.
+
+        What others do is seen at each call of :meth:`ask`, :meth:`tell` and :meth:`release`. If
+        ``ask`` returns None and :attr:`done` is False, others are still busy: ask again later.
+
+        Parameters
+        ----------
+        path : str or path
+            The journal.
+        worker : str, optional
+            A name for this worker that no other has. If its process dies, the next one of that name
+            is first handed out again what the dead one had. The boxes of a nameless worker that
+            died can be given back with :meth:`release`; they are in :attr:`pending`.
+        """
+        return cls._open(path, worker, alone=False)
+
+    @classmethod
+    def _open(cls, path: Path, worker: str | None, *, alone: bool) -> Search:
+        self = cls.__new__(cls)
+        self._record = Record.open(path, worker, alone=alone)
+        self._last = None
+        return self
+
+    # -- asking and telling --------------------------------------------------------------------
+
+    @overload
+    def ask(self) -> Box | None: ...
+
+    @overload
+    def ask(self, boxes: int) -> list[Box]: ...
+
+    def ask(self, boxes: int | None = None) -> Box | list[Box] | None:
+        """What to open next.
+
+        Parameters
+        ----------
+        boxes : int, optional
+            How many boxes to hand out, to be opened at once.
+
+        Returns
+        -------
+        Box, or None
+            Without ``boxes``. None: no box is worth opening, given what is known. If some are
+            still out, their answers may change that: see :attr:`done`.
+        list of Box
+            With ``boxes``: at most so many.
+        """
+        wanted = 1 if boxes is None else boxes
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+            raise InvalidAnswer(f"ask for at least 1 box, not {boxes!r}.")
+        with self._record.lock:
+            self._record.act(lambda ledger: self._choose(ledger, wanted))
+            again = self._ledger.again
+            found = [self._ledger.box(box) for box in islice(again, wanted)]
+            self._last = found[-1] if found else None
+            for _ in found:
+                again.pop(next(iter(again)))
+        if boxes is not None:
+            return found
+        return found[0] if found else None
+
+    def _choose(self, ledger: Ledger, wanted: int) -> list[Event]:
+        """Hand out as many boxes as are wanted beyond those that wait to be handed out again."""
+        if ledger.owner != self._record.owner:
+            raise JournalError(
+                f"{self._record.path}: another process has resumed the search, so this one is not "
+                f"given any more boxes. Use Search.join in all processes to share it."
+            )
+        wanted -= len(ledger.again)
+        if wanted < 1 or ledger.next() is None:
+            return []
+        ranked, best = islice(ledger.frontier.best_first(), wanted), ledger.sign * ledger.best[0]
+        return [Event("ask", ledger.me, ledger.box(x)) for x, index in ranked if index > best]
+
+    def tell(
+        self,
+        box: str | int,
+        state: State | None = None,
+        *,
+        reward: float | None = None,
+        cost: float | None = None,
+    ) -> None:
+        """Say what a box showed. With a journal, it is on disk when this returns.
+
+        Any box that can be opened will do, handed out or not. The same answer may be told again;
+        another one is refused.
+
+        Parameters
+        ----------
+        box : Box, str or int
+            The box as handed out, its text, or its number if there are no copies.
+        state : str or number, optional
+            Name or number of its state. May be left out if the reward tells it.
+        reward : float, optional
+            The true reward, if it is not that of the state. Without ``state``, the state is found
+            from it by the rule the search was started with.
+        cost : float, optional
+            What was paid, if it is not what the model says for these states.
+        """
+
+        def decide(ledger: Ledger) -> list[Event]:
+            event = ledger.answer(box, state, reward, cost)
+            return [] if event is None else [event]
+
+        self._record.act(decide)
+
+    def release(self, box: str | int) -> None:
+        """Give a box back that was handed out and will not be opened now."""
+        self._record.act(lambda ledger: [ledger.giving_back(box)])
+
+    def replace(self, model: Solution | Policy) -> None:
+        """Go on with another model of the same boxes: fitted anew, or with other costs.
+
+        All that was seen is kept: states, true rewards and what was paid. Boxes and states are
+        matched by name, or by number if they have no names. Boxes that are neither open nor handed
+        out may come, go and change; the others must stay, with their parents and the states seen.
+        """
+        policy = as_policy(model, "replace")
+        self._record.act(lambda ledger: [_replacing(ledger, policy)], policy)
+
+    # -- how it stands -------------------------------------------------------------------------
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._record.ledger
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that is followed."""
+        return self._ledger.policy
+
+    @property
+    def best(self) -> float:
+        """The best reward so far (least loss, when minimizing), the outside option included."""
+        with self._record.lock:
+            return self._ledger.best[0]
+
+    @property
+    def best_box(self) -> Box | None:
+        """Where it was found, the first of several; None for the outside option."""
+        with self._record.lock:
+            return self._ledger.best[1]
+
+    @property
+    def spent(self) -> float:
+        """All costs so far."""
+        with self._record.lock:
+            return self._ledger.best[2]
+
+    @property
+    def payoff(self) -> float:
+        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``."""
+        with self._record.lock:
+            best, _, spent = self._ledger.best
+            return best - self._ledger.sign * spent
+
+    @property
+    def done(self) -> bool:
+        """Whether no box is out and none is worth opening."""
+        with self._record.lock:
+            return not self._ledger.out and self._ledger.next() is None
+
+    @property
+    def pending(self) -> list[Box]:
+        """Boxes that are handed out and not answered, the first handed out first."""
+        with self._record.lock:
+            return [self._ledger.box(box) for box in self._ledger.out]
+
+    @property
+    def history(self) -> list[Opened]:
+        """What was opened, in the order of the answers."""
+        with self._record.lock:
+            return list(self._ledger.told.values())
+
+    def available(self, limit: int | None = 20) -> list[tuple[Box, float]]:
+        """The boxes that can be opened now, best first, each with its index.
+
+        Those handed out are not among them.
+
+        Parameters
+        ----------
+        limit : int or None
+            At most so many; None for all, each copy for itself.
+        """
+        with self._record.lock:
+            ranked = islice(self._ledger.frontier.best_first(), limit)
+            sign = self._ledger.sign
+            return [(self._ledger.box(box), sign * index + 0.0) for box, index in ranked]
+
+    def explain(self, box: str | int | None = None) -> str:
+        """One sentence why to open a box, or why to stop.
+
+        Parameters
+        ----------
+        box : Box, str or int, optional
+            Any box that can be opened. By default the one handed out last; once its answer is
+            known, the one that would be next.
+        """
+        with self._record.lock:
+            ledger, last = self._ledger, self._last if box is None else box
+            if last is not None and (box is not None or ledger.locate(last) in ledger.out):
+                return why_open(ledger, ledger.locate(last))
+            found = ledger.next()
+            return why_stop(ledger) if found is None else why_open(ledger, found[0])
+
+    def __repr__(self) -> str:
+        opened, out = len(self._ledger.told), len(self._ledger.out)
+        return f"Search(best={self.best:g}, spent={self.spent:g}, opened={opened}, out={out})"
+
+    # -- the file ------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the journal. Nothing is lost without it."""
+        self._record.close()
+
+    def __enter__(self) -> Search:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _replacing(ledger: Ledger, policy: Policy) -> Event:
+    return Event("replace", ledger.me, model=replaced(ledger, policy).model)

@@ -1,0 +1,129 @@
+"""What a policy came to in many episodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from .._common.arrays import FloatArray
+from .._common.text import columns as aligned
+from ..forest.model import Forest
+from .sampling import Sample, share_interval, two_sided
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SAMPLES = ("payoff", "reward", "spend", "openings", "rounds")
+_QUANTILES = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """What a policy came to in many episodes, in the user's sign.
+
+    Attributes
+    ----------
+    forest : Forest
+    workers : int
+        Boxes opened at once.
+    payoff : Sample
+        Reward less spend (plus, when minimizing).
+    reward : Sample
+        The best reward found (least loss), or the outside option.
+    spend : Sample
+        Sum of the costs paid.
+    openings : Sample
+        Boxes opened.
+    rounds : Sample
+        Rounds in which boxes were opened, all of one round at once.
+    loss : float
+        Share of the episodes that ended worse than with the outside option and nothing opened.
+    opened : (n,) array of float
+        Average number of copies of each box that were opened.
+    """
+
+    forest: Forest
+    workers: int
+    payoff: Sample
+    reward: Sample
+    spend: Sample
+    openings: Sample
+    rounds: Sample
+    loss: float
+    opened: FloatArray
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes were played."""
+        return self.payoff.episodes
+
+    def loss_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """A confidence interval for the probability of a loss (Wilson's)."""
+        return share_interval(self.loss, self.episodes, level)
+
+    def columns(self) -> dict[str, FloatArray]:
+        """Payoff, reward, spend, openings and rounds of every episode that was kept."""
+        return {name: getattr(self, name).values for name in _SAMPLES}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with a row for every episode that was kept."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def summary(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """For each quantity its mean, standard error, confidence interval and quantiles."""
+        out = []
+        for name in _SAMPLES:
+            sample: Sample = getattr(self, name)
+            low, high = sample.interval(level)
+            row = {"name": name, "mean": sample.mean, "standard_error": sample.standard_error}
+            quantiles = zip(_QUANTILES, sample.quantile(_QUANTILES).tolist(), strict=True)
+            out.append(
+                row | {"low": low, "high": high} | {f"{100 * q:g}%": x for q, x in quantiles}
+            )
+        return out
+
+    def table(self, level: float = 0.95) -> str:
+        """Means with confidence intervals, and quantiles, as text."""
+        at_once = "one box at a time" if self.workers == 1 else f"{self.workers} boxes at once"
+        low, high = self.loss_interval(level)
+        return "\n".join(
+            [
+                f"{self.episodes} episodes, {at_once}",
+                *aligned(self._cells(level), right=1),
+                f"worse than opening nothing: {100 * self.loss:.3g}% of the episodes "
+                f"({100 * low:.3g}% to {100 * high:.3g}%)",
+            ]
+        )
+
+    def _cells(self, level: float) -> list[list[str]]:
+        z = two_sided(level)
+        cells = [["", "mean", f"± ({100 * level:g}%)", *(f"{100 * q:g}%" for q in _QUANTILES)]]
+        for row in self.summary(level):
+            name, mean, error, _, _, *quantiles = row.values()
+            numbers = [f"{mean:.6g}", f"{z * error:.2g}", *(f"{x:.6g}" for x in quantiles)]
+            cells.append([name, *numbers])
+        return cells
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return (
+            f"Simulation({self.episodes} episodes, workers={self.workers}, "
+            f"payoff={self.payoff.mean:.6g}, standard_error={self.payoff.standard_error:.2g})"
+        )
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells(0.95)
+        return (
+            f"<p>{self.episodes} episodes, {100 * self.loss:.3g}% of them worse than opening "
+            f"nothing</p><table><thead>{_row('th', head)}</thead><tbody>"
+            f"{''.join(_row('td', row) for row in body)}</tbody></table>"
+        )
+
+
+def _row(tag: str, cells: list[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -1,0 +1,80 @@
+"""The methods to compare with, and the settings each may choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from . import halving as _halving
+from .index_methods import FullRuns, IndexPolicy, fit
+from .methods import Log, Method, Rule, Tuned
+from .optuna_peers import installed, optuna_methods
+
+_RATES = (2, 3, 4)
+_MOST = 256  # runs that Hyperband starts
+
+
+def all_methods() -> list[Method]:
+    """The index policy, then its peers; those of Optuna if it is installed."""
+    return [
+        IndexPolicy(fit, refit=True),
+        FullRuns(),
+        Tuned("top-K after one epoch", _top_k),
+        Tuned("successive halving", _successive_halving),
+        Tuned("Hyperband", _hyperband, rehearsals=16),
+        Tuned("ASHA", _asha, rehearsals=16),
+        *(optuna_methods() if installed() else []),
+    ]
+
+
+def sizes(most: int) -> list[int]:
+    """Numbers of runs to choose from: 1, 2, 3, 4, 6, 8, 12, 16, ... and all."""
+    steps = [1] + [x for k in range(20) for x in (2 * 2**k, 3 * 2**k)]
+    return [*(x for x in steps if x < most), most]
+
+
+def _few(most: int) -> list[int]:
+    return [x for x in sizes(most) if x <= _MOST]
+
+
+def firsts(most: int) -> list[int]:
+    """Rows of the first rung to choose from: 1, 2, 4, ... below half a full run."""
+    return [2**k for k in range(20) if 2**k * 2 <= max(most, 2)]
+
+
+def _top_k(log: Log) -> dict[str, Rule]:
+    runs = log.orders.shape[1]
+    return {
+        f"{n} runs, K = {k}": partial(_halving.top_k, runs=n, keep=k)
+        for n in sizes(runs)
+        for k in sizes(min(n, 32))
+    }
+
+
+def _successive_halving(log: Log) -> dict[str, Rule]:
+    return _halved(log, _halving.successive_halving, sizes(log.orders.shape[1]))
+
+
+def _hyperband(log: Log) -> dict[str, Rule]:
+    return _halved(log, _halving.hyperband, _few(log.orders.shape[1]))
+
+
+def _halved(log: Log, rule: Callable[..., Iterator[None]], counts: list[int]) -> dict[str, Rule]:
+    return {
+        f"{n} runs, rate {rate}, from {least} rows": partial(
+            rule, runs=n, rate=rate, least=least, most=log.most
+        )
+        for n in counts
+        for rate in _RATES
+        for least in firsts(log.most)
+    }
+
+
+def _asha(log: Log) -> dict[str, Rule]:
+    return {
+        f"rate {rate}, from {least} rows": partial(
+            _halving.asha, rate=rate, least=least, most=log.most
+        )
+        for rate in _RATES
+        for least in firsts(log.most)
+    }

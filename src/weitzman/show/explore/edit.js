@@ -1,0 +1,271 @@
+// The document and its changes. Every change gives a new document and leaves the old one as it is,
+// so that undoing is going back. What is typed and is not a number stays as text: Python says so.
+//
+// A document: {objective, outside, boxes}. A box: {key, name, parent (a key or null), count,
+// rewards (null: none), states (names, "" for the reward itself; null: numbered), law (rows), cost
+// (rows: one, or one for each state of the parent; columns: one, or one for each own state), more}.
+
+import { Problem } from "../page/problem.js";
+import { number } from "../page/text.js";
+
+const KNOWN = ["name", "parent", "count", "rewards", "states", "law", "cost"];
+const ENDLESS = "endless"; // as the file format says it
+let keys = 0;
+
+export const EMPTY = { objective: "maximize", outside: 0, boxes: [] };
+
+/** From the file format, as Python sends it. */
+export function fromFile({ objective, outside, boxes }) {
+  const key = new Map(boxes.map((box) => [box.name, (keys += 1)]));
+  return {
+    objective,
+    outside,
+    boxes: boxes.map((box) => {
+      const root = box.parent === undefined || box.parent === null;
+      const more = Object.entries(box).filter(([k]) => !KNOWN.includes(k));
+      return {
+        key: key.get(box.name),
+        name: box.name,
+        parent: root ? null : key.get(box.parent),
+        count: box.count ?? 1,
+        rewards: box.rewards,
+        states: box.states?.map((s, y) => (s === rewardName(box.rewards[y]) ? "" : s)) ?? null,
+        law: root ? [box.law] : box.law,
+        cost: costRows(box.cost),
+        more: Object.fromEntries(more),
+      };
+    }),
+  };
+}
+
+/** To the file format. */
+export function toFile(doc) {
+  const name = new Map(doc.boxes.map((box) => [box.key, box.name]));
+  return {
+    format: "weitzman/1",
+    objective: doc.objective,
+    outside: doc.outside,
+    boxes: doc.boxes.map((box) => {
+      const root = box.parent === null;
+      return {
+        name: box.name,
+        ...(root ? {} : { parent: name.get(box.parent) }),
+        cost: costValue(box.cost, root),
+        rewards: box.rewards,
+        ...(box.states ? { states: stateNames(box) } : {}),
+        law: root ? box.law[0] : box.law,
+        ...(box.count === 1 ? {} : { count: box.count }),
+        ...box.more,
+      };
+    }),
+  };
+}
+
+/** What stepper and drawing need, with the indices that Python found. */
+export function toProblem(doc, index) {
+  const place = new Map(doc.boxes.map((box, v) => [box.key, v]));
+  const boxes = doc.boxes.map((box, v) => ({
+    ...box,
+    parent: box.parent === null ? -1 : place.get(box.parent),
+    states: box.states && stateNames(box),
+    endless: isEndless(box),
+    index: index[v],
+  }));
+  return new Problem({ boxes, outside: doc.outside, minimize: doc.objective === "minimize" });
+}
+
+/** Whether a box is followed by its like, and so on without end. */
+export function isEndless(box) {
+  return box.more.length === ENDLESS;
+}
+
+export function setEndless(doc, key, endless) {
+  return changeBox(doc, key, ({ more: { length, ...rest } }) => ({
+    more: endless ? { ...rest, length: ENDLESS } : rest,
+  }));
+}
+
+export function stateNames(box) {
+  return box.states.map((s, y) => s || (box.rewards[y] === null ? "" : rewardName(box.rewards[y])));
+}
+
+/** How a state reads: its name, else its reward, else its number. */
+export function stateTitle(box, y) {
+  return box.states?.[y] || (box.rewards[y] === null ? `state ${y}` : shown(box.rewards[y]));
+}
+
+function shown(reward) {
+  return typeof reward === "number" ? number(reward) : String(reward);
+}
+
+export function boxOf(doc, key) {
+  return doc.boxes.find((box) => box.key === key) ?? null;
+}
+
+export function childrenOf(doc, key) {
+  return doc.boxes.filter((box) => box.parent === key);
+}
+
+/** A box and all behind it. */
+export function within(doc, key) {
+  const inside = new Set([key]);
+  for (let before = 0; before < inside.size; ) {
+    before = inside.size;
+    for (const box of doc.boxes) if (inside.has(box.parent)) inside.add(box.key);
+  }
+  return inside;
+}
+
+// -- changes ------------------------------------------------------------------------------------
+
+export function changeBox(doc, key, change) {
+  const boxes = doc.boxes.map((box) => (box.key === key ? { ...box, ...change(box) } : box));
+  return { ...doc, boxes };
+}
+
+/** Another box, a root or behind one; it can be found as the last. */
+export function addBox(doc, parent = null) {
+  const rows = parent === null ? 1 : boxOf(doc, parent).rewards.length;
+  const box = {
+    key: (keys += 1),
+    name: freeName(doc),
+    parent,
+    count: 1,
+    rewards: [0, 10],
+    states: ["", ""],
+    law: Array.from({ length: rows }, () => [0.5, 0.5]),
+    cost: [[1]],
+    more: {},
+  };
+  return { ...doc, boxes: [...doc.boxes, box] };
+}
+
+export function removeBox(doc, key) {
+  const gone = within(doc, key);
+  return { ...doc, boxes: doc.boxes.filter((box) => !gone.has(box.key)) };
+}
+
+/** Hang a box under another, or make it a root. The note says what became of its chances. */
+export function moveBox(doc, key, parent) {
+  const box = boxOf(doc, key);
+  if (box.parent === parent || (parent !== null && within(doc, key).has(parent))) return null;
+  const rows = parent === null ? 1 : boxOf(doc, parent).rewards.length;
+  const same = box.law.every((row) => String(row) === String(box.law[0]));
+  const fits = box.law.length === rows;
+  const spread = (matrix) =>
+    matrix.length === 1 && matrix !== box.law ? matrix
+      : Array.from({ length: rows }, (_, i) => [...(fits ? matrix[i] : matrix[0])]);
+  const law = spread(box.law);
+  const cost = parent === null ? [box.cost[0]] : spread(box.cost);
+  const note = fits || same ? null
+    : "Its chances after each state of the new parent are those it had after the first state of "
+      + "the old one. Undo brings the others back.";
+  return { doc: changeBox(doc, key, () => ({ parent, law, cost })), note };
+}
+
+/** One more state: no chance yet; boxes behind it act as after the last state. */
+export function addState(doc, key) {
+  const next = changeBox(doc, key, (box) => ({
+    rewards: [...box.rewards, freeReward(box)],
+    states: box.states && [...box.states, ""],
+    law: box.law.map((row) => [...row, 0]),
+    cost: box.cost.map((row) => (row.length > 1 ? [...row, row.at(-1)] : row)),
+  }));
+  return changeRows(next, key, (rows) => [...rows, [...rows.at(-1)]]);
+}
+
+export function removeState(doc, key, y) {
+  const without = (list) => list.filter((_, i) => i !== y);
+  const next = changeBox(doc, key, (box) => ({
+    rewards: without(box.rewards),
+    states: box.states && without(box.states),
+    law: box.law.map(without),
+    cost: box.cost.map((row) => (row.length > 1 ? without(row) : row)),
+  }));
+  return changeRows(next, key, without);
+}
+
+/** Change the rows of all that hangs on a box. */
+function changeRows(doc, key, change) {
+  const boxes = doc.boxes.map((box) => box.parent !== key ? box : {
+    ...box, law: change(box.law), cost: box.cost.length > 1 ? change(box.cost) : box.cost,
+  });
+  return { ...doc, boxes };
+}
+
+export function setReward(doc, key, y, reward) {
+  return changeBox(doc, key, (box) => ({ rewards: replaced(box.rewards, y, reward) }));
+}
+
+export function setStateName(doc, key, y, text) {
+  return changeBox(doc, key, (box) => {
+    const names = box.states ?? box.rewards.map((_, i) => String(i));
+    return { states: replaced(names, y, text) };
+  });
+}
+
+export function setChance(doc, key, row, y, p) {
+  return changeBox(doc, key, (box) => ({
+    law: replaced(box.law, row, replaced(box.law[row], y, p)),
+  }));
+}
+
+export function setCost(doc, key, row, y, price) {
+  return changeBox(doc, key, (box) => ({
+    cost: replaced(box.cost, row, replaced(box.cost[row], y, price)),
+  }));
+}
+
+/** Let the cost depend on what the parent showed, on what the box itself shows, or not. */
+export function shapeCost(doc, key, byParent, byOwn) {
+  return changeBox(doc, key, (box) => {
+    const rows = byParent ? box.law.length : 1;
+    const columns = byOwn ? box.rewards.length : 1;
+    const at = (i, j) => {
+      const row = box.cost[Math.min(i, box.cost.length - 1)];
+      return row[Math.min(j, row.length - 1)];
+    };
+    return {
+      cost: Array.from({ length: rows }, (_, i) => Array.from({ length: columns }, (_, j) => at(i, j))),
+    };
+  });
+}
+
+// -- details ------------------------------------------------------------------------------------
+
+function replaced(list, i, value) {
+  return list.map((x, j) => (j === i ? value : x));
+}
+
+function rewardName(reward) {
+  return reward === null ? null : String(reward);
+}
+
+function costRows(cost) {
+  if (!Array.isArray(cost)) return [[cost]];
+  return Array.isArray(cost[0]) ? cost : cost.map((x) => [x]);
+}
+
+function costValue(cost, root) {
+  if (cost.length === 1 && cost[0].length === 1) return cost[0][0];
+  if (cost[0].length === 1) return cost.map((row) => row[0]);
+  return root ? cost[0] : cost;
+}
+
+/** A reward that no state of a box has, since states are called by their rewards. */
+function freeReward(box) {
+  const known = box.rewards.filter((r) => typeof r === "number");
+  return known.length ? Math.ceil(Math.max(...known)) + 10 : 0;
+}
+
+/** A to Z, then numbers. */
+function freeName(doc) {
+  const taken = new Set(doc.boxes.map((box) => box.name));
+  for (let i = 0; i < 26; i++) {
+    const letter = String.fromCharCode(65 + i);
+    if (!taken.has(letter)) return letter;
+  }
+  let n = doc.boxes.length + 1;
+  while (taken.has(`Box ${n}`)) n += 1;
+  return `Box ${n}`;
+}

@@ -1,0 +1,350 @@
+// The explorer: keeps the document and its past, asks Python about it, and shows what comes back.
+
+import { reveal } from "../page/draw.js";
+import { Stepper, walkDrawing } from "../page/stepper.js";
+import { el, plural, refill } from "../page/text.js";
+import { asked, askToRead } from "./ask.js";
+import {
+  EMPTY, addBox, addState, boxOf, fromFile, moveBox, removeBox, removeState, shapeCost, toFile,
+  toProblem, within,
+} from "./edit.js";
+import { Editor } from "./editor.js";
+import { Fields } from "./fields.js";
+import { complaint, headline } from "./headline.js";
+import { Outline } from "./outline.js";
+
+// for tests
+const edits = { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost, toFile };
+const DRAWN = 60; // boxes of the drawing
+const SPOKEN = 7000; // milliseconds that an announcement stays
+const PATIENCE = 2000; // milliseconds before the user is told what takes so long
+
+const at = (id) => document.getElementById(id);
+const given = JSON.parse(at("data").textContent);
+const begun = given.document ? fromFile(given.document) : EMPTY;
+
+const state = {
+  doc: begun,
+  past: [],
+  future: [],
+  chosen: begun.boxes[0]?.key ?? null,
+  saved: begun, // the document as it stands in the file
+  solved: null, // the last answer, of `solvedDoc`
+  solvedDoc: null,
+  problem: null,
+  message: null,
+  tag: null,
+  overwrite: false,
+};
+
+// -- asking Python --------------------------------------------------------------------------------
+
+let asking = false;
+
+/** Solve the document as it is now; while one answer is awaited, only the newest is asked for. */
+async function solveNow() {
+  if (asking) return;
+  asking = true;
+  while (state.solvedDoc !== state.doc) {
+    const { doc } = state;
+    if (!doc.boxes.length) {
+      Object.assign(state, { solved: null, solvedDoc: doc, problem: null, message: null });
+      break;
+    }
+    const slow = setTimeout(() => announce("Solving takes a while, the first time only …"), PATIENCE);
+    const start = performance.now();
+    const answer = await asked("solve", { document: toFile(doc) });
+    clearTimeout(slow);
+    state.solvedDoc = doc;
+    state.message = answer.ok ? null : complaint(answer.message);
+    if (answer.ok) {
+      state.solved = answer;
+      state.problem = toProblem(doc, answer.index);
+      state.took = performance.now() - start;
+    }
+    if (doc === state.doc) break;
+  }
+  asking = false;
+  show();
+}
+
+// -- changing the document ------------------------------------------------------------------------
+
+/** Change the document; what is typed into one field in a row (the same tag) is one step to undo. */
+function change(edit, tag = null) {
+  if (edit === null) {
+    state.tag = null;
+    return;
+  }
+  const doc = edit(state.doc);
+  if (!doc || doc === state.doc) return;
+  if (tag === null || tag !== state.tag) state.past.push([state.doc, state.chosen]);
+  Object.assign(state, { doc, tag, future: [], overwrite: false });
+  if (!boxOf(doc, state.chosen)) state.chosen = doc.boxes[0]?.key ?? null;
+  show();
+  solveNow();
+}
+
+function travel(from, to) {
+  if (!from.length) return;
+  to.push([state.doc, state.chosen]);
+  [state.doc, state.chosen] = from.pop();
+  state.tag = null;
+  document.activeElement?.blur?.();
+  show();
+  solveNow();
+}
+
+const act = {
+  document: () => state.doc,
+  change,
+  choose(key) {
+    if (state.chosen === key) return;
+    state.chosen = key;
+    show();
+  },
+  edit: () => editor.focus(),
+  add(parent) {
+    change((doc) => addBox(doc, parent));
+    state.chosen = state.doc.boxes.at(-1).key;
+    show();
+    editor.focus();
+    editor.place.querySelector("input")?.select();
+  },
+  move(key, parent) {
+    if (parent === undefined) return;
+    const moved = moveBox(state.doc, key, parent);
+    if (!moved) {
+      announce("A box cannot be opened after itself or a box behind it.");
+      return;
+    }
+    change(() => moved.doc);
+    const up = parent === null ? null : boxOf(state.doc, parent).name;
+    const now = up === null ? "needs no other box now" : `is now opened after ${up}`;
+    announce(`${boxOf(state.doc, key).name} ${now}. ${moved.note ?? ""}`);
+    outline.focus(key);
+  },
+  remove(key) {
+    const gone = within(state.doc, key).size;
+    const title = boxOf(state.doc, key).name;
+    change((doc) => removeBox(doc, key));
+    const more = gone > 1 ? ` and ${plural(gone - 1, "box", "boxes")} behind it` : "";
+    announce(`${title}${more} removed. Undo brings it back.`);
+  },
+};
+
+function load(doc, what) {
+  change(() => doc);
+  state.chosen = doc.boxes[0]?.key ?? null;
+  announce(what);
+  show();
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+async function save() {
+  if (given.file === null) {
+    download();
+    return;
+  }
+  const { doc } = state;
+  const answer = await asked("save", { document: toFile(doc), anyway: state.overwrite });
+  state.overwrite = Boolean(answer.changed);
+  if (!answer.ok || answer.changed) {
+    alertUser(answer.message);
+    return;
+  }
+  given.isNew = false;
+  state.saved = doc;
+  announce(`Saved to ${answer.file}.`);
+  show();
+}
+
+function download() {
+  const text = `${JSON.stringify(toFile(state.doc), null, 1)}\n`;
+  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  const title = (given.file ?? "boxes.json").replace(/(\.json)?(\.gz)?$|\.wz$/, ".json");
+  el("a", { href: url, download: title }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+  if (given.file === null) state.saved = state.doc;
+  announce(`Downloaded as ${title}.`);
+  show();
+}
+
+async function openFile(file) {
+  const answer = await askToRead(file);
+  const target = given.file ?? "a download";
+  if (answer.ok) load(fromFile(answer.document), `${file.name} is open. Save writes to ${target}.`);
+  else alertUser(answer.message);
+}
+
+async function openExample() {
+  const answer = await asked("example", {});
+  const about = "An example: B can be opened after A, and depends on what A showed.";
+  if (answer.ok) load(fromFile(answer.document), about);
+  else alertUser(answer.message);
+}
+
+// -- what the user sees ---------------------------------------------------------------------------
+
+const outline = new Outline(at("outline"), act);
+const editor = new Editor(at("editor"), act);
+const settings = new Fields(change);
+let stepper = null;
+let notice = given.message;
+let silence = null;
+
+/** Say something for a while. */
+function announce(text) {
+  at("live").textContent = text;
+  clearTimeout(silence);
+  silence = setTimeout(() => (at("live").textContent = ""), SPOKEN);
+}
+
+function alertUser(text) {
+  notice = text;
+  show();
+}
+
+function buildSettings() {
+  const objective = el("select", { id: "objective", "aria-label": "What counts",
+    onchange: () => change((doc) => ({ ...doc, objective: objective.value })) },
+    el("option", { value: "maximize" }, "the best reward found, less all costs"),
+    el("option", { value: "minimize" }, "the least loss found, plus all costs"));
+  const outside = settings.number("Outside option", (doc) => doc.outside,
+    (doc, x) => ({ ...doc, outside: x }), { empty: null, placeholder: "none", width: 6 });
+  outside.id = "outside";
+  refill(at("settings"),
+    el("button", { type: "button", id: "add-root", onclick: () => act.add(null) }, "Add a box"),
+    el("label", {}, "What counts ", objective),
+    el("label", {}, "Without opening anything you get ", outside));
+  return objective;
+}
+
+const objective = buildSettings();
+
+function show() {
+  const { doc, problem, solved, solvedDoc } = state;
+  const current = solvedDoc === doc && !state.message;
+  const same = (box, v) => box.key === doc.boxes[v].key && box.law.length === doc.boxes[v].law.length;
+  const fits = problem && problem.boxes.length === doc.boxes.length && problem.boxes.every(same);
+  outline.show(doc, state.chosen, fits ? problem : null, fits ? solved : null);
+  editor.show(doc, state.chosen, fits ? problem : null);
+  settings.follow(doc);
+  objective.value = doc.objective;
+  showHeadline(current);
+  showWalk(current);
+  showBar();
+  window.__state = { ...state, stepper, current, edits };
+}
+
+function showHeadline(current) {
+  const { doc, solved, message } = state;
+  const empty = !doc.boxes.length;
+  at("welcome").hidden = !empty;
+  at("settings").hidden = empty;
+  document.body.classList.toggle("empty", empty);
+  document.body.classList.toggle("stale", !current);
+  const wrong = (state.solvedDoc === doc && message) || notice;
+  at("alert").hidden = !wrong;
+  if (at("alert").textContent !== (wrong ?? "")) at("alert").textContent = wrong ?? "";
+  notice = null;
+  if (empty || !solved) refill(at("headline"));
+  else if (current) refill(at("headline"), headline(doc, solved));
+}
+
+async function expectHere(walk) {
+  const steps = walk.told.map((s) => [s.v, s.copy, s.y]);
+  const answer = await asked("expect", { id: state.solved.id, steps });
+  return answer.ok ? { value: answer.value, error: 0 } : null;
+}
+
+let shownProblem = null;
+let drawn = [];
+
+function showWalk(current) {
+  document.querySelector(".walk").hidden = !state.problem || !state.doc.boxes.length;
+  if (current && state.problem && shownProblem !== state.problem) {
+    shownProblem = state.problem;
+    const { value } = state.solved;
+    const onchange = () => stepper && showDrawing();
+    if (stepper) stepper.load(state.problem, [], value);
+    else stepper = new Stepper(at("stepper"), state.problem, { value, expect: expectHere, onchange });
+  }
+  at("drawing").hidden = !state.doc.boxes.length || !stepper;
+  if (stepper && current) showDrawing();
+}
+
+function showDrawing() {
+  const { walk } = stepper;
+  const chosen = state.doc.boxes.findIndex((box) => box.key === state.chosen);
+  const now = [walk, walk.told.length, walk.problem, chosen];
+  if (now.every((x, i) => x === drawn[i])) return;
+  const steps = drawn[1];
+  drawn = now;
+  const keys = walk.problem.boxes.map((box) => box.key);
+  const { picture, left } = walkDrawing(walk, {
+    opened: state.solved.opened, chosen, most: DRAWN, order: drawOrder(walk.problem, chosen),
+    choose: (v) => act.choose(keys[v]),
+  });
+  const rest = `… and ${plural(left, "box", "boxes")} more, not drawn`;
+  const more = left ? el("p", { class: "hint" }, rest) : null;
+  const before = [at("drawing").scrollLeft, at("drawing").scrollTop];
+  refill(at("drawing"), picture, more);
+  [at("drawing").scrollLeft, at("drawing").scrollTop] = before;
+  reveal(at("drawing"), steps === walk.told.length ? ".chosen" : ".next");
+}
+
+/** Of a large forest, the tree of the chosen box first, then the best. */
+function drawOrder(problem, chosen) {
+  if (problem.boxes.length <= DRAWN || chosen < 0) return null;
+  let root = chosen;
+  while (problem.boxes[root].parent >= 0) root = problem.boxes[root].parent;
+  const others = problem.roots.filter((v) => v !== root);
+  return [root, ...others.sort((a, b) => problem.rank(b, 0) - problem.rank(a, 0))];
+}
+
+function showBar() {
+  at("undo").disabled = !state.past.length;
+  at("redo").disabled = !state.future.length;
+  at("save").disabled = !state.doc.boxes.length;
+  at("save").hidden = given.file === null;
+  at("download").classList.toggle("main", given.file === null);
+  at("download").disabled = !state.doc.boxes.length;
+  at("file").textContent = given.file ?? "new boxes";
+  const clean = state.doc === state.saved && !given.isNew;
+  at("saved").textContent = !state.doc.boxes.length ? "" : clean ? "saved" : "not saved";
+}
+
+// -- what the user does ---------------------------------------------------------------------------
+
+at("undo").addEventListener("click", () => travel(state.past, state.future));
+at("redo").addEventListener("click", () => travel(state.future, state.past));
+at("save").addEventListener("click", save);
+at("download").addEventListener("click", download);
+at("open").addEventListener("click", () => at("pick").click());
+at("pick").addEventListener("change", (event) => {
+  const [file] = event.target.files;
+  if (file) openFile(file);
+  event.target.value = "";
+});
+at("first-box").addEventListener("click", () => act.add(null));
+at("example").addEventListener("click", openExample);
+
+addEventListener("keydown", (event) => {
+  if (!event.ctrlKey && !event.metaKey) return;
+  const key = event.key.toLowerCase();
+  if (key === "s") save();
+  else if (key === "z" && event.shiftKey) travel(state.future, state.past);
+  else if (key === "z") travel(state.past, state.future);
+  else if (key === "y") travel(state.future, state.past);
+  else return;
+  event.preventDefault();
+});
+
+addEventListener("beforeunload", (event) => {
+  if (state.doc !== state.saved && state.doc.boxes.length) event.preventDefault();
+});
+
+show();
+if (begun.boxes.length) solveNow();

@@ -1,0 +1,60 @@
+// Fields to type into. What is not a number is handed on as text, so that the check can name it.
+
+import { el } from "../page/text.js";
+
+/** A number as typed: 0.25, 1/4, 25%, or a comma for the point; null for nothing; else the text. */
+export function readNumber(text) {
+  const bare = text.trim().replace("−", "-");
+  if (bare === "") return null;
+  const fraction = bare.match(/^(-?[\d.]+)\s*\/\s*([\d.]+)$/);
+  const x = fraction ? Number(fraction[1]) / Number(fraction[2])
+    : /^-?[\d.]+\s*%$/.test(bare) ? Number(bare.slice(0, -1)) / 100
+      : Number(/^-?\d+,\d+$/.test(bare) ? bare.replace(",", ".") : bare);
+  return Number.isFinite(x) ? x : bare;
+}
+
+/** Fields that know what they show, so that they follow the document while nobody types there. */
+export class Fields {
+  constructor(change) {
+    this.change = change; // change(document -> document, tag): tag joins what is typed in one field
+    this.all = [];
+  }
+
+  clear() {
+    this.all = [];
+  }
+
+  /** A field for a number; `get(doc)` reads it, `set(doc, x)` writes it. */
+  number(label, get, set, { empty = undefined, width = 5, placeholder = "" } = {}) {
+    const show = (doc) => (get(doc) === null ? "" : String(get(doc)));
+    const read = (text) => {
+      const x = readNumber(text);
+      return x === null && empty === undefined ? "" : x;
+    };
+    return this.#field(label, show, (doc, text) => set(doc, read(text)),
+      { inputmode: "decimal", size: width, placeholder, class: "figure" });
+  }
+
+  text(label, get, set, { width = 14, placeholder = "" } = {}) {
+    return this.#field(label, get, set, { size: width, placeholder, dir: "auto" });
+  }
+
+  /** Show what the document says, wherever nobody is typing. */
+  follow(doc) {
+    for (const { input, show } of this.all) {
+      const text = show(doc);
+      if (input !== document.activeElement && input.value !== text) input.value = text;
+    }
+  }
+
+  #field(label, show, set, attributes) {
+    const tag = {}; // of its own: one step to undo for all that is typed here in a row
+    const input = el("input", {
+      ...attributes, "aria-label": label, title: label, autocomplete: "off", spellcheck: "false",
+      oninput: () => this.change((doc) => set(doc, input.value), tag),
+      onblur: () => this.change(null, null),
+    });
+    this.all.push({ input, show });
+    return input;
+  }
+}

@@ -1,0 +1,36 @@
+// The decision and the value, or what is wrong, in a few words.
+
+import { el, name, number, plural } from "../page/text.js";
+import { isEndless } from "./edit.js";
+
+export function headline(doc, solved) {
+  const first = solved.first === null ? ["Open nothing."]
+    : ["Open ", name(doc.boxes[solved.first].name), " first."];
+  const what = doc.objective === "minimize" ? "Loss and costs to expect" : "Worth of the search";
+  const all = doc.boxes.every((box) => box.count === 1 && !isEndless(box)); // written one by one
+  const boxes = all ? `of ${plural(doc.boxes.length, "box", "boxes")}`
+    : solved.openings === 1 ? "box" : "boxes";
+  const opened = `${number(solved.openings, 3)} ${boxes}`;
+  const gap = solved.gap ? ` Error of the value: at most ${number(solved.gap, 2)}.` : "";
+  return [
+    el("h1", {}, ...first),
+    el("p", { class: "value" }, el("span", {}, `${what} `),
+      el("b", { id: "value" }, number(solved.value, 10))),
+    el("p", { class: "hint" }, `${opened} opened on average, ${number(solved.spend)} spent.${gap}`),
+  ];
+}
+
+/** A message about a file in the words of the page: "boxes[2] ('C'): law[0]" is a chance of C. */
+export function complaint(message) {
+  const found = message.match(/^boxes\[\d+\] \((['"])(.*?)\1\): (.*)$/s);
+  if (!found) return message;
+  const state = (y) => `state ${Number(y) + 1}`;
+  const rest = found[3]
+    .replace(/^law\[(\d+)\]\[(\d+)\]/, (_, s, y) => `the chance of ${state(y)} (column ${Number(s) + 1})`)
+    .replace(/^law\[(\d+)\]/, (_, y) => `the chance of ${state(y)}`)
+    .replace(/^rewards\[(\d+)\]/, (_, y) => `the reward of ${state(y)}`)
+    .replace(/^states\[(\d+)\]/, (_, y) => `the name of ${state(y)}`)
+    .replace(/^cost(\[\d+\])*/, "the cost")
+    .replace(/^count/, "the number of copies");
+  return `Box ${found[2]}: ${rest}`;
+}

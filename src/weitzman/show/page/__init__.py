@@ -1,0 +1,107 @@
+"""What the report and the explorer share: one HTML page, its scripts, and its safety.
+
+A page is one file: style, script and data stand in it, and its Content-Security-Policy allows this
+very script and style and nothing else, so that no name of a box can become code. Scripts are ES
+modules, joined here in the order of their imports; there is no build chain.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from importlib.resources import files
+from typing import Any
+
+from .html import Markup, escape
+
+_IMPORT = re.compile(r"^import\b[^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=async |function |class |const |let )", re.MULTILINE)
+
+STEPPER = ("text.js", "problem.js", "walk.js", "draw.js", "stepper.js")
+"""The scripts of the stepper, each after those that it imports."""
+
+_ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect "
+    "x='1' y='3' width='14' height='11' rx='2' fill='%230b5d57'/%3E%3Cpath d='M1 7h14' "
+    "stroke='white'/%3E%3Crect x='6.5' y='6' width='3' height='3.5' fill='white'/%3E%3C/svg%3E"
+)
+
+
+def script(package: str, *names: str) -> str:
+    """The stepper and further modules of a package as one module."""
+    here, there = files("weitzman.show.page"), files(package)
+    texts = [here.joinpath(name).read_text("utf-8") for name in STEPPER]
+    texts += [there.joinpath(name).read_text("utf-8") for name in names]
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
+
+
+def style(package: str, name: str) -> str:
+    """The style of all pages and of one of them."""
+    parts = files("weitzman.show.page").joinpath("page.css"), files(package).joinpath(name)
+    return "\n".join(part.read_text("utf-8") for part in parts)
+
+
+def page(
+    title: str, body: Markup, *, style: str, script: str, data: Any, nonce: str | None = None
+) -> str:
+    """A whole HTML page.
+
+    Without a nonce the page carries its own policy and opens from disk; with one, the policy must
+    be sent as a header: see :func:`policy`.
+    """
+    if nonce is None:
+        rules = policy(_hash(script), _hash(style), "'none'")
+        meta = f'<meta http-equiv="Content-Security-Policy" content="{escape(rules)}">'
+        mark = ""
+    else:
+        meta, mark = "", f' nonce="{escape(nonce)}"'
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{meta}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<link rel="icon" href="{_ICON}">
+<style{mark}>{style}</style>
+</head>
+<body>
+{body}
+<script type="application/json" id="data">{embedded(data)}</script>
+<script type="module"{mark}>{script}</script>
+</body>
+</html>
+"""
+
+
+def policy(script: str, style: str, connect: str) -> str:
+    """The Content-Security-Policy of a page with that script and style."""
+    return (
+        f"default-src 'none'; script-src {script}; style-src {style}; connect-src {connect}; "
+        f"img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def embedded(data: Any) -> str:
+    """JSON that can stand in a script element: it cannot end it, whatever it says."""
+    text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def finite(x: Any) -> Any:
+    """The same with null for numbers that are not finite."""
+    if isinstance(x, dict):
+        return {key: finite(value) for key, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [finite(value) for value in x]
+    return None if isinstance(x, float) and not math.isfinite(x) else x
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

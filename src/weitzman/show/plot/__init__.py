@@ -1,0 +1,88 @@
+"""Pictures that answer questions, drawn with matplotlib (``pip install "weitzman[plot]"``).
+
+==========================  ======================================================================
+:func:`forest`              which boxes are there, what do they cost, how likely are they opened?
+:func:`line`                where to go on along a line of boxes, and where to stop?
+:func:`phi`                 what is searching on worth with x in hand, and when does it end?
+:func:`capped_value`        where does the value come from?
+:func:`payoff`              what can I end with?
+:func:`openings`            which boxes will be opened, and which one will be taken?
+:func:`search`              what happened in this search, and why?
+:func:`strategies`          what would other strategies earn?
+:func:`break_even`          what would have to cost how much for me to decide otherwise?
+:func:`learning_curves`     which training runs are worth going on with?
+:func:`truncation`          what does looking only so deep lose?
+:func:`replay`              what would each method have earned on past runs?
+==========================  ======================================================================
+
+Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
+global settings. Names are drawn as they are: ``$`` starts no formula. The numbers behind each
+picture come from functions that do not draw: ``capped_law``, ``payoff_law``, ``openings_data``...
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...engine.solution import Solution
+from .boxes_data import break_even_data, openings_data, strategies_data
+from .draw_boxes import break_even, openings, strategies
+from .draw_laws import capped_value, payoff, phi
+from .draw_paths import learning_curves, line, search, truncation
+from .draw_replay import replay
+from .draw_tree import forest
+from .laws_data import capped_law, check_solution, payoff_law
+from .paths_data import decision_region, follow_line, line_grid, search_path, truncation_data
+from .tree_data import tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "break_even",
+    "break_even_data",
+    "capped_law",
+    "capped_value",
+    "decision_region",
+    "forest",
+    "learning_curves",
+    "line",
+    "line_grid",
+    "openings",
+    "openings_data",
+    "payoff",
+    "payoff_law",
+    "phi",
+    "replay",
+    "search",
+    "search_path",
+    "solution",
+    "strategies",
+    "strategies_data",
+    "tree",
+    "truncation",
+    "truncation_data",
+]
+
+_SMALL = 30  # boxes that can be looked at one by one
+_LONG = 4  # boxes from which on a line is a map rather than a tree
+
+
+def solution(solution: Solution, *, ax: Axes | None = None) -> Axes:
+    """The picture that tells most about a solution.
+
+    A single line as a map of where to go on; a small forest as a tree; a large one by its boxes
+    most often opened.
+
+    Parameters
+    ----------
+    solution : Solution
+    ax : Axes, optional
+    """
+    check_solution(solution, "a picture")
+    f = solution.forest
+    if len(f.roots) == 1 and len(f) >= _LONG:
+        way = follow_line(f, int(f.roots[0]))
+        if way is not None and f.count.max() == 1:
+            return line(solution, ax=ax)
+    return forest(solution, ax=ax) if len(f) <= _SMALL else openings(solution, ax=ax)

@@ -1,0 +1,149 @@
+"""Pictures with a row a box or a strategy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...engine.evaluation import Evaluation
+from ...engine.indices import Policy
+from ...engine.solution import Solution
+from ...strategies.comparison import Comparison
+from .boxes_data import break_even_data, openings_data, strategies_data
+from .style import BLUE, SKY, VERMILION, axes, calm, ink, key, muted, named_rows, number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_TAKE_NOTHING = "(outside option)"
+_FAR = 4.0  # times the gain of the optimal policy: strategies beyond are told, not drawn to scale
+
+
+def _size(names: list[str]) -> tuple[float, float]:
+    """Inches for rows with names: long ones take room beside the picture, not from it."""
+    return 4.9 + 0.085 * min(40, max(map(len, names))), 1.3 + 0.24 * len(names)
+
+
+def openings(
+    source: Evaluation | Solution | Policy, *, limit: int = 25, ax: Axes | None = None
+) -> Axes:
+    """How likely each box is opened, and how likely it is the one whose reward is taken.
+
+    Parameters
+    ----------
+    source : Evaluation, Solution or Policy
+        What was evaluated; of a solution, the optimal policy.
+    limit : int
+        Show at most so many boxes, those most often opened.
+    ax : Axes, optional
+    """
+    d = openings_data(source, limit)
+    names = [*d.names, _TAKE_NOTHING] if d.outside > 0 else d.names
+    chosen = np.append(d.chosen, d.outside) if d.outside > 0 else d.chosen
+    ax = axes(ax, *_size(names))
+    calm(ax, grid="x")
+    rows = np.arange(len(names))
+    ax.barh(rows[: len(d.opened)], d.opened, 0.72, color=SKY, label="opened")
+    ax.barh(rows, chosen, 0.3, color=BLUE, label="chosen in the end")
+    named_rows(ax, names)
+    longest = max(float(d.opened.max()), float(chosen.max()))
+    ax.set_xlim(0, max(longest * 1.12, 1e-12))
+    for y, p in enumerate(d.opened):
+        text = number(p) if d.copies else percent(p)
+        ax.annotate(
+            text, (p, y), (4, 0), textcoords="offset points", va="center", fontsize="small",
+            color=muted(ax),
+        )  # fmt: skip
+    what = "copies, on average" if d.copies else "probability"
+    ax.set_xlabel(what + _left_out(d.boxes, len(d.names), d.rest_opened))
+    key(ax)
+    return ax
+
+
+def _left_out(boxes: int, shown: int, opened: float) -> str:
+    if boxes == shown:
+        return ""
+    often = "<0.01" if 0 < opened < 0.01 else f"{opened:.2g}"
+    return f"\n{shown} of {boxes:,} boxes; the others are opened {often} times in all"
+
+
+def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
+    """What strategies earn, from :func:`weitzman.compare`.
+
+    A dot is the expected payoff, with a 95 % confidence interval where it was simulated; a triangle
+    at the edge stands for one far beyond, whose number is told. An upright mark says how much the
+    best of its kind could earn at most, where only a bound is known.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    ax : Axes, optional
+    """
+    d = strategies_data(comparison)
+    ax = axes(ax, *_size(d.names))
+    calm(ax, grid="x")
+    rows = np.arange(len(d.names))
+    known = d.value[np.isfinite(d.value)]  # without an outside option, nothing is worth −∞
+    start = d.nothing if np.isfinite(d.nothing) else float(known.min())
+    colors: list[Any] = [BLUE, *[muted(ax)] * (len(rows) - 1)]
+    reach = _FAR * abs(d.value[0] - start) or np.inf
+    shown = np.clip(d.value, start - reach, start + reach)  # a hopeless one must not hide the rest
+    ax.hlines(rows, start, shown, color=colors, lw=[3.0, *[1.2] * (len(rows) - 1)])
+    error = np.where(shown == d.value, d.error, np.nan)
+    ax.errorbar(shown, rows, xerr=error, fmt="none", ecolor=ink(), lw=1)
+    for side, marker in ((shown == d.value, "o"), (shown > d.value, "<"), (shown < d.value, ">")):
+        of = [c for c, here in zip(colors, side, strict=True) if here]
+        ax.scatter(shown[side], rows[side], s=46, c=of, marker=marker, zorder=3)
+    ax.scatter(d.bound, rows, s=70, color=muted(ax), marker="|")
+    named_rows(ax, d.names)
+    for y, value in enumerate(d.value):  # in a column of their own
+        ax.text(
+            1.01, y, number(value, 5), transform=ax.get_yaxis_transform(), va="center",
+            fontsize="small",
+        )  # fmt: skip
+    what = "expected loss and cost" if comparison.forest.minimize else "expected payoff"
+    bound = "   ( | : no strategy of this kind can do better)" if np.isfinite(d.bound).any() else ""
+    ax.set_xlabel(what + bound)
+    return ax
+
+
+def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -> Axes:
+    """What boxes cost, and at which costs decisions would turn.
+
+    A dot is the cost now. The bar ends where the box would never be worth opening; a triangle
+    marks the cost at which the search would begin elsewhere.
+
+    Parameters
+    ----------
+    solution : Solution
+    limit : int
+        Show at most so many boxes, those most often opened.
+    ax : Axes, optional
+    """
+    d = break_even_data(solution, limit)
+    ax = axes(ax, *_size(d.names))
+    calm(ax, grid="x")
+    rows = np.arange(len(d.names))
+    known = np.concatenate([d.cost, d.worth[np.isfinite(d.worth)], d.first[np.isfinite(d.first)]])
+    right = 1.08 * float(known.max()) or 1.0
+    pays = d.cost < d.worth
+    ax.barh(rows, np.minimum(d.worth, right), 0.5, color=SKY, label="worth opening")
+    if pays.any():
+        ax.scatter(d.cost[pays], rows[pays], s=36, color=BLUE, zorder=3, label="cost now")
+    if not pays.all():
+        late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "too dear now"}
+        ax.scatter(d.cost[~pays], rows[~pays], s=42, zorder=3, **late)
+    if np.isfinite(d.first).any():
+        turn: dict[str, Any] = {
+            "marker": "v",
+            "facecolors": "none",
+            "label": "begin elsewhere",
+        }
+        ax.scatter(d.first, rows, s=40, edgecolors=ink(), zorder=3, **turn)
+    named_rows(ax, d.names)
+    ax.set_xlim(0, right)
+    some = "" if d.boxes == len(rows) else f"\nthe {len(rows)} most often opened of {d.boxes:,}"
+    ax.set_xlabel(f"cost of opening{some}")
+    key(ax)
+    return ax

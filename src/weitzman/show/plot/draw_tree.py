@@ -1,0 +1,133 @@
+"""The forest as a picture: boxes from left to right, the way they can be opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._common.optional import need
+from ...engine.solution import Solution
+from .style import BLUE, PLAIN, axes, heading, ink, mixed, muted, number, percent, plain
+from .tree_data import Tree, tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLUMN, _ROW = 1.9, 0.58  # inches, at full size
+_FONT, _CIRCLE = 8.0, 23.0  # points, likewise
+_LEAST_FONT = 5.0
+_ROUNDING = 1e-9  # by which a probability may exceed 1
+_LEAST_DETAIL = 0.65  # of full size: below, there is room for names only
+
+
+def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Axes:
+    """The forest with costs, indices and opening probabilities.
+
+    Every circle is a box, darker the more likely the optimal policy opens it; the number inside
+    says how likely (for boxes with copies, how many of them are opened on average). A box stands
+    to the right of its parent. Where cost or index depend on what the parent showed, the least and
+    the largest are given.
+
+    Parameters
+    ----------
+    solution : Solution
+    limit : int
+        Show at most so many boxes, those most often opened; the others are folded and counted.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
+    >>> ax = weitzman.plot.forest(weitzman.solve(chest))
+    >>> [text.get_text() for text in ax.texts]
+    ['100%', 'chest', 'cost 1, index 8']
+    """
+    t = tree(solution, limit)
+    columns = int(t.depth.max()) + 1
+    ax = axes(ax, _COLUMN * columns + 1.2, max(1.6, _ROW * t.rows + 0.7))
+    ax.set_axis_off()
+    ax.set_xlim(-0.3, columns - 0.02)
+    ax.set_ylim(t.rows - 0.2, -0.6)
+    size = _scale(ax, columns, t.rows)
+    _edges(ax, t)
+    _circles(ax, t, size)
+    _labels(ax, solution, t, size)
+    _folded(ax, t, size)
+    gain = "costs" if solution.forest.minimize else "earns"
+    heading(ax, f"Searching well {gain} {number(solution.value, 5)} on average")
+    return ax
+
+
+def _scale(ax: Axes, columns: int, rows: int) -> float:
+    """How much smaller than full size everything has to be."""
+    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return float(min(1.0, box.width / (_COLUMN * columns), box.height / (_ROW * rows)))
+
+
+def _edges(ax: Axes, t: Tree) -> None:
+    path, patches = need("matplotlib.path", "plot"), need("matplotlib.patches", "plot")
+    for i, up in enumerate(t.above):
+        if up >= 0:
+            (x, y), (x1, y1) = (t.depth[up], t.row[up]), (t.depth[i], t.row[i])
+            bend = path.Path([(x, y), (x + 0.6, y), (x + 0.4, y1), (x1, y1)], [1, 4, 4, 4])
+            width = 0.9 + 1.6 * min(1.0, t.opened[i])
+            edge = patches.PathPatch(bend, fill=False, lw=width, ec=mixed(ax, 0.35), zorder=1)
+            ax.add_patch(edge)
+
+
+def _circles(ax: Axes, t: Tree, size: float) -> None:
+    shade = np.clip(t.opened, 0, 1)
+    faces = [mixed(ax, 0.06 + 0.94 * p, BLUE) for p in shade]
+    ax.scatter(
+        t.depth, t.row, s=(_CIRCLE * size) ** 2, c=faces, edgecolors=mixed(ax, 0.8), lw=0.8,
+        zorder=2,
+    )  # fmt: skip
+    for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
+        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else f"{p:.2g}" if p < 99.5 else ">99"
+        color = "white" if p > 0.5 else ink()
+        ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
+
+
+def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
+    """Beside a leaf; below a box that has others to its right."""
+    f, inner = solution.forest, set(t.above.tolist())
+    font = max(_LEAST_FONT, _FONT * size)
+    letters = max(6, int(1.25 * _COLUMN * 72 * size / font))
+    for i, v in enumerate(t.box.tolist()):
+        copies = f" ×{f.count[v]}" if f.count[v] > 1 else ""
+        name = _cut(plain(f.name(v)), letters - len(copies)) + copies
+        more = f"; {t.hidden[i]:,} more" if t.hidden[i] and i not in inner else ""
+        detail = f"cost {_span(t.cost[i])}, index {_span(t.index[i])}{more}"
+        where = (0, -0.62 * _CIRCLE * size) if i in inner else (0.68 * _CIRCLE * size, 0)
+        lines = ((name, ink(), 0.1), (detail, muted(ax), -1.15))
+        for text, color, lift in lines if size > _LEAST_DETAIL else lines[:1]:
+            down = (lift - 1.0) if i in inner else lift
+            ax.annotate(
+                text, (t.depth[i], t.row[i]), (where[0], where[1] + font * down),
+                textcoords="offset points", fontsize=font if color == ink() else 0.88 * font,
+                ha="center" if i in inner else "left", va="bottom", color=color, zorder=3,
+                **PLAIN,
+            )  # fmt: skip
+
+
+def _folded(ax: Axes, t: Tree, size: float) -> None:
+    font = max(_LEAST_FONT, _FONT * size)
+    said: dict[str, Any] = {"va": "center", "ha": "left", "color": muted(ax), "fontsize": font}
+    for i in np.flatnonzero(t.hidden):
+        if t.hidden_row[i] != t.row[i]:
+            ends = [t.depth[i], t.depth[i] + 0.85], [t.row[i], t.hidden_row[i]]
+            ax.plot(*ends, ":", color=mixed(ax, 0.35), lw=1, zorder=1)
+            ax.text(t.depth[i] + 0.88, t.hidden_row[i], f"{t.hidden[i]:,} more", **said)
+    if t.rest:
+        ax.text(-0.1, t.rest_row, f"and {t.rest:,} more boxes, opened less often", **said)
+
+
+def _span(ends: np.ndarray) -> str:
+    low, high = map(number, ends)
+    return low if low == high else f"{low} to {high}"
+
+
+def _cut(name: str, letters: int) -> str:
+    return name if len(name) <= letters else name[: letters - 1] + "…"

@@ -1,0 +1,122 @@
+"""What all pictures have in common: axes, colors, and text that is shown as it is.
+
+The colors are Okabe and Ito's, which color-blind readers tell apart; lightness and shape say the
+same once more, for print in grey. Text and lines take the color that the user has chosen.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._common.optional import need
+from ..._common.text import cell
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLUE, SKY, ORANGE, VERMILION = "#0072B2", "#9BCDEB", "#E69F00", "#D55E00"
+CYCLE = (BLUE, ORANGE, "#009E73", VERMILION, "#CC79A7", "#56B4E9", "#7F7F7F")
+PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for text with names in it
+
+
+def axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """The given axes, or new ones in a figure of that size in inches."""
+    if ax is not None:
+        return ax
+    plt = need("matplotlib.pyplot", "plot")
+    made: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return made
+
+
+def calm(ax: Axes, grid: str | None = None) -> None:
+    """Leave out what tells nothing; light lines along one axis where values are read off."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if grid == "x":
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+    if grid is not None:
+        ax.grid(axis="x" if grid == "x" else "y", color=mixed(ax, 0.12), linewidth=0.8)
+        ax.set_axisbelow(True)
+
+
+def ink() -> str:
+    """The color of text."""
+    return str(need("matplotlib", "plot").rcParams["text.color"])
+
+
+def mixed(ax: Axes, share: float, color: str | None = None) -> tuple[float, float, float]:
+    """A color (that of text) thinned with that of the background."""
+    to_rgba = need("matplotlib.colors", "plot").to_rgba
+    back = to_rgba(ax.get_facecolor())
+    back = to_rgba("white") if back[3] == 0 else back
+    r, g, b, _ = share * np.array(to_rgba(color or ink())) + (1 - share) * np.array(back)
+    return float(r), float(g), float(b)
+
+
+def muted(ax: Axes) -> tuple[float, float, float]:
+    """The color of what is second in importance: grey, but well readable."""
+    return mixed(ax, 0.65)
+
+
+def heading(ax: Axes, text: str) -> None:
+    """A title at the left, above the key if there is one. No formulas are read into it."""
+    pad = None if ax.get_legend() is None else 22.0
+    ax.set_title(text, loc="left", fontsize="medium", pad=pad, **PLAIN)
+
+
+def key(ax: Axes) -> None:
+    """What the marks mean, in one line above the axes, where nothing can be hidden by it."""
+    ax.legend(
+        frameon=False, ncols=5, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2,
+        borderpad=0.1, fontsize="small", handlelength=1.6, columnspacing=1.4,
+    )  # fmt: skip
+
+
+def plain(name: str) -> str:
+    """A name that can be drawn: long ones cut, what the font lacks written as an escape.
+
+    Examples
+    --------
+    >>> print(plain("50 $ or 60 $"), plain("漢"))
+    50 $ or 60 $ \\u6f22
+    """
+    known = _characters(
+        tuple(need("matplotlib.font_manager", "plot").FontProperties().get_family())
+    )
+    text = "".join(c if ord(c) in known else ascii(c)[1:-1] for c in cell(name))
+    return cell(text)
+
+
+@lru_cache(maxsize=8)
+def _characters(families: tuple[str, ...]) -> frozenset[int]:
+    """The characters that the user's fonts have."""
+    fonts = need("matplotlib.font_manager", "plot")
+    found: set[int] = set()
+    for family in families:
+        path = fonts.findfont(fonts.FontProperties(family=[family]))
+        found.update(fonts.get_font(path).get_charmap())
+    return frozenset(found)
+
+
+def number(x: float, digits: int = 4) -> str:
+    """A number as people write it: a few digits, a true minus sign."""
+    if not np.isfinite(x):
+        return "∞" if x > 0 else "\u2212∞"
+    return f"{x:.{digits}g}".replace("-", "\u2212")
+
+
+def percent(p: float) -> str:
+    """A probability in per cent; never 0% or 100% unless it is."""
+    if 0 < p < 0.005:
+        return "<1%"
+    return ">99%" if 0.995 <= p < 1 - 1e-12 else f"{100 * p:.0f}%"
+
+
+def named_rows(ax: Axes, names: list[str]) -> None:
+    """Rows from the top down, one a name."""
+    size = "small" if len(names) <= 40 else "x-small"
+    ax.set_yticks(np.arange(len(names)), [plain(x) for x in names], fontsize=size, **PLAIN)
+    ax.set_ylim(len(names) - 0.4, -0.6)

@@ -1,0 +1,237 @@
+"""A report that one can send: one HTML file that says what to do, and why, and lets try it out."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Protocol, runtime_checkable
+
+from ...engine.plan import Progress
+from ...engine.solution import Solution
+from ...errors import InvalidArgument
+from ...files.safely import explained, replacing
+from ...forest.model import Forest
+from ...learn.run_model import RunModel
+from ...policy.search import Search
+from ..page import page, script, style
+from ..page import page_data as data
+from ..page.html import Child, Markup, h, join
+from . import html_tables as tables
+from . import phrases as words
+from . import replayed
+from .findings import TOP, Content, content
+from .learnt import RUNS
+
+Path = str | os.PathLike[str]
+
+
+@runtime_checkable
+class Summarized(Protocol):
+    """What a replay is here: something that prints its summary as ``weitzman replay --json``."""
+
+    def to_json(self) -> str:
+        """The summary."""
+        ...
+
+
+Source = Forest | Solution | Search | RunModel | Summarized
+
+_INDEX = (
+    "The index of a box is the reward in hand at which opening it makes no difference. It takes "
+    "into account all that lies behind the box. The best policy opens the box of highest index "
+    "while that is above the best reward so far, and then stops. Once boxes are open the indices "
+    "stay what they are."
+)
+_SCRIPT = "This part needs JavaScript. Words and tables do without."
+_INDEX_LOSS = (
+    "The index of a box is the loss in hand at which opening it makes no difference. It takes into "
+    "account all that lies behind the box. The best policy opens the box of lowest index while "
+    "that is below the least loss so far, and then stops. Once boxes are open the indices stay "
+    "what they are."
+)
+
+
+def write_report(
+    source: Source,
+    path: Path,
+    *,
+    title: str | None = None,
+    top: int = TOP,
+    runs: int = RUNS,
+    progress: Progress | None = None,
+) -> None:
+    """Write a report as one HTML file that needs nothing else, not even a network.
+
+    Parameters
+    ----------
+    source : Forest, Solution, Search, LineModel or Replay
+        A problem; a search under way, of which the report says how it stands; a model fitted to
+        past runs; or a replay of them, of which it says what each method earned.
+    path : str or path
+        The file appears complete or not at all; it is replaced if it exists.
+    title : str, optional
+        What the report is about.
+    top : int
+        At most about so many boxes are shown, those opened most often; the others are counted.
+    runs : int
+        How many runs may be started, if a fitted model is given.
+    progress : callable, optional
+        Called with (done, total).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     weitzman.write_report(chest, f"{folder}/report.html")
+    ...     text = pathlib.Path(f"{folder}/report.html").read_text("utf-8")
+    >>> "Open <bdi>chest</bdi> first." in text
+    True
+    """
+    for key, x in (("top", top), ("runs", runs)):
+        if isinstance(x, bool) or not isinstance(x, int) or x < 1:
+            raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
+    if isinstance(source, Summarized):
+        text = replayed.render(replayed.read(json.loads(source.to_json())), title)
+    else:
+        text = render(content(source, top=top, runs=runs, progress=progress), title)
+    name = os.fspath(path)
+    with explained(name, "written"), replacing(name) as file:
+        file.write(text.encode("utf-8", "xmlcharrefreplace"))
+
+
+def render(c: Content, title: str | None = None) -> str:
+    """The whole page."""
+    return page(
+        title or "Which boxes to open",
+        join([_body(c, title)]),
+        style=style(__name__, "report.css"),
+        script=script(__name__, "report.js"),
+        data=_data(c),
+    )
+
+
+def _data(c: Content) -> dict[str, Any]:
+    place = {v: i for i, v in enumerate(c.keep.tolist())}
+    return {
+        "problem": data.problem(c.policy, c.keep),
+        "told": data.steps(c.told, c.keep),
+        "value": c.solution.value,
+        "opened": c.evaluation.opened[c.keep].tolist(),
+        "whatIf": [
+            {
+                "box": place.get(w.box),
+                "name": c.forest.name(w.box),
+                "factor": w.factor,
+                "value": w.value,
+                "first": [None if v is None else c.forest.name(v) for v in w.first],
+                "row": w.state,
+            }
+            for w in c.what_if
+        ],
+    }
+
+
+# -- the page ----------------------------------------------------------------------------------
+
+
+def _body(c: Content, title: str | None) -> Markup:
+    sections = [s for s in _sections(c) if s is not None]
+    links = [h("a", text, href=f"#{key}") for key, text, _ in sections]
+    return h(
+        "main",
+        h("p", title or "A search", class_="kicker"),
+        h("header", words.headline(c), *words.decision(c), id="decision"),
+        h("nav", links, aria_label="Parts of this report"),
+        [
+            h("section", h("h2", text), inner, id=key, aria_label=text)
+            for key, text, inner in sections
+        ],
+        words.footer(),
+    )
+
+
+Section = tuple[str, str, Child]
+
+
+def _sections(c: Content) -> list[Section | None]:
+    return [
+        ("history", "What was seen", tables.history(c)) if c.told else None,
+        ("try", "Try it", _stepper(c)),
+        ("plan", "Step by step", words.plan(c)) if not c.told else None,
+        ("forest", "The boxes drawn", _drawing(c)),
+        ("boxes", "The boxes in numbers", [_from_start(c), _boxes(c)]),
+        ("whatif", "What if costs were different", [_from_start(c), _what_if(c)]),
+        ("compare", "Compared with other strategies", [_from_start(c), _compared(c)]),
+        ("sure", "How sure this is", [*words.certainty(c)]),
+    ]
+
+
+def _from_start(c: Content) -> Child:
+    """What a search has seen so far does not change what was to be expected of it."""
+    text = "As it was at the start of the search, before anything was seen."
+    return h("p", text, class_="hint") if c.told else None
+
+
+def _stepper(c: Content) -> Child:
+    text = (
+        "Say what was seen, and the next box shows. Nothing leaves this file; going back is always "
+        "possible."
+    )
+    place = h("div", id="stepper", class_="stepper")
+    return [h("p", text, class_="hint"), place, h("noscript", _SCRIPT)]
+
+
+def _drawing(c: Content) -> Child:
+    hint = (
+        "Roots stand on the left; a box can be opened once the one to its left is open. The bar "
+        "shows how likely a box is opened. The drawing follows the steps taken above."
+    )
+    return [
+        h("p", hint, class_="hint"),
+        h("div", h("noscript", _SCRIPT), id="drawing", class_="drawing", tabindex=0),
+    ]
+
+
+def _boxes(c: Content) -> Child:
+    shown, n = len(c.keep), len(c.forest)
+    folded = None
+    if shown < n:
+        rest = 1 - float(c.evaluation.opened[c.keep].sum()) / max(c.evaluation.openings, 1e-300)
+        folded = h(
+            "p", f"{n - shown:,} of {n:,} boxes are folded away: those opened least often. "
+            f"Together they are {words.percent(max(0.0, rest))} of all openings.", class_="hint",
+        )  # fmt: skip
+    find = h(
+        "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"
+    )
+    state = h("p", id="found", role="status", class_="hint")
+    about = _INDEX_LOSS if c.forest.minimize else _INDEX
+    more = h("button", "Show all", type="button", id="more", hidden=True)
+    return [h("p", about, class_="hint"), folded, find, state, tables.boxes(c), more]
+
+
+def _what_if(c: Content) -> Child:
+    if not c.what_if:
+        return h("p", "Nothing is spent, so no cost matters.")
+    text = (
+        "The boxes on which most is spent. “Worth opening up to” holds with only the outside "
+        "option and what its parent showed in hand."
+    )
+    return [
+        h("p", text, class_="hint"),
+        tables.break_even_costs(c),
+        h("div", id="curve", class_="curve"),
+    ]
+
+
+def _compared(c: Content) -> Child:
+    found = tables.strategies(c)
+    if found is not None:
+        return found
+    if c.forest.endless.any():
+        return h("p", "Left out: no fixed order or set fits lines that do not end.")
+    return h(
+        "p", f"Left out: with {len(c.forest):,} boxes it would take long. ",
+        h("code", "weitzman compare"), " does it.",
+    )  # fmt: skip

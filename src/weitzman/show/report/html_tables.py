@@ -1,0 +1,222 @@
+"""The tables of a report: boxes, break-even costs, strategies, what was opened."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..._common.arrays import FloatArray
+from ...engine.solution import mean_cost
+from ...policy.sampling import two_sided
+from ..page.html import Child, Markup, h, name
+from ..page.page_data import alone
+from .findings import Content, WhatIf, cost_now
+from .phrases import number, percent
+
+_STUB = 3.0  # per cent of the width: what stands beyond the break of a bar
+_STATES = 3  # indices told one by one; beyond, their range
+
+
+def boxes(c: Content) -> Markup:
+    """A row for each box that is shown, those opened most often first."""
+    e, spend = c.evaluation, c.evaluation.columns()["spend"]
+    wins = e.wins
+    order = sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v))
+    rows = [
+        h(
+            "tr",
+            _text(_title(c, v), c.forest.name(v), head=True),
+            _text(*_behind(c, v)),
+            _range(mean_cost(c.forest, v)),
+            _indices(c, v),
+            _number(float(e.opened[v]), percent if alone(c.forest, v) else number),
+            _number(float(wins[v]), percent),
+            _number(float(spend[v])),
+        )
+        for v in order
+    ]
+    head = [
+        _column("Box", "text"), _column("Behind", "text"), _column("Cost"), _column("Index"),
+        _column("Opened", down=True), _column("Taken in the end"), _column("Spent on it"),
+    ]  # fmt: skip
+    return _table("Boxes, with their indices and how often they are opened", head, rows, id="table")
+
+
+def break_even_costs(c: Content) -> Markup:
+    """How dear the boxes on which most is spent may become before decisions turn."""
+    f = c.forest
+    rows = [
+        h(
+            "tr",
+            _text(_after(c, w), f.name(w.box), head=True),
+            _number(cost_now(w, f)),
+            _number(w.break_even.worth),
+            _turns(c, w),
+            _number(-float(c.evaluation.opened[w.box]) * (f.sign)),
+        )
+        for w in c.what_if
+    ]
+    head = _heads(
+        "Box", "Costs now|", "Worth opening up to|", "Its tree begins the search up to|",
+        "Value, per unit of cost|",
+    )  # fmt: skip
+    return _table("Costs at which decisions turn", head, rows)
+
+
+def strategies(c: Content) -> Markup | None:
+    """The optimal policy and what simpler strategies earn."""
+    found = c.comparison
+    if found is None:
+        return None
+    values = [s.value for s in found.strategies if math.isfinite(s.value)]
+    low, high = _scale(values, (c.solution.value, c.forest.outside))
+    z = two_sided(0.95)
+    rows = [
+        h(
+            "tr",
+            h("th", s.name, scope="row"),
+            h("td", number(s.value), f" ± {z * s.error:.2g}" if s.error else None, class_="number"),
+            h("td", _bar(s.value, low, high), class_="bar"),
+            h("td", number(found.lost(s.key)), class_="number"),
+            h("td", "" if math.isnan(s.openings) else number(s.openings), class_="number"),
+            h("td", s.how),
+        )
+        for s in found.strategies
+    ]
+    earns = "Loss and costs|" if c.forest.minimize else "Earns|"
+    head = _heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "How known")
+    return _table("Strategies compared", head, rows)
+
+
+def history(c: Content) -> Markup:
+    """What a search has opened so far."""
+    rows = [
+        h(
+            "tr",
+            h("td", str(i + 1), class_="number"),
+            h("th", name(str(step.box)), scope="row"),
+            h("td", name(step.state)),
+            h("td", number(step.cost), class_="number"),
+            h("td", number(step.best), class_="number"),
+            h("td", number(step.spent), class_="number"),
+        )
+        for i, step in enumerate(c.told)
+    ]
+    best = "Least loss so far|" if c.forest.minimize else "Best so far|"
+    head = _heads("|", "Box", "Showed", "Cost|", best, "Spent|")
+    return _table("Opened so far", head, rows)
+
+
+# -- cells -------------------------------------------------------------------------------------
+
+
+def _table(caption: str, head: Sequence[Markup], rows: Iterable[Markup], **more: str) -> Markup:
+    return h(
+        "div",
+        h("table", h("caption", caption), h("thead", h("tr", head)), h("tbody", rows), **more),
+        class_="wide", tabindex=0, role="region", aria_label=caption,
+    )  # fmt: skip
+
+
+def _heads(*titles: str) -> list[Markup]:
+    """Heads of columns; a bar at the end marks a column of numbers."""
+    return [
+        h("th", x.rstrip("|"), scope="col", class_="number" if x.endswith("|") else None)
+        for x in titles
+    ]
+
+
+def _column(title: str, kind: str = "number", down: bool = False) -> Markup:
+    """The head of a column that can be sorted."""
+    sort = "descending" if down else "none"
+    return h(
+        "th", h("button", title, type="button", data_kind=kind), scope="col", aria_sort=sort,
+        class_="number" if kind == "number" else None,
+    )  # fmt: skip
+
+
+def _text(shown: Child, key: str, head: bool = False) -> Markup:
+    return h("th" if head else "td", shown, data_key=key, scope="row" if head else None)
+
+
+def _number(x: float, text: object = None) -> Markup:
+    shown = text(x) if callable(text) else number(x)
+    key = x if math.isfinite(x) else math.copysign(1e308, x)
+    return h("td", shown, data_key=repr(float(key)), class_="number")
+
+
+def _range(values: FloatArray) -> Markup:
+    low, high = float(values.min()), float(values.max())
+    text = number(low) if low == high else f"{number(low)} to {number(high)}"
+    return h("td", text, data_key=repr(high), class_="number")
+
+
+def _indices(c: Content, v: int) -> Markup:
+    """The index, or one for each state of the parent."""
+    f, index = c.forest, c.solution.indices(v)
+    up = int(f.parent[v])
+    if up < 0 or len(index) > _STATES or np.ptp(index) == 0:
+        finite = index[np.isfinite(index)]
+        return (
+            _range(finite) if len(finite) else h("td", "none", data_key="-1e308", class_="number")
+        )
+    parts = [
+        h("div", number(float(x)), h("small", " after ", name(s)))
+        for s, x in zip(f.states(up), index, strict=True)
+    ]
+    return h("td", parts, data_key=repr(float(index.max())), class_="number")
+
+
+def _title(c: Content, v: int) -> Child:
+    count = int(c.forest.count[v])
+    copies = h("small", f" ×{count:,}") if count > 1 else None
+    on = h("small", " and on without end") if c.forest.endless[v] else None
+    return [name(c.forest.name(v)), copies, on]
+
+
+def _behind(c: Content, v: int) -> tuple[Child, str]:
+    up = int(c.forest.parent[v])
+    return ("", "") if up < 0 else (name(c.forest.name(up)), c.forest.name(up))
+
+
+def _after(c: Content, w: WhatIf) -> Child:
+    f, up = c.forest, int(c.forest.parent[w.box])
+    if up < 0:
+        return name(f.name(w.box))
+    state = f.states(up)[w.state]
+    after = h("small", " after ", name(f.name(up)), " shows ", name(state))
+    return [name(f.name(w.box)), after]
+
+
+def _turns(c: Content, w: WhatIf) -> Markup:
+    first = w.break_even.first
+    if first is None:
+        return h("td", "never", class_="number")
+    return h("td", number(first) if math.isfinite(first) else "any cost", class_="number")
+
+
+def _scale(values: Sequence[float], main: Sequence[float]) -> tuple[float, float]:
+    """From where to where bars go: no hopeless value may press all others into a hair."""
+    reach = 2 * max(abs(x) for x in (*main, 0.0) if math.isfinite(x))
+    low, high = min([0.0, *values]), max([0.0, *values])
+    return (max(low, -reach), min(high, reach)) if reach else (low, high)
+
+
+def _bar(x: float, low: float, high: float) -> Markup:
+    """A bar from zero to a value; one that goes on beyond the scale is broken before its end."""
+    if not math.isfinite(x) or low == high:
+        return Markup("")
+    zero, end = (100 * (y - low) / (high - low) for y in (0.0, min(max(x, low), high)))
+    pieces = [(min(zero, end), max(zero, end))]
+    if x < low:
+        pieces = [(0.0, _STUB), (_STUB + 1, zero)]
+    elif x > high:
+        pieces = [(zero, 99 - _STUB), (100 - _STUB, 100.0)]
+    rects = [
+        h("rect", x=f"{a:.2f}", width=f"{b - a:.2f}", height="8", y="1") for a, b in pieces
+    ]  # fmt: skip
+    return h(
+        "svg", rects, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true",
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+"""The decision in plain words: what to open, what to expect, when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from ..._common.arrays import FloatArray
+from ...engine.solution import Status, mean_cost
+from ...policy.words import explain
+from ..page.html import Child, Markup, h, name
+from .findings import Content, RunnerUp
+
+_LINES = 40  # of the plan
+_RARE = 1e-5  # chances below are not told apart
+_ROUNDING = 1e-9  # differences, as a share of the value, that are none
+_ENDS = 4  # boxes named among those taken in the end
+
+
+def headline(c: Content) -> Markup:
+    """The decision in one sentence."""
+    first = c.solution.first
+    if c.advice is not None:
+        return h("h1", "Stop here." if _over(c) else "Go on.")
+    if first is None:
+        return h("h1", "Open nothing.")
+    return h("h1", "Open ", name(c.forest.name(first)), " first.")
+
+
+def decision(c: Content) -> Iterator[Child]:
+    """Paragraphs: what to open, what to expect, when to stop."""
+    if c.advice is not None:
+        yield from _under_way(c)
+        return
+    f, e, first = c.forest, c.evaluation, c.solution.first
+    if first is None:
+        what = "least loss" if f.minimize else "best reward"
+        yield h(
+            "p", "No box is worth its cost: the outside option, ", number(f.outside),
+            f", is the {what} to be had on average.", class_="lead",
+        )  # fmt: skip
+        return
+    index = float(c.solution.indices(first)[0])
+    yield h(
+        "p", "Opening it costs ", number(float(mean_cost(f, first)[0])), "; its index, ",
+        number(index), ", is the ", _extreme(c), " of all boxes that can be opened now. ",
+        _expect(c), class_="lead",
+    )  # fmt: skip
+    yield h("p", _stop(c))
+    yield h("p", _ends(c, e.wins), " ", _spread(c))
+
+
+def _under_way(c: Content) -> Iterator[Child]:
+    f, last = c.forest, c.told[-1]
+    yield h("p", str(c.advice), class_="lead")
+    paid = "loss and costs" if f.minimize else "payoff"
+    now = last.best + (last.spent if f.minimize else -last.spent)
+    going_on = "" if _over(c) else f", going on {number(c.expected)} on average"
+    boxes = "1 box was" if len(c.told) == 1 else f"{len(c.told)} boxes were"
+    yield h(
+        "p", f"So far {boxes} opened and {number(last.spent)} spent. Stopping now gives a ",
+        f"{paid} of {number(now)}{going_on}. At the start {number(c.solution.value)} was expected.",
+    )  # fmt: skip
+    if c.pending:
+        out = [[", " if i else "", name(str(box))] for i, box in enumerate(c.pending[:_ENDS])]
+        more = f" and {len(c.pending) - _ENDS} more" if len(c.pending) > _ENDS else ""
+        yield h("p", "Handed out and not answered yet: ", out, f"{more}.")
+
+
+def _over(c: Content) -> bool:
+    return c.advice is not None and c.advice.startswith("Stop")
+
+
+def _expect(c: Content) -> str:
+    e, f = c.evaluation, c.forest
+    boxes = f"{e.openings:.3g} of {f.boxes:,} boxes"
+    if f.endless.any():  # there is no number of all
+        boxes = "1 box" if e.openings == 1 else f"{e.openings:.3g} boxes"
+    if f.minimize:
+        return (
+            f"Expect a total of {number(c.solution.value)}: a loss of {number(e.reward)} on "
+            f"average, and {number(e.spend)} spent on opening {boxes}."
+        )
+    return (
+        f"Expect {number(c.solution.value)} from the whole search: a reward of "
+        f"{number(e.reward)} on average, less {number(e.spend)} spent on opening {boxes}."
+    )
+
+
+def _stop(c: Content) -> str:
+    """When to stop, in general and at once."""
+    f = c.forest
+    index = c.policy.index
+    highest = float(index[np.isfinite(index)].max())
+    sign = f.sign
+    if f.minimize:
+        rule = "the least loss is no more than"
+        least = f"a loss of {number(sign * highest)} or less"
+    else:
+        rule = "the best reward is no less than"
+        least = f"a reward of {number(highest)} or more"
+    return (
+        f"Stop as soon as {rule} the index of every box that can still be opened; then take it. "
+        f"Once you hold {least}, no box is worth opening any more."
+    )
+
+
+def _ends(c: Content, wins: FloatArray) -> Markup:
+    """What is taken in the end, and how often."""
+    f = c.forest
+    by = [int(v) for v in np.argsort(-wins, kind="stable")[:_ENDS] if wins[v] > 0.0005]
+    parts: list[Child] = [
+        [name(f.name(v)), f" ({percent(float(wins[v]))})", ", " if v != by[-1] else ""] for v in by
+    ]
+    rest = 1 - c.evaluation.outside - sum(float(wins[v]) for v in by)
+    if rest > 0.0005:
+        parts.append(f", another box ({percent(rest)})")
+    if c.evaluation.outside > 0.0005:
+        parts.append(f"; the outside option ({percent(c.evaluation.outside)})")
+    return h("span", "What is taken in the end: ", parts, ".")
+
+
+def _spread(c: Content) -> str:
+    s = c.simulation
+    low, high = map(float, s.payoff.quantile([0.05, 0.95]))
+    what = "costs in all" if c.forest.minimize else "earns"
+    loss = f" {percent(s.loss)} end worse than opening nothing." if s.loss > 0 else ""
+    return (
+        f"Of {s.episodes:,} simulated searches, one in twenty {what} less than {number(low)}, one "
+        f"in twenty more than {number(high)}.{loss}"
+    )
+
+
+def plan(c: Content) -> Markup:
+    """The policy step by step, as a nested text."""
+    lines = explain(c.solution, lines=_LINES).splitlines()
+    items = [h("li", line.strip(), data_level=_level(line)) for line in lines]
+    return h("ol", items, class_="plan")
+
+
+def _level(line: str) -> int:
+    return min((len(line) - len(line.lstrip())) // 2, 12)
+
+
+def certainty(c: Content) -> Iterator[Markup]:
+    """How far the numbers can be trusted."""
+    s = c.solution
+    if s.status is Status.EXACT:
+        text = "The value and the indices are exact up to rounding"
+    elif s.status is Status.CERTIFIED:
+        text = f"The value is certified: its error is at most {s.gap:.2g}"
+    else:
+        text = f"The value may be off by up to {s.gap:.2g}, which is more than was asked for"
+    yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
+    if c.runner_up is not None and not c.told:
+        yield h("p", _margin(c, c.runner_up))
+    if c.between is not None:
+        low, high = map(number, c.between)
+        yield h(
+            "p", "The model was learnt from a log. Nine in ten of the models that the log might as "
+            f"well have led to give a value between {low} and {high}.",
+        )  # fmt: skip
+        return
+    yield h(
+        "p", "The model itself is taken as given: this report cannot know how true its numbers "
+        "are. The table of costs above shows how far some of them may be off before the decision "
+        "changes.",
+    )  # fmt: skip
+
+
+def _margin(c: Content, second: RunnerUp) -> Markup:
+    """How much the choice of the first box matters."""
+    loss = abs(c.solution.value - second.value)
+    what = (
+        "would make no difference"
+        if loss <= _ROUNDING * abs(c.solution.value)
+        else f"instead would {'cost' if c.forest.minimize else 'earn'} {number(loss)} "
+        f"{'more' if c.forest.minimize else 'less'} on average"
+    )
+    begin = ["Beginning with the second best box, ", name(c.forest.name(second.box)), ", "]
+    return h("span", begin, f"{what}, if all goes on in the best way after it.")
+
+
+def footer() -> Markup:
+    """What made the file."""
+    try:
+        made = f"weitzman {version('weitzman')}"
+    except PackageNotFoundError:  # run from a checkout
+        made = "weitzman"
+    return h("footer", h("p", f"Made with {made}. This file is complete in itself."))
+
+
+def _extreme(c: Content) -> str:
+    return "lowest" if c.forest.minimize else "highest"
+
+
+def number(x: float) -> str:
+    """A number as people read it."""
+    if not np.isfinite(x):
+        return "∞" if x > 0 else "−∞"
+    return f"{x + 0.0:.6g}".replace("-", "−")
+
+
+def percent(p: float) -> str:
+    """A chance."""
+    return "<0.001%" if 0 < p < _RARE else f"{100 * p:.3g}%"

@@ -1,0 +1,201 @@
+"""A report on a replay: what each method would have earned on past runs, and how sure that is.
+
+It is made from what ``weitzman replay --json`` prints, so that nothing of a replay is needed here:
+a row for each task (an empty one for all together), price and method, with means and the ends of
+their 95 % intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import InvalidFile
+from ..page import page, style
+from ..page.html import Child, Markup, h, join, name
+from .phrases import footer, number
+
+_BOUND = "hindsight"  # what nobody can do, for comparison
+_MEASURES = ("payoff", "score", "spend", "regret", "behind")
+_ENDS = ("", "_low", "_high")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The rows of a replay, checked. ``by`` is the key of the price: price or full_run_cost."""
+
+    rows: tuple[Row, ...]
+    by: str
+    cells: int
+    orders: int
+
+    def blocks(self, task: str = "") -> Iterator[tuple[float, list[Row]]]:
+        """Each price with the methods, the least regret first."""
+        rows = [row for row in self.rows if row["task"] == task]
+        for price in dict.fromkeys(row[self.by] for row in rows):
+            block = [row for row in rows if row[self.by] == price]
+            yield price, sorted(block, key=lambda row: float(row["regret"]))
+
+    @property
+    def first(self) -> str:
+        """The method that the others are compared with."""
+        return str(self.rows[0]["method"])
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that have rows of their own."""
+        return list(dict.fromkeys(row["task"] for row in self.rows if row["task"]))
+
+
+def is_replay(document: Any) -> bool:
+    """Whether a JSON document looks like that of a replay."""
+    return isinstance(document, dict) and {"summary", "cells", "orders"} <= document.keys()
+
+
+def read(document: Any) -> Replayed:
+    """The replay that a document holds, or an error that names the first fault."""
+    if not is_replay(document):
+        raise InvalidFile("the summary of a replay must have summary, cells and orders.")
+    rows = document["summary"]
+    if not isinstance(rows, list) or not rows:
+        raise InvalidFile("summary must be a list of at least one row.")
+    by = "full_run_cost" if "full_run_cost" in rows[0] else "price"
+    numbers = [by, *(measure + end for measure in _MEASURES for end in _ENDS)]
+    for i, row in enumerate(rows):
+        for key in ("task", "method"):
+            if not isinstance(row, dict) or not isinstance(row.get(key), str):
+                raise InvalidFile(f"summary[{i}]: {key} must be text.")
+        for key in numbers:
+            if isinstance(row.get(key), bool) or not isinstance(row.get(key), int | float):
+                raise InvalidFile(f"summary[{i}]: {key} must be a number.")
+    for key in ("cells", "orders"):
+        if not isinstance(document[key], int):
+            raise InvalidFile(f"{key} must be a whole number.")
+    return Replayed(tuple(rows), by, document["cells"], document["orders"])
+
+
+def render(replayed: Replayed, title: str | None) -> str:
+    """The whole page."""
+    body = h(
+        "main",
+        h("p", title or "A replay of past runs", class_="kicker"),
+        h("header", *_decision(replayed), id="decision"),
+        [_section(replayed, price, block) for price, block in replayed.blocks()],
+        _by_task(replayed),
+        h("section", h("h2", "How sure this is"), h("p", _sure(replayed)), id="sure"),
+        footer(),
+    )
+    css = style(__package__, "report.css")
+    return page(title or "A replay", join([body]), style=css, script="", data=None)
+
+
+def _decision(r: Replayed) -> Iterator[Child]:
+    """Which method to use: the first one, unless another is better and not by chance."""
+    best = [next(row for row in block if row["method"] != _BOUND) for _, block in r.blocks()]
+    winners = {r.first if _by_chance(r, row) else row["method"] for row in best}
+    if len(winners) == 1:
+        yield h("h1", "Use ", name(winners.pop()), ".")
+    else:
+        yield h("h1", "It depends on the price.")
+    for row in best:
+        chance: Child = None
+        if _by_chance(r, row):
+            chance = [" It is ahead of ", name(r.first), " by no more than chance explains."]
+        yield h(
+            "p", f"{_price(r, row[r.by])}, ", h("b", name(row["method"])), " earns most: ",
+            f"{_interval(row, 'payoff')} points on average, {_interval(row, 'regret')} less than "
+            f"the best run stopped at its best moment.", chance, class_="lead",
+        )  # fmt: skip
+
+
+def _by_chance(r: Replayed, row: Row) -> bool:
+    """Whether a method is ahead of the first one, but not beyond the interval."""
+    return bool(row["method"] != r.first and row["behind_high"] >= 0)
+
+
+def _section(r: Replayed, price: float, block: list[Row]) -> Markup:
+    return h("section", h("h2", _price(r, price)), _table(block, r.first))
+
+
+def _table(block: list[Row], first: str) -> Markup:
+    top = max((float(row["regret_high"]) for row in block), default=0.0) or 1.0
+    rows = [
+        h(
+            "tr",
+            h("th", name(row["method"]), scope="row"),
+            *(h("td", number(float(row[m])), class_="number") for m in _MEASURES[:3]),
+            h("td", _cell(row, "regret"), class_="number"),
+            h("td", _range(row, top), class_="bar"),
+            h("td", "" if row["method"] == first else _cell(row, "behind"), class_="number"),
+        )
+        for row in block
+    ]  # fmt: skip
+    titles = ("Payoff", "Score", "Spend", "Regret (95%)")
+    head = [h("th", "Method", scope="col")]
+    head += [h("th", title, scope="col", class_="number") for title in titles]
+    head += [h("td"), h("th", "Behind ", name(first), scope="col", class_="number")]
+    return h(
+        "div", h("table", h("caption", "Methods, the least regret first"),
+                 h("thead", h("tr", head)), h("tbody", rows), class_="methods"),
+        class_="wide", tabindex=0, role="region", aria_label="Methods, the least regret first",
+    )  # fmt: skip
+
+
+def _by_task(r: Replayed) -> Child:
+    return [
+        h(
+            "section",
+            h("h2", name(task)),
+            [
+                [h("p", _price(r, price), class_="hint"), _table(block, r.first)]
+                for price, block in r.blocks(task)
+            ],
+        )
+        for task in r.tasks
+    ]
+
+
+def _sure(r: Replayed) -> str:
+    return (
+        f"Every method searched the same runs, in {r.orders} random orders of {r.cells} cells (a "
+        f"task with one log). Payoff and regret are in points of score; the intervals are 95% "
+        f"bootstrap intervals of the means over cells. Behind is a paired difference: if its "
+        f"interval lies above 0, the method is worse, and not by chance."
+    )
+
+
+def _price(r: Replayed, price: float) -> str:
+    if r.by == "full_run_cost":
+        return f"If a full run costs {number(price)} points"
+    return f"If a point is worth {number(price)} units of cost"
+
+
+def _interval(row: Row, measure: str) -> str:
+    return f"{number(_short(row[measure]))} ({_between(row, measure)})"
+
+
+def _cell(row: Row, measure: str) -> Child:
+    """The same in two lines: six columns must fit on a sheet."""
+    return [number(_short(row[measure])), h("small", _between(row, measure))]
+
+
+def _between(row: Row, measure: str) -> str:
+    low, high = (number(_short(row[measure + end])) for end in ("_low", "_high"))
+    return f"{low} to {high}"
+
+
+def _short(x: float) -> float:
+    return float(f"{x:.3g}")
+
+
+def _range(row: Row, top: float) -> Markup:
+    """The regret as a bar, its interval as a thin line over it."""
+    mean, low, high = (max(0.0, 100 * float(row["regret" + end]) / top) for end in _ENDS)
+    return h(
+        "svg", h("rect", x="0", y="2", width=f"{mean:.2f}", height="6", opacity="0.55"),
+        h("rect", x=f"{low:.2f}", y="4.5", width=f"{high - low:.2f}", height="1"),
+        viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true",
+    )  # fmt: skip

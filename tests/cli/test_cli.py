@@ -1,0 +1,518 @@
+"""The command: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weitzman
+from weitzman import cli
+from weitzman.cli import console, main
+from weitzman.files import instances as io
+from weitzman.forest.model import Forest
+from weitzman.policy.words import describe, explain
+
+SOURCE = str(Path(weitzman.__file__).parents[1])
+
+POLICY = """\
+Open A (cost 20).
+  If A shows 1 (90%): open C (cost 5).
+    If C shows 10 (50%): open B (cost 3).
+      If B shows -9 (50%): stop and take 10 from C.
+      If B shows 21 (50%): stop and take 21 from B.
+    If C shows 50 (50%): stop and take 50 from C.
+  If A shows 900 (10%): open B (cost 3).
+    If B shows 890 (50%): stop and take 900 from A.
+    If B shows 920 (50%): stop and take 920 from B.
+"""
+
+
+@pytest.fixture
+def boxes(tmp_path, capsys) -> str:
+    """The file of the demo."""
+    assert main(["demo", "--json"]) == 0
+    path = tmp_path / "boxes.json"
+    path.write_text(capsys.readouterr().out)
+    return str(path)
+
+
+def write(path: Path, *boxes: Any, **more: Any) -> str:
+    path.write_text(json.dumps({"format": "weitzman/1", "boxes": list(boxes), **more}))
+    return str(path)
+
+
+# -- commands ----------------------------------------------------------------------------------
+
+
+def test_demo_tells_the_policy(capsys):
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    assert "The best policy earns 94.325 on average" in out
+    assert "".join(f"  {line}\n" for line in POLICY.splitlines()) in out
+    assert "A: costs 20, shows 1 (90%) or 900 (10%)" in out
+    assert max(map(len, out.splitlines())) < 80
+
+
+def test_solve_prints_a_table(boxes, capsys):
+    assert main(["solve", boxes]) == 0
+    assert capsys.readouterr() == (
+        "value        94.325   (exact up to rounding)\n"
+        "open first   A   (index 707)\n"
+        "\n"
+        "box   after     cost   index\n"
+        "A                 20     707\n"
+        "B     A = 1        3      15\n"
+        "B     A = 900      3     914\n"
+        "C                  5      40\n",
+        "",
+    )
+
+
+def test_solve_explains(boxes, capsys):
+    assert main(["solve", boxes, "--explain"]) == 0
+    assert capsys.readouterr().out.endswith("(index 707)\n\n" + POLICY)
+
+
+def test_solve_prints_json(boxes, capsys):
+    assert main(["solve", boxes, "--json", "--exact"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {
+        "value": pytest.approx(94.325),
+        "gap": 0,
+        "status": "exact",
+        "boxes": [
+            {"name": "A", "index": [pytest.approx(707)]},
+            {"name": "B", "index": [pytest.approx(15), pytest.approx(914)]},
+            {"name": "C", "index": [pytest.approx(40)]},
+        ],
+    }
+    assert list(found) == ["value", "gap", "status", "boxes"]
+
+
+def test_infinite_indices_are_null_in_json(tmp_path, capsys):
+    path = write(tmp_path / "x.json", {"cost": 9, "rewards": [1], "law": [1]}, outside=5)
+    assert main(["solve", path, "--json", "--clip"]) == 0
+    assert json.loads(capsys.readouterr().out)["boxes"] == [{"name": "0", "index": [None]}]
+
+
+def test_nothing_to_open(tmp_path, capsys):
+    path = write(tmp_path / "x.json", {"cost": 9, "rewards": [1], "law": [1]}, outside=5)
+    assert main(["solve", path]) == 0
+    assert "open first   nothing: take the outside option, 5" in capsys.readouterr().out
+    assert main(["solve", path, "--explain"]) == 0
+    assert "\nStop and take 5, the outside option.\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_the_table_is_cut(boxes, capsys, limit):
+    assert main(["solve", boxes, "--limit", str(limit)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == f"... and {4 - limit} more rows (--limit 0 shows all)"
+    assert len(lines) == 5 + limit
+    assert main(["solve", boxes, "--limit", "0"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 8
+
+
+def test_options_reach_the_solver(boxes, capsys, monkeypatch):
+    seen = {}
+
+    def solve(forest: Forest, **options: Any) -> Any:
+        seen.update(options)
+        return weitzman.solve(forest)
+
+    monkeypatch.setattr("weitzman.engine.solver.solve", solve)
+    options = ["--exact", "--clip", "--tolerance", "1e-3", "--threads", "2"]
+    assert main(["solve", boxes, *options]) == 0
+    assert seen == {"exact": True, "clip": True, "tolerance": 1e-3, "threads": 2, "progress": None}
+
+
+def test_check_says_ok_and_the_size(tmp_path, capsys):
+    step = {"rewards": [0, 1, 2], "law": [[1, 0, 0]] * 3, "cost": 1}
+    root = {"name": "A", "kind": "step", "law": [1, 0, 0], "count": 10}
+    line = {"name": "B", "parent": "A", "kind": "step", "length": 4}
+    path = write(tmp_path / "x.json", root, line, {**root, "name": "C"}, kinds={"step": step})
+    assert main(["check", path]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "ok"
+    assert dict(re.split(r" {2,}", line) for line in lines[1:]) == {
+        "boxes": "6",
+        "with copies": "60",
+        "roots": "2",
+        "states": "3",
+        "distinct laws": "2",
+        "depth": "5",
+        "objective": "maximize, outside option 0",
+    }
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".wz", ".csv"])
+def test_convert_there_and_back(boxes, tmp_path, capsys, suffix):
+    if suffix == ".csv":
+        pytest.importorskip("pandas")
+    there, back = str(tmp_path / f"there{suffix}"), str(tmp_path / "back.json")
+    assert main(["convert", boxes, there]) == 0
+    assert main(["convert", there, back]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(["solve", back]) == 0
+    assert "value        94.325" in capsys.readouterr().out
+
+
+def test_tables_need_what_they_do_not_hold(tmp_path, capsys):
+    pytest.importorskip("pandas")
+    box = {"name": "NA", "cost": 1, "rewards": [5, 0.1], "states": ["007", "7"], "law": [0.5, 0.5]}
+    path = write(tmp_path / "x.json", box, outside=None, objective="minimize")
+    table, back = str(tmp_path / "x.csv"), str(tmp_path / "back.json")
+    assert main(["convert", path, table]) == 0
+    assert main(["convert", table, back, "--minimize"]) == 1
+    assert "minimizing needs an outside option" in capsys.readouterr().err
+    assert main(["convert", table, back, "--minimize", "--outside", "none"]) == 0
+    forest = io.load(back)
+    assert (forest.names, forest.states("NA"), forest.outside) == (
+        ("NA",),
+        ("007", "7"),
+        float("inf"),
+    )
+
+
+def test_bad_tables(tmp_path, capsys):
+    pytest.importorskip("pandas")
+    path = tmp_path / "x.csv"
+    for text, message in [(b"", "not a table"), (b"a,b\n1,2\n", "must have the columns")]:
+        path.write_bytes(text)
+        assert main(["convert", str(path), str(tmp_path / "y.json")]) == 1
+        assert message in capsys.readouterr().err
+    assert main(["convert", str(tmp_path / "no.csv"), str(tmp_path / "y.json")]) == 3
+    assert "no.csv: cannot be read: No such file" in capsys.readouterr().err
+    assert not (tmp_path / "y.json").exists()
+
+
+def test_schema_prints_the_schema(capsys):
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == io.schema()
+
+
+# -- help and misuse ---------------------------------------------------------------------------
+
+
+def test_help_teaches(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    for word in ("demo", "solve", "check", "convert", "schema", "exit codes", "130  interrupted"):
+        assert word in out
+    for command in ("demo", "solve", "check", "convert", "schema"):
+        assert main([command, "--help"]) == 0
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= 80
+
+
+def test_no_command_shows_the_help(capsys):
+    assert main([]) == 2
+    assert "start here:" in capsys.readouterr().out
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("weitzman ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["slove"], "invalid choice: 'slove'"),
+        (["solve"], "required: FILE"),
+        (["solve", "x", "--threads", "0"], "must be a whole number from 1 on, not '0'"),
+        (["solve", "x", "--threads", "two"], "must be a whole number from 1 on, not 'two'"),
+        (["solve", "x", "--limit", "-1"], "must be a whole number from 0 on"),
+        (["solve", "x", "--tolerance", "0"], "must be above 0, but it is 0"),
+        (["solve", "x", "--tolerance", "inf"], "must be a number, but it is 'inf'"),
+        (["solve", "x", "--json", "--explain"], "not allowed with"),
+        (["solve", "x", "--jso"], "unrecognized arguments: --jso"),
+        (["convert", "a.json", "b.wz", "--minimize"], "are for reading .csv"),
+        (["convert", "a.csv", "b.wz", "--outside", "x"], "must be a number, but it is 'x'"),
+    ],
+)
+def test_misuse(capsys, arguments, message):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("weitzman: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+# -- failures ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["check", "solve"])
+def test_invalid_instances_end_with_1(tmp_path, capsys, command):
+    path = write(tmp_path / "x.json", {"name": "C\n\x1b[2J", "cost": 1, "rewards": [1], "law": [2]})
+    assert main([command, path]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"weitzman: error: {path}: probabilities must lie between 0 and 1")
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+
+
+def test_unreadable_files_end_with_3(tmp_path, capsys):
+    assert main(["solve", str(tmp_path / "no.json")]) == 3
+    assert capsys.readouterr().err.endswith("no.json: cannot be read: No such file or directory.\n")
+    assert main(["convert", str(tmp_path / "no.wz"), str(tmp_path / "x.wz")]) == 3
+    assert os.listdir(tmp_path) == []
+
+
+def test_paths_cannot_disturb_the_terminal(capsys):
+    assert main(["check", "no\x1b[2J\n.json"]) == 3
+    assert capsys.readouterr().err.startswith(r"weitzman: error: no\x1b[2J\n.json: cannot be read")
+
+
+def test_long_messages_are_cut(tmp_path, capsys):
+    assert main(["check", write(tmp_path / "x.json", "x" * 10**6, note="x" * 10**6)]) == 1
+    path = write(tmp_path / "x.json", {"name": "C" * 10**6, "cost": 1, "rewards": [1], "law": [2]})
+    assert main(["check", path]) == 1
+    assert len(capsys.readouterr().err) < 3000
+
+
+def test_names_cannot_disturb_the_terminal(tmp_path, capsys):
+    path = write(
+        tmp_path / "x.json",
+        {"name": "\x1b[2J", "cost": 1, "outcomes": {"\x07": 1}, "worth": {"\x07": 9}},
+        {"name": "N" * 100, "parent": "\x1b[2J", "cost": 1, "rewards": [10], "law": [[1]]},
+    )
+    for more in ([], ["--explain"]):
+        assert main(["solve", path, *more]) == 0
+        out = capsys.readouterr().out
+        assert "\x1b" not in out
+        assert "\x07" not in out
+        assert r"\x1b[2J" in out
+        assert max(map(len, out.splitlines())) < 200
+
+
+def test_a_bug_is_called_one(boxes, capsys, monkeypatch):
+    def broken(_: Any) -> None:
+        raise TypeError("oops")
+
+    monkeypatch.setitem(cli._COMMANDS, "check", broken)
+    monkeypatch.delenv("WEITZMAN_DEBUG", raising=False)
+    assert main(["check", boxes]) == 70
+    assert capsys.readouterr().err.startswith("weitzman: error: TypeError: oops. This is a bug")
+    monkeypatch.setenv("WEITZMAN_DEBUG", "1")
+    with pytest.raises(TypeError, match="oops"):
+        main(["check", boxes])
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 3, "memory does not suffice"),
+        (OSError(errno.ENOSPC, "No space left"), 3, "the output cannot be written: No space left."),
+        (BrokenPipeError(), 0, None),
+    ],
+)
+def test_other_ends(boxes, capsys, monkeypatch, error, code, message):
+    def fail(_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "_drop_output", lambda: None)
+    monkeypatch.setitem(cli._COMMANDS, "check", fail)
+    assert main(["check", boxes]) == code
+    err = capsys.readouterr().err
+    assert err == "" if message is None else message in err
+
+
+class Terminal:
+    """Something like a terminal that remembers what was written."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+
+def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch):
+    clock = iter([0.0, 0.5, 1.5, 1.55, 2.0, 3.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(threading, "Timer", FakeTimer)
+    terminal = Terminal()
+    with console.progress_bar(terminal) as show:  # type: ignore[arg-type]
+        for done in (1, 2, 3, 4, 1):
+            show(done, 4)
+    bars = [
+        f"\rsolving [{'#' * 15}{' ' * 15}]  50%",
+        f"\rsolving [{'#' * 30}] 100%",
+        f"\rrefining [{'#' * 7}{' ' * 23}]  25%",
+        "\r" + " " * 60 + "\r",
+    ]
+    assert terminal.text == "".join(bars)
+
+
+class FakeTimer:
+    """A timer that rings when told to."""
+
+    def __init__(self, seconds, ring):
+        FakeTimer.ring = ring
+
+    def start(self):
+        pass
+
+    def cancel(self):
+        pass
+
+
+def test_silence_is_explained(monkeypatch):
+    monkeypatch.setattr(threading, "Timer", FakeTimer)
+    terminal = Terminal()
+    with console.progress_bar(terminal):  # type: ignore[arg-type]
+        FakeTimer.ring()
+    assert terminal.text.startswith("\rcompiling for this machine, the first time only")
+    assert terminal.text.endswith("\r" + " " * 60 + "\r")
+
+
+# -- words -------------------------------------------------------------------------------------
+
+
+def test_explain_counts_copies_and_names_states(tmp_path):
+    path = write(
+        tmp_path / "x.json",
+        {"name": "S", "cost": {"good": 2, "bad": 1}, "outcomes": {"good": 0.25, "bad": 0.75},
+         "worth": {"good": None, "bad": None}},
+        {"name": "D", "parent": "S", "cost": 5, "count": 2,
+         "outcomes": {"good": {"40": 0.5, "0": 0.5}, "bad": {"40": 0.1, "0": 0.9}}},
+    )  # fmt: skip
+    forest = io.load(path)
+    assert describe(forest).splitlines() == [
+        "S: costs 1.25 on average, shows good (25%) or bad (75%)",
+        "D (2 copies): costs 5, can be opened after S",
+        "  after good: shows 0 (50%) or 40 (50%)",
+        "  after bad: shows 0 (90%) or 40 (10%)",
+    ]
+    assert explain(weitzman.solve(forest)).splitlines() == [
+        "Open S (cost 1.25 on average).",
+        "  If S shows good (25%): open one of 2 copies of D (cost 5).",
+        "    If D shows 0 (50%): open D (cost 5).",
+        "      If D shows 0 (50%): stop and take 0, the outside option.",
+        "      If D shows 40 (50%): stop and take 40 from D.",
+        "    If D shows 40 (50%): stop and take 40 from D.",
+        "  If S shows bad (75%): stop and take 0, the outside option.",
+    ]
+
+
+def test_explain_tells_copies_apart(tmp_path):
+    path = write(
+        tmp_path / "x.json",
+        {"name": "S", "cost": 1, "count": 2, "outcomes": {"good": 0.5, "bad": 0.5},
+         "worth": {"good": 1, "bad": None}},
+        {"name": "D", "parent": "S", "cost": 1,
+         "outcomes": {"good": {"40": 0.5, "2": 0.5}, "bad": {"40": 0.1, "2": 0.9}}},
+    )  # fmt: skip
+    text = explain(weitzman.solve(io.load(path)), lines=100)
+    assert "If S shows good, worth 1 (50%): open D (cost 1).\n" in text
+    assert "If S shows bad (50%): open S (cost 1).\n" in text
+    assert "If S shows good, worth 1 (50%): open D behind S = good, worth 1 (cost 1).\n" in text
+
+
+def test_explain_minimizes():
+    forest = Forest.from_arrays(
+        parent=[-1, -1], cost=[1, 1], rewards=[2.0, 9.0], law=[[0.5, 0.5]] * 2, outside=8,
+        minimize=True, names=["L", "R"],
+    )  # fmt: skip
+    assert explain(weitzman.solve(forest)).splitlines() == [
+        "Open L (cost 1).",
+        "  If L shows 2 (50%): stop and take 2 from L.",
+        "  If L shows 9 (50%): open R (cost 1).",
+        "    If R shows 2 (50%): stop and take 2 from R.",
+        "    If R shows 9 (50%): stop and take 8, the outside option.",
+    ]
+
+
+def test_the_explained_policy_earns_the_value(boxes):
+    """Add up what the text says, line by line: it must give the value of the solution."""
+    earned, chance, spent = 0.0, [1.0], [0.0]
+    for line in explain(weitzman.solve(io.load(boxes)), lines=100).splitlines():
+        level = (len(line) - len(line.lstrip())) // 2
+        share = re.search(r"\((\d+)%\)", line)
+        probability = chance[level - 1] * int(share[1]) / 100 if share else 1.0
+        before = spent[level - 1] if level else 0.0
+        cost = re.search(r"\(cost (\d+)\)", line)
+        chance[level:] = [probability]
+        spent[level:] = [before + (float(cost[1]) if cost else 0.0)]
+        if taken := re.search(r"take (-?\d+)", line):
+            earned += probability * (float(taken[1]) - before)
+    assert earned == pytest.approx(94.325)
+
+
+def test_explanations_are_bounded():
+    n, k = 2000, 30
+    step = [[1 / k] * k] * k
+    forest = Forest.from_arrays(
+        parent=list(range(-1, n - 1)), cost=[0.01] * n, rewards=list(range(k)),
+        law=[step[0], *[step] * (n - 1)],
+    )  # fmt: skip
+    solution = weitzman.solve(forest)
+    start = time.monotonic()
+    for lines in (1, 20, 400):
+        text = explain(solution, lines=lines).splitlines()
+        assert len(text) <= max(lines, 14)
+        assert any("and so on" in line for line in text)
+        assert any("18 more outcomes of 0 (60%)" in line for line in text)
+    assert time.monotonic() - start < 10
+    assert len(describe(forest, lines=10).splitlines()) == 11
+    assert describe(forest, lines=10).endswith("... and 1999 more boxes")
+
+
+# -- as a process ------------------------------------------------------------------------------
+
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    command = [sys.executable, "-m", "weitzman", *arguments]
+    return subprocess.run(
+        command, env=environment, text=True, timeout=120, capture_output=True, **options
+    )
+
+
+def test_as_a_process(boxes, tmp_path):
+    done = run("solve", boxes, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["value"] == pytest.approx(94.325)
+    failed = run("check", str(tmp_path / "no.json"))
+    assert (failed.returncode, failed.stdout) == (3, "")
+    assert failed.stderr.startswith("weitzman: error: ")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("arguments", ["schema", "--help"])
+def test_a_reader_that_has_seen_enough(arguments):
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    command = f"'{sys.executable}' -m weitzman {arguments} | true"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], env=environment, capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_solving_can_be_interrupted(boxes):
+    before = signal.getsignal(signal.SIGINT)
+    with console.killable():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is before

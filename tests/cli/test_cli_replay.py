@@ -1,0 +1,122 @@
+"""The command ``weitzman replay``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weitzman import cli
+
+METHODS = ["--methods", "weitzman,top", "--workers", "1", "--repeats", "2", "--orders", "3"]
+
+
+def write(path: Path, head: str, seeds: int = 1, runs: int = 12) -> str:
+    """A table of rising curves with the columns named by ``head``: run, step, score, cost, seed."""
+    rng = np.random.default_rng(0)
+    lines = [head]
+    for seed in range(seeds):
+        for run in range(runs):
+            level = rng.random()
+            lines += [f"c{run},{k},{level * k / 4:.4f},{1 + seed},{seed}" for k in range(1, 5)]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def usual(tmp_path):
+    return write(tmp_path / "curves.csv", "config_id,epoch,val_score,cost_seconds,seed")
+
+
+def test_columns_are_found_and_told(usual, capsys):
+    assert cli.main(["replay", usual, "--full-run-costs", "0.01,0.1", *METHODS]) == 0
+    out, err = capsys.readouterr()
+    assert err == "columns: run config_id, step epoch, score val_score, cost cost_seconds\n"
+    assert out.count("a full run costs") == 2
+    for name in ("full runs, Weitzman's rule", "top-K after one epoch", "hindsight"):
+        assert out.count(name) == 2
+
+
+def test_columns_can_be_said(tmp_path, capsys):
+    file = write(tmp_path / "c.csv", "a,b,c,d,e")
+    said = ["--run", "a", "--step", "b", "--score", "c", "--cost", "d"]
+    assert cli.main(["replay", file, "--price", "20", *said, *METHODS]) == 0
+    out, err = capsys.readouterr()
+    assert "run a, step b, score c, cost d" in err
+    assert "a point is worth 20 units of cost" in out
+
+
+def test_json(usual, capsys):
+    assert cli.main(["replay", usual, "--price", "20,40", "--json", *METHODS]) == 0
+    read = json.loads(capsys.readouterr().out)
+    assert (read["cells"], read["orders"], read["prices"]) == (2, 3, {"": [20.0, 40.0]})
+    assert [row["price"] for row in read["summary"]] == [20.0] * 3 + [40.0] * 3
+    for row in read["summary"]:
+        assert row["payoff"] == pytest.approx(row["score"] - row["spend"] / row["price"])
+        assert row["regret_low"] <= row["regret"] + 1e-12
+        assert row["regret"] <= row["regret_high"] + 1e-12
+
+
+def test_minimize_turns_everything(tmp_path, capsys):
+    file = write(tmp_path / "c.csv", "run,step,score,cost,seed")
+    assert cli.main(["replay", file, "--price", "20", "--minimize", "--json", *METHODS]) == 0
+    for row in json.loads(capsys.readouterr().out)["summary"]:
+        assert row["payoff"] == pytest.approx(-row["score"] - row["spend"] / 20)
+
+
+def test_repetitions_are_told_apart(tmp_path, capsys):
+    file = write(tmp_path / "c.csv", "run,step,score,cost,seed", seeds=3)
+    assert cli.main(["replay", file, "--price", "20", *METHODS]) == 1
+    assert "the steps of a run must rise, each once" in capsys.readouterr().err
+    assert cli.main(["replay", file, "--price", "20", "--instance", "seed", *METHODS]) == 0
+
+
+def test_tables_of_tasks_and_a_figure(tmp_path, capsys):
+    pytest.importorskip("matplotlib").use("agg")
+    file = write(tmp_path / "c.csv", "run,step,score,cost,task", seeds=2)
+    image = tmp_path / "regret.png"
+    argv = ["replay", file, "--price", "20,60", "--tasks", "--plot", str(image), *METHODS]
+    assert cli.main(argv) == 0
+    out = capsys.readouterr().out
+    assert "== 0 ==" in out
+    assert "== 1 ==" in out
+    assert image.read_bytes()[1:4] == b"PNG"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        ([], 2, "say either --price or --full-run-costs"),
+        (["--price", "1", "--full-run-costs", "1"], 2, "either --price or --full-run-costs"),
+        (["--price", "0"], 2, "must be above 0"),
+        (["--price", "1,x"], 2, "must be a number, but it is 'x'"),
+        (["--price", "1", "--plot", "a.xyz"], 2, "must end with .png, .svg or .pdf"),
+        (["--price", "1", "--score", "gain"], 1, "no column 'gain'; its columns are config_id,"),
+        (["--price", "1", "--methods", "magic"], 1, "no method is called 'magic'; there are index"),
+        (["--price", "1", "--log-runs", "12"], 1, "its log can have 1 to 11 of them"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(usual, capsys, argv, code, message):
+    rest = [] if "--methods" in argv else METHODS
+    assert cli.main(["replay", usual, *argv, *rest]) == code
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("weitzman: error:")
+    assert message in last
+
+
+def test_files_that_cannot_be_read(tmp_path, capsys):
+    assert cli.main(["replay", str(tmp_path / "none.csv"), "--price", "1"]) == 3
+    assert cli.main(["replay", str(tmp_path / "none.txt"), "--price", "1"]) == 1
+    bad = tmp_path / "bad.csv.gz"
+    bad.write_bytes(b"not compressed")
+    assert cli.main(["replay", str(bad), "--price", "1"]) in (1, 3)
+    assert "Traceback" not in capsys.readouterr().err
+    assert cli.main(["replay", str(tmp_path), "--price", "1"]) in (1, 3)
+
+
+def test_optuna_missing_is_said(usual, capsys, monkeypatch):
+    monkeypatch.setattr("weitzman.replay.optuna_peers.find_spec", lambda name: None)
+    assert cli.main(["replay", usual, "--price", "20", *METHODS]) == 0
+    assert 'pip install "weitzman[optuna]"' in capsys.readouterr().err

@@ -1,0 +1,313 @@
+"""Reports: what they say, that they need nothing else, and how their command ends."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import time
+
+import numpy as np
+import pytest
+
+import weitzman
+from weitzman import learn
+from weitzman.cli import main
+from weitzman.show.report import render
+from weitzman.show.report.findings import content
+
+HOSTILE = "<script>alert('x')</script>"
+
+
+def paper() -> weitzman.Forest:
+    boxes = weitzman.Builder()
+    boxes.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+    boxes.add("B", parent="A", cost=3, rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    boxes.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    return boxes.build()
+
+
+def text_of(html: str) -> str:
+    """The words of a page, without markup, style and script."""
+    bare = re.sub(r"<(style|script)\b.*?</\1>", "", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", bare))
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render(content(paper()), "boxes.json")
+
+
+# -- what it says ----------------------------------------------------------------------------------
+
+
+def test_the_decision_comes_first(page):
+    words = text_of(page)
+    first = words.index("Open A first.")
+    assert first < words.index("Try it")
+    for said in (
+        "Opening it costs 20",
+        "its index, 707, is the highest",
+        "Expect 94.325 from the whole search: a reward of 120.475 on average, less 26.15 spent on "
+        "opening 2.45 of 3 boxes.",
+        "Once you hold a reward of 914 or more, no box is worth opening any more.",
+        "What is taken in the end: C (67.5%), B (27.5%), A (5%).",
+    ):
+        assert said in words
+
+
+def test_the_plan_is_that_of_explain(page):
+    words = text_of(page)
+    for line in weitzman.explain(weitzman.solve(paper())).splitlines():
+        assert line.strip() in words
+
+
+def test_break_even_costs_are_those_of_the_library(page):
+    row = re.search(r"<tr><th[^>]*><bdi>A</bdi></th>(<td.*?)</tr>", page.split('id="whatif"')[1])
+    cells = re.findall(r">([^<]+)</td>", row[1])
+    assert cells == ["20", "97.9", "86.7", "−1"]
+
+
+def test_the_value_against_a_cost_is_solved_anew():
+    c = content(paper())
+    for w in c.what_if:
+        for factor, value in list(zip(w.factor, w.value, strict=True))[::8]:
+            cost = float(c.forest.costs[int(c.forest.cost[w.box])][0, 0]) * factor
+            again = weitzman.solve(c.forest.changed(cost={w.box: cost})).value
+            assert value == pytest.approx(again, abs=1e-9)
+        assert w.value == sorted(w.value, reverse=True)  # dearer is never better
+
+
+def test_beginning_with_another_box(page):
+    """C first, then the best: both of its states, by hand from the indices 707 > 50 and 10."""
+    after_c = [
+        0.9 * c + 0.1 * max(900, 0.5 * 920 + 0.5 * 900 - 3) - 25 for c in (50, 10)
+    ]  # after A shows 1, B of index 15 is opened only if C showed 10
+    after_c[1] += 0.9 * (0.5 * (21 - 10) - 3)
+    lost = 94.325 - sum(after_c) / 2
+    assert f"Beginning with the second best box, C, instead would earn {lost:.6g} less" in (
+        text_of(page)
+    )
+
+
+def test_strategies_are_compared(page):
+    words = text_of(page)
+    assert "fixed order, best stopping93.8250.5exact" in words.replace(" exact", "exact")
+
+
+def test_a_hopeless_strategy_does_not_hide_the_others():
+    """Opening all copies loses a hundred times what the search earns; the bars still differ."""
+    chest = weitzman.line([[0.9, 0.1]], rewards=[0, 10], cost=0.5, count=10_000, names=["chest"])
+    html = render(content(chest))
+    bars = [re.findall(r'x="([\d.]+)" width="([\d.]+)"', row) for row in html.split("<tr>")]
+    assert [len(bar) for bar in bars].count(2) == 1  # that of opening everything is broken
+    assert float(next(bar for bar in bars if bar)[0][1]) > 30  # that of the optimal policy
+
+
+def test_minimizing():
+    forest = weitzman.Forest.from_arrays(
+        parent=[-1, -1], cost=[1, 1], rewards=[[2, 9], [4, 5]], law=[[0.5, 0.5]] * 2, outside=20,
+        minimize=True, names=["x", "y"],
+    )  # fmt: skip
+    words = text_of(render(content(forest)))
+    solution = weitzman.solve(forest)
+    assert "is the lowest of all boxes" in words
+    assert f"Expect a total of {solution.value:.6g}: a loss of" in words
+    assert "the least loss is no more than the index of every box" in words
+
+
+def test_nothing_to_open():
+    chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=6, names=["chest"])
+    words = text_of(render(content(chest)))
+    assert "Open nothing." in words
+    assert "No box is worth its cost: the outside option, 0" in words
+
+
+def test_an_approximate_solution_says_so():
+    solution = weitzman.solve(forest_of_lines(404), tolerance=1e-2)
+    assert solution.gap > 0
+    assert f"its error is at most {solution.gap:.2g}" in text_of(render(content(solution)))
+
+
+def test_a_search_under_way(tmp_path):
+    path = tmp_path / "run.db"
+    search = weitzman.Search(weitzman.solve(paper()), journal=path)
+    search.tell("A", 1)
+    before = path.read_bytes()
+    assert main(["report", str(path), "-o", str(tmp_path / "r.html")]) == 0
+    assert path.read_bytes() == before  # it is only read
+    words = text_of((tmp_path / "r.html").read_text("utf-8"))
+    assert "Go on." in words
+    assert "Open C (cost 5): its index 40 is above the best so far (1 from A)" in words
+    assert "So far 1 box was opened and 20 spent." in words
+    assert "Stopping now gives a payoff of −19, going on 6.25 on average" in words
+    search.tell("C", 50)
+    weitzman.write_report(search, tmp_path / "r.html")
+    words = text_of((tmp_path / "r.html").read_text("utf-8"))
+    assert "Stop here.Stop and take 50 from C" in words
+    assert words.count("As it was at the start of the search") == 3
+
+
+def test_a_box_that_is_handed_out_may_be_the_one_to_open(tmp_path):
+    """As after weitzman run was left at a question."""
+    search = weitzman.Search(weitzman.solve(paper()), journal=tmp_path / "run.db")
+    search.tell(search.ask(), 1)
+    assert search.ask() == "C"
+    search.close()
+    assert main(["report", str(tmp_path / "run.db"), "-o", str(tmp_path / "r.html")]) == 0
+    words = text_of((tmp_path / "r.html").read_text("utf-8"))
+    assert "Go on.Open C (cost 5)" in words
+    assert "Handed out and not answered yet: C." in words
+
+
+def test_true_rewards_and_costs_of_a_search_count(tmp_path):
+    search = weitzman.Search(weitzman.solve(paper()), rewards="nearest")
+    search.tell("A", reward=870, cost=25)
+    words = text_of(render(content(search)))
+    assert "is above the best so far (870 from A)" in words
+    assert "1 box was opened and 25 spent. Stopping now gives a payoff of 845" in words
+
+
+def test_boxes_that_only_tell():
+    signs = weitzman.Builder()
+    signs.add("sign", cost=0, rewards={"a": 0.5, "b": 0.5}, worth={"a": None, "b": None})
+    signs.add("\ud800", cost=0.5, rewards={0: 0.5, 3: 0.5})
+    page = render(content(signs.build()))
+    assert ">none</td>" in page
+    assert b"\xef" not in page.encode("utf-8", "xmlcharrefreplace")
+
+
+def test_a_search_that_has_not_begun_reads_like_its_problem(tmp_path):
+    search = weitzman.Search(weitzman.solve(paper()))
+    weitzman.write_report(search, tmp_path / "a.html", title="x")
+    weitzman.write_report(paper(), tmp_path / "b.html", title="x")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_a_fitted_model(tmp_path):
+    """Its lines are the problem, and draws from its log say how sure the value is."""
+    model = learn.fit(learn.sample().of_task("letter"), price=100)
+    weitzman.learn.save(model, tmp_path / "model.json")
+    command = ["report", str(tmp_path / "model.json"), "-o", str(tmp_path / "r.html")]
+    assert main([*command, "--runs", "7"]) == 0
+    words = text_of((tmp_path / "r.html").read_text("utf-8"))
+    value = weitzman.solve(model.lines(7)).value
+    assert f"Open run to step {model.rungs[0]} first." in words
+    assert f"Expect {value:.6g} from the whole search" in words
+    assert "folded away" not in words  # all segments of a run are there
+    low, high = np.quantile(learn.draws(model, 30).value(7), [0.05, 0.95])
+    assert f"give a value between {low:.6g} and {high:.6g}." in words
+
+
+# -- one file, and safe ----------------------------------------------------------------------------
+
+
+def test_it_needs_nothing_else(page):
+    outside = re.sub(r"http://www\.w3\.org/2000/svg", "", page)
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", re.sub(r"(?m)^\s*//.*$", "", outside))
+    assert page.count("<script") == 2
+    assert len(page.encode()) < 100_000
+
+
+def test_its_policy_allows_its_own_script_and_style_only(page):
+    rules = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    for tag, rule in (('script type="module"', "script-src"), ("style", "style-src")):
+        inner = re.search(rf"<{tag}>(.*?)</{tag.split()[0]}>", page, re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(inner.encode()).digest()).decode()
+        assert f"{rule} &#x27;sha256-{digest}&#x27;;" in rules
+    assert rules.startswith("default-src &#x27;none&#x27;;")
+    assert "unsafe" not in rules
+
+
+def test_names_are_text():
+    boxes = weitzman.Builder()
+    boxes.add(HOSTILE, cost=1, rewards={"</td>": 0.5, '"&': 0.5}, worth={"</td>": 3, '"&': 0})
+    boxes.add("‮rtl", parent=HOSTILE, cost=0.1, rewards={1: 0.5, 9: 0.5})
+    html = render(content(boxes.build()), HOSTILE)
+    assert HOSTILE not in html
+    assert "<bdi>&lt;script&gt;" in html
+    assert "</td></td>" not in html
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
+    assert data["problem"]["names"][0] == HOSTILE
+
+
+def test_equal_problems_give_equal_files(page):
+    assert render(content(paper()), "boxes.json") == page
+
+
+def forest_of_lines(n: int, k: int = 3) -> weitzman.Forest:
+    rng = np.random.default_rng(n)
+    parent = [-1 if i % 4 == 0 else i - 1 for i in range(n)]
+    first = rng.dirichlet(np.ones(k), 64)
+    step = rng.dirichlet(np.ones(k), (64, k))
+    law = [first[i % 64] if p < 0 else step[i % 64] for i, p in enumerate(parent)]
+    return weitzman.Forest.from_arrays(
+        parent=parent, cost=rng.uniform(0.2, 2, n), rewards=rng.uniform(0, 20, (n, k)), law=law,
+        names=[f"candidate {i}" for i in range(n)],
+    )  # fmt: skip
+
+
+def test_a_few_hundred_boxes_take_less_than_a_megabyte(tmp_path):
+    weitzman.write_report(forest_of_lines(500, k=6), tmp_path / "r.html")
+    assert (tmp_path / "r.html").stat().st_size < 600_000
+
+
+def test_a_hundred_thousand_boxes(tmp_path):
+    forest = forest_of_lines(100_000)
+    start = time.monotonic()
+    weitzman.write_report(forest, tmp_path / "r.html", top=100)
+    assert time.monotonic() - start < 60
+    words = text_of((tmp_path / "r.html").read_text("utf-8"))
+    assert (tmp_path / "r.html").stat().st_size < 400_000
+    assert re.search(r"99,\d\d\d of 100,000 boxes are folded away", words)
+    assert "Left out: with 100,000 boxes it would take long." in words
+
+
+def test_copies_are_numbers_and_not_chances():
+    chest = weitzman.line([[0.9, 0.1]], rewards=[0, 10], cost=0.5, count=1000, names=["chest"])
+    html = render(content(chest))
+    assert "chest</bdi><small> ×1,000</small>" in html
+    assert ">10</td>" in html.replace("9.99999", "10")
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_command(tmp_path, capsys):
+    weitzman.save(paper(), tmp_path / "boxes.json")
+    target = tmp_path / "r.html"
+    assert main(["report", str(tmp_path / "boxes.json"), "-o", str(target)]) == 0
+    assert re.fullmatch(r".*r\.html: \d+ kB\n", capsys.readouterr().out)
+    assert "<title>boxes.json</title>" in target.read_text("utf-8")
+    command = ["report", str(tmp_path / "boxes.json"), "-o", str(target), "--title", "Ours"]
+    assert main(command) == 0
+    assert "<title>Ours</title>" in target.read_text("utf-8")
+
+
+def test_what_the_command_refuses(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "other.db").write_bytes(b"SQLite format 3\0" + bytes(200))
+    weitzman.save(paper(), tmp_path / "boxes.json")
+    out, nowhere = str(tmp_path / "r.html"), str(tmp_path / "no" / "r.html")
+    cases = [
+        ([str(tmp_path / "notes.txt"), "-o", out], 1, "must end in .json, .json.gz or .wz"),
+        ([str(tmp_path / "none.json"), "-o", out], 3, "cannot be read: No such file"),
+        ([str(tmp_path / "other.db"), "-o", out], 1, "not a journal of a search"),
+        ([str(tmp_path / "boxes.json")], 2, "required: -o/--output"),
+        ([str(tmp_path / "boxes.json"), "-o", nowhere], 3, "cannot be written"),
+        ([str(tmp_path / "boxes.json"), "-o", out, "--top", "0"], 2, "from 1 on"),
+    ]  # fmt: skip
+    for arguments, code, message in cases:
+        assert main(["report", *arguments]) == code
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_what_the_function_refuses(tmp_path):
+    with pytest.raises(
+        weitzman.errors.InvalidArgument, match="a fitted model or a replay, but got a str"
+    ):
+        weitzman.write_report("boxes.json", tmp_path / "r.html")
+    with pytest.raises(weitzman.errors.InvalidArgument, match="`top` must be"):
+        weitzman.write_report(paper(), tmp_path / "r.html", top=0)

@@ -1,0 +1,334 @@
+"""The best line and the best set on forests, against enumeration in exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import random_problems
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+from plain_forests import forest_of
+from test_comparison import HALF, close, flipped
+
+from weitzman import Forest, line, solve
+from weitzman.errors import InvalidArgument
+from weitzman.forest import expand
+from weitzman.strategies import fixed_set
+from weitzman.strategies.approximation import approximate
+from weitzman.strategies.fixed_line import best_line
+from weitzman.strategies.fixed_order import value_of_order
+from weitzman.strategies.fixed_set import best_nonadaptive
+from weitzman.strategies.gains import Gains
+from weitzman.strategies.set_search import improve
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import approximation as benchmark
+
+
+@st.composite
+def static_forests(draw: DrawFn, max_boxes: int = 6) -> reference.Problem:
+    """One transition matrix and one set of rewards for all boxes; costs differ."""
+    k = draw(st.integers(2, 3))
+    parents = draw(random_problems.forest_shapes(1, max_boxes))
+    first, law = (
+        draw(random_problems.probabilities(k)),
+        [draw(random_problems.probabilities(k)) for _ in range(k)],
+    )
+    levels = st.integers(-4, 16).map(lambda z: Fraction(z, 4))
+    rewards = tuple(draw(st.lists(levels, min_size=k, max_size=k)))
+    cost = [Fraction(draw(st.integers(0, 10)), 8) for _ in parents]
+    rows: list[list[reference.States]] = [
+        [(s,) for s in range(k)] if up else [()] for up in parents
+    ]
+    return reference.Problem(
+        tuple(parents),
+        (rewards,) * len(parents),
+        tuple({s: law[s[0]] if s else first for s in row} for row in rows),
+        tuple(dict.fromkeys(row, (cost[v],) * k) for v, row in enumerate(rows)),
+        Fraction(0),
+    )
+
+
+ANY = st.one_of(random_problems.forests(max_boxes=5), static_forests())
+
+
+def path(problem: reference.Problem, box: int) -> tuple[int, ...]:
+    """The boxes from a root down to this one."""
+    up = problem.parents[box]
+    return (*path(problem, up[0]), box) if up else (box,)
+
+
+def lines_of(problem: reference.Problem, depth: int = 99) -> list[tuple[int, ...]]:
+    found = [path(problem, box) for box in problem.boxes]
+    return [(), *(p for p in found if len(p) <= depth)]
+
+
+# -- lines ---------------------------------------------------------------------------------------
+
+
+@given(ANY, st.integers(1, 4))
+def test_best_line_as_by_enumeration(problem, depth):
+    forest = forest_of(problem)
+    for most in (99, depth):
+        found = best_line(forest, depth=most)
+        best = max(reference.value_of_set(problem, p) for p in lines_of(problem, most))
+        assert close(found.value, best)
+        assert found.order in lines_of(problem, most)
+        assert close(float(reference.value_of_set(problem, found.order)), best)
+        assert close(found.followed, reference.value_of_order(problem, found.order))
+        assert close(found.followed, value_of_order(forest, found.order))
+    assert best_line(forest).value == best_line(forest, depth=99).value
+
+
+@settings(max_examples=40)
+@given(ANY)
+def test_what_a_line_adds_to_a_set_as_by_enumeration(problem):
+    gains = Gains(forest_of(problem))
+    for boxes in reference.closed_sets(problem):
+        value, (net, looked_at) = gains.value(boxes), gains.lines(boxes)
+        assert looked_at <= len(problem.boxes) - len(boxes)
+        best = max(
+            float(reference.value_of_set(problem, boxes.union(path(problem, v))))
+            for v in problem.boxes
+        )
+        if np.isfinite(best):
+            assert max(value, value + net.max()) == pytest.approx(max(value, best), abs=1e-10)
+        for v in np.flatnonzero(np.isfinite(net)):
+            whole = boxes.union(path(problem, int(v)))
+            assert close(value + net[v], reference.value_of_set(problem, whole))
+            assert v not in boxes
+
+
+@settings(max_examples=20)
+@given(random_problems.forests(max_boxes=4, signals=False))
+def test_losses_are_rewards_with_signs_flipped(problem):
+    up, down = approximate(forest_of(problem)), approximate(flipped(problem))
+    for a, b in (
+        (up.bound, down.bound),
+        (up.promised, down.promised),
+        (up.line.value, down.line.value),
+        (up.line.followed, down.line.followed),
+        (up.chosen.value, down.chosen.value),
+    ):
+        assert (math.isnan(a) and math.isnan(b)) or close(a, -b)
+    assert up.reached == down.reached
+
+
+def static_line(length: int, cost: float = 0.01) -> Forest:
+    sticky = np.array([[0.9, 0.1], [0.1, 0.9]])
+    return line((sticky[0], sticky), length=length, rewards=[0, 1], cost=cost)
+
+
+def test_a_line_is_followed_no_further_than_can_pay():
+    # t boxes earn 1 - 0.9^t - 0.01 t; no more can earn the best of it unless 1 - 0.01 t exceeds it
+    short, long = best_line(static_line(60)), best_line(static_line(3000))
+    best = max(1 - 0.9**t - 0.01 * t for t in range(60))
+    assert long.looked_at == short.looked_at == math.floor((1 - best) / 0.01)
+    assert long.value == pytest.approx(short.value, abs=1e-12)
+    assert long.value == pytest.approx(best, abs=1e-12)
+    assert len(long.order) == 22 == round(math.log(0.1) / math.log(0.9))
+
+
+def test_one_table_serves_all_boxes_of_a_depth():
+    rng = np.random.default_rng(1)
+    parent = [-1, *((np.arange(1, 400) - 1) // 3)]
+    law = rng.dirichlet(np.ones(3), 3)
+    forest = Forest.from_arrays(
+        parent=parent, cost=rng.uniform(0.01, 0.05, 400), rewards=[0, 0.5, 1],
+        law=[law[0] if p < 0 else law for p in parent],
+    )  # fmt: skip
+    other = [
+        law[0] if p < 0 else law + 1e-15 * i * np.array([1, -1, 0]) for i, p in enumerate(parent)
+    ]
+    same = Forest.from_arrays(  # all laws differ in their last digits: nothing is shared
+        parent=parent, cost=[float(forest.costs[i][0, 0]) for i in forest.cost],
+        rewards=[0, 0.5, 1], law=other,
+    )  # fmt: skip
+    assert len(forest.laws) == 2
+    assert len(same.laws) == 400
+    assert Gains(same).work > 5 * Gains(forest).work
+    for members in ([], [0], [0, 1, 2, 4]):
+        ours, plain = Gains(forest), Gains(same)
+        assert ours.value(members) == pytest.approx(plain.value(members), abs=1e-10)
+        assert ours.of(members)[1] == pytest.approx(plain.of(members)[1], abs=1e-10)
+        net = ours.lines(members).net, plain.lines(members).net
+        assert np.array_equal(*map(np.isfinite, net))
+        some = np.isfinite(net[0])
+        assert net[0][some] == pytest.approx(net[1][some], abs=1e-10)
+
+
+def test_of_copies_a_line_takes_one():
+    forest = Forest.from_arrays(
+        parent=[-1, 0], cost=[1, 1], rewards=[0, 10], count=[3, 10**6],
+        law=[[0.5, 0.5], [[0.5, 0.5]] * 2],
+    )  # fmt: skip
+    few = Forest.from_arrays(
+        parent=[-1, 0], cost=[1, 1], rewards=[0, 10], count=[3, 2],
+        law=[[0.5, 0.5], [[0.5, 0.5]] * 2],
+    )  # fmt: skip
+    found, same = best_line(forest), best_line(expand(few))
+    assert (found.value, found.followed) == (same.value, same.followed) == (5.5, 6.0)
+
+
+def test_a_line_may_be_empty_or_must_not():
+    poor = Forest.from_arrays(parent=[-1], cost=[9], rewards=[0, 10], law=[[0.5, 0.5]])
+    found = best_line(poor)
+    assert (found.boxes, found.value, found.followed) == ((), 0, 0)
+    must = Forest.from_arrays(
+        parent=[-1, -1], cost=[9, 8], rewards=[0, 10], law=[[0.5, 0.5]] * 2, outside=-math.inf
+    )
+    assert (best_line(must).boxes, best_line(must).value) == (("1",), -3)
+    assert math.isnan(approximate(must).promised)
+    assert "promised" not in str(approximate(must))
+
+
+def test_a_line_needs_a_depth_from_one_on():
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(InvalidArgument, match=f"from 1 on, but it is {wrong}"):
+            best_line(static_line(3), depth=wrong)
+    with pytest.raises(InvalidArgument, match="needs a Forest, but got a Solution"):
+        best_line(solve(static_line(3)))
+
+
+# -- sets ----------------------------------------------------------------------------------------
+
+
+@given(static_forests())
+def test_best_set_of_static_forests_as_by_enumeration(problem):
+    found = best_nonadaptive(forest_of(problem))
+    assert found.exact
+    assert close(found.value, reference.best_nonadaptive(problem)[0])
+
+
+@settings(max_examples=40)
+@given(ANY)
+def test_what_is_built_line_by_line_is_a_closed_set_and_no_worse_than_a_line(problem):
+    forest = forest_of(problem)
+    gains = Gains(forest)
+    members = improve(gains, [], 2000)
+    value = reference.value_of_set(problem, members)  # refuses sets that are not closed
+    assert close(gains.value(members), value) or not members
+    assert float(value) >= best_line(forest).value - 1e-9
+    assert float(value) <= float(reference.best_nonadaptive(problem)[0]) + 1e-9
+
+
+def test_a_limit_that_is_given_is_used_up(monkeypatch):
+    forest = benchmark.static_forest(3, 2, (0.01, 0.05))
+    monkeypatch.setattr(fixed_set, "_WORK", 5 * Gains(forest).work)
+    short, long = best_nonadaptive(forest), best_nonadaptive(forest, limit=200)
+    assert (short.exact, long.exact) == (False, True)
+    assert short.value <= long.value <= short.bound
+
+
+def test_a_door_comes_and_goes_with_the_room_behind_it():
+    door = {"parent": [-1, 0], "cost": [1, 1], "rewards": [[0], [0, 10]]}
+    forest = Forest.from_arrays(**door, law=[[1], [[0.5, 0.5]]])
+    assert improve(Gains(forest), [], 10) == [1, 0]
+    dear = Forest.from_arrays(**door | {"cost": [1, 4.5]}, law=[[1], [[0.5, 0.5]]])
+    assert improve(Gains(dear), [0, 1], 10) == []  # the door alone would be worse still
+
+
+def test_a_branch_is_dropped_and_changed_for_a_better_one():
+    # a long line is begun with: half of it is dropped at once, and the other root comes in
+    forest = Forest.from_arrays(
+        parent=[-1, 0, 1, -1], cost=[1, 4, 4, 1], rewards=[0, 10], law=[
+            [0.5, 0.5], [[0.5, 0.5]] * 2, [[0.5, 0.5]] * 2, [0.5, 0.5],
+        ],
+    )  # fmt: skip
+    assert sorted(improve(Gains(forest), [0, 1, 2], 100)) == [0, 3]
+
+
+# -- the ratio -----------------------------------------------------------------------------------
+
+
+def test_the_counterexample_to_the_promised_half():
+    found = approximate(Forest.from_arrays(**HALF))
+    assert found.promised == pytest.approx(0.029001)
+    assert found.chosen.exact
+    assert found.chosen.value == found.line.value == pytest.approx(0.0001)
+    assert not found.reached
+    assert found.ratio(found.chosen.value) == pytest.approx(0.0001 / 0.078002)
+    assert "not reached" in str(found)
+
+
+def star(leaves: int) -> reference.Problem:
+    """A root and boxes right behind it, all independent, under one matrix with equal rows."""
+    row = ["0.9", "0.1"]
+    return reference.from_nested(
+        parent=[-1] + [0] * leaves,
+        cost=["0.001"] * (leaves + 1),
+        rewards=[0, 1],
+        law=[row] + [[row, row]] * leaves,
+    )
+
+
+def test_a_line_falls_short_of_half_even_where_rewards_are_independent():
+    small = star(4)
+    for p in lines_of(small):
+        assert reference.value_of_set(small, p) <= Fraction("0.188")  # 1 - 0.9^2 - 0.002
+    found = approximate(forest_of(star(40)))
+    assert found.line.value == pytest.approx(0.188)
+    missed = 0.9**41
+    assert found.bound == pytest.approx((1 - missed) * (1 - 0.001 / 0.1), abs=1e-8)
+    assert found.promised == pytest.approx((1 - missed) * (0.5 - 0.01), abs=1e-8)
+    assert found.line.value < 0.4 * found.promised
+    assert found.reached  # by a set, as Boodaghians et al. prove for independent rewards
+
+
+@settings(max_examples=40)
+@given(ANY)
+def test_plans_earn_no_more_than_the_optimum_and_ratios_say_so(problem):
+    found = approximate(forest_of(problem))
+    optimum = reference.optimal_value(problem)
+    assert found.bound >= float(optimum) - 1e-9
+    assert found.line.value <= found.line.followed + 1e-9 <= found.bound + 2e-9
+    assert found.line.value <= found.chosen.value + 1e-9 <= found.bound + 2e-9
+    followed = reference.follow_indices(problem, reference.exact_indices(problem))
+    if problem.outside is None:
+        assert math.isnan(found.promised)
+        return
+    half = (followed.reward + problem.outside) / 2 - followed.spend
+    assert close(found.promised, half)
+    assert found.reached == (found.chosen.value >= float(half) - 1e-9)
+    if optimum > problem.outside:
+        share = (reference.best_nonadaptive(problem)[0] - problem.outside) / (
+            optimum - problem.outside
+        )
+        assert found.ratio(found.chosen.value) == pytest.approx(float(share), abs=1e-6)
+
+
+def test_the_ratio_of_a_large_static_forest_is_certified():
+    rng = np.random.default_rng(0)
+    n = 3000
+    parent = [-1, -1, *((np.arange(2, n) - 2) // 3)]
+    law = 0.6 * np.eye(4) + 0.4 * rng.dirichlet(np.ones(4), 4)
+    forest = Forest.from_arrays(
+        parent=parent, cost=rng.uniform(0.01, 0.05, n), rewards=[0, 0.1, 0.4, 1],
+        law=[law[0] if p < 0 else law for p in parent],
+    )  # fmt: skip
+    solution = solve(forest)
+    found = approximate(forest, limit=50, solution=solution)
+    assert found.bound == solution.value + solution.gap
+    assert not found.chosen.exact
+    assert found.line.value < found.chosen.value < found.chosen.bound <= found.bound
+    assert 0 < found.ratio(found.line.value) < found.ratio(found.chosen.value) < 1
+    assert found.chosen.value == pytest.approx(
+        fixed_set.value_of_set(found.chosen.forest, np.flatnonzero(found.chosen.copies).tolist())
+    )
+
+
+def test_the_benchmark_runs_and_notices_a_wrong_answer(monkeypatch):
+    monkeypatch.setattr(benchmark, "SHAPES", ((3, 3), (2, 4)))
+    found = benchmark.table(quick=True)
+    assert all(len(row) == len(found.head) for row in found.rows)
+    monkeypatch.setattr(benchmark, "walk", lambda forest: 0.5)
+    with pytest.raises(AssertionError):
+        benchmark.compare(3, 3, (0.01, 0.05), 1)

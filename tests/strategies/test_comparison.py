@@ -1,0 +1,378 @@
+"""Strategies that adapt less, and simple rules, against enumeration and by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import random_problems
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_forests import PAPER, forest_of, random_forest, run_command
+
+from weitzman import Forest, Policy, evaluate, side_by_side, solve
+from weitzman.errors import InvalidForest
+from weitzman.forest import expand
+from weitzman.strategies.comparison import compare
+from weitzman.strategies.fixed_order import best_partially_adaptive, value_of_order
+from weitzman.strategies.fixed_set import best_nonadaptive, value_of_set
+from weitzman.strategies.gains import Gains
+from weitzman.strategies.random_orders import random_order
+from weitzman.strategies.set_search import branch_and_bound
+from weitzman.strategies.thumb_rules import everything, myopic, on_reward_grid
+
+HALF = {  # the paper's half-approximation by a fixed set does not hold here
+    "parent": [-1, 0],
+    "cost": [0, 0.2],
+    "rewards": [0, 0.001, 1],
+    "law": [[0.9, 0.1, 0], [[0.98, 0.01, 0.01], [0.01, 0.01, 0.98], [0.98, 0.01, 0.01]]],
+}
+
+
+def close(a: float, b: reference.Number) -> bool:
+    return a == b or abs(a - float(b)) <= 1e-10 * max(1.0, abs(float(b)))
+
+
+def flipped(problem: reference.Problem) -> Forest:
+    """The same problem as one of losses."""
+    arrays = reference.to_arrays(problem)
+    losses = [[-r for r in row] for row in arrays["rewards"]]
+    return Forest.from_arrays(
+        **arrays | {"rewards": losses, "outside": -arrays["outside"]}, minimize=True
+    )
+
+
+# -- published and hand-worked cases -----------------------------------------------------------
+
+
+def test_the_papers_example():
+    forest = Forest.from_arrays(**PAPER, names=["A", "B", "C"])
+    chosen, order = best_nonadaptive(forest), best_partially_adaptive(forest)
+    assert (chosen.value, order.value) == (pytest.approx(92.475), pytest.approx(93.825))
+    assert (chosen.boxes, order.boxes) == (("A", "B", "C"), ("A", "C", "B"))
+    assert (chosen.exact, order.exact) == (True, True)
+    assert value_of_order(forest, ["A", "B", "C"]) == pytest.approx(92.975)
+    found = compare(forest, episodes=1000)
+    assert found["optimal"].value == pytest.approx(94.325)
+    assert found.gap("fixed_order") == (pytest.approx(0.5), pytest.approx(0.5))
+    assert found.gap("fixed_set") == (pytest.approx(1.85), pytest.approx(1.85))
+
+
+def test_half_of_the_optimum_is_beyond_any_fixed_set():
+    forest = Forest.from_arrays(**HALF)
+    optimum, chosen = evaluate(solve(forest)), best_nonadaptive(forest)
+    assert chosen.value == pytest.approx(0.0001)
+    assert chosen.boxes == ("0",)
+    assert optimum.reward / 2 - optimum.spend == pytest.approx(0.029001)
+    assert compare(forest, episodes=100).share("fixed_set") < 0.002
+
+
+def test_the_index_read_off_the_rewards_ranks_boxes_wrongly():
+    # both indices, 1 and 9, are read off as 10: the first box comes first, and should not
+    forest = Forest.from_arrays(
+        parent=[-1, -1], cost=[0.9, 0.9], rewards=[0, 10], law=[[0.9, 0.1], [0.1, 0.9]]
+    )
+    solution = solve(forest)
+    assert [solution.index(0), solution.index(1)] == [pytest.approx(1), pytest.approx(9)]
+    grid = on_reward_grid(solution)
+    assert grid.index.tolist() == [10, 10]
+    assert solution.value == pytest.approx(8.11)
+    assert evaluate(grid).value == pytest.approx(7.39)  # -0.9 + 0.1 * 10 + 0.9 * 8.1
+
+
+@settings(max_examples=40)
+@given(random_problems.lines(max_boxes=5))
+def test_the_index_read_off_the_rewards_stops_a_line_rightly(problem):
+    solution = solve(forest_of(problem), exact=True)
+    assert close(evaluate(on_reward_grid(solution)).value, solution.value)
+
+
+def test_myopic_values_do_not_see_what_a_box_unlocks():
+    door = {
+        "parent": [-1, 0],
+        "cost": [1, 1],
+        "rewards": [[0], [0, 10]],
+        "law": [[1], [[0.5, 0.5]]],
+    }
+    forest = Forest.from_arrays(**door)
+    assert myopic(forest).index.tolist() == [-1, 8]
+    assert evaluate(myopic(forest)).value == 0
+    assert solve(forest).value == 3
+
+
+# -- against enumeration -----------------------------------------------------------------------
+
+
+@given(random_problems.forests(max_boxes=5))
+def test_best_set_as_by_enumeration(problem):
+    found, (value, _) = best_nonadaptive(forest_of(problem)), reference.best_nonadaptive(problem)
+    assert found.exact
+    assert found.bound == found.value
+    assert close(found.value, value)
+    members = np.flatnonzero(found.copies).tolist()
+    assert close(float(reference.value_of_set(problem, members)), value)
+
+
+@settings(max_examples=40)
+@given(random_problems.forests(max_boxes=4))
+def test_best_order_as_by_enumeration(problem):
+    found = best_partially_adaptive(forest_of(problem))
+    value, order = reference.best_partially_adaptive(problem)
+    assert found.exact
+    assert found.bound == found.value
+    assert close(found.value, value)
+    assert close(float(reference.value_of_order(problem, found.order)), value)
+    assert close(value_of_order(forest_of(problem), order), value)
+
+
+@settings(max_examples=20)
+@given(random_problems.forests(max_boxes=4, signals=False))
+def test_losses_are_rewards_with_signs_flipped(problem):
+    up, down = forest_of(problem), flipped(problem)
+    for best in (best_nonadaptive, best_partially_adaptive):
+        assert close(best(up).value, -best(down).value)
+    assert close(evaluate(myopic(up)).value, -evaluate(myopic(down)).value)
+    grids = [evaluate(on_reward_grid(solve(f, exact=True))).value for f in (up, down)]
+    assert close(grids[0], -grids[1])
+    assert close(evaluate(everything(up)).value, -evaluate(everything(down)).value)
+
+
+@settings(max_examples=40)
+@given(random_problems.forests(max_boxes=5))
+def test_a_set_and_everything_as_by_enumeration(problem):
+    forest = forest_of(problem)
+    for boxes in reference.closed_sets(problem):
+        assert close(value_of_set(forest, boxes), reference.value_of_set(problem, boxes))
+    assert close(evaluate(everything(forest)).value, reference.value_of_set(problem, problem.boxes))
+
+
+@settings(max_examples=40)
+@given(random_problems.forests(max_boxes=4))
+def test_the_myopic_index_is_that_of_a_box_alone(problem):
+    policy = myopic(forest_of(problem))
+    for box in problem.boxes:
+        for s, states in enumerate(sorted(problem.law[box])):
+            alone = reference.Problem(
+                parents=((),),
+                rewards=(problem.rewards[box],),
+                law=({(): problem.law[box][states]},),
+                cost=({(): problem.cost[box][states]},),
+                outside=problem.outside,
+            )
+            index = policy.index[policy.index_at[box] + s]
+            assert close(index, reference.exact_indices(alone)[0][()])
+
+
+@settings(max_examples=30)
+@given(random_problems.forests(max_boxes=4, signals=False))
+def test_adapting_more_never_earns_less(problem):
+    found = compare(forest_of(problem), episodes=50)
+    values = [found[key].value for key in ("fixed_set", "fixed_order", "optimal")]
+    assert values[0] <= values[1] + 1e-9
+    assert values[1] <= values[2] + 1e-9
+    assert close(values[2], reference.optimal_value(problem))
+    exact = [s for s in found.strategies if s.how == "exact"]
+    assert all(s.value <= values[2] + 1e-9 for s in exact)
+
+
+def random_walk(problem: reference.Problem, index: list[list[float]] | None, budget: int) -> float:
+    """What opening boxes at random earns, by enumeration; with indices, only those worth it."""
+
+    def go_on(seen: reference.Seen, left: int) -> Fraction | float:
+        best = reference._best(problem, seen)
+        ready = []
+        for box in reference._available(problem, seen) if left else []:
+            above = reference._states_above(problem, seen, box)
+            if index is None or index[box][above[0] if above else 0] > best:
+                ready.append(box)
+        total: Fraction | float = Fraction(0) if ready else best
+        for box in ready:
+            for p, cost, now in reference._openings(problem, seen, box):
+                total += p * (go_on(now, left - 1) - cost) / len(ready)
+        return total
+
+    return float(go_on((None,) * len(problem.parents), budget))
+
+
+@settings(max_examples=30)
+@given(random_problems.forests(max_boxes=4, outside="zero"), st.sampled_from([None, 1, 2, 3]))
+def test_random_order_as_by_enumeration(problem, budget):
+    solution = solve(forest_of(problem), exact=True)
+    rows = [solution.indices(i).tolist() for i in problem.boxes]
+    played = random_order(solution, 20_000, 1, budget=budget).payoff
+    exact = random_walk(problem, rows if budget is None else None, budget or 9)
+    # 6 standard errors, and room for payoffs up to 13 apart that are too rare to be seen
+    assert abs(played.mean - exact) <= 6 * played.standard_error + 13 * 20 / 20_000
+
+
+# -- parts that the search rests on ------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(random_problems.forests(max_boxes=5, outside="any"))
+def test_gains_of_all_boxes_as_by_enumeration(problem):
+    gains = Gains(forest_of(problem))
+    mean = [value_with_path(problem, set(), v, cost=True) for v in problem.boxes]
+    assert gains.cost == pytest.approx(mean, abs=1e-10)
+    for boxes in reference.closed_sets(problem):
+        value, gain = gains.of(boxes)
+        assert close(value, reference.value_of_set(problem, boxes))
+        for v in set(problem.boxes) - boxes:
+            assert gain[v] == pytest.approx(value_with_path(problem, boxes, v), abs=1e-10)
+
+
+def value_with_path(
+    problem: reference.Problem, boxes: set[int], v: int, *, cost: bool = False
+) -> float:
+    """What box v adds to the best of some boxes, or what it costs once its parents are open."""
+    path, up = [v], problem.parents[v]
+    while up:
+        path, up = [*path, *up], problem.parents[up[0]]
+    whole = boxes | set(path)
+    if cost:
+        parts = (reference._all_opened(problem, s) for s in (whole, whole - {v}))
+        here, before = (sum(p * paid for p, paid, _ in part) for part in parts)
+        return float(here - before)
+    signals = tuple(
+        row if i in boxes or i == v else (None,) * len(row) for i, row in enumerate(problem.rewards)
+    )
+    gain = Fraction(0)
+    for rewards, sign in ((signals, 1), (tuple_without(signals, v), -1)):
+        only = replace(problem, rewards=rewards)
+        gain += sign * sum(p * best for p, _, best in reference._all_opened(only, whole))
+    return float(gain)
+
+
+def tuple_without(rewards: tuple[tuple[Any, ...], ...], v: int) -> tuple[tuple[Any, ...], ...]:
+    return tuple((None,) * len(row) if i == v else row for i, row in enumerate(rewards))
+
+
+@settings(max_examples=40)
+@given(random_problems.forests(max_boxes=5))
+def test_branch_and_bound_needs_no_good_start(problem):
+    forest = forest_of(problem)
+    found, bound, exact = branch_and_bound(forest, Gains(forest), [], 10**6)
+    value = reference.best_nonadaptive(problem)[0]
+    assert exact
+    assert close(bound, value) or not found  # without an outside option nothing is not a set
+    assert close(float(reference.value_of_set(problem, found)), value)
+
+
+# -- copies, sizes, limits ---------------------------------------------------------------------
+
+
+def test_copies_are_as_good_as_boxes_written_out():
+    forest = Forest.from_arrays(**PAPER, count=[2, 1, 2])
+    for best in (best_nonadaptive, best_partially_adaptive):
+        assert best(forest).value == pytest.approx(best(expand(forest)).value)
+    assert best_nonadaptive(forest).exact
+
+
+def test_what_is_too_large_for_certainty_has_honest_bounds():
+    rng = np.random.default_rng(2)
+    parts = [random_forest(rng, 10, branch=9) for _ in range(4)]
+    forest = side_by_side(*parts)
+    optimum = solve(forest).value
+    sure, unsure = best_nonadaptive(forest), best_nonadaptive(forest, limit=3)
+    assert sure.exact
+    assert not unsure.exact
+    assert unsure.value <= sure.value <= unsure.bound + 1e-12
+    assert unsure.bound <= optimum + 1e-8
+    forest = Forest.from_arrays(**PAPER, count=[3, 1, 3])
+    best, order = best_partially_adaptive(forest), best_partially_adaptive(forest, limit=100)
+    assert best.exact
+    assert not order.exact
+    assert order.value <= best.value <= order.bound + 1e-9
+    assert order.bound <= solve(forest).value + 1e-9
+    assert order.value == pytest.approx(value_of_order(order.forest, order.order))
+
+
+def test_a_large_forest_is_compared_too():
+    rng = np.random.default_rng(0)
+    n = 400
+    parent = np.where(np.arange(n) < 100, -1, rng.integers(0, np.maximum(np.arange(n), 1)))
+    forest = Forest.from_arrays(
+        parent=parent, cost=rng.uniform(0.002, 0.02, n), rewards=np.sort(rng.random(4)),
+        law=[rng.dirichlet(np.full(4, 0.5), None if p < 0 else 4) for p in parent],
+    )  # fmt: skip
+    found = compare(forest, episodes=20_000)
+    order, chosen = found["fixed_order"], found["fixed_set"]
+    assert order.how == "best found"
+    assert chosen.value <= order.value + 4 * order.error
+    assert order.value <= order.bound + 4 * order.error
+    assert found["random_order"].value < found["optimal"].value
+    assert found.lost("everything") > 0
+
+
+def test_billions_of_copies_are_compared_too():
+    forest = Forest.from_arrays(**PAPER, count=[10**6, 10**3, 3])
+    found = compare(forest, episodes=2000)
+    assert {s.key for s in found.strategies}.isdisjoint({"random_order", "random_budget"})
+    assert found["fixed_set"].value <= found["fixed_order"].value <= found["optimal"].value
+    assert found["everything"].openings == pytest.approx(1e6 + 1e9 + 3)
+    assert sum(found.fixed_set.copies) > 1
+
+
+def test_a_set_and_an_order_must_hold_parents():
+    forest = Forest.from_arrays(**PAPER, names=["A", "B", "C"])
+    with pytest.raises(InvalidForest, match=r"'B' is there and 'A' is not \(1 such"):
+        value_of_set(forest, ["B"])
+    with pytest.raises(InvalidForest, match="'B' comes without or before 'A'"):
+        value_of_order(forest, ["B", "A"])
+    with pytest.raises(InvalidForest, match="must not name a box twice"):
+        value_of_order(forest, ["A", "A"])
+    with pytest.raises(InvalidForest, match="without copies"):
+        value_of_order(Forest.from_arrays(**PAPER, count=[2, 1, 1]), [0])
+    assert value_of_set(forest, []) == value_of_order(forest, []) == 0
+
+
+def test_nothing_to_gain_has_no_share():
+    forest = Forest.from_arrays(parent=[-1], cost=[9], rewards=[0, 10], law=[[0.5, 0.5]])
+    found = compare(forest, episodes=10)
+    assert found["optimal"].value == found["fixed_set"].value == 0
+    assert math.isnan(found.share("everything"))
+    assert found.lost("everything") == 4
+
+
+# -- what is shown -----------------------------------------------------------------------------
+
+
+def test_tables_and_frames():
+    found = compare(Forest.from_arrays(**PAPER), episodes=1000, budget=2)
+    text = str(found)
+    assert "the best 2 by index" in text
+    assert "adaptivity gap over the best fixed order: 0.5" in text
+    assert "94.325" in repr(found)
+    assert "<table>" in found._repr_html_()
+    frame = found.to_pandas().set_index("key")
+    assert frame.lost["fixed_set"] == pytest.approx(1.85)
+    assert frame.openings["budget"] == 2
+    assert "best of all" in repr(found.fixed_set) + repr(found.fixed_order)
+
+
+def test_progress_ends_at_the_end():
+    seen: list[tuple[int, int]] = []
+    compare(Forest.from_arrays(**PAPER), episodes=10, progress=lambda *x: seen.append(x))
+    assert seen == [(i, 10) for i in range(1, 11)]
+
+
+def test_the_command(tmp_path, capsys):
+    out = run_command(tmp_path, capsys, "compare", "--episodes", "1000", "--budget", "2")
+    assert "fully adaptive (optimal)" in out
+    out = run_command(tmp_path, capsys, "compare", "--episodes", "1000", "--json")
+    found = json.loads(out)
+    assert found["fixed_order"] == ["A", "C", "B"]
+    row = {s["key"]: s for s in found["strategies"]}
+    assert row["fixed_order"]["value"] == pytest.approx(93.825)
+    assert row["optimal"]["bound"] is None
+
+
+def test_policies_are_policies():
+    forest = Forest.from_arrays(**PAPER)
+    assert all(isinstance(p, Policy) for p in (myopic(forest), everything(forest)))
