@@ -260,12 +260,15 @@ def _roots(grid: FloatArray, ahead: FloatArray, cost: FloatArray) -> FloatArray:
 
 
 def _grid(worth: FloatArray) -> FloatArray:
-    """The best worths one by one, then every so many; both ends, and one point above all."""
+    """Where functions of a worth are kept: the best worths one by one, then every so many.
+
+    Both ends, some points between neighbors where there are few, and one point above all.
+    """
     down = np.unique(worth)[::-1]
-    places = np.arange(len(down))
     if len(down) > _GRID:
         rest = np.linspace(_OWN, len(down) - 1, _GRID - _OWN).round().astype(np.int64)
-        places = np.concatenate([np.arange(_OWN), rest])
-    grid = down[places][::-1]
-    width = max(float(grid[-1] - grid[0]), abs(float(grid[-1])) * 1e-9, 1e-9)
-    return np.append(grid, grid[-1] + width)
+        down = down[np.concatenate([np.arange(_OWN), rest])]
+    width = max(float(down[0] - down[-1]), abs(float(down[0])) * 1e-9, 1e-9)
+    grid = np.append(down[::-1], down[0] + width)
+    between = np.arange(0, len(grid) - 1, 1.0 / -(-_GRID // len(grid)))
+    return np.append(np.interp(between, np.arange(len(grid)), grid), grid[-1])

@@ -40,12 +40,9 @@ class LineModel(RunModel):
         What one new run is worth if it is continued as long as that pays.
     """
 
-    minimize: bool
-    rungs: IntArray
-
     def __init__(self, ladder: Ladder, *, price: float, minimize: bool, settings: Settings) -> None:
         check_price(price)
-        self._price, self.minimize, self.settings = float(price), minimize, settings
+        self.price, self.minimize, self.settings = float(price), minimize, settings
         self.ladder = ladder
         check_limit(ladder, settings.limit, minimize)
         self._segments = segments(ladder, settings, ceiling_of(settings.limit, minimize))
@@ -56,11 +53,6 @@ class LineModel(RunModel):
             solution.indices(r)[: self._segments[r - 1].alive.shape[1] if r else 1]
             for r in range(len(self._segments))
         ]
-
-    @property
-    def price(self) -> float:
-        """What one point of score is worth, in units of cost."""
-        return self._price
 
     def __repr__(self) -> str:
         return (

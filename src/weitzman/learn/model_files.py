@@ -30,6 +30,11 @@ Path = str | os.PathLike[str]
 
 def save(model: LineModel, path: Path) -> None:
     """Write a model to a ``.json`` file, which appears complete or not at all."""
+    if not isinstance(model, LineModel):
+        raise InvalidArgument(
+            f"a file holds a LineModel, but this is a {type(model).__name__}. Keep its curves and "
+            f"settings, and fit it again."
+        )
     ladder = model.ladder
     sign = -1.0 if model.minimize else 1.0
     head = {

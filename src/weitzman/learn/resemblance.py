@@ -95,9 +95,6 @@ class ResemblanceModel(RunModel):
     True
     """
 
-    minimize: bool
-    rungs: IntArray
-
     def __init__(
         self,
         ladder: Ladder,
@@ -123,14 +120,9 @@ class ResemblanceModel(RunModel):
 
     def _solve(self, price: float) -> None:
         check_price(price)
-        self._price = float(price)
-        self._gains = Gains.of(self._kin, self._price)
+        self.price = float(price)
+        self._gains = Gains.of(self._kin, self.price)
         self._fresh = float(self._gains.index(0, *self._kin.stages[0].usual())[0])
-
-    @property
-    def price(self) -> float:
-        """What one point of score is worth, in units of cost."""
-        return self._price
 
     def at_price(self, price: float) -> ResemblanceModel:
         """The same law at another price."""
@@ -195,16 +187,19 @@ class ResemblanceModel(RunModel):
         The value of lines side by side is the mean of the best capped value.
         """
         grid = self._gains.grid
-        none = np.zeros(len(grid) - 1)  # log of the chance that no run exceeds
+        none, top = np.zeros(len(grid) - 1), best  # log of the chance that no run exceeds
         for r, _, row, cost in self._laws(runs):
             index = self._gains.index(r, row, cost)
             none += _log_none(self._gains.tails(r, row, index)).sum(axis=0)
+            top = max(top, float(index.max()))
         if fresh:
             row, _ = self._kin.stages[0].usual()
             tail = self._gains.tails(0, row, np.array([self.fresh_index]))
             none += fresh * _log_none(tail)[0]
+            top = max(top, self.fresh_index)
+        sure = max(min(top, float(grid[0])) - best, 0.0)  # below all scores
         above = np.clip((grid[1:] - best) / np.diff(grid), 0.0, 1.0)
-        return float(-np.expm1(none) @ (np.diff(grid) * above))
+        return sure + float(-np.expm1(none) @ (np.diff(grid) * above))
 
     def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, FloatArray, FloatArray]]:
         """By stage: which runs stand before it, their rows and their costs."""

@@ -38,19 +38,20 @@ class RunModel(Protocol):
 
     :func:`weitzman.learn.fit` makes one. Write another by deriving from this class: what is
     not said then follows, for runs that are alike until they start.
+
+    Attributes
+    ----------
+    price : float
+        What one point of score is worth, in units of cost.
+    minimize : bool
+        Lower scores are better.
+    rungs : (R,) array of int
+        The steps at which it is decided whether a run goes on; a box of ``lines`` each.
     """
 
+    price: float
     minimize: bool
-
-    @property
-    def price(self) -> float:
-        """What one point of score is worth, in units of cost."""
-        ...
-
-    @property
-    def rungs(self) -> IntArray | Sequence[int]:
-        """The steps at which it is decided whether a run goes on; a box of ``lines`` each."""
-        ...
+    rungs: IntArray
 
     @property
     def fresh_index(self) -> float:

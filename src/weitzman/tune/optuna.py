@@ -165,6 +165,8 @@ class _Trials:
             self.trials.append(self._optuna.trial.Trial(self._study, trial._trial_id))
         # of equal scores the first counts: one that can still win, then
         for number, trial in sorted(enumerate(mine), key=lambda x: x[1].state == state.PRUNED):
+            if trial.params:
+                self._race.describe(number, trial.params)
             steps = sorted(trial.intermediate_values)
             costs = trial.user_attrs.get(COSTS, [])
             for step, cost in zip(steps, costs, strict=False):  # the last may be of no step yet
@@ -182,7 +184,7 @@ class _Trials:
         else:
             self._race.leave(run)
 
-    def begin(self, run: int) -> None:
+    def begin(self, run: int, candidate: int | None) -> None:
         trial = self._study.ask()
         trial.set_user_attr(RUN, run)
         self.trials.append(trial)
@@ -192,6 +194,8 @@ class _Trials:
 
     def seen(self, run: int, row: Row) -> None:
         trial = self.trials[run]
+        if trial.params:
+            self._race.describe(run, trial.params)
         trial.set_user_attr(COSTS, [*self._race.runs[run].costs, row.cost])
         trial.report(row.score, row.step)
 
