@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from weitzman import plot
 from weitzman.replay.replay_result import Replay
 
 AIM = 0.7  # at the three higher prices: the regret of the best peer times this
@@ -103,7 +104,7 @@ def figure(found: dict[str, Replay], path: Path) -> None:
     size = 5 * len(found), 5
     fig, axes = pyplot.subplots(1, len(found), figsize=size, layout="constrained", squeeze=False)
     for ax, (name, result) in zip(axes[0], found.items(), strict=True):
-        result.plot(ax=ax).set_title(name)
+        plot.replay(result, ax=ax).set_title(name)
         ax.get_legend().remove()
     lines, labels = axes[0][0].get_legend_handles_labels()
     fig.legend(lines, labels, loc="outside lower center", ncols=4, fontsize="small")

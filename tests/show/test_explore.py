@@ -328,7 +328,7 @@ def test_files_that_cannot_be(tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
-def test_the_command_serves_until_it_is_interrupted(tmp_path):
+def test_the_command_serves_until_it_is_interrupted(tmp_path, request):
     import signal
 
     command = [
@@ -342,7 +342,10 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path):
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={"PYTHONPATH": SOURCE, "PATH": "/usr/bin"},
+        # a parent in the background may ignore the signal, and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
+    request.addfinalizer(process.kill)
     assert process.stdout is not None
     assert "new.json does not exist yet: Save will write it." in process.stdout.readline()
     address = re.fullmatch(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from .blocks import errors_of, padded, tops_of
+from .jit import FUSED, helper, kernel
 from .joins import power_error
 from .lanes import (
     LANES,
@@ -27,12 +29,36 @@ from .lanes import (
     sub,
     where,
 )
-from .settings import ENTRY, JIT
 
 GROUP = 4  # breakpoints that a matrix product takes at a time
 
 
-@njit(**JIT)
+class Cost(NamedTuple):
+    """The costs of a box: one row for each state of the parent or for all, and columns alike."""
+
+    data: np.ndarray
+    rows: int
+    columns: int
+
+
+class Listing(NamedTuple):
+    """Breakpoints written down from the top, and which row of tails belongs to each."""
+
+    points: np.ndarray
+    rows: np.ndarray
+    numbers: np.ndarray  # 0, 1, 2, ...
+
+
+class Tails(NamedTuple):
+    """P(W_s >= points[j]) = rows[j, s], for n falling breakpoints and so many padded states."""
+
+    points: np.ndarray
+    n: int
+    rows: np.ndarray
+    lanes: int
+
+
+@helper(FUSED)
 def transpose(law, k, own, out):
     """out[y, s] = P(s, y), with zeros for the padding of s."""
     lanes = padded(k)
@@ -44,70 +70,70 @@ def transpose(law, k, own, out):
             out[y * lanes + s] = law[s * own + y]
 
 
-@njit(**JIT)
-def _copy_above(x, i, level, numbers, grid, n, pos):
-    """Copy from falling ``x[i:]`` to ``grid[n:]`` what lies above ``level``; where both then stand.
+@helper(FUSED)
+def _copy_above(x, i, level, out, n):
+    """Copy from falling ``x[i:]`` to the n-th of a listing on what lies above ``level``.
 
-    ``pos[n:]`` receives the places in x. Eight at a time: what is copied too much will be written
-    over.
+    Returns where both then stand. Eight at a time: what is copied too much will be written over.
     """
     more = True
     while more:
         eight = load(x, i)
-        store(grid, n, eight)
-        store(pos, n, load(numbers, i))
+        store(out.points, n, eight)
+        store(out.rows, n, load(out.numbers, i))
         c = leading(above(eight, splat(level)))
         i, n, more = i + c, n + c, c == LANES
     return i, n
 
 
-@njit(**JIT)
-def box_grid(x, levels, distinct, bare, low, numbers, grid, pos):
+@helper(FUSED)
+def box_grid(x, levels, distinct, bare, low, out):
     """Breakpoints of max(reward, X), from the top: the rewards, and those of X above the lowest.
 
-    ``x`` are the breakpoints of X, ``levels[:distinct]`` the rewards in rising order. ``pos[j]`` is
-    the row of X for ``grid[j]``: that of its lowest breakpoint not below. ``bare``: some state has
-    no reward, so that all of X counts. Nobody looks below ``low``.
+    ``x`` are the breakpoints of X, ``levels[:distinct]`` the rewards in rising order. The row of a
+    breakpoint is that of the lowest breakpoint of X not below. ``bare``: some state has no reward,
+    so that all of X counts. Nobody looks below ``low``.
     """
     i, q, n = 1, distinct - 1, 0
     while q >= 0 and levels[q] >= low:
-        i, n = _copy_above(x, i, levels[q], numbers, grid, n, pos)
+        i, n = _copy_above(x, i, levels[q], out, n)
         i += x[i] == levels[q]
-        grid[n], pos[n] = levels[q], i - 1
+        out.points[n], out.rows[n] = levels[q], i - 1
         n += 1
         q -= 1
     if bare or q >= 0:
-        i, n = _copy_above(x, i, low, numbers, grid, n, pos)
+        i, n = _copy_above(x, i, low, out, n)
         n += (x[i] == low) & (low > -np.inf)
-    grid[n] = -np.inf
+    out.points[n] = -np.inf
     return n
 
 
-@njit(**JIT)
-def lift(rows, lanes, reward, grid, pos, n, after):
-    """after[j, y] = P(max(reward(y), X_y) >= grid[j]): one up to the reward, then the tail of X."""
+@helper(FUSED)
+def lift(rows, lanes, reward, grid, n, after):
+    """after[j, y] = P(max(reward(y), X_y) >= x[j]): one up to the reward, then the tail of X."""
     for u in range(0, lanes, LANES):
         r, one = load(reward, u), splat(1.0)
         for j in range(n):
-            t = load(rows, pos[j] * lanes + u)
-            store(after, j * lanes + u, where(at_least(r, splat_at(grid, j)), one, t))
+            t = load(rows, grid.rows[j] * lanes + u)
+            store(after, j * lanes + u, where(at_least(r, splat_at(grid.points, j)), one, t))
 
 
-@njit(**JIT)
-def lift_error(x, own, copies, reward, outside, out):
+@helper(FUSED)
+def lift_error(x, own, reward, outside, out):
     """Errors of X where it can still matter: where its top lies above what is at hand."""
     lanes = padded(own)
-    if copies == 1.0:
+    tops = tops_of(x.block, lanes)
+    if x.copies == 1.0:
         for u in range(0, lanes, LANES):
-            matters = above(load(tops_of(x, lanes), u), larger(load(reward, u), splat(outside)))
-            store(out, u, where(matters, load(errors_of(x), u), splat(0.0)))
+            matters = above(load(tops, u), larger(load(reward, u), splat(outside)))
+            store(out, u, where(matters, load(errors_of(x.block), u), splat(0.0)))
     else:
         for y in range(own):
-            matters = tops_of(x, lanes)[y] > max(reward[y], outside)
-            out[y] = power_error(x, own, copies, y) if matters else 0.0
+            matters = tops[y] > max(reward[y], outside)
+            out[y] = power_error(x, own, y) if matters else 0.0
 
 
-@njit(**JIT)
+@helper(FUSED)
 def mix(after, own, law, lanes, n, out):
     """out[j, s] = sum_y after[j, y] * law[y, s], for j < n rounded up to a multiple of four."""
     across = padded(own)
@@ -128,14 +154,15 @@ def mix(after, own, law, lanes, n, out):
             store(out, to + 3 * lanes, d)
 
 
-@njit(**JIT)
-def indices(grid, n, rows, lanes, price, low, sigma):
-    """Root in x of E[(W_s - x)^+] = price[s], where ``rows[j, s]`` = P(W_s >= grid[j]).
+@helper(FUSED)
+def indices(tails, price, low, sigma):
+    """Root in x of E[(W_s - x)^+] = price[s].
 
     Areas under the tail are summed from the top, so that nothing cancels. A free box gets the
     smallest solution: the top of the support. Minus infinity when W never is a number, or when the
-    root lies below ``low``. ``grid[n]`` is minus infinity: down to there any area can be had.
+    root lies below ``low``. ``points[n]`` is minus infinity: down to there any area can be had.
     """
+    grid, n, rows, lanes = tails
     for u in range(0, lanes, LANES):
         c, never = load(price, u), splat(-np.inf)
         area = before = height = splat(0.0)
@@ -155,7 +182,7 @@ def indices(grid, n, rows, lanes, price, low, sigma):
         store(sigma, u, where(above(splat(low), x), never, x))
 
 
-@njit(**JIT)
+@helper(FUSED)
 def sort_down(v, lanes, rank, out):
     """The distinct numbers of ``v``, the largest first, with plus infinity in the gaps between.
 
@@ -172,63 +199,63 @@ def sort_down(v, lanes, rank, out):
         out[np.int64(rank[i])] = v[i]
 
 
-@njit(**JIT)
-def cap_grid(grid, n, caps, lanes, numbers, x, source):
+@helper(FUSED)
+def cap_grid(grid, caps, lanes, out):
     """Breakpoints of min(W, sigma), from the top: the indices, and those of W below the largest.
 
-    ``source[j]`` is the row of W for ``x[j]``: that of its lowest breakpoint not below.
+    The row of a breakpoint is that of the lowest breakpoint of W not below; ``grid`` are those.
     """
     if caps[0] == -np.inf:
         return 0
-    i, _ = _copy_above(grid, 0, caps[0], numbers, x, 0, source)
+    i, _ = _copy_above(grid, 0, caps[0], out, 0)
     m = 0
     for q in range(lanes):
         if caps[q] == np.inf:
             continue
         if caps[q] == -np.inf:
             break
-        i, m = _copy_above(grid, i, caps[q], numbers, x, m, source)
+        i, m = _copy_above(grid, i, caps[q], out, m)
         i += grid[i] == caps[q]
-        x[m], source[m] = caps[q], i - 1
+        out.points[m], out.rows[m] = caps[q], i - 1
         m += 1
-    _, m = _copy_above(grid, i, -np.inf, numbers, x, m, source)
+    _, m = _copy_above(grid, i, -np.inf, out, m)
     return m
 
 
-@njit(**JIT)
-def _price(cost, rows, cols, law, own, s):
+@helper(FUSED)
+def _price(cost, law, own, s):
     """Expected cost after the parent showed s."""
-    i = (s if rows > 1 else 0) * cols
-    if cols == 1:
-        return cost[i]
+    i = (s if cost.rows > 1 else 0) * cost.columns
+    if cost.columns == 1:
+        return cost.data[i]
     mean = 0.0
     for y in range(own):
-        mean += law[s * own + y] * cost[i + y]
+        mean += law[s * own + y] * cost.data[i + y]
     return mean
 
 
-@njit(**JIT)
-def prices(cost, rows, cols, law, k, own, price):
+@helper(FUSED)
+def prices(cost, law, k, own, price):
     """Expected costs for all states of the parent; the padding can never afford it."""
     for s in range(k):
-        price[s] = _price(cost, rows, cols, law, own, s)
+        price[s] = _price(cost, law, own, s)
     for s in range(k, padded(k)):
         price[s] = np.inf
 
 
-@njit(**ENTRY)
-def mean_costs(law, cost, laws, law_at, law_shape, costs, cost_at, cost_shape, start):
+@kernel(FUSED)
+def mean_costs(law, cost, laws, costs, start):
     """Expected cost of each box after each state of its parent; those of box i at ``start[i]``."""
     out = np.empty(start[-1])
     for i in range(law.size):
-        p, c = pointer(laws, law_at[law[i]]), cost[i]
-        price, own = pointer(costs, cost_at[c]), law_shape[law[i], 1]
-        for s in range(law_shape[law[i], 0]):
-            out[start[i] + s] = _price(price, cost_shape[c, 0], cost_shape[c, 1], p, own, s)
+        p, c = pointer(laws.data, laws.start[law[i]]), cost[i]
+        price = Cost(pointer(costs.data, costs.start[c]), costs.shape[c, 0], costs.shape[c, 1])
+        for s in range(laws.shape[law[i], 0]):
+            out[start[i] + s] = _price(price, p, laws.shape[law[i], 1], s)
     return out
 
 
-@njit(**JIT)
+@helper(FUSED)
 def given_indices(sigma, k, grid, n, out):
     """Copy indices that are given; one above everything caps nothing, so the top will do."""
     top = grid[0] if n > 0 else -np.inf
@@ -236,9 +263,10 @@ def given_indices(sigma, k, grid, n, out):
         out[s] = min(sigma[s], top) if s < k else -np.inf
 
 
-@njit(**JIT)
-def clear_chances(after, across, reward, own, grid, n, clear):
+@helper(FUSED)
+def clear_chances(after, reward, own, grid, n, clear):
     """P(X_y < reward(y)) for each own state y, from the row just above the reward."""
+    across = padded(own)
     for y in range(own):
         lo, hi = 0, n  # number of breakpoints above the reward
         while lo < hi:
@@ -250,7 +278,7 @@ def clear_chances(after, across, reward, own, grid, n, clear):
         clear[y] = 1.0 - after[(lo - 1) * across + y] if lo > 0 else 1.0
 
 
-@njit(**JIT)
+@helper(FUSED)
 def copy_rewards(reward, own, out):
     """Copy the rewards of a box, and minus infinity for the padding; is some of them that?"""
     bare = False

@@ -31,7 +31,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from .blocks import (
     TOP,
@@ -46,7 +45,9 @@ from .blocks import (
     write_nothing,
 )
 from .boxes import (
-    GROUP,
+    Cost,
+    Listing,
+    Tails,
     box_grid,
     cap_grid,
     clear_chances,
@@ -60,10 +61,13 @@ from .boxes import (
     sort_down,
     transpose,
 )
-from .joins import join_error, join_grid, join_rows, powers_of
+from .desk import desk_size, set_desk
+from .jit import FUSED, helper, kernel
+from .joins import Operand, Side, join_error, join_grid, join_rows, powers_of
 from .lanes import LANES, keep, pointer, prefetch, splat, store
 from .operations import (
     BOX,
+    COLUMNS,
     COST,
     GIVEN,
     JOIN,
@@ -76,22 +80,21 @@ from .operations import (
     STATES,
     USER,
 )
-from .settings import ENTRY, JIT
-from .thinning import thin
+from .thinning import Draft, thin
 
 _AHEAD = 256  # floats of the next law to ask for in advance
 
 
-class Columns(NamedTuple):
+class Program(NamedTuple):
     """All that the operations read: what is asked for, and where it lies."""
 
-    ops: np.ndarray
-    powers: np.ndarray
+    ops: np.ndarray  # the table of operations
+    powers: np.ndarray  # (operations, 2) copies of the left and of the right operand
     laws: np.ndarray
     law_at: np.ndarray
-    reward: np.ndarray
+    reward: np.ndarray  # minus infinity: none
     reward_at: np.ndarray
-    levels: np.ndarray
+    levels: np.ndarray  # the rewards of each row once more, sorted and without doubles
     level_at: np.ndarray
     costs: np.ndarray
     cost_at: np.ndarray
@@ -99,14 +102,46 @@ class Columns(NamedTuple):
     known: np.ndarray  # values that are known: falling breakpoints, then a row of tails for each
     known_at: np.ndarray  # by operation: where its known value starts
     known_size: np.ndarray  # by operation: how many breakpoints that has
-    low: float
+    low: float  # what lies below is left out
     outside: float
     eps: float
-    given: bool
+    given: bool  # the indices are given rather than looked for
 
 
-@njit(**JIT)
-def _floors(user, reward, k, outside, low, floor):
+class Slate(NamedTuple):
+    """What the operations write."""
+
+    loc: np.ndarray  # by operation: where its value lies in the heap; -1 - place if in `shared`
+    refs: np.ndarray  # by operation: how often its value is still needed
+    sigma: np.ndarray  # the indices
+    sigma_at: np.ndarray  # by operation: where its indices start
+    width: np.ndarray  # by operation: columns of its matrix product
+    clear: np.ndarray  # if indices are given: P(no child reaches the reward), by state
+
+
+class Store(NamedTuple):
+    """Where values lie: the heap, its size, the state of its allocator, and what others made."""
+
+    heap: np.ndarray
+    size: int
+    state: np.ndarray
+    shared: np.ndarray
+
+
+class Task(NamedTuple):
+    """One operation: its number, its row in the table, its operands, and what it needs."""
+
+    op: int
+    row: np.ndarray
+    states: int  # that its value is conditioned on
+    own: int  # states of the box itself; for a join those of its operands
+    left: np.ndarray
+    right: np.ndarray
+    room: int  # breakpoints that there must be room for
+
+
+@helper(FUSED, inline=True)
+def _floors(user, reward, k, program, floor):
     """Below what the user of a value does not look, per state; the padding looks nowhere.
 
     ``reward`` are those of the user, where there is one only. Returns the least of the floors.
@@ -114,183 +149,233 @@ def _floors(user, reward, k, outside, low, floor):
     least = np.inf
     for s in range(k, padded(k)):
         floor[s] = np.inf
-    base = max(low, outside) if user == OUTSIDE_USER else low
+    base = max(program.low, program.outside) if user == OUTSIDE_USER else program.low
     for s in range(k):
         floor[s] = max(base, reward[s]) if user >= 0 else base
         least = min(least, floor[s])
     return least
 
 
-@njit(**JIT)
-def _desk_size(most, widest):
-    """Floats, and integers, to work on ``most`` breakpoints and ``widest`` states."""
-    room, by_state = most + 1 + LANES, 8 * widest + padded(block_size(0, widest))
-    table = (most + 1 + GROUP) * widest
-    return 2 * table + widest * widest + by_state + 2 * padded(room), 4 * room
-
-
-@njit(**JIT)
-def _fetch_law(order, step, ops, laws, law_at):
+@helper(FUSED, inline=True)
+def _fetch_law(program, op):
     """Ask for the law of an operation to come, which else would have to be waited for."""
-    if step < order.size and ops[order[step], LAW] >= 0:
-        at = ops[order[step], LAW]
-        for i in range(law_at[at], min(law_at[at + 1], law_at[at] + _AHEAD), LANES):
-            prefetch(pointer(laws, 0), i)
+    at = program.ops[op * COLUMNS + LAW]
+    if at >= 0:
+        start = program.law_at[at]
+        for i in range(start, min(program.law_at[at + 1], start + _AHEAD), LANES):
+            prefetch(program.laws, i)
 
 
-@njit(**JIT)
-def _copy_known(known, m, k, low, x, rows, top):
-    """Breakpoints and rows of a known value, those at or above ``low``; how many there are."""
+@helper(FUSED, inline=True)
+def _operand(op, slate, store_, nothing):
+    """The block of an operand."""
+    if op < 0:
+        return nothing
+    at = slate.loc[op]
+    return pointer(store_.heap, at) if at >= 0 else pointer(store_.shared, -1 - at)
+
+
+@helper(FUSED, inline=True)
+def _read(op, program, slate, store_, nothing):
+    """What an operation is about."""
+    row = pointer(program.ops, op * COLUMNS)
+    k, r = row[STATES], row[REWARD]
+    own, room = k, 0
+    if row[KIND] == BOX:
+        own = program.reward_at[r + 1] - program.reward_at[r]
+        room = program.level_at[r + 1] - program.level_at[r] + k
+    elif row[KIND] == GIVEN:
+        room = program.known_size[op]
+    left = _operand(row[LEFT], slate, store_, nothing)
+    right = _operand(row[RIGHT], slate, store_, nothing)
+    room += count(left, 0) if row[LEFT] >= 0 else 0
+    room += count(right, 0) if row[RIGHT] >= 0 else 0
+    return Task(op, row, k, own, left, right, room)
+
+
+@helper(FUSED, inline=True)
+def _uncapped(m, lanes, desk):
+    """Nothing is cut off, and every breakpoint has a row of its own."""
+    for u in range(0, lanes, LANES):
+        store(desk.sigma, u, splat(np.inf))
+    for j in range(m):
+        desk.source[j] = j
+
+
+@helper(FUSED, inline=True)
+def _take_known(task, program, desk):
+    """Breakpoints and rows of a known value, those not below ``low``; how many there are."""
+    known, m, k = pointer(program.known, program.known_at[task.op]), task.room, task.states
     lanes, n = padded(k), 0
     for s in range(lanes):
-        top[s] = -np.inf
-    while n < m and known[n] >= low:
-        x[n] = known[n]
+        desk.tops[s], desk.errors[s] = -np.inf, 0.0
+    while n < m and known[n] >= program.low:
+        desk.x[n] = known[n]
         for s in range(lanes):
             t = known[m + n * k + s] if s < k else 0.0
-            rows[n * lanes + s] = t
-            if t > 0.0 and top[s] == -np.inf:
-                top[s] = x[n]
+            desk.rows[n * lanes + s] = t
+            if t > 0.0 and desk.tops[s] == -np.inf:
+                desk.tops[s] = desk.x[n]
         n += 1
-    return n
+    _uncapped(n, lanes, desk)
+    return Draft(
+        desk.x, desk.source, n, desk.rows, lanes, desk.sigma, desk.floor, desk.errors, desk.tops
+    )
 
 
-@njit(**JIT)
-def _carry_out(
-    step, order, columns, clear, loc, refs, shared, sigma, sigma_at, width, heap, size, state, most,
-    widest, floats, ints,
-):  # fmt: skip
+@helper(FUSED, inline=True)
+def _join(task, program, least, desk):
+    """The larger of two values, each to a power."""
+    a = Operand(task.left, program.powers[2 * task.op])
+    b = Operand(task.right, program.powers[2 * task.op + 1])
+    lanes = padded(task.states)
+    m = join_grid(
+        grid_of(a.block, lanes), grid_of(b.block, lanes), least, desk.x, desk.pos, desk.source
+    )
+    ra = powers_of(a, lanes, desk.after)
+    rb = powers_of(b, lanes, pointer(desk.after, (count(a.block, 0) + 1) * lanes))
+    join_rows(Side(ra, desk.pos), Side(rb, desk.source), lanes, m, desk.rows)
+    join_error(a, b, task.states, desk.errors, desk.tops)
+    _uncapped(m, lanes, desk)
+    return Draft(
+        desk.x, desk.source, m, desk.rows, lanes, desk.sigma, desk.floor, desk.errors, desk.tops
+    )
+
+
+@helper(FUSED, inline=True)
+def _mixture(task, program, slate, desk):
+    """W_s = max(reward, children) mixed by the law: its tails, and behind them its errors."""
+    k, own, r = task.states, task.own, task.row[REWARD]
+    lanes, across = padded(k), padded(own)
+    children = Operand(task.left, program.powers[2 * task.op])
+    if task.row[LEFT] < 0:
+        write_nothing(task.left, across)
+    transpose(pointer(program.laws, program.law_at[task.row[LAW]]), k, own, desk.law)
+    bare = copy_rewards(pointer(program.reward, program.reward_at[r]), own, desk.reward)
+    levels, distinct = program.level_at[r], program.level_at[r + 1] - program.level_at[r]
+    grid = Listing(desk.grid, desk.pos, desk.numbers)
+    n = box_grid(
+        grid_of(task.left, across), pointer(program.levels, levels), distinct, bare, program.low,
+        grid,
+    )  # fmt: skip
+    slate.width[task.op] = n
+    lift(powers_of(children, across, desk.rows), across, desk.reward, grid, n, desk.after)
+    lift_error(children, own, desk.reward, program.outside, pointer(desk.after, n * across))
+    mix(desk.after, own, desk.law, lanes, n + 1, desk.rows)
+    return Tails(desk.grid, n, desk.rows, lanes)
+
+
+@helper(FUSED, inline=True)
+def _find_indices(task, program, slate, tails, desk):
+    """The indices of a box, from the tails of W or as they are given."""
+    k, c, out = task.states, task.row[COST], pointer(slate.sigma, slate.sigma_at[task.op])
+    if program.given:
+        clear = pointer(slate.clear, program.reward_at[task.row[REWARD]])
+        given_indices(out, k, tails.points, tails.n, desk.sigma)
+        clear_chances(desk.after, desk.reward, task.own, tails.points, tails.n, clear)
+    else:
+        law, shape = pointer(program.laws, program.law_at[task.row[LAW]]), program.cost_shape
+        cost = Cost(pointer(program.costs, program.cost_at[c]), shape[2 * c], shape[2 * c + 1])
+        prices(cost, law, k, task.own, desk.price)
+        indices(tails, desk.price, program.low, desk.sigma)
+        for s in range(k):
+            out[s] = desk.sigma[s]
+
+
+@helper(FUSED, inline=True)
+def _box(task, program, slate, desk):
+    """The capped value of a box, and its indices."""
+    tails = _mixture(task, program, slate, desk)
+    _find_indices(task, program, slate, tails, desk)
+    lanes = tails.lanes
+    sort_down(desk.sigma, lanes, desk.rank, desk.caps)
+    m = cap_grid(desk.grid, desk.caps, lanes, Listing(desk.x, desk.source, desk.numbers))
+    errors = pointer(desk.rows, tails.n * lanes)
+    return Draft(
+        desk.x, desk.source, m, desk.rows, lanes, desk.sigma, desk.floor, errors, desk.sigma
+    )
+
+
+@helper(FUSED, inline=True)
+def _give_back(op, block, k, slate, state):
+    """One use less of an operand; after the last its block is free."""
+    if op >= 0 and slate.loc[op] >= 0:
+        slate.refs[op] -= 1
+        if slate.refs[op] == 0:
+            release(block, state, slate.loc[op], extent(block, 0, k))
+
+
+@helper(FUSED)
+def _carry_out(step, order, program, slate, store_, desk):
     """Carry out operations from ``step`` on, as long as there is room.
 
     Returns the first step not done, and the breakpoints and states that it needs room for.
     """
-    (
-        ops, powers, laws, law_at, reward, reward_at, levels, level_at, costs, cost_at, cost_shape,
-        known, known_at, known_size, low, outside, eps, given,
-    ) = columns  # fmt: skip
-    room, table = most + 1 + LANES, (most + 1 + GROUP) * widest
-    after, rows, law = floats, pointer(floats, table), pointer(floats, 2 * table)
-    grid = pointer(law, widest * widest)
-    x = pointer(grid, padded(room))
-    sig = pointer(x, padded(room))
-    caps, rank = pointer(sig, widest), pointer(sig, 2 * widest)
-    errors, tops = pointer(sig, 3 * widest), pointer(sig, 4 * widest)
-    floor, price = pointer(sig, 5 * widest), pointer(sig, 6 * widest)
-    mine, nothing = pointer(sig, 7 * widest), pointer(sig, 8 * widest)
-    numbers, pos = ints, pointer(ints, room)
-    source, loose = pointer(ints, 2 * room), pointer(ints, 3 * room)
     while step < order.size:
-        op = order[step]
-        this = pointer(ops, op * ops.shape[1])
-        k, left, right, r = this[STATES], this[LEFT], this[RIGHT], this[REWARD]
-        own, extra = k, 0  # states of the box itself; for a join those of its operands
-        if this[KIND] == BOX:
-            own = reward_at[r + 1] - reward_at[r]
-            extra = level_at[r + 1] - level_at[r] + k
-        elif this[KIND] == GIVEN:
-            extra = known_size[op]
-        lanes, across = padded(k), padded(own)
-        a = b = nothing
-        if left >= 0:
-            a = pointer(heap, loc[left]) if loc[left] >= 0 else pointer(shared, -1 - loc[left])
-            extra += count(a, 0)
-        if right >= 0:
-            b = pointer(heap, loc[right]) if loc[right] >= 0 else pointer(shared, -1 - loc[right])
-            extra += count(b, 0)
-        if (
-            extra > most
-            or max(lanes, across) > widest
-            or state[TOP] + 2 * block_size(extra, lanes) > size
-        ):
-            return step, extra, max(lanes, across)
+        task = _read(order[step], program, slate, store_, desk.nothing)
+        row, lanes = task.row, padded(task.states)
+        widest = max(lanes, padded(task.own))
+        end = store_.state[TOP] + 2 * block_size(task.room, lanes)
+        if task.room > desk.most or widest > desk.widest or end > store_.size:
+            return step, task.room, widest
         step += 1
-        _fetch_law(order, step, ops, laws, law_at)
+        if step < order.size:
+            _fetch_law(program, order[step])
 
-        user = pointer(reward, reward_at[max(this[USER], 0)])
-        least = _floors(this[USER], user, k, outside, low, floor)
-        if this[KIND] == GIVEN:
-            m = _copy_known(pointer(known, known_at[op]), extra, k, low, x, rows, tops)
-            err, top = errors, tops
-            for u in range(0, lanes, LANES):
-                store(sig, u, splat(np.inf))
-                store(err, u, splat(0.0))
-            for j in range(m):
-                source[j] = j
-        elif this[KIND] == JOIN:
-            ca, cb = powers[op, 0], powers[op, 1]
-            m = join_grid(grid_of(a, lanes), grid_of(b, lanes), least, x, pos, source)
-            ra = powers_of(a, lanes, ca, after)
-            rb = powers_of(b, lanes, cb, pointer(after, (count(a, 0) + 1) * lanes))
-            join_rows(ra, pos, rb, source, lanes, m, rows)
-            err, top = errors, tops
-            join_error(a, ca, b, cb, k, err, top)
-            for u in range(0, lanes, LANES):
-                store(sig, u, splat(np.inf))
-            for j in range(m):
-                source[j] = j
+        user = pointer(program.reward, program.reward_at[max(row[USER], 0)])
+        least = _floors(row[USER], user, task.states, program, desk.floor)
+        if row[KIND] == GIVEN:
+            draft = _take_known(task, program, desk)
+        elif row[KIND] == JOIN:
+            draft = _join(task, program, least, desk)
         else:
-            copies, c, p = powers[op, 0], this[COST], pointer(laws, law_at[this[LAW]])
-            if left < 0:
-                write_nothing(a, across)
-            transpose(p, k, own, law)
-            bare = copy_rewards(pointer(reward, reward_at[r]), own, mine)
-            n = box_grid(
-                grid_of(a, across), pointer(levels, level_at[r]), level_at[r + 1] - level_at[r],
-                bare, low, numbers, grid, pos,
-            )  # fmt: skip
-            width[op] = n
-            lift(powers_of(a, across, copies, rows), across, mine, grid, pos, n, after)
-            lift_error(a, own, copies, mine, outside, pointer(after, n * across))
-            mix(after, own, law, lanes, n + 1, rows)
-            if given:
-                given_indices(pointer(sigma, sigma_at[op]), k, grid, n, sig)
-                clear_chances(after, across, mine, own, grid, n, pointer(clear, reward_at[r]))
-            else:
-                cost = pointer(costs, cost_at[c])
-                prices(cost, cost_shape[c, 0], cost_shape[c, 1], p, k, own, price)
-                indices(grid, n, rows, lanes, price, low, sig)
-                for s in range(k):
-                    sigma[sigma_at[op] + s] = sig[s]
-            err, top = pointer(rows, n * lanes), sig
-            sort_down(sig, lanes, rank, caps)
-            m = cap_grid(grid, n, caps, lanes, numbers, x, source)
+            draft = _box(task, program, slate, desk)
 
-        if left >= 0 and loc[left] >= 0:
-            refs[left] -= 1
-            if refs[left] == 0:
-                release(a, state, loc[left], extent(a, 0, own))
-        if right >= 0 and loc[right] >= 0:
-            refs[right] -= 1
-            if refs[right] == 0:
-                release(b, state, loc[right], extent(b, 0, k))
-        loc[op] = allocate(heap, state, block_size(m, lanes))
-        value = pointer(heap, loc[op])
-        thin(x, source, m, rows, lanes, sig, floor, err, top, eps, loose, value)
+        _give_back(row[LEFT], task.left, task.own, slate, store_.state)
+        _give_back(row[RIGHT], task.right, task.states, slate, store_.state)
+        at = allocate(store_.heap, store_.state, block_size(draft.m, lanes))
+        slate.loc[task.op] = at
+        thin(draft, program.eps, desk.loose, pointer(store_.heap, at))
     return step, 0, 0
 
 
-@njit(**ENTRY)
-def sweep(
-    order, columns, clear, loc, refs, shared, sigma, sigma_at, width, heap, state
-):  # fmt: skip
+@helper(FUSED)
+def _program_at(p):
+    """A program with pointers in place of arrays: those cost no counting of references."""
+    return Program(
+        pointer(p.ops, 0), pointer(p.powers, 0), pointer(p.laws, 0), pointer(p.law_at, 0),
+        pointer(p.reward, 0), pointer(p.reward_at, 0), pointer(p.levels, 0), pointer(p.level_at, 0),
+        pointer(p.costs, 0), pointer(p.cost_at, 0), pointer(p.cost_shape, 0), pointer(p.known, 0),
+        pointer(p.known_at, 0), pointer(p.known_size, 0), p.low, p.outside, p.eps, p.given,
+    )  # fmt: skip
+
+
+@helper(FUSED)
+def _slate_at(s):
+    """A slate with pointers in place of arrays."""
+    return Slate(
+        pointer(s.loc, 0), pointer(s.refs, 0), pointer(s.sigma, 0), pointer(s.sigma_at, 0),
+        pointer(s.width, 0), pointer(s.clear, 0),
+    )  # fmt: skip
+
+
+@kernel(FUSED)
+def sweep(order, program, slate, shared, heap, state):
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 
     The value of an operation is the block at ``loc``. An operand with ``loc < 0`` lies in
     ``shared`` at ``-1 - loc``; all others in ``heap``, where a block is given back after its last
-    use. Rewards come as they are (minus infinity: none) and as sorted levels. ``width`` receives
-    the number of columns of each matrix product, ``sigma`` the indices. If the indices are
-    ``given`` instead, ``clear`` receives the probability that no child reaches the reward of each
-    state. What lies below ``low`` is left out.
+    use.
     """
     step, most, widest = 0, 64, LANES  # breakpoints and states that there is room for
     while step < order.size:
-        size, numbers = _desk_size(most, widest)
+        size, numbers = desk_size(most, widest)
         floats, ints = aligned(size), np.arange(numbers)
+        desk = set_desk(pointer(floats, 0), pointer(ints, 0), most, widest)
+        where = Store(pointer(heap, 0), heap.size, pointer(state, 0), pointer(shared, 0))
         step, extra, lanes = _carry_out(
-            step, order, columns, clear, loc, refs, pointer(shared, 0), sigma, sigma_at, width,
-            pointer(heap, 0), heap.size, pointer(state, 0), most, widest, pointer(floats, 0),
-            pointer(ints, 0),
-        )  # fmt: skip
+            step, order, _program_at(program), _slate_at(slate), where, desk
+        )
         keep(floats)
         keep(ints)
         most, widest = 2 * extra if extra > most else most, max(lanes, widest)

@@ -12,13 +12,33 @@ other again and again: they only fall, and at any moment they are bounds.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
-_JIT = {"nogil": True, "cache": True}
+from .jit import helper, kernel
 
 
-@njit(**_JIT)
+class Kinds(NamedTuple):
+    """What is known of each kind: its law, rewards and least costs, and the kinds that follow."""
+
+    law: np.ndarray
+    reward: np.ndarray
+    cost: np.ndarray  # of kind q, after state s, at start[q] + s
+    start: np.ndarray
+    edge_at: np.ndarray  # the kinds edge[edge_at[q]:edge_at[q + 1]] follow kind q
+    edge: np.ndarray
+
+
+class Ceilings(NamedTuple):
+    """Bounds: no index and nothing that follows is worth more."""
+
+    index: np.ndarray  # of kind q, after state s, at start[q] + s
+    below: np.ndarray  # what follows kind q when it shows y, at below_at[q] + y
+    below_at: np.ndarray
+
+
+@kernel()
 def depths(parent, order):
     """Boxes above each box; ``order`` has children before parents."""
     depth = np.zeros(parent.size, np.int64)
@@ -29,8 +49,8 @@ def depths(parent, order):
     return depth
 
 
-@njit(**_JIT)
-def least_costs(kind, law, cost, laws, law_at, law_shape, costs, cost_at, cost_shape, start):
+@kernel()
+def least_costs(kind, law, cost, laws, costs, start):
     """Least expected cost over the boxes of each kind, by the state before; kind q at start[q]."""
     least, fixed = np.empty(start[-1]), np.empty(start.size - 1)
     for i in range(least.size):
@@ -38,19 +58,19 @@ def least_costs(kind, law, cost, laws, law_at, law_shape, costs, cost_at, cost_s
     for q in range(fixed.size):
         fixed[q] = np.inf
     for v in range(kind.size):
-        c, q = cost_at[cost[v]], kind[v]
-        by_state, by_own = cost_shape[cost[v], 0] > 1, cost_shape[cost[v], 1] > 1
+        c, q = costs.start[cost[v]], kind[v]
+        by_state, by_own = costs.shape[cost[v], 0] > 1, costs.shape[cost[v], 1] > 1
         if not by_state and not by_own:
-            fixed[q] = min(fixed[q], costs[c])
+            fixed[q] = min(fixed[q], costs.data[c])
             continue
-        rows, own, p = law_shape[law[v], 0], law_shape[law[v], 1], law_at[law[v]]
+        p, rows, own = laws.start[law[v]], laws.shape[law[v], 0], laws.shape[law[v], 1]
         for s in range(rows):
-            row = c + s * cost_shape[cost[v], 1] if by_state else c
-            price = costs[row]
+            row = c + s * costs.shape[cost[v], 1] if by_state else c
+            price = costs.data[row]
             if by_own:
                 price = 0.0
                 for y in range(own):
-                    price += laws[p + s * own + y] * costs[row + y]
+                    price += laws.data[p + s * own + y] * costs.data[row + y]
             least[start[q] + s] = min(least[start[q] + s], price)
     for q in range(fixed.size):
         for i in range(start[q], start[q + 1]):
@@ -58,7 +78,7 @@ def least_costs(kind, law, cost, laws, law_at, law_shape, costs, cost_at, cost_s
     return least
 
 
-@njit(**_JIT)
+@kernel()
 def follow_ups(parent, kind, kinds):
     """Pairs of a kind and one that follows it; some of them more than once, but not many."""
     last = np.empty(kinds, np.int64)
@@ -75,12 +95,12 @@ def follow_ups(parent, kind, kinds):
     return pairs[: 2 * n].copy()
 
 
-@njit(**_JIT)
-def _root(worth, by, law, at, own, cost):
+@helper()
+def _root(worth, by, laws, at, own, cost):
     """Root in x of E (W - x)^+ = cost; the states ``by`` are in falling order of their worth."""
     mass, area, top = 0.0, 0.0, -np.inf
     for i in range(own):
-        x, p = worth[by[i]], law[at + by[i]]
+        x, p = worth[by[i]], laws[at + by[i]]
         if x == -np.inf:
             break
         if p == 0.0:
@@ -94,38 +114,37 @@ def _root(worth, by, law, at, own, cost):
     return top - (cost - area) / mass if mass > 0.0 else -np.inf
 
 
-@njit(**_JIT)
-def settle(
-    laws, law_at, law_shape, rewards, reward_at, law, reward, cost, start, edge_at, edge, below,
-    below_at, index, rounds, steady,
-):  # fmt: skip
+@kernel()
+def settle(laws, rewards, kinds, bounds, rounds, steady):
     """Lower the bounds in rounds over all kinds, those that follow first.
 
-    ``index`` (kind q, after state s, at ``start[q] + s``) and ``below`` (what follows kind q when
-    it shows y, at ``below_at[q] + y``) are bounds after every round. It ends after so many rounds,
-    or when no index falls by more than ``steady``.
+    They are bounds after every round. It ends after so many rounds, or when no index falls by more
+    than ``steady``.
     """
+    law, reward, cost, start, edge_at, edge = kinds
+    index, below, below_at = bounds
     widest = 0
     for q in range(law.size):
-        widest = max(widest, law_shape[law[q], 1])
+        widest = max(widest, laws.shape[law[q], 1])
     worth, by = np.empty(widest), np.empty(widest, np.int64)
     for _ in range(rounds):
         fell = 0.0
         for q in range(law.size):
-            rows, own = law_shape[law[q], 0], law_shape[law[q], 1]
+            rows, own = laws.shape[law[q], 0], laws.shape[law[q], 1]
             for y in range(own):
                 most = -np.inf
                 for e in range(edge_at[q], edge_at[q + 1]):
                     most = max(most, index[start[edge[e]] + y])
                 below[below_at[q] + y] = most
-                worth[y] = max(rewards[reward_at[reward[q]] + y], most)
+                worth[y] = max(rewards.data[rewards.start[reward[q]] + y], most)
                 i = y  # sorted by insertion
                 while i > 0 and worth[by[i - 1]] < worth[y]:
                     by[i] = by[i - 1]
                     i -= 1
                 by[i] = y
             for s in range(rows):
-                x = _root(worth, by, laws, law_at[law[q]] + s * own, own, cost[start[q] + s])
+                at = laws.start[law[q]] + s * own
+                x = _root(worth, by, laws.data, at, own, cost[start[q] + s])
                 if x < index[start[q] + s]:
                     fell = max(fell, index[start[q] + s] - x)
                     index[start[q] + s] = x

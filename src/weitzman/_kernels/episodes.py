@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+from .jit import helper, kernel
 
 PAYOFF, REWARD, SPEND, OPENINGS, ROUNDS = range(5)  # rows of what is recorded
 RECORDED = 5
@@ -39,7 +38,32 @@ class Tables(NamedTuple):
     costs: np.ndarray
 
 
-@njit(**_JIT)
+class Game(NamedTuple):
+    """How episodes are played: see `play`."""
+
+    roots: int  # how many there are
+    outside: float
+    workers: int
+    budget: int
+    stops: bool
+    stream: np.ndarray  # two words, from which the streams of all episodes follow
+
+
+class Tally(NamedTuple):
+    """What is recorded: a column for each episode, and how often each box was opened."""
+
+    out: np.ndarray
+    opened: np.ndarray
+
+
+class Lists(NamedTuple):
+    """Lists of siblings by the index of their first closed box."""
+
+    key: np.ndarray
+    lists: np.ndarray
+
+
+@kernel()
 def cumulate(data, row, size):
     """Cumulative distributions; from the last state that can occur on, they are above 1.
 
@@ -60,7 +84,7 @@ def cumulate(data, row, size):
     return out
 
 
-@njit(**_JIT)
+@kernel()
 def list_siblings(roots, child_at, child, index, boxes):
     """Lists of siblings, best first and equal ones by number; fills in where they are.
 
@@ -89,26 +113,26 @@ def list_siblings(roots, child_at, child, index, boxes):
     return out
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _scramble(z):
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _stream(key, episode):
     """Where the stream of an episode starts."""
     return _scramble(key[1] + _scramble(key[0] ^ np.uint64(episode)))
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _uniform(stream):
     """A number from [0, 1) that the stream holds at this place."""
     return np.float64(_scramble(stream) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _draw(chances, at, k, u):
     """The state that ``u`` stands for."""
     y = 0
@@ -123,7 +147,7 @@ def _draw(chances, at, k, u):
     return y
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _before(key, heap, i, j):
     """Whether list i is to be served before j: index, box, state, copy decide."""
     if key[i] != key[j]:
@@ -135,14 +159,14 @@ def _before(key, heap, i, j):
     return heap[i, COPY] < heap[j, COPY]
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _swap(key, heap, i, j):
     key[i], key[j] = key[j], key[i]
     for c in range(6):
         heap[i, c], heap[j, c] = heap[j, c], heap[i, c]
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _sink(key, heap, size):
     """Restore the order of the heap after its top was replaced."""
     i = 0
@@ -156,7 +180,7 @@ def _sink(key, heap, size):
         i = j
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _rise(key, heap, i):
     """Restore the order of the heap after entry i was added at its end."""
     while i > 0 and _before(key, heap, i, (i - 1) >> 1):
@@ -164,7 +188,7 @@ def _rise(key, heap, i):
         i = (i - 1) >> 1
 
 
-@njit(**_JIT)
+@helper()
 def _grown(key, heap, least):
     """The same heap with more room."""
     room = max(2 * key.size, least)
@@ -173,20 +197,21 @@ def _grown(key, heap, least):
     return more_key, more
 
 
-@njit(**_JIT)
-def play(
-    tables, roots, outside, workers, budget, stops, stream_key, first, last, out, opened, key, heap
-):
-    """Episodes ``first`` to ``last - 1``, recorded in the columns of ``out``.
+@kernel()
+def play(tables, game, first, last, tally, lists):
+    """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 
     In each round the policy opens up to ``workers`` boxes whose indices exceed the best reward
-    found before (any boxes if it never ``stops``), ``budget`` boxes in all at most. ``opened``
-    counts openings of each box. Returns the heap, which may have grown.
+    found before (any boxes if it never ``stops``), ``budget`` boxes in all at most. Returns the
+    heap, which may have grown.
 
     Copies are numbered as if all were written out: those under copy a of the parent are
     ``a * count`` and up (modulo 2**64, which matters to ties among more copies than that only).
     """
     boxes, index, siblings, chances, rewards, costs = tables  # a tuple costs reference counts
+    roots, outside, workers, budget, stops, stream_key = game
+    out, opened = tally
+    key, heap = lists
     batch = np.empty((workers, 3), np.int64)  # box, state, copy
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
@@ -259,10 +284,10 @@ def play(
         i = episode - first
         out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
         out[OPENINGS, i], out[ROUNDS, i] = openings, rounds
-    return key, heap
+    return Lists(key, heap)
 
 
-@njit(**_JIT)
+@kernel()
 def moments(out, n, mean, square):
     """Mean of the first ``n`` entries of each row, and the sum of squares around it."""
     for r in range(out.shape[0]):
@@ -275,7 +300,7 @@ def moments(out, n, mean, square):
         mean[r], square[r] = center, spread
 
 
-@njit(**_JIT)
+@kernel()
 def count_below(row, n, level):
     """How many of the first ``n`` entries are below ``level``."""
     found = 0

@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from .blocks import count, error, padded, rows_of, tail_from, tops_of
+from .jit import FUSED, helper
 from .lanes import LANES, larger, load, madd, splat, store, sub
-from .settings import JIT
 
 
-@njit(**JIT)
+class Operand(NamedTuple):
+    """The largest of so many independent copies of the value in a block."""
+
+    block: np.ndarray
+    copies: float
+
+
+class Side(NamedTuple):
+    """Rows of tails of a value, and which of them belongs to each breakpoint of a join."""
+
+    tails: np.ndarray
+    rows: np.ndarray
+
+
+@helper(FUSED)
 def power(tail, copies):
     """P(max of ``copies`` independent values >= x) from P(one >= x)."""
     if copies == 1.0:
         return tail
-    return -math.expm1(copies * math.log1p(-min(tail, 1.0)))
+    return -np.expm1(copies * np.log1p(-min(tail, 1.0)))
 
 
-@njit(**JIT)
-def powers_of(x, lanes, copies, spare):
-    """Rows of the largest of ``copies`` independent values, in ``spare`` where they are new."""
-    rows = rows_of(x, lanes)
-    if copies == 1.0:
+@helper(FUSED)
+def powers_of(x, lanes, spare):
+    """Rows of the tails of an operand, in ``spare`` where they are new."""
+    rows = rows_of(x.block, lanes)
+    if x.copies == 1.0:
         return rows
-    for i in range((count(x, 0) + 1) * lanes):
-        spare[i] = power(rows[i], copies)
+    for i in range((count(x.block, 0) + 1) * lanes):
+        spare[i] = power(rows[i], x.copies)
     return spare
 
 
-@njit(**JIT)
-def power_error(x, k, copies, y):
-    """Error of the largest of ``copies`` independent values, in state y.
+@helper(FUSED)
+def power_error(x, k, y):
+    """Error of an operand, in state y.
 
     Replacing the copies one at a time by their thinned versions: an error in one matters only while
     those before it stay below the top of its support. That sums to P(max >= top) / P(one >= top).
     """
-    err, lanes = error(x, 0, k, y), padded(k)
-    if copies != 1.0 and err > 0.0:
-        t = tail_from(x, 0, k, y, tops_of(x, lanes)[y])
-        err *= power(t, copies) / t if t > 0.0 else copies
+    err, lanes = error(x.block, 0, k, y), padded(k)
+    if x.copies != 1.0 and err > 0.0:
+        t = tail_from(x.block, 0, k, y, tops_of(x.block, lanes)[y])
+        err *= power(t, x.copies) / t if t > 0.0 else x.copies
     return err
 
 
-@njit(**JIT)
+@helper(FUSED)
 def join_grid(a, b, low, grid, left, right):
     """Breakpoints of max(A, B), from the top down to ``low``; returns how many.
 
@@ -62,30 +75,30 @@ def join_grid(a, b, low, grid, left, right):
     return n
 
 
-@njit(**JIT)
-def join_rows(a, left, b, right, lanes, n, rows):
-    """P(max(A, B) >= x) = P(A >= x) + P(B >= x) P(A < x), from the rows ``a`` and ``b``."""
+@helper(FUSED)
+def join_rows(a, b, lanes, n, rows):
+    """P(max(A, B) >= x) = P(A >= x) + P(B >= x) P(A < x), from the two sides."""
     for j in range(n):
         for u in range(0, lanes, LANES):
-            s, t = load(a, left[j] * lanes + u), load(b, right[j] * lanes + u)
+            s, t = load(a.tails, a.rows[j] * lanes + u), load(b.tails, b.rows[j] * lanes + u)
             store(rows, j * lanes + u, madd(t, sub(splat(1.0), s), s))
 
 
-@njit(**JIT)
-def join_error(a, ca, b, cb, k, err, top):
-    """Errors of max(A^ca, B^cb), and the highest breakpoints, per state.
+@helper(FUSED)
+def join_error(a, b, k, err, top):
+    """Errors of the larger of two operands, and the highest breakpoints, per state.
 
     An error in the one with the lower top matters only while the other stays below that.
     """
     lanes = padded(k)
     for u in range(0, lanes, LANES):
         store(err, u, splat(0.0))
-        store(top, u, larger(load(tops_of(a, lanes), u), load(tops_of(b, lanes), u)))
+        store(top, u, larger(load(tops_of(a.block, lanes), u), load(tops_of(b.block, lanes), u)))
     for y in range(k):
-        ea, eb = power_error(a, k, ca, y), power_error(b, k, cb, y)
-        pa, pb = tops_of(a, lanes)[y], tops_of(b, lanes)[y]
+        ea, eb = power_error(a, k, y), power_error(b, k, y)
+        pa, pb = tops_of(a.block, lanes)[y], tops_of(b.block, lanes)[y]
         if eb > 0.0 and pa >= pb:
-            eb *= 1.0 - power(tail_from(a, 0, k, y, pb), ca)
+            eb *= 1.0 - power(tail_from(a.block, 0, k, y, pb), a.copies)
         if ea > 0.0 and pa < pb:
-            ea *= 1.0 - power(tail_from(b, 0, k, y, pa), cb)
+            ea *= 1.0 - power(tail_from(b.block, 0, k, y, pa), b.copies)
         err[y] = ea + eb

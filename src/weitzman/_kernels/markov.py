@@ -9,15 +9,16 @@ chain moves.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
-_JIT = {"cache": True, "nogil": True}
+from .jit import ANY_ORDER, helper, kernel
+
 GAIN, SLOPE, OUTLAY = 0, 1, 2
-_SUMS = {**_JIT, "fastmath": {"reassoc", "contract"}}  # sums in any order; infinities as ever
 
 
-@njit(**_JIT)
+@kernel()
 def stationary(law):
     """The stationary distribution of an irreducible chain."""
     a = law.copy()
@@ -38,7 +39,7 @@ def stationary(law):
     return pi / pi.sum()
 
 
-@njit(**_JIT)
+@kernel()
 def absorb(inner, leave, right):
     """Solve (I - inner) X = right >= 0, where the rows of ``inner`` and ``leave`` sum to one.
 
@@ -63,19 +64,27 @@ def absorb(inner, leave, right):
     return x
 
 
-# The factors of I - P_DD, with N the censored probabilities: pivot[j] = 1 - N[j, j], and for i > j
-# upper[j, i] = N[j, i], lower[j, i] = N[i, j]; zero where i or j never was in D. Only states before
-# ``end``, where U begins, count. So loops over i run through memory in order, zeros included.
+class Factors(NamedTuple):
+    """The factors of I - P_DD, with N the censored probabilities.
+
+    For i > j ``upper[j, i]`` = N[j, i] and ``lower[j, i]`` = N[i, j]; zero where i or j never was
+    in D; ``pivot[j]`` = 1 - N[j, j]. Only states before ``end``, where U begins, count. So loops
+    over i run through memory in order, zeros included.
+    """
+
+    upper: np.ndarray
+    lower: np.ndarray
+    pivot: np.ndarray
 
 
-@njit(**_SUMS)
+@helper(ANY_ORDER)
 def _add(total, share, part):
     """total += share * part"""
     for i in range(len(total)):
         total[i] += share * part[i]
 
 
-@njit(**_SUMS)
+@helper(ANY_ORDER)
 def _dot(a, b):
     total = 0.0
     for i in range(len(a)):
@@ -83,20 +92,22 @@ def _dot(a, b):
     return total
 
 
-@njit(**_JIT)
-def _forward(active, end, lower, pivot, right):
+@helper()
+def _forward(active, end, factors, right):
     """Eliminate D from the right sides of (I - P_DD) X = B, in place."""
+    _, lower, pivot = factors
     for j in active:
         for r in range(len(right)):
             _add(right[r, j + 1 : end], right[r, j] / pivot[j], lower[j, j + 1 : end])
 
 
-@njit(**_JIT)
-def _backward(active, end, upper, pivot, right, x, pending):
+@helper()
+def _backward(active, end, factors, right, x, pending):
     """Solve for X from what `_forward` left; gains and outlays only if an index is pending.
 
     Without them the old ones go on: they jump where D changes, but their difference does not.
     """
+    upper, _, pivot = factors
     for j in active[::-1]:
         for r in range(len(right)):
             if r == SLOPE or pending:
@@ -104,7 +115,7 @@ def _backward(active, end, upper, pivot, right, x, pending):
                 x[r, j] = (right[r, j] + after) / pivot[j]
 
 
-@njit(**_SUMS)
+@helper(ANY_ORDER)
 def _leaving(s, law, active, others, into_u):
     """Probabilities of leaving D, s included, for its states; ``others`` are not in D nor in U."""
     leave = np.zeros(len(law))
@@ -117,7 +128,7 @@ def _leaving(s, law, active, others, into_u):
     return leave
 
 
-@njit(**_SUMS)
+@helper(ANY_ORDER)
 def _update(up, low, row, col, share, more):
     """One step of Bennett's update; gives the sum of the new upper row."""
     total = 0.0
@@ -131,13 +142,14 @@ def _update(up, low, row, col, share, more):
     return total
 
 
-@njit(**_JIT)
-def _join(s, end, law, active, leave, upper, lower, pivot):
+@helper()
+def _join(s, end, law, active, leave, factors):
     """Let s join D, at its place: the factors for the larger D.
 
     States before s were eliminated before it, so their pivots stay. What follows changes by a
     multiple of rank one, which is carried through its factors (Bennett's update).
     """
+    upper, lower, pivot = factors
     row, col = np.zeros(end), np.zeros(end)
     for i in active:
         row[i], col[i] = law[s, i], law[i, s]
@@ -164,7 +176,7 @@ def _join(s, end, law, active, leave, upper, lower, pivot):
     return np.concatenate((active[:here], np.array([s]), active[here:]))
 
 
-@njit(**_JIT)
+@kernel()
 def sweep(law, reward, cost):
     """Indices of an endless line, and the law of what each state is worth.
 
@@ -189,7 +201,7 @@ def sweep(law, reward, cost):
     k = len(law)
     columns = law.T.copy()
     index, known, inside = np.full(k, -np.inf), np.zeros(k, np.bool_), np.zeros(k, np.bool_)
-    upper, lower, pivot = np.zeros((k, k)), np.zeros((k, k)), np.zeros(k)
+    factors = Factors(np.zeros((k, k)), np.zeros((k, k)), np.zeros(k))
     active = np.empty(0, np.int64)  # the states of D
     v, u, away = np.zeros(k), np.zeros(k), np.zeros(k)
     right, x = np.zeros((3, k)), np.zeros((3, k))  # gains, slopes, outlays: forward, and solved
@@ -206,15 +218,15 @@ def sweep(law, reward, cost):
             stale = stale or not inside[y]
             inside[y] = False
             for j in active:
-                right[GAIN, j] += upper[j, y] * worth
-                right[SLOPE, j] += upper[j, y]
+                right[GAIN, j] += factors.upper[j, y] * worth
+                right[SLOPE, j] += factors.upper[j, y]
         while len(active) > 0 and active[-1] >= first:
             active = active[:-1]
         if stale:
             right[GAIN], right[SLOPE], right[OUTLAY] = v, u, cost
-            _forward(active, first, lower, pivot, right)
+            _forward(active, first, factors, right)
             stale = False
-        _backward(active, first, upper, pivot, right, x, not known.all())
+        _backward(active, first, factors, right, x, not known.all())
         if m == 0 or point[m - 1] != base - drop:
             m += 1
         point[m - 1] = base - drop
@@ -248,7 +260,7 @@ def sweep(law, reward, cost):
         if joins >= 0:
             inside[joins], stale = True, True
             leave = _leaving(joins, law, active, np.flatnonzero(~inside[:first]), u)
-            active = _join(joins, first, law, active, leave, upper, lower, pivot)
+            active = _join(joins, first, law, active, leave, factors)
         if first == 0 and known.all():
             break
     return index, point[:m], after[:m]

@@ -6,8 +6,9 @@ state that box v showed last.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from .episodes import (
     _GOLDEN,
@@ -29,49 +30,62 @@ from .episodes import (
     _stream,
     _uniform,
 )
+from .jit import helper, kernel
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+class Order(NamedTuple):
+    """A fixed order, and how far ahead of it one looks."""
+
+    parent: np.ndarray
+    order: np.ndarray
+    place: np.ndarray  # where each box stands in the order
+    ahead: int
+    outside: float
+    stream: np.ndarray
 
 
-@njit(inline="always", **_JIT)
-def _open(boxes, chances, rewards, costs, v, s, u):
+class Ready(NamedTuple):
+    """Room for the state of each box, and for the boxes that can be opened."""
+
+    shown: np.ndarray
+    boxes: np.ndarray
+
+
+@helper(inline=True)
+def _open(tables, v, s, u):
     """The state that ``u`` stands for of box v after its parent showed s, its reward and cost."""
-    k = boxes[v, STATES]
-    y = _draw(chances, boxes[v, LAW_AT] + s * k, k, u)
+    boxes, k = tables.boxes, tables.boxes[v, STATES]
+    y = _draw(tables.chances, boxes[v, LAW_AT] + s * k, k, u)
     at = boxes[v, COST_AT] + s * boxes[v, COST_ROW] + y * boxes[v, COST_STEP]
-    return y, rewards[boxes[v, REWARD_AT] + y], costs[at]
+    return y, tables.rewards[boxes[v, REWARD_AT] + y], tables.costs[at]
 
 
-@njit(**_JIT)
-def _worth(order, place, parent, shown, boxes, index, at, ahead, best):
+@helper()
+def _worth(fixed, tables, shown, at, best):
     """Whether one of the next boxes whose parent is open has an index above the best so far."""
-    for i in range(at, min(at + ahead, order.size)):
-        v = order[i]
-        up = parent[v]
-        if up >= 0 and place[up] >= at:
+    for i in range(at, min(at + fixed.ahead, fixed.order.size)):
+        v = fixed.order[i]
+        up = fixed.parent[v]
+        if up >= 0 and fixed.place[up] >= at:
             continue
-        if index[boxes[v, INDEX_AT] + (shown[up] if up >= 0 else 0)] > best:
+        if tables.index[tables.boxes[v, INDEX_AT] + (shown[up] if up >= 0 else 0)] > best:
             return True
     return False
 
 
-@njit(**_JIT)
-def play_order(
-    tables, parent, order, place, ahead, outside, stream_key, first, last, out, opened, shown
-):
-    """Open boxes in a fixed order while one of the next ``ahead`` ones is worth opening.
-
-    ``place[v]`` is where box v stands in the order.
-    """
-    boxes, index, _, chances, rewards, costs = tables
+@kernel()
+def play_order(tables, fixed, first, last, tally, shown):
+    """Open boxes in a fixed order while one of the next ``ahead`` ones is worth opening."""
+    parent, order, _, _, outside, stream_key = fixed
+    out, opened = tally
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, n = outside, 0.0, 0
-        while n < order.size and _worth(order, place, parent, shown, boxes, index, n, ahead, best):
+        while n < order.size and _worth(fixed, tables, shown, n, best):
             v = order[n]
             s = shown[parent[v]] if parent[v] >= 0 else 0
             stream += _GOLDEN
-            y, reward, cost = _open(boxes, chances, rewards, costs, v, s, _uniform(stream))
+            y, reward, cost = _open(tables, v, s, _uniform(stream))
             shown[v] = y
             spend += cost
             best = max(best, reward)
@@ -82,16 +96,16 @@ def play_order(
         out[OPENINGS, i] = out[ROUNDS, i] = n
 
 
-@njit(**_JIT)
-def play_random(
-    tables, parent, roots, budget, stops, outside, stream_key, first, last, out, opened, shown,
-    ready,
-):  # fmt: skip
+@kernel()
+def play_random(tables, game, parent, span, tally, room):
     """Open at random one of the boxes that can be opened, at most ``budget`` of them.
 
     If it ``stops``, boxes whose index does not exceed the best so far are left closed for good.
+    ``span`` are the first episode and the one after the last.
     """
-    boxes, index, siblings, chances, rewards, costs = tables
+    boxes, index, siblings = tables.boxes, tables.index, tables.siblings
+    roots, outside, _, budget, stops, stream_key = game
+    (first, last), (out, opened), (shown, ready) = span, tally, room
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, n, size = outside, 0.0, 0, roots
@@ -106,7 +120,7 @@ def play_random(
             if stops and not index[boxes[v, INDEX_AT] + s] > best:
                 continue
             stream += _GOLDEN
-            y, reward, cost = _open(boxes, chances, rewards, costs, v, s, _uniform(stream))
+            y, reward, cost = _open(tables, v, s, _uniform(stream))
             shown[v] = y
             spend += cost
             best = max(best, reward)

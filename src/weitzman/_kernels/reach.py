@@ -22,32 +22,77 @@ on, and zero below x[0].
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from .blocks import TOP, aligned, allocate, breakpoint, count, release, tail
+from .jit import helper, kernel
 from .lanes import pointer
 from .operations import BOX, GIVEN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+class Steps(NamedTuple):
+    """Step functions of all states: ``rows[y, j]`` from x[j] on, for j < n; zero below x[0]."""
+
+    x: np.ndarray
+    rows: np.ndarray
+    n: int
 
 
-@njit(**_JIT)
+class Value(NamedTuple):
+    """The value in a block, conditioned on so many states."""
+
+    block: np.ndarray
+    states: int
+
+
+class Route(NamedTuple):
+    """What was done on the way forward, over which the way back leads."""
+
+    ops: np.ndarray
+    powers: np.ndarray
+    laws: np.ndarray
+    law_at: np.ndarray
+    ranks: np.ndarray  # rewards of each box as ranks; minus infinity: none
+    rank_at: np.ndarray
+    clear: np.ndarray  # the probability that no child reaches them
+    sigma: np.ndarray
+    sigma_at: np.ndarray
+    loc: np.ndarray  # where operands of joins and of several copies lie; see Operands
+    least: float  # steps not above this are left out
+
+
+class Operands(NamedTuple):
+    """The values of operands: at ``own[loc]``, or at ``shared[-1 - loc]``."""
+
+    own: np.ndarray
+    shared: np.ndarray
+
+
+class Found(NamedTuple):
+    """What the way back finds."""
+
+    opened: np.ndarray  # like sigma
+    chosen: np.ndarray  # like ranks
+    seen: np.ndarray  # by operation: the place of its G in the heap; what is given keeps it
+    seen_n: np.ndarray  # and its length
+
+
+@helper()
 def _copies(above, least, m):
     """sum_{j < m} F(x^-)^j F(x)^(m - 1 - j), from the tails P(> x) <= P(>= x)."""
     if above >= 1.0:
         return 1.0 if m == 1.0 else 0.0
-    power = math.exp((m - 1.0) * math.log1p(-above))
+    power = np.exp((m - 1.0) * np.log1p(-above))
     share = (least - above) / (1.0 - above)
-    d = math.log1p(-share) if share < 1.0 else -np.inf
+    d = np.log1p(-share) if share < 1.0 else -np.inf
     if d == 0.0:
         return m * power
-    return power * (math.expm1(m * d) / math.expm1(d))
+    return power * (np.expm1(m * d) / np.expm1(d))
 
 
-@njit(**_JIT)
+@helper()
 def _merge(x, n, y, m, out):
     """Sorted union of two sorted lists, without doubles."""
     i, j, size = 0, 0, 0
@@ -65,7 +110,7 @@ def _merge(x, n, y, m, out):
     return size
 
 
-@njit(**_JIT)
+@helper()
 def _below(x, n, v):
     """Number of entries of sorted x[:n] that are smaller than v."""
     lo, hi = 0, n
@@ -78,37 +123,40 @@ def _below(x, n, v):
     return lo
 
 
-@njit(**_JIT)
-def _above(a, at, k, v):
+@helper()
+def _above(value, v):
     """Number of breakpoints of a value that lie above v, and whether v is one itself."""
-    lo, hi = 0, count(a, at)
+    m = count(value.block, 0)
+    lo, hi = 0, m
     while lo < hi:
         mid = (lo + hi) >> 1
-        if breakpoint(a, at, k, mid) > v:
+        if breakpoint(value.block, 0, value.states, mid) > v:
             lo = mid + 1
         else:
             hi = mid
-    return lo, lo < count(a, at) and breakpoint(a, at, k, lo) == v
+    return lo, lo < m and breakpoint(value.block, 0, value.states, lo) == v
 
 
-@njit(**_JIT)
-def _exceeds(a, at, k, y, above):
+@helper()
+def _exceeds(value, y, above):
     """P(value is among its first ``above`` breakpoints from the top) in state y."""
-    return min(tail(a, at, k, y, above - 1), 1.0) if above > 0 else 0.0
+    return min(tail(value.block, 0, value.states, y, above - 1), 1.0) if above > 0 else 0.0
 
 
-@njit(**_JIT)
-def none_above(a, at, v, copies):
+@kernel()
+def none_above(heap, at, v, copies):
     """P(all of ``copies`` values of a root are at most v)."""
-    t = _exceeds(a, at, 1, 0, _above(a, at, 1, v)[0])
-    return math.exp(copies * math.log1p(-t)) if t < 1.0 else 0.0
+    value = Value(pointer(heap, at), 1)
+    t = _exceeds(value, 0, _above(value, v)[0])
+    return np.exp(copies * np.log1p(-t)) if t < 1.0 else 0.0
 
 
-@njit(**_JIT)
-def keep_steps(x, rows, n, k, least):
+@kernel()
+def keep_steps(steps, least):
     """Leave out columns that no row enters with a step above ``least``; how many stay."""
+    x, rows, n = steps
     step = np.zeros(n)
-    for y in range(k):
+    for y in range(len(rows)):
         last = 0.0
         for j in range(n):
             step[j] = max(step[j], abs(rows[y, j] - last))
@@ -118,7 +166,7 @@ def keep_steps(x, rows, n, k, least):
         if step[j] > least:
             x[kept] = x[j]
             kept += 1
-    for y in range(k):
+    for y in range(len(rows)):
         i = 0
         for j in range(n):
             if step[j] > least:
@@ -127,7 +175,7 @@ def keep_steps(x, rows, n, k, least):
     return kept
 
 
-@njit(**_JIT)
+@kernel()
 def claim(heap, state, size):
     """Position of a block of at least ``size`` floats; the heap is replaced when it must grow."""
     if state[TOP] + 2 * size > heap.size:
@@ -137,29 +185,30 @@ def claim(heap, state, size):
     return heap, allocate(pointer(heap, 0), pointer(state, 0), size)
 
 
-@njit(**_JIT)
-def _put(x, rows, n, k, least, heap, state):
-    n = keep_steps(x, rows, n, k, least)
+@helper()
+def _put(steps, least, heap, state):
+    n, k = keep_steps(steps, least), len(steps.rows)
     if n == 0:  # never reached
         return heap, 0, 0
     heap, at = claim(heap, state, n * (k + 1))
-    heap[at : at + n] = x[:n]
+    heap[at : at + n] = steps.x[:n]
     for y in range(k):
-        heap[at + n * (y + 1) : at + n * (y + 2)] = rows[y, :n]
+        heap[at + n * (y + 1) : at + n * (y + 2)] = steps.rows[y, :n]
     return heap, at, n
 
 
-@njit(**_JIT)
-def times_copies(x, rows, n, k, a, at, copies):
+@helper()
+def _times_copies(steps, value, copies):
     """Multiply by the chance that the other copies of a value stay below, on a finer grid.
 
     At a breakpoint of the value the copies before must be strictly below; just after it (half a
     rank) all of them may be there.
     """
-    m = count(a, at)
+    x, rows, n = steps
+    m, k = count(value.block, 0), value.states
     own = np.empty(2 * m)
     for i in range(m):
-        own[2 * i] = breakpoint(a, at, k, m - 1 - i)
+        own[2 * i] = breakpoint(value.block, 0, k, m - 1 - i)
         own[2 * i + 1] = own[2 * i] + 0.5
     finer = np.empty(n + 2 * m)
     size = _merge(x, n, own, 2 * m, finer)
@@ -167,22 +216,29 @@ def times_copies(x, rows, n, k, a, at, copies):
     for j in range(size):
         i = _below(x, n, finer[j] + 0.25) - 1
         if i >= 0:
-            above, here = _above(a, at, k, finer[j])
+            above, here = _above(value, finer[j])
             for y in range(k):
                 if rows[y, i] > 0.0:
-                    over = _exceeds(a, at, k, y, above)
-                    least = _exceeds(a, at, k, y, above + 1) if here else over
+                    over = _exceeds(value, y, above)
+                    least = _exceeds(value, y, above + 1) if here else over
                     out[y, j] = rows[y, i] * _copies(over, least, copies)
-    return finer, out, size
+    return Steps(finer, out, size)
 
 
-@njit(**_JIT)
-def _times_other(x, rows, n, k, a, at, copies):
+@kernel()
+def times_copies(steps, heap, at, copies):
+    """The same for the value of a root, in a heap."""
+    return _times_copies(steps, Value(pointer(heap, at), 1), copies)
+
+
+@helper()
+def _times_other(steps, value, copies):
     """Multiply by the distribution function of the larger of ``copies`` of another value."""
-    m = count(a, at)
+    x, rows, n = steps
+    m, k = count(value.block, 0), value.states
     other = np.empty(m)
     for i in range(m):
-        other[i] = breakpoint(a, at, k, m - 1 - i)
+        other[i] = breakpoint(value.block, 0, k, m - 1 - i)
     finer = np.empty(n + m)
     size = _merge(x, n, other, m, finer)
     out = np.zeros((k, size))
@@ -191,17 +247,19 @@ def _times_other(x, rows, n, k, a, at, copies):
         while i + 1 < n and x[i + 1] <= finer[j]:
             i += 1
         if i >= 0:
-            above, _ = _above(a, at, k, finer[j])
+            above, _ = _above(value, finer[j])
             for y in range(k):
-                over = _exceeds(a, at, k, y, above)
+                over = _exceeds(value, y, above)
                 if rows[y, i] > 0.0 and over < 1.0:
-                    out[y, j] = rows[y, i] * math.exp(copies * math.log1p(-over))
-    return finer, out, size
+                    out[y, j] = rows[y, i] * np.exp(copies * np.log1p(-over))
+    return Steps(finer, out, size)
 
 
-@njit(**_JIT)
-def _pass_box(x, rows, n, k, sigma, reward, laws, law, own, opened):
+@helper()
+def _pass_box(steps, sigma, reward, law, opened):
     """From what competes with a box to what competes below it: H, and the chance to be opened."""
+    x, rows, n = steps
+    k, own = sigma.size, reward.size
     marks = np.empty(k + own)
     marks[:k] = sigma
     marks[k:] = reward
@@ -223,29 +281,53 @@ def _pass_box(x, rows, n, k, sigma, reward, laws, law, own, opened):
                 i += 1
             g[j] = opened[s] if finer[j] >= sigma[s] else (rows[s, i] if i >= 0 else 0.0)
         for y in range(own):
-            p = laws[law + s * own + y]
+            p = law[s * own + y]
             if p > 0.0:
                 for j in range(size):
                     out[y, j] += p * g[j]
-    return finer, out, size
+    return Steps(finer, out, size)
 
 
-@njit(**_JIT)
-def retrace(
-    order, ops, powers, laws, law_at, ranks, rank_at, clear, loc, values, shared, sigma, sigma_at,
-    opened, chosen, least, seen, seen_n, heap, state,
-):  # fmt: skip
+@helper()
+def _choose(steps, reward, clear, chosen):
+    """The chance of each state to be chosen; what lies below its reward no longer matters."""
+    for y in range(reward.size):
+        j = _below(steps.x, steps.n, reward[y])
+        if reward[y] > -np.inf:
+            chosen[y] = steps.rows[y, j] * clear[y]
+        for i in range(j):
+            steps.rows[y, i] = 0.0
+
+
+@helper()
+def _take_out(heap, state, at, n, k):
+    """Copy a G out of the heap and give its block back."""
+    x, rows = heap[at : at + n].copy(), np.empty((k, n))
+    for y in range(k):
+        rows[y] = heap[at + n * (y + 1) : at + n * (y + 2)]
+    release(pointer(heap, at), pointer(state, 0), at, n * (k + 1))
+    return Steps(x, rows, n)
+
+
+@helper()
+def _value(operands, loc, k):
+    """The value of an operand."""
+    if loc >= 0:
+        return Value(pointer(operands.own, loc), k)
+    return Value(pointer(operands.shared, -1 - loc), k)
+
+
+@kernel()
+def retrace(order, route, found, operands, heap, state):
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 
-    ``ranks`` are the rewards of each box as ranks (minus infinity: none), ``clear`` the probability
-    that no child reaches them. Operands of joins and of several copies lie in ``values``, or in
-    ``shared`` at ``-1 - loc``. ``seen[op]`` is the place of the G of an operation in ``heap``,
-    ``seen_n[op]`` its length; what is given keeps its own. Fills ``opened`` (like ``sigma``) and
-    ``chosen`` (like ``ranks``). Returns the heap, which may have moved.
+    Returns the heap, which may have moved.
     """
+    ops, powers, laws, law_at, ranks, rank_at, clear, sigma, sigma_at, loc, least = route
+    opened, chosen, seen, seen_n = found
     for step in range(order.size - 1, -1, -1):
         op = order[step]
-        k, at, n = ops[op, STATES], seen[op], seen_n[op]
+        k, n = ops[op, STATES], seen_n[op]
         left, right = ops[op, LEFT], ops[op, RIGHT]
         if n == 0:
             for child in (left, right):
@@ -254,37 +336,22 @@ def retrace(
             continue
         if ops[op, KIND] == GIVEN:  # the caller goes on from here
             continue
-        x, rows = heap[at : at + n].copy(), np.empty((k, n))
-        for y in range(k):
-            rows[y] = heap[at + n * (y + 1) : at + n * (y + 2)]
-        release(pointer(heap, at), pointer(state, 0), at, n * (k + 1))
+        g = _take_out(heap, state, seen[op], n, k)
         if ops[op, KIND] == BOX:
-            r = ops[op, REWARD]
-            own = rank_at[r + 1] - rank_at[r]
-            reward, law = ranks[rank_at[r] : rank_at[r + 1]], law_at[ops[op, LAW]]
-            o = sigma_at[op]
-            x, rows, n = _pass_box(
-                x, rows, n, k, sigma[o : o + k], reward, laws, law, own, opened[o : o + k]
-            )
-            for y in range(own):
-                j = _below(x, n, reward[y])
-                if reward[y] > -np.inf:
-                    chosen[rank_at[r] + y] = rows[y, j] * clear[rank_at[r] + y]
-                for i in range(j):
-                    rows[y, i] = 0.0
+            r, p, o = ops[op, REWARD], law_at[ops[op, LAW]], sigma_at[op]
+            start, end = rank_at[r], rank_at[r + 1]
+            reward, law = ranks[start:end], laws[p : p + k * (end - start)]
+            h = _pass_box(g, sigma[o : o + k], reward, law, opened[o : o + k])
+            _choose(h, reward, clear[start:end], chosen[start:end])
             if left >= 0:
                 if powers[op, 0] != 1.0:
-                    x, rows, n = times_copies(x, rows, n, own, values, loc[left], powers[op, 0])
-                heap, seen[left], seen_n[left] = _put(x, rows, n, own, least, heap, state)
+                    h = _times_copies(h, _value(operands, loc[left], end - start), powers[op, 0])
+                heap, seen[left], seen_n[left] = _put(h, least, heap, state)
         else:
             for side in range(2):
                 me, other = (left, right) if side == 0 else (right, left)
-                a = values if loc[me] >= 0 else shared
-                b = values if loc[other] >= 0 else shared
-                ma = loc[me] if loc[me] >= 0 else -1 - loc[me]
-                mb = loc[other] if loc[other] >= 0 else -1 - loc[other]
-                fx, frows, fn = _times_other(x, rows, n, k, b, mb, powers[op, 1 - side])
+                h = _times_other(g, _value(operands, loc[other], k), powers[op, 1 - side])
                 if powers[op, side] != 1.0:
-                    fx, frows, fn = times_copies(fx, frows, fn, k, a, ma, powers[op, side])
-                heap, seen[me], seen_n[me] = _put(fx, frows, fn, k, least, heap, state)
+                    h = _times_copies(h, _value(operands, loc[me], k), powers[op, side])
+                heap, seen[me], seen_n[me] = _put(h, least, heap, state)
     return heap

@@ -7,11 +7,14 @@ they have the same capped value, which is computed once. Classes become a list o
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import NamedTuple
 
+import numpy as np
+
+from .jit import helper, kernel
 from .operations import (
     BOX,
+    COLUMNS,
     COST,
     GIVEN,
     JOIN,
@@ -26,15 +29,65 @@ from .operations import (
     USER,
 )  # fmt: skip
 
-_INNER = {"nogil": True}
-_JIT = {**_INNER, "cache": True}
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
+
+
+class Postorder(NamedTuple):
+    """Boxes with children first, and lists of children."""
+
+    order: np.ndarray
+    first: np.ndarray  # child of each box, -1 for none
+    after: np.ndarray  # the next child of the same parent, -1 for none
+
+
+class Marks(NamedTuple):
+    """What makes a box different from others, as numbers: its law, its rewards and its cost."""
+
+    law: np.ndarray
+    reward: np.ndarray
+    cost: np.ndarray
+
+
+class Classes(NamedTuple):
+    """Classes of equal subtrees, children before parents."""
+
+    of: np.ndarray  # each box; -1 for one that is left out
+    member: np.ndarray  # a box for each class
+    at: np.ndarray  # the children of class c are child[at[c]:at[c + 1]], in rising order
+    child: np.ndarray
+    copies: np.ndarray  # of each child, as floats: sums of copies may exceed any integer
+
+
+class Tops(NamedTuple):
+    """The classes of the roots, with copies, in the parts ``top[cuts[p]:cuts[p + 1]]``."""
+
+    top: np.ndarray
+    copies: np.ndarray
+    cuts: np.ndarray
+
+
+class Operations(NamedTuple):
+    """The table of operations, and where in it values are found."""
+
+    ops: np.ndarray
+    powers: np.ndarray
+    op_of: np.ndarray  # each class
+    part_op: np.ndarray  # of each part
+    last: int  # of the whole
+    last_power: float
+
+
+class Values(NamedTuple):
+    """Values to be joined: the operations that give them, and how many copies of each."""
+
+    op: np.ndarray
+    copies: np.ndarray
 
 
 # plain loops below where NumPy has a function: those take seconds to compile
 
 
-@njit(**_INNER)
+@helper()
 def _filled(n, x):
     out = np.empty(n, np.int64)
     for i in range(n):
@@ -42,7 +95,7 @@ def _filled(n, x):
     return out
 
 
-@njit(**_INNER)
+@helper()
 def _copied(x, n):
     out = np.empty(n, x.dtype)
     for i in range(n):
@@ -50,7 +103,7 @@ def _copied(x, n):
     return out
 
 
-@njit(**_INNER)
+@helper()
 def _sort(keys, others, lo, hi):
     """Sort ``keys[lo:hi]``, and ``others`` along with it, by Shell's method."""
     gap = 1
@@ -66,7 +119,7 @@ def _sort(keys, others, lo, hi):
         gap //= 2
 
 
-@njit(**_JIT)
+@kernel()
 def postorder(parent):
     """Boxes with children first, and lists of children; boxes on a cycle are left out."""
     n = parent.size
@@ -99,17 +152,17 @@ def postorder(parent):
         while i < j:
             order[i], order[j] = order[j], order[i]
             i, j = i + 1, j - 1
-    return _copied(order, done), first, after
+    return Postorder(_copied(order, done), first, after)
 
 
-@njit(inline="always", **_JIT)
+@helper(inline=True)
 def _scramble(h, x):
     h ^= np.uint64(x)
     h *= np.uint64(0x9E3779B97F4A7C15)
     return h ^ (h >> np.uint64(29))
 
 
-@njit(**_JIT)
+@kernel()
 def intern_rows(data, start):
     """Number equal rows alike: ``data[start[i]:start[i + 1]]`` are the integers of row i.
 
@@ -148,7 +201,7 @@ def intern_rows(data, start):
     return number, _copied(first, count)
 
 
-@njit(**_JIT)
+@kernel()
 def sort_levels(rewards, start):
     """Sorted rewards of each row without doubles and minus infinity; where those of a row start."""
     n = start.size - 1
@@ -164,7 +217,7 @@ def sort_levels(rewards, start):
     return out[:used], at
 
 
-@njit(**_JIT)
+@kernel()
 def order_ties(by, values):
     """Make a sorting order stable: among equal values, the first position first."""
     start = 0
@@ -175,13 +228,11 @@ def order_ties(by, values):
             start = end
 
 
-@njit(**_JIT)
-def classify(order, first, after, law, reward, cost, count):
-    """Classes of equal subtrees, children before parents.
-
-    Returns the class of each box, one box for each class, and the children of each class as
-    ``child[at[c]:at[c + 1]]`` in rising order with their ``copies``.
-    """
+@kernel()
+def classify(tree, marks, count):
+    """Classes of equal subtrees."""
+    order, first, after = tree
+    law, reward, cost = marks
     n = order.size
     size = 16
     while size < 2 * n:
@@ -189,7 +240,7 @@ def classify(order, first, after, law, reward, cost, count):
     table = _filled(size, -1)
     class_of, member = _filled(law.size, -1), np.empty(n, np.int64)
     at, child = _filled(n + 1, 0), np.empty(n, np.int64)
-    copies = np.empty(n)  # as floats: sums of copies may exceed any integer
+    copies = np.empty(n)
     bits = copies.view(np.int64)
     classes = 0
     for i in range(n):
@@ -235,7 +286,7 @@ def classify(order, first, after, law, reward, cost, count):
                 break
             slot = (slot + 1) & (size - 1)
     end = at[classes]
-    return (
+    return Classes(
         class_of,
         _copied(member, classes),
         _copied(at, classes + 1),
@@ -244,80 +295,92 @@ def classify(order, first, after, law, reward, cost, count):
     )
 
 
-@njit(**_JIT)
-def _balance(items, powers_in, n, states, ops, powers, used):
-    """Join ``items[:n]`` pairwise until one is left; returns it, its power and the ops used."""
+@helper()
+def _balance(values, n, states, ops, powers, used):
+    """Join ``values[:n]`` pairwise until one is left; returns it, its copies and the ops used."""
     while n > 1:
         half = 0
         for i in range(0, n - 1, 2):
             ops[used, KIND], ops[used, STATES] = JOIN, states
-            ops[used, LEFT], ops[used, RIGHT] = items[i], items[i + 1]
-            powers[used, 0], powers[used, 1] = powers_in[i], powers_in[i + 1]
-            items[half], powers_in[half] = used, 1.0
+            ops[used, LEFT], ops[used, RIGHT] = values.op[i], values.op[i + 1]
+            powers[used, 0], powers[used, 1] = values.copies[i], values.copies[i + 1]
+            values.op[half], values.copies[half] = used, 1.0
             half += 1
             used += 1
         if n % 2 == 1:
-            items[half], powers_in[half] = items[n - 1], powers_in[n - 1]
+            values.op[half], values.copies[half] = values.op[n - 1], values.copies[n - 1]
             half += 1
         n = half
-    return items[0], powers_in[0], used
+    return values.op[0], values.copies[0], used
 
 
-@njit(**_JIT)
-def build_operations(
-    member, at, child, copies, law, reward, cost, known, states, top, top_copies, cuts
-):
-    """Operations for all classes, then for the roots ``top`` in parts ``top[cuts[p]:cuts[p + 1]]``.
-
-    The value of a class whose box is ``known`` is given, all others are computed. ``states[c]`` is
-    the number of states that class c is conditioned on. Returns the table, the powers, the
-    operation of each class, the operation of each part, and that of the whole with its power.
-    """
-    classes, parts = member.size, cuts.size - 1
-    room = classes + max(parts - 1, 0)  # and as many joins as there are values, less one each
-    for c in range(classes):
+@helper()
+def _empty_table(classes, tops):
+    """Room for all operations: one a class, and as many joins as there are values, less one."""
+    at, cuts = classes.at, tops.cuts
+    room = at.size - 1 + max(cuts.size - 2, 0)
+    for c in range(at.size - 1):
         room += max(at[c + 1] - at[c] - 1, 0)
-    for p in range(parts):
+    for p in range(cuts.size - 1):
         room += cuts[p + 1] - cuts[p] - 1
-    ops, powers = np.empty((room, 8), np.int64), np.empty((room, 2))
+    ops, powers = np.empty((room, COLUMNS), np.int64), np.empty((room, 2))
     for i in range(room):
-        for j in range(8):
+        for j in range(COLUMNS):
             ops[i, j] = -1
         powers[i, 0] = powers[i, 1] = 1.0
-    op_of = np.empty(classes, np.int64)
-    widest = top.size
-    for c in range(classes):
-        widest = max(widest, at[c + 1] - at[c])
-    items, power = np.empty(max(widest, parts, 1), np.int64), np.empty(max(widest, parts, 1))
-    used = 0
-    for c in range(classes):
+    return ops, powers
+
+
+@helper()
+def _room_for_values(classes, tops):
+    """Room for the values that are joined at a time."""
+    widest = max(tops.top.size, tops.cuts.size - 1, 1)
+    for c in range(classes.at.size - 1):
+        widest = max(widest, classes.at[c + 1] - classes.at[c])
+    return Values(np.empty(widest, np.int64), np.empty(widest))
+
+
+@kernel()
+def build_operations(classes, marks, known, states, tops):
+    """Operations for all classes, then for the roots part by part, then for the whole.
+
+    The value of a class whose box is ``known`` is given, all others are computed. ``states[c]`` is
+    the number of states that class c is conditioned on.
+    """
+    ops, powers = _empty_table(classes, tops)
+    values = _room_for_values(classes, tops)
+    member, at, child, copies = classes.member, classes.at, classes.child, classes.copies
+    op_of, used = np.empty(member.size, np.int64), 0
+    for c in range(member.size):
         v, n = member[c], at[c + 1] - at[c]
         left, times = -1, 1.0
         if n > 0:
             for j in range(n):
-                items[j], power[j] = op_of[child[at[c] + j]], copies[at[c] + j]
+                values.op[j], values.copies[j] = op_of[child[at[c] + j]], copies[at[c] + j]
             k = states[child[at[c]]]
-            left, times, used = _balance(items, power, n, k, ops, powers, used)
+            left, times, used = _balance(values, n, k, ops, powers, used)
         ops[used, KIND] = GIVEN if known[v] else BOX
         ops[used, STATES], ops[used, LEFT] = states[c], left
-        ops[used, LAW], ops[used, REWARD], ops[used, COST] = law[v], reward[v], cost[v]
-        powers[used, 0] = times
+        ops[used, LAW], ops[used, REWARD] = marks.law[v], marks.reward[v]
+        ops[used, COST], powers[used, 0] = marks.cost[v], times
         op_of[c] = used
         used += 1
+    top, cuts = tops.top, tops.cuts
+    parts = cuts.size - 1
     part_op, part_power = np.empty(parts, np.int64), np.empty(parts)
     for p in range(parts):
         n = cuts[p + 1] - cuts[p]
         for j in range(n):
-            items[j], power[j] = op_of[top[cuts[p] + j]], top_copies[cuts[p] + j]
-        part_op[p], part_power[p], used = _balance(items, power, n, 1, ops, powers, used)
+            values.op[j], values.copies[j] = op_of[top[cuts[p] + j]], tops.copies[cuts[p] + j]
+        part_op[p], part_power[p], used = _balance(values, n, 1, ops, powers, used)
     for p in range(parts):
-        items[p], power[p] = part_op[p], part_power[p]
-    last, times, used = _balance(items, power, parts, 1, ops, powers, used)
+        values.op[p], values.copies[p] = part_op[p], part_power[p]
+    last, times, used = _balance(values, parts, 1, ops, powers, used)
     _set_users(ops, used, last)
-    return ops, powers, op_of, part_op, last, times
+    return Operations(ops, powers, op_of, part_op, last, times)
 
 
-@njit(**_JIT)
+@helper()
 def _set_users(ops, used, last):
     """Whose rewards each value is compared with, where that is one row of rewards."""
     unset = -9
@@ -335,7 +398,7 @@ def _set_users(ops, used, last):
                     ops[x, USER] = MIXED_USERS
 
 
-@njit(**_JIT)
+@kernel()
 def assign_owners(ops, part_op, last):
     """The part that alone needs each operation, or SHARED, or FINAL; and the number of uses."""
     n = ops.shape[0]
@@ -358,7 +421,7 @@ def assign_owners(ops, part_op, last):
     return owner, refs
 
 
-@njit(**_JIT)
+@kernel()
 def schedule(ops, owner, mine, tops):
     """Order of the operations owned by ``mine`` under ``tops``: depth first, so few stay alive."""
     done = np.zeros(ops.shape[0], np.uint8)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+from .jit import helper, kernel
 
 
 class Graph(NamedTuple):
@@ -25,7 +24,7 @@ class Graph(NamedTuple):
     before: np.ndarray
 
 
-@njit(**_JIT)
+@helper()
 def _index(graph, states, open_, v):
     """The index of a closed box: that of all its parents if they are open; -inf if none is."""
     row = 0
@@ -38,7 +37,7 @@ def _index(graph, states, open_, v):
     return graph.known[graph.known_at[v] + row]
 
 
-@njit(**_JIT)
+@helper()
 def _best_box(graph, states, open_, best):
     """The closed box of highest index above the best so far, or -1."""
     top, found = best, -1
@@ -50,7 +49,7 @@ def _best_box(graph, states, open_, best):
     return found
 
 
-@njit(**_JIT)
+@kernel()
 def follow(graph, states, rewards, costs, outside):
     """Best reward, spend and openings in each world (a row each).
 

@@ -35,10 +35,7 @@ class Ceiling:
         f = forest
         kind, law, reward = _kinds(f, order)
         start, at = _starts(f.laws.shape[law, 0]), _starts(f.laws.shape[law, 1])
-        cost = ceilings.least_costs(
-            kind, f.law, f.cost, f.laws.data, f.laws.start, f.laws.shape, f.costs.data,
-            f.costs.start, f.costs.shape, start,
-        )  # fmt: skip
+        cost = ceilings.least_costs(kind, f.law, f.cost, f.laws.matrices, f.costs.matrices, start)
         edge_at, edge = _edges(f, kind, len(law))
         rewards = -f.rewards.data if f.minimize else f.rewards.data
         finite = rewards[np.isfinite(rewards)]
@@ -48,8 +45,9 @@ class Ceiling:
         circles = (edge >= np.repeat(np.arange(len(law)), np.diff(edge_at))).any()
         rounds = max(1, int(min(_ROUNDS, _WORK / work))) if circles else 1
         ceilings.settle(
-            f.laws.data, f.laws.start, f.laws.shape, rewards, f.rewards.start, law, reward, cost,
-            start, edge_at, edge, below, at, index, rounds, _STEADY * span,
+            f.laws.matrices, f.rewards.matrices._replace(data=rewards),
+            ceilings.Kinds(law, reward, cost, start, edge_at, edge),
+            ceilings.Ceilings(index, below, at), rounds, _STEADY * span,
         )  # fmt: skip
         return cls(kind, reward, below, at)
 

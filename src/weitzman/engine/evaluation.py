@@ -278,6 +278,12 @@ def _both_ways(
         step.clear[plan.reward_at[v] : plan.reward_at[v + 1]] = line.clear()
     parts = len(plan.part_op)
     seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
+    route = reach.Route(
+        ops=plan.ops, powers=plan.powers, laws=plan.forest.laws.data,
+        law_at=plan.forest.laws.start, ranks=rewards, rank_at=plan.reward_at, clear=step.clear,
+        sigma=sigma, sigma_at=step.sigma_of, loc=step.loc, least=least,
+    )  # fmt: skip
+    found = reach.Found(opened, chosen, seen, seen_n)
 
     def back(order: IntArray, values: FloatArray, shared: FloatArray, g: FloatArray) -> FloatArray:
         """Retrace from the last of ``order``, whose G is ``g``; the heap with what is left."""
@@ -286,12 +292,9 @@ def _both_ways(
         heap, at = reach.claim(heap, state, len(g))
         heap[at : at + len(g)] = g
         seen[last], seen_n[last] = at, len(g) // 2
-        f = plan.forest
         out: FloatArray = reach.retrace(
-            order, plan.ops, plan.powers, f.laws.data, f.laws.start, rewards,
-            plan.reward_at, step.clear, step.loc, values, shared, sigma, step.sigma_of, opened,
-            chosen, least, seen, seen_n, heap, state,
-        )  # fmt: skip
+            order, route, found, reach.Operands(values, shared), heap, state
+        )
         for op in line_at.keys() & set(order.tolist()) if line_at else ():
             v, line = line_at[op]
             if (n := int(seen_n[op])) > 0:
@@ -371,11 +374,10 @@ def _at_the_roots(
         none = 0.0
     if plan.last_power == 1.0:
         return none, start
-    x, rows, n = reach.times_copies(
-        start[:1], start[1:].reshape(1, 1), 1, 1, values, at, plan.last_power
-    )
-    n = reach.keep_steps(x, rows, n, 1, 0.0)
-    return none, np.concatenate([x[:n], rows[0, :n]])
+    here = reach.Steps(start[:1], start[1:].reshape(1, 1), 1)
+    steps = reach.times_copies(here, values, at, plan.last_power)
+    n = reach.keep_steps(steps, 0.0)
+    return none, np.concatenate([steps.x[:n], steps.rows[0, :n]])
 
 
 def _summary(

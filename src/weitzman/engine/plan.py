@@ -122,43 +122,33 @@ class Plan:
         laid out; other boxes then have class -1.
         """
         f = forest
-        order, first, after = structure.postorder(f.parent)
+        tree = structure.postorder(f.parent)
         if roots is None:
             roots = f.roots
         else:
-            order = order[in_trees(f.parent, order, roots)]
-        class_of, member, at, child, copies = structure.classify(
-            order, first, after, key, reward, f.cost, f.count
-        )
+            tree = tree._replace(order=tree.order[in_trees(f.parent, tree.order, roots)])
+        classes = structure.classify(tree, structure.Marks(key, reward, f.cost), f.count)
+        class_of, member = classes.of, classes.member
         levels, level_at = structure.sort_levels(rewards, reward_at)
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[roots], return_inverse=True)
         top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[roots])
-        cuts = _cut(top, len(member) + len(child))
+        cuts = _cut(top, len(member) + len(classes.child))
         ops, powers, op_of, part_op, last, last_power = structure.build_operations(
-            member,
-            at,
-            child,
-            copies,
-            f.law,
-            reward,
-            f.cost,
-            f.endless,
-            states,
-            top,
-            top_copies,
-            cuts,
-        )
+            classes, structure.Marks(f.law, reward, f.cost), f.endless, states,
+            structure.Tops(top, top_copies, cuts),
+        )  # fmt: skip
         sigma_at = np.concatenate([[0], np.cumsum(states)])
         known = Known.of(np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line)
         owner, refs = structure.assign_owners(ops, part_op, last)
         ends = [levels.max(), levels.min()] if len(levels) else []
         ends += [outside] if np.isfinite(outside) else []
         return cls(
-            f, class_of, sigma_at, op_of, ops, powers, owner, refs, part_op, int(last),
-            float(last_power), rewards, reward_at, levels, level_at, known, outside,
-            float(max(ends)) - float(min(ends)) if ends else 0.0,
+            forest=f, class_of=class_of, sigma_at=sigma_at, op_of=op_of, ops=ops, powers=powers,
+            owner=owner, refs=refs, part_op=part_op, last=int(last), last_power=float(last_power),
+            reward=rewards, reward_at=reward_at, levels=levels, level_at=level_at, known=known,
+            outside=outside, span=float(max(ends)) - float(min(ends)) if ends else 0.0,
         )  # fmt: skip
 
     def run(
@@ -227,24 +217,25 @@ class Pass:
             sigma = np.empty(plan.sigma_at[-1])
             sigma[plan.known.place] = np.where(plan.known.index < low, -np.inf, plan.known.index)
         return cls(
-            plan, eps, low, given, clear, sigma, sigma_of, np.zeros(n, np.int64), plan.refs.copy(),
-            np.zeros(n, np.int64), progress, [0], Lock(),
+            plan=plan, eps=eps, low=low, given=given, clear=clear, sigma=sigma, sigma_of=sigma_of,
+            loc=np.zeros(n, np.int64), refs=plan.refs.copy(), width=np.zeros(n, np.int64),
+            progress=progress, done=[0], turn=Lock(),
         )  # fmt: skip
 
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
         """Carry out operations in a heap of their own and return it."""
         p, f = self.plan, self.plan.forest
         heap, state = blocks.new_heap(1024)
-        columns = capped.Columns(
-            p.ops, p.powers, f.laws.data, f.laws.start, p.reward, p.reward_at, p.levels, p.level_at,
-            f.costs.data, f.costs.start, f.costs.shape, p.known.data, p.known.at, p.known.size,
-            self.low, p.outside, self.eps, self.given,
+        program = capped.Program(
+            ops=p.ops, powers=p.powers, laws=f.laws.data, law_at=f.laws.start, reward=p.reward,
+            reward_at=p.reward_at, levels=p.levels, level_at=p.level_at, costs=f.costs.data,
+            cost_at=f.costs.start, cost_shape=f.costs.shape, known=p.known.data,
+            known_at=p.known.at, known_size=p.known.size, low=self.low, outside=p.outside,
+            eps=self.eps, given=self.given,
         )  # fmt: skip
+        slate = capped.Slate(self.loc, self.refs, self.sigma, self.sigma_of, self.width, self.clear)
         for i in range(0, len(order), _CHUNK):
-            heap = capped.sweep(
-                order[i : i + _CHUNK], columns, self.clear, self.loc, self.refs, shared, self.sigma,
-                self.sigma_of, self.width, heap, state,
-            )  # fmt: skip
+            heap = capped.sweep(order[i : i + _CHUNK], program, slate, shared, heap, state)
             if self.progress is not None:
                 with self.turn:
                     self.done[0] += len(order[i : i + _CHUNK])

@@ -195,11 +195,7 @@ def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
     """Expected cost of opening each box after each state of its parent, and where each starts."""
     f = forest
     start = np.concatenate([[0], np.cumsum(f.laws.shape[f.law, 0])]).astype(np.int64)
-    costs = boxes.mean_costs(
-        f.law, f.cost, f.laws.data, f.laws.start, f.laws.shape, f.costs.data, f.costs.start,
-        f.costs.shape, start,
-    )  # fmt: skip
-    return costs, start
+    return boxes.mean_costs(f.law, f.cost, f.laws.matrices, f.costs.matrices, start), start
 
 
 def mean_cost(forest: Forest, box: int) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
+from .._kernels.matrices import Matrices
 from .._kernels.structure import intern_rows
 
 
@@ -37,6 +38,11 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.shape)
+
+    @property
+    def matrices(self) -> Matrices:
+        """The columns, as kernels read them."""
+        return Matrices(self.data, self.start, self.shape)
 
     def __getitem__(self, i: int) -> FloatArray:
         rows, cols = self.shape[i]

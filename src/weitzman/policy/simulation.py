@@ -83,16 +83,12 @@ def simulate(
     boxes = math.inf if f.endless.any() else f.boxes
     workers = min(workers, f.boxes, _MOST_WORKERS)  # each line is looked into by one at a time
     most = int(min(boxes if budget is None else budget, np.iinfo(np.int64).max))
-    key = stream_key(rng)
-    scratch: list[tuple[FloatArray, IntArray]] = []
+    game = kernel.Game(len(rule.root), rule.outside, workers, most, budget is None, stream_key(rng))
+    scratch: list[kernel.Lists] = []
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        heap = scratch.pop() if scratch else (np.empty(64), np.empty((64, 6), np.int64))
-        heap = kernel.play(
-            tables, len(rule.root), rule.outside, workers, most, budget is None, key, first, last,
-            out, opened, *heap,
-        )  # fmt: skip
-        scratch.append(heap)
+        heap = scratch.pop() if scratch else kernel.Lists(np.empty(64), np.empty((64, 6), np.int64))
+        scratch.append(kernel.play(tables, game, first, last, kernel.Tally(out, opened), heap))
 
     return run_episodes(
         play, f, episodes, workers=workers, keep=keep, threads=threads, progress=progress

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from .._kernels import orders
+from .._kernels.episodes import Tally
 from ..engine.evaluation import evaluate
 from ..engine.plan import Plan
 from ..engine.solution import Solution
@@ -270,15 +271,13 @@ def simulate_order(
 ) -> Simulation:
     """Follow an order while one of the next ``ahead`` boxes has an index above the best so far."""
     f, policy = solution.forest, solution.policy()
-    tables, key = tabulate(policy), stream_key(rng)
+    tables = tabulate(policy)
     place = np.full(len(f), len(f))
     place[order] = np.arange(len(order))
+    fixed = orders.Order(f.parent, order, place, ahead, policy.outside, stream_key(rng))
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
         shown = np.zeros(len(f), np.int64)
-        orders.play_order(
-            tables, f.parent, order, place, ahead, policy.outside, key, first, last, out, opened,
-            shown,
-        )  # fmt: skip
+        orders.play_order(tables, fixed, first, last, Tally(out, opened), shown)
 
     return run_episodes(play, f, episodes)

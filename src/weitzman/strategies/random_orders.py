@@ -6,6 +6,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from .._kernels import orders
+from .._kernels.episodes import Game, Tally
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..forest.combining import expand
@@ -45,14 +46,11 @@ def random_order(
     at_least_one(budget=1 if budget is None else budget)
     f = expand(solution.forest, WRITE_OUT)
     policy = (solution if f is solution.forest else solve(f)).policy()
-    tables, key = tabulate(policy), stream_key(rng)
-    most = len(f) if budget is None else budget
+    tables, most = tabulate(policy), len(f) if budget is None else budget
+    game = Game(len(policy.root), policy.outside, 1, most, budget is None, stream_key(rng))
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        shown, ready = np.zeros(len(f), np.int64), np.empty(len(f), np.int64)
-        orders.play_random(
-            tables, f.parent, len(policy.root), most, budget is None, policy.outside, key, first,
-            last, out, opened, shown, ready,
-        )  # fmt: skip
+        room = orders.Ready(np.zeros(len(f), np.int64), np.empty(len(f), np.int64))
+        orders.play_random(tables, game, f.parent, (first, last), Tally(out, opened), room)
 
     return run_episodes(play, f, episodes, threads=threads)

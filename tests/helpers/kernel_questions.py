@@ -1,0 +1,142 @@
+"""Work for every kernel, to be done compiled and as plain Python: prints numbers, and what ran.
+
+``python kernel_questions.py`` writes one JSON object: the numbers of each question, and the
+functions of the kernels that were called as plain Python (none where they are compiled).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import weitzman
+from weitzman import Chain, Forest, solve
+from weitzman._kernels import jit
+from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
+
+KERNELS = Path(jit.__file__).parent
+COMPILED_ONLY = {"lanes_compiled.py", "jit.py"}
+
+
+def forest(seed: int, n: int, states: int, *, count: int = 1) -> Forest:
+    """A random forest: signals, copies, ties, costs of every kind, to be maximized or minimized."""
+    rng = np.random.default_rng(seed)
+    minimize = seed % 2 == 1
+    parent = [int(rng.integers(-1, i)) for i in range(n)]
+    sizes = rng.integers(1, states + 1, n).tolist()
+    law, rewards, cost = [], [], []
+    for v in range(n):
+        rows = 1 if parent[v] < 0 else sizes[parent[v]]
+        law.append(rng.dirichlet(np.ones(sizes[v]), rows))
+        own = rng.integers(0, 40, sizes[v]) / 8 if seed % 3 else rng.normal(size=sizes[v])
+        if seed % 4 == 2:
+            own[rng.random(sizes[v]) < 0.3] = np.inf if minimize else -np.inf
+        rewards.append(own)
+        shape = [(1, 1), (rows, 1), (rows, sizes[v])][int(rng.integers(3))]
+        cost.append(rng.uniform(0, 0.4, shape))
+    return Forest.from_arrays(
+        parent=parent, cost=cost, rewards=rewards, law=law, minimize=minimize,
+        count=rng.integers(1, count + 1, n), outside=1.0,
+    )  # fmt: skip
+
+
+def answers(problem: Forest, **options: Any) -> list[float]:
+    """Value, indices, what a policy does, and how it fares in a few episodes."""
+    solution = solve(problem, threads=1, **options)
+    policy = weitzman.evaluate(solution, threads=1)
+    played = weitzman.simulate(solution, 20, rng=3, threads=1, workers=2)
+    indices = [x for v in range(len(problem)) for x in solution.indices(v).tolist()]
+    chosen = [x for v in range(len(problem)) for x in policy.chosen[v].tolist()]
+    return [
+        solution.value, *indices, policy.value, *policy.opened.tolist(), *chosen,
+        *played.payoff.values.tolist(),
+    ]  # fmt: skip
+
+
+def endless() -> list[float]:
+    """A line without an end under a box, followed and cut."""
+    law = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
+    problem = Forest.from_arrays(
+        parent=[-1, 0], cost=[0.1, 0.5], rewards=[0, 3, 9], law=[law[0], law],
+        endless=[False, True],
+    )  # fmt: skip
+    cut = weitzman.truncate(problem, gap=0.1)
+    return [*answers(problem), cut.lower, cut.upper]
+
+
+def chain() -> list[float]:
+    """What is asked of a matrix."""
+    law = Chain([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]], [0, 1, 2])
+    return [*law.stationary().tolist(), *law.first_passage([2]).tolist()]
+
+
+def graph() -> list[float]:
+    """A box with two parents."""
+    dag = Dag(
+        parents=[[], [], [0, 1]],
+        cost=[0.1, 0.1, 0.2],
+        rewards=[[0, 1], [0, 2], [0, 5]],
+        law=[[0.5, 0.5], [0.5, 0.5], [[[0.9, 0.1], [0.5, 0.5]], [[0.5, 0.5], [0.1, 0.9]]]],
+    )
+    found = spanning_policy(dag, worlds=50, rng=1)
+    return [found.value, found.bound]
+
+
+def orders() -> list[float]:
+    """Fixed orders, searched and simulated, and none at all."""
+    small, large = forest(8, 5, 2), forest(9, 320, 1)
+    searched = best_partially_adaptive(small)
+    played = best_partially_adaptive(large, episodes=30, rng=1)
+    loose = random_order(solve(small), 20, rng=2)
+    star = Forest.from_arrays(
+        parent=[-1] * 90, cost=[0.1] * 90, rewards=[0, 1], law=[[0.5, 0.5]] * 90
+    )
+    crowd = weitzman.simulate(solve(star), 3, rng=1, workers=90, budget=90)
+    return [searched.value, played.value, *loose.payoff.values, *crowd.payoff.values]
+
+
+def questions() -> dict[str, list[float]]:
+    """All of it, small enough for plain Python."""
+    found = {f"forest {seed}": answers(forest(seed, 7, 4), exact=True) for seed in range(12)}
+    found |= {f"copies {seed}": answers(forest(seed, 6, 3, count=4)) for seed in (0, 1, 4)}
+    found["wide"] = answers(forest(5, 8, 20))  # more states and breakpoints than there is room for
+    found["thinned"] = answers(forest(6, 24, 5), tolerance=0.01)
+    return found | {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}
+
+
+def defined() -> set[str]:
+    """All functions of the kernels, as file and name."""
+    return {
+        f"{path.name} {node.name}"
+        for path in KERNELS.glob("*.py")
+        if path.name not in COMPILED_ONLY
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def main() -> None:
+    """Answer all questions under a profiler that sees Python functions only."""
+    called: set[str] = set()
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        folder, _, file = frame.f_code.co_filename.rpartition(os.sep)
+        if event == "call" and folder == str(KERNELS):
+            called.add(f"{file} {frame.f_code.co_name}")
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    found = questions()
+    sys.setprofile(None)
+    json.dump({"found": found, "called": sorted(called)}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
