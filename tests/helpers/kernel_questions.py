@@ -19,6 +19,7 @@ import numpy as np
 import weitzman
 from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit
+from weitzman.learn.trees import Trees
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
@@ -102,12 +103,25 @@ def orders() -> list[float]:
     return [searched.value, played.value, *loose.payoff.values, *crowd.payoff.values]
 
 
+def trees() -> list[float]:
+    """Which runs resemble each other, by numbers and categories, some of them missing."""
+    random = np.random.default_rng(0)
+    known = np.column_stack([random.normal(size=(14, 2)), random.integers(0, 3, 14)])
+    known[random.random(known.shape) < 0.2] = np.nan
+    grown = Trees.grown(
+        known, np.array([False, False, True]), random.normal(size=(14, 2)), np.ones(14),
+        trees=5, leaf=2, random=random,
+    )  # fmt: skip
+    return list(grown.rows(known, np.arange(14)).ravel().tolist())
+
+
 def questions() -> dict[str, list[float]]:
     """All of it, small enough for plain Python."""
     found = {f"forest {seed}": answers(forest(seed, 7, 4), exact=True) for seed in range(12)}
     found |= {f"copies {seed}": answers(forest(seed, 6, 3, count=4)) for seed in (0, 1, 4)}
     found["wide"] = answers(forest(5, 8, 20))  # more states and breakpoints than there is room for
     found["thinned"] = answers(forest(6, 24, 5), tolerance=0.01)
+    found["trees"] = trees()
     return found | {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}
 
 

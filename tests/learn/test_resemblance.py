@@ -103,54 +103,90 @@ def test_trees_find_what_matters():
 # -- indices -------------------------------------------------------------------------------------
 
 
-def value_of(model, r, row, cost, held):
-    """What a run is worth before segment r, with so much in hand; plain recursion."""
-    kin = model._kin
-    stage, best = kin.stages[r], model.price * kin.ladder.best
-    going = kin.goes_on(r)
-    total = -cost
-    for chance, state, goes in zip(row, stage.states, going, strict=True):
-        worth = max(held, best[state, r])
-        if goes and chance > 0:
-            next_row, next_cost = kin.logged_law(r + 1, np.array([state]))
-            worth = value_of(model, r + 1, next_row[0], next_cost[0], worth)
-        total += chance * worth
-    return max(held, total)
-
-
-def index_by_bisection(model, r, row, cost):
-    low, high = -100.0, 100.0
-    for _ in range(60):
+def root(row, values, cost):
+    """Where the mean excess over a worth comes down to the cost, by bisection."""
+    low, high = min(values) - cost - 1.0, max(values) + 1.0
+    for _ in range(80):
         middle = (low + high) / 2
-        if value_of(model, r, row, cost, middle) > middle + 1e-12:
-            low = middle
-        else:
-            high = middle
-    return high
+        excess = sum(w * max(v - middle, 0.0) for w, v in zip(row, values, strict=True))
+        low, high = (middle, high) if excess > cost else (low, middle)
+    return (low + high) / 2
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_indices_are_those_of_a_plain_recursion(seed):
-    model = fitted(log(seed, n=7, steps=3))
-    row, cost = model._kin.stages[0].usual()
-    wanted = index_by_bisection(model, 0, row[0], cost[0])
-    assert model.fresh_index == pytest.approx(wanted, abs=1e-3)
-    config = {"rate": 0.8, "kind": "b"}
-    known = model.encoder.numbers([config], 1)
-    row, cost = model._kin.stages[0].law(known, np.zeros(1))
-    wanted = index_by_bisection(model, 0, row[0], cost[0])
-    assert model.start_indices([config])[0] == pytest.approx(wanted, abs=1e-3)
+def capped_values(model):
+    """Capped values of all runs, stage by stage, for logs in which every run came to its end."""
+    kin = model._kin
+    out = {}
+    for r in reversed(range(len(kin.stages))):
+        for j in kin.stages[r].runs.tolist():
+            out[j, r] = model.price * kin.ladder.best[j, r]
+            if r + 1 < len(kin.stages) and kin.ladder.seen[j] > r + 1:
+                row, cost = kin.logged_law(r + 1, np.array([j]))
+                ahead = [out[k, r + 1] for k in kin.stages[r + 1].runs.tolist()]
+                index = root(row[0], ahead, cost[0])
+                out[j, r] = max(out[j, r], min(index, out[j, r + 1]))
+    return out
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_forest_of_a_model_has_its_index_and_gain(seed):
-    model = fitted(log(seed, n=12, steps=4))
-    solution = weitzman.solve(model.lines())
-    assert model.fresh_index == pytest.approx(solution.index(0), abs=2e-3)
-    for n, best in ((1, 0.0), (1, 6.0), (5, 6.0), (5, 9.0)):
-        whole = weitzman.solve(model.lines(n).changed(outside=best)).value - best
-        assert model.gain(best, [], n) == pytest.approx(whole, abs=0.02)
+def test_indices_are_those_of_a_plain_recursion(seed):
+    model = fitted(log(seed, n=9, steps=4))
+    wanted = capped_values(model)
+    for r, stage in enumerate(model._kin.stages):
+        for i, j in enumerate(stage.runs.tolist()):
+            assert model._capped.value[r][i] == pytest.approx(wanted[j, r], abs=1e-9)
+    first = [wanted[j, 0] for j in model._kin.stages[0].runs.tolist()]
+    row, cost = model._kin.stages[0].usual()
+    assert model.fresh_index == pytest.approx(root(row[0], first, cost[0]), abs=1e-9)
+    config = {"rate": 0.8, "kind": "b"}
+    row, cost = model._kin.stages[0].law(model.encoder.numbers([config], 1), np.zeros(1))
+    found = model.start_indices([config])[0]
+    assert found == pytest.approx(root(row[0], first, cost[0]), abs=1e-9)
+
+
+def test_a_run_that_was_cut_off_may_go_on_as_others_did():
+    scores = [[0.1, 0.9], [0.1, 0.5], [0.1, 0.7], [0.1, 0.3], [0.1]]
+    rows = [(i, t + 1, x) for i, run in enumerate(scores) for t, x in enumerate(run)]
+    run, step, score = zip(*rows, strict=True)
+    curves = Curves.read({"run": run, "step": step, "score": score, "cost": [0.01] * len(run)})
+    model = learn.fit(curves, price=1.0, settings=Resemblance(tail=0.0, ratio=1.01, leaf=4))
+    found = model._capped.value[0][4]
+    assert (np.diff(found) > 0).any()
+    assert set(found.tolist()) <= {0.3, 0.5, 0.7, 0.9, float(found.max())}  # or the index
+
+
+def test_a_known_law_is_recovered():
+    random = np.random.default_rng(0)
+    score = random.choice([0.0, 0.5, 1.0], 1500, p=[0.6, 0.3, 0.1])
+    later = np.where(random.random(1500) < 0.3, np.minimum(score + 0.5, 1.0), score)
+    table = {
+        "run": np.repeat(np.arange(1500), 2), "step": np.tile([1, 2], 1500),
+        "score": np.column_stack([score, later]).ravel(), "cost": np.ones(3000),
+    }  # fmt: skip
+    options = Resemblance(tail=0.0, ratio=1.01, leaf=30, states=1500, trees=20)
+    model = learn.fit(Curves.read(table), price=10.0, settings=options)
+    law = [[0.7, 0.3, 0.0], [0.0, 0.7, 0.3], [0.0, 0.0, 1.0]]
+    line = weitzman.line([[0.6, 0.3, 0.1], law], rewards=[0, 5, 10], cost=1.0)
+    solution = weitzman.solve(line)
+    assert model.fresh_index == pytest.approx(solution.index(0), rel=0.02)
+    assert model.next_index([1], [0.5]) == pytest.approx(solution.indices(1)[1], rel=0.03)
+
+
+def test_the_gain_is_that_of_a_forest_of_capped_values():
+    model = fitted(log(1, n=12, steps=4))
+    values = model._capped.value[0][:, 0]
+    _, cost = model._kin.stages[0].usual()
+    for n, best in ((1, 0.0), (1, 6.0), (5, 6.0), (5, 7.0)):
+        box = weitzman.line([np.full(12, 1 / 12)], rewards=values, cost=cost[0], count=n)
+        wanted = weitzman.solve(box.changed(outside=best)).value - best
+        assert model.gain(best, [], n) == pytest.approx(wanted, abs=1e-9)
     assert model.gain(1e6, [], 5) == 0.0
+
+
+def test_a_model_of_one_rung_is_a_forest():
+    model = fitted(log(2, n=12, steps=1))
+    assert weitzman.solve(model.lines()).index(0) == pytest.approx(model.fresh_index)
+    assert weitzman.solve(fitted(log(2, n=12, steps=4)).lines(3)).value > 0.0
 
 
 def test_what_a_run_has_shown_is_looked_up_as_in_the_log():
@@ -223,7 +259,8 @@ def test_few_states_stand_for_many_runs():
     curves = log(4, n=200)
     many, few = (fitted(curves, settings=Resemblance(states=k, tail=0)) for k in (300, 100))
     assert few.fresh_index == pytest.approx(many.fresh_index, rel=0.02)
-    assert max(len(s.states) for s in few._kin.stages) == 100
+    assert len(few._kin.ladder) == 100
+    assert few._kin.ladder.weight.sum() == pytest.approx(200)
     assert few._kin.logged_law(1, np.arange(9))[0].sum(axis=1) == pytest.approx(np.ones(9))
 
 

@@ -38,9 +38,9 @@ def fit(
         The best score that there can be, such as 1 for an accuracy, if that is known.
     settings : Settings or Resemblance, or several, optional
         How curves become laws. Of several, those are taken that earn most when each half of the log
-        is searched with what the other half teaches; by default two are tried, with and without
-        imagined runs that are better than all: those of :class:`Resemblance` if the curves have
-        settings, else those of :class:`Settings`.
+        is searched with what the other half teaches. By default :class:`Resemblance` if the curves
+        have settings; else two :class:`Settings`, with and without imagined runs that are better
+        than all.
 
     Returns
     -------

@@ -1,34 +1,37 @@
-r"""Logged runs as states: a run goes on as those of the log that it resembles.
+r"""A run goes on as those of the log that it resembles; each of these went its own way.
 
-After segment r the states are the logged runs j that were seen that far, each worth its best score
-:math:`b_{jr}` there. A run of which :math:`x` is known moves to state j with the probability
-:math:`w_r(x, j)` that trees give. With capped values K as in the theory of lines,
+Before segment r a run of which :math:`x` is known resembles the logged runs j that were seen to its
+end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
+:math:`K_{jr}` be what run j was worth from there on to one who follows indices: its *capped value*.
+The index of going on is the root of
 
-.. math:: C_r(x, s) = \sum_j w_r(x, j)\, E(K_{jr} - s)^+, \qquad C_r(x, \sigma) = c_r(x)
+.. math:: \sum_j w_r(x, j)\, (K_{jr} - \sigma)^+ = c_r(x).
 
-is what segment r promises beyond a worth s in hand, and the index :math:`\sigma`. A state that goes
-on has, with :math:`y = \max(s, b_{jr})`,
+Capped values follow backward along each run, from its own best scores b and its own indices:
 
-.. math:: E(K_{jr} - s)^+ = (b_{jr} - s)^+ + (C_{r+1}(j, y) - c_{r+1}(j))^+ .
+.. math:: K_{jr} = \max(b_{jr}, \min(\sigma_{j,r+1}, K_{j,r+1})),
 
-All functions of s are kept on one grid and are linear between its points. They are convex, so a
-coarse grid can only make an index too high. The best scores are grid points one by one.
+and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run never looks at the
+run itself, so its capped value takes no advantage of what it will show. Runs resemble each other
+for one step at a time only: what is known is not blurred from rung to rung, as in a chain.
+Of a run that was cut off it is not known what followed: it has several capped values, spread as
+those of the runs that it resembles.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._kernels.reservations import reservations
 from .known import Encoder, features, is_category
 from .ladder import Ladder
 from .laws import cost_levels, usual_cost
 from .trees import Trees
 
-_GRID = 256
-_OWN = 96  # points of the grid that are the best scores one by one
+_ATOMS = 4  # capped values of a run
 _FAR = 3.0  # beyond a factor of 20 costs are not scaled further
 _ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
 _COST = 0.5  # what a standard deviation of cost counts against one of scores when trees split
@@ -47,23 +50,17 @@ class Stage:
         These runs, as numbers in the ladder.
     cost, level : (n,) arrays of float
         What the segment cost each run, and how dear the one before it was.
-    states : (k,) array of int
-        The runs that serve as states at its end, as numbers in the ladder.
-    stands : (n,) array of int
-        The state that stands for each run.
     """
 
     trees: Trees
     runs: IntArray
     cost: FloatArray
     level: FloatArray
-    states: IntArray
-    stands: IntArray
 
     def law(
         self, known: FloatArray, level: FloatArray, own: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Rows over the states, and mean costs, for runs so known whose last segment was so dear.
+        """Rows over the runs, and mean costs, for runs so known whose last segment was so dear.
 
         ``own`` says which runs of the ladder these are, if they are any.
         """
@@ -73,20 +70,12 @@ class Stage:
             place = np.where(self.runs[at] == own, at, -1)
         row = self.trees.rows(known, place)
         scale = np.exp(np.clip(level[:, None] - self.level, -_FAR, _FAR))
-        return self.folded(row), (row * scale) @ self.cost
+        return row, np.asarray((row * scale * self.cost).sum(axis=1))
 
     def usual(self) -> tuple[FloatArray, FloatArray]:
         """The same for a run of which nothing is known: one row and its cost."""
         row = (self.trees.weight / self.trees.weight.sum())[None]
-        return self.folded(row), row @ self.cost
-
-    def folded(self, row: FloatArray) -> FloatArray:
-        """Rows over runs as rows over states."""
-        if len(self.states) == len(self.runs):
-            return row
-        out = np.zeros((len(self.states), len(row)))
-        np.add.at(out, self.stands, row.T)
-        return out.T
+        return row, (row * self.cost).sum(axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +97,7 @@ class Kin:
     stages: list[Stage]
 
     @classmethod
-    def of(cls, ladder: Ladder, encoder: Encoder, *, trees: int, leaf: int, states: int) -> Kin:
+    def of(cls, ladder: Ladder, encoder: Encoder, *, trees: int, leaf: int) -> Kin:
         """Grow trees for every segment that a run was seen to finish."""
         levels = levels_of(ladder, usual_cost(ladder))
         random = np.random.default_rng(_SEED)
@@ -120,9 +109,8 @@ class Kin:
                 features(mine, r, level), is_category(encoder, r), _target(mine, r, level),
                 mine.weight, trees=trees, leaf=leaf, random=random,
             )  # fmt: skip
-            kept, stands = _thinned(mine.best[:, r], states)
             before = level[:, r - 1] if r else np.zeros(len(runs))
-            stages.append(Stage(grown, runs, mine.cost[:, r], before, runs[kept], stands))
+            stages.append(Stage(grown, runs, mine.cost[:, r], before))
         return cls(ladder, encoder, levels, stages)
 
     def law(
@@ -136,11 +124,11 @@ class Kin:
         """The same for runs of the log, each by what the others teach."""
         return self.law(r, self.ladder.select(own), self.levels[own], own)
 
-    def goes_on(self, r: int) -> np.ndarray:
-        """Which states at the end of segment r can go on."""
-        states = self.stages[r].states
-        over = self.ladder.gone[states] & (self.ladder.seen[states] == r + 1)
-        return ~over if r + 1 < len(self.stages) else np.zeros(len(states), bool)
+    def goes_on(self, r: int) -> BoolArray:
+        """Which runs that were seen to the end of segment r can go on."""
+        runs = self.stages[r].runs
+        over = self.ladder.gone[runs] & (self.ladder.seen[runs] == r + 1)
+        return ~over if r + 1 < len(self.stages) else np.zeros(len(runs), bool)
 
 
 def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
@@ -171,104 +159,90 @@ def _standard(x: FloatArray) -> FloatArray:
     return (x - x.mean()) / width if width > 0 else np.zeros_like(x)
 
 
-def _thinned(score: FloatArray, states: int) -> tuple[IntArray, IntArray]:
-    """The runs that serve as states, all if possible, and which of them stands for each run.
-
-    A third of them are the best runs; the others are spread evenly by rank. A run that is not among
-    them is represented by the one that is nearest in score.
-    """
-    n = len(score)
-    if n <= states:
-        return np.arange(n), np.arange(n)
-    down = np.argsort(-score, kind="stable")
-    own = states // 3
-    rest = np.linspace(own, n - 1, states - own).round().astype(np.int64)
-    kept = np.concatenate([down[:own], down[rest]])[::-1]
-    middle = (score[kept][1:] + score[kept][:-1]) / 2
-    stands = np.searchsorted(middle, score)
-    stands[kept] = np.arange(states)
-    return kept, stands
+def thinned(ladder: Ladder, most: int) -> Ladder:
+    """At most so many runs: a third are the best, the others every so many, which count more."""
+    n, own = len(ladder), most // 3
+    if n <= most:
+        return ladder
+    final = ladder.best[np.arange(n), ladder.seen - 1]
+    down = np.argsort(-final, kind="stable")
+    rest = np.linspace(own, n - 1, most - own).round().astype(np.int64)
+    kept = ladder.select(np.concatenate([down[:own], down[rest]]))
+    weight = kept.weight.copy()
+    weight[own:] *= ladder.weight[down[own:]].sum() / weight[own:].sum()
+    return replace(kept, weight=weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gains:
-    """What states promise beyond a worth in hand, on a grid.
+class Capped:
+    """What runs of the log were worth from each segment on to one who follows indices.
 
     Attributes
     ----------
-    grid : (G,) array of float
-        Worths s, ascending.
-    gain : list of (k, G) arrays
-        For each stage and state at its end :math:`E(K - s)^+`.
+    value : list of (n, m) arrays
+        For each stage the capped values of its runs, m equally likely ones each.
     """
 
-    grid: FloatArray
-    gain: list[FloatArray]
+    value: list[FloatArray]
 
     @classmethod
-    def of(cls, kin: Kin, price: float) -> Gains:
+    def of(cls, kin: Kin, price: float) -> Capped:
         """Backward from the last segment to the first."""
-        stages, best = kin.stages, price * kin.ladder.best
-        grid = _grid(np.concatenate([best[s.states, r] for r, s in enumerate(stages)]))
-        gain: list[FloatArray] = []
-        for r in reversed(range(len(stages))):
-            states = stages[r].states
-            reward = best[states, r]
-            found = np.maximum(reward[:, None] - grid, 0.0)
+        out = cls([])
+        for r in reversed(range(len(kin.stages))):
+            runs = kin.stages[r].runs
+            worth = np.repeat(price * kin.ladder.best[runs, r][:, None], _ATOMS, axis=1)
             going = kin.goes_on(r)
             if going.any():
-                row, cost = kin.logged_law(r + 1, states[going])
-                found[going] += _beyond(grid, row @ gain[-1], cost, reward[going])
-            gain.append(found)
-        return cls(grid, gain[::-1])
+                ahead = out._ahead(kin, r, runs[going])
+                worth[going] = np.maximum(worth[going], ahead)
+            out.value.insert(0, worth)
+        return out
+
+    def _ahead(self, kin: Kin, r: int, runs: IntArray) -> FloatArray:
+        """What going on after segment r was worth to these runs, at most their indices.
+
+        The values of the next stage come first, since the stages before it are not known yet.
+        """
+        row, cost = kin.logged_law(r + 1, runs)
+        index = _roots(self.value[0], row, cost)
+        next_runs = kin.stages[r + 1].runs
+        place = np.minimum(np.searchsorted(next_runs, runs), len(next_runs) - 1)
+        seen = next_runs[place] == runs
+        ahead = self.value[0][place]
+        if not seen.all():
+            ahead[~seen] = _quantiles(self.value[0], row[~seen])
+        return np.minimum(index[:, None], ahead)
 
     def index(self, r: int, row: FloatArray, cost: FloatArray) -> FloatArray:
         """The index of going through stage r with these rows and costs."""
-        return _roots(self.grid, row @ self.gain[r], cost)
+        return _roots(self.value[r], row, cost)
 
-    def tails(self, r: int, row: FloatArray, index: FloatArray) -> FloatArray:
-        """The chance that the capped value exceeds each worth, between grid points: (rows, G - 1).
-
-        The part of an interval above the index counts as a part of its chance.
-        """
-        chance = -np.diff(row @ self.gain[r], axis=1) / np.diff(self.grid)
-        below = (index[:, None] - self.grid[:-1]) / np.diff(self.grid)
-        return np.asarray(chance * np.clip(below, 0.0, 1.0))
+    def tails(self, r: int, row: FloatArray, index: FloatArray, worth: FloatArray) -> FloatArray:
+        """The chance that the capped value of each row exceeds each worth: (rows, worths)."""
+        value = self.value[r]
+        above = np.stack([(value > s).mean(axis=1) for s in worth], axis=1)
+        return np.asarray(np.where(worth < index[:, None], _mixed(row, above), 0.0))
 
 
-def _beyond(
-    grid: FloatArray, ahead: FloatArray, cost: FloatArray, reward: FloatArray
-) -> FloatArray:
-    """What going on adds at each worth, given that the reward is in hand."""
-    place = np.clip(np.searchsorted(grid, reward, "right") - 1, 0, len(grid) - 2)
-    part = (reward - grid[place]) / (grid[place + 1] - grid[place])
-    each = np.arange(len(reward))
-    there = ahead[each, place] * (1 - part) + ahead[each, place + 1] * part
-    held = np.where(grid >= reward[:, None], ahead, there[:, None])
-    return np.asarray(np.maximum(held - cost[:, None], 0.0))
+def _mixed(row: FloatArray, values: FloatArray) -> FloatArray:
+    """The product of two matrices, without threads that would wait for each other."""
+    return np.asarray(np.einsum("ij,jk->ik", row, values))
 
 
-def _roots(grid: FloatArray, ahead: FloatArray, cost: FloatArray) -> FloatArray:
-    """Where each falling function, linear between grid points, comes down to its cost."""
-    above = (ahead > cost[:, None]).sum(axis=1)
-    k = np.clip(above, 1, len(grid) - 1)
-    each = np.arange(len(cost))
-    high, low = ahead[each, k - 1], ahead[each, k]
-    part = (high - cost) / np.maximum(high - low, 1e-300)
-    inside = grid[k - 1] + part * (grid[k] - grid[k - 1])
-    return np.asarray(np.where(above == 0, grid[0] + ahead[:, 0] - cost, inside))
+def _roots(value: FloatArray, row: FloatArray, cost: FloatArray) -> FloatArray:
+    """The index of every row over runs with these capped values."""
+    flat = value.ravel()
+    down = np.argsort(-flat, kind="stable")
+    chances = np.ascontiguousarray(row) / value.shape[1]
+    return np.asarray(reservations(flat[down], down // value.shape[1], chances, cost))
 
 
-def _grid(worth: FloatArray) -> FloatArray:
-    """Where functions of a worth are kept: the best worths one by one, then every so many.
-
-    Both ends, some points between neighbors where there are few, and one point above all.
-    """
-    down = np.unique(worth)[::-1]
-    if len(down) > _GRID:
-        rest = np.linspace(_OWN, len(down) - 1, _GRID - _OWN).round().astype(np.int64)
-        down = down[np.concatenate([np.arange(_OWN), rest])]
-    width = max(float(down[0] - down[-1]), abs(float(down[0])) * 1e-9, 1e-9)
-    grid = np.append(down[::-1], down[0] + width)
-    between = np.arange(0, len(grid) - 1, 1.0 / -(-_GRID // len(grid)))
-    return np.append(np.interp(between, np.arange(len(grid)), grid), grid[-1])
+def _quantiles(value: FloatArray, row: FloatArray) -> FloatArray:
+    """Capped values spread as those of the runs that each row resembles."""
+    flat = value.ravel()
+    up = np.argsort(flat, kind="stable")
+    reached = np.cumsum(np.repeat(row / value.shape[1], value.shape[1], axis=1)[:, up], axis=1)
+    levels = (np.arange(value.shape[1]) + 0.5) / value.shape[1]
+    places = (reached[:, :, None] < levels).sum(axis=1)
+    return np.asarray(flat[up][np.minimum(places, len(flat) - 1)])

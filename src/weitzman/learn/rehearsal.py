@@ -24,12 +24,13 @@ Recipe = Settings | Resemblance
 
 
 def choices(encoder: Encoder = NOTHING) -> list[Recipe]:
-    """What is tried unless the user says otherwise: with and without a tail.
+    """What is tried unless the user says otherwise.
 
-    Where settings are known, runs are told apart by resemblance; else by their best score.
+    Where settings are known, runs are told apart by resemblance; else by their best score, with and
+    without a tail.
     """
-    usual: Recipe = Resemblance() if encoder.names else Settings()
-    return [usual, replace(usual, tail=0.0)]
+    usual = Settings()
+    return [Resemblance()] if encoder.names else [usual, replace(usual, tail=0.0)]
 
 
 def make(

@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .curves import Curves
-from .kin import Gains, Kin
+from .kin import Capped, Kin, thinned
 from .known import Config, Encoder
 from .ladder import Ladder, climb, climb_all
 from .laws import check_rules, cost_levels, imagined, usual_cost
@@ -33,7 +33,7 @@ class Resemblance:
     leaf : int
         Runs that a leaf keeps at least.
     states : int
-        States at a rung at most. Of more runs some stand for others, below the best.
+        Runs of the log that serve as states at most. Of more, some below the best stand for others.
     tail : float
         For how many runs of the log the imagined ones count that are better than all.
     limit : float or None
@@ -42,8 +42,8 @@ class Resemblance:
 
     ratio: float = 1.4
     trees: int = 64
-    leaf: int = 4
-    states: int = 320
+    leaf: int = 3
+    states: int = 1000
     tail: float = 0.3
     limit: float | None = None
 
@@ -58,6 +58,9 @@ class Resemblance:
                 "tail must be at least 0": self.tail >= 0,
             },
         )
+
+
+_FINE = 400  # worths at which the gain is looked at
 
 
 class ResemblanceModel(RunModel):
@@ -107,13 +110,11 @@ class ResemblanceModel(RunModel):
         self.minimize, self.settings = minimize, settings
         self.ladder, self.encoder = ladder, encoder
         check_limit(ladder, settings.limit, minimize)
-        known = ladder
+        known = thinned(ladder, settings.states)
         if settings.tail > 0:
             ceiling = ceiling_of(settings.limit, minimize)
-            known = ladder.joined(imagined(ladder, settings.tail, ceiling))
-        self._kin = Kin.of(
-            known, encoder, trees=settings.trees, leaf=settings.leaf, states=settings.states
-        )
+            known = known.joined(imagined(known, settings.tail, ceiling))
+        self._kin = Kin.of(known, encoder, trees=settings.trees, leaf=settings.leaf)
         self.rungs = ladder.rungs[: len(self._kin.stages)]
         self._usual = usual_cost(known)
         self._solve(price)
@@ -121,8 +122,8 @@ class ResemblanceModel(RunModel):
     def _solve(self, price: float) -> None:
         check_price(price)
         self.price = float(price)
-        self._gains = Gains.of(self._kin, self.price)
-        self._fresh = float(self._gains.index(0, *self._kin.stages[0].usual())[0])
+        self._capped = Capped.of(self._kin, self.price)
+        self._fresh = float(self._capped.index(0, *self._kin.stages[0].usual())[0])
 
     def at_price(self, price: float) -> ResemblanceModel:
         """The same law at another price."""
@@ -148,7 +149,7 @@ class ResemblanceModel(RunModel):
         """The index of starting a run with each of these settings."""
         known = self.encoder.numbers(settings, len(settings))
         law = self._kin.stages[0].law(known, np.zeros(len(known)))
-        return self._gains.index(0, *law)
+        return self._capped.index(0, *law)
 
     def next_index(
         self,
@@ -167,7 +168,7 @@ class ResemblanceModel(RunModel):
         """The index of going on with each of several runs."""
         out = np.full(len(runs), -np.inf)
         for r, which, row, cost in self._laws(runs):
-            out[which] = self._gains.index(r, row, cost)
+            out[which] = self._capped.index(r, row, cost)
         return out
 
     def indices_of(self, runs: Ladder) -> FloatArray:
@@ -178,7 +179,7 @@ class ResemblanceModel(RunModel):
             some = np.flatnonzero(runs.seen >= r)
             if len(some):
                 law = self._kin.law(r, runs.select(some), levels[some])
-                out[some, r] = self._gains.index(r, *law)
+                out[some, r] = self._capped.index(r, *law)
         return out
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
@@ -186,20 +187,25 @@ class ResemblanceModel(RunModel):
 
         The value of lines side by side is the mean of the best capped value.
         """
-        grid = self._gains.grid
-        none, top = np.zeros(len(grid) - 1), best  # log of the chance that no run exceeds
-        for r, _, row, cost in self._laws(runs):
-            index = self._gains.index(r, row, cost)
-            none += _log_none(self._gains.tails(r, row, index)).sum(axis=0)
-            top = max(top, float(index.max()))
+        laws = [(r, row, cost, 1) for r, _, row, cost in self._laws(runs)]
         if fresh:
-            row, _ = self._kin.stages[0].usual()
-            tail = self._gains.tails(0, row, np.array([self.fresh_index]))
-            none += fresh * _log_none(tail)[0]
-            top = max(top, self.fresh_index)
-        sure = max(min(top, float(grid[0])) - best, 0.0)  # below all scores
-        above = np.clip((grid[1:] - best) / np.diff(grid), 0.0, 1.0)
-        return sure + float(-np.expm1(none) @ (np.diff(grid) * above))
+            laws.append((0, *self._kin.stages[0].usual(), fresh))
+        indices = [self._capped.index(r, row, cost) for r, row, cost, _ in laws]
+        top = max((float(x.max()) for x in indices), default=best)
+        if not top > best:
+            return 0.0
+        worth = self._worths(best, top)
+        none = np.zeros(len(worth) - 1)  # log of the chance that no run exceeds
+        for (r, row, _, copies), index in zip(laws, indices, strict=True):
+            tail = self._capped.tails(r, row, index, worth[:-1])
+            none += copies * np.log1p(-np.minimum(tail, 1.0 - 1e-15)).sum(axis=0)
+        return float((-np.expm1(none) * np.diff(worth)).sum())
+
+    def _worths(self, best: float, top: float) -> FloatArray:
+        """Worths in between at which something may change."""
+        values = np.unique(np.concatenate([x.ravel() for x in self._capped.value]))
+        inside = values[(values > best) & (values < top)]
+        return np.unique(np.concatenate([[best], _some(inside, _FINE), [top]]))
 
     def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, FloatArray, FloatArray]]:
         """By stage: which runs stand before it, their rows and their costs."""
@@ -265,9 +271,10 @@ class ResemblanceModel(RunModel):
         )
 
 
-def _log_none(chance: FloatArray) -> FloatArray:
-    """The log of the chance that something does not happen, which may be 0."""
-    return np.log1p(-np.minimum(chance, 1.0 - 1e-15))
+def _some(values: FloatArray, most: int) -> FloatArray:
+    """At most so many of them, spread evenly."""
+    places = np.linspace(0, len(values) - 1, min(len(values), most)).round().astype(np.int64)
+    return values[places]
 
 
 def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
@@ -302,22 +309,23 @@ def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
 def _forest(kin: Kin, price: float, n: int) -> Forest:
     """New runs as lines; the states of a box are runs of the log.
 
-    What follows a run that is over shows the lowest score, and costs so much that no policy opens
-    it.
+    A forest has no memory but the state of a box, so a run goes on from rung to rung as those that
+    it resembles, and resembles itself no more than others do. What follows a run that is over shows
+    the lowest score, and costs so much that no policy opens it.
     """
     worth = price * kin.ladder.best
-    low = min(float(worth[s.states, r].min()) for r, s in enumerate(kin.stages))
+    low = min(float(worth[s.runs, r].min()) for r, s in enumerate(kin.stages))
     row, cost = kin.stages[0].usual()
     law: list[FloatArray] = [row]
     paid: list[FloatArray | float] = [float(cost[0])]
-    rewards = [worth[s.states, r] for r, s in enumerate(kin.stages)]
+    rewards = [worth[s.runs, r] for r, s in enumerate(kin.stages)]
     for r in range(1, len(kin.stages)):
-        going, states = kin.goes_on(r - 1), kin.stages[r - 1].states
-        matrix = np.zeros((len(states), len(kin.stages[r].states)))
+        going, runs = kin.goes_on(r - 1), kin.stages[r - 1].runs
+        matrix = np.zeros((len(runs), len(kin.stages[r].runs)))
         matrix[:, int(np.argmin(rewards[r]))] = 1.0
-        dear = np.full(len(states), 1.0 + float(rewards[r].max()) - low)
+        dear = np.full(len(runs), 1.0 + float(rewards[r].max()) - low)
         if going.any():
-            matrix[going], dear[going] = kin.logged_law(r, states[going])
+            matrix[going], dear[going] = kin.logged_law(r, runs[going])
         law.append(matrix)
         paid.append(dear)
     size = len(kin.stages)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
-from .._kernels.leaves import fall, grow, resemblance
+from .._kernels.leaves import Fallen, Known, Nodes, Outcomes, fall, grow, resemblance
 
 _SHARE = 0.632  # of the runs in the bag of a tree
 
@@ -20,7 +20,7 @@ class Trees:
     ----------
     category : (F,) array of bool
         Which features are categories.
-    nodes : tuple of arrays
+    nodes : Nodes
         Features, splits and left children of all nodes, and where each tree begins.
     bags : (trees, n) array of bool
         The runs that each tree was grown from.
@@ -31,7 +31,7 @@ class Trees:
     """
 
     category: BoolArray
-    nodes: tuple[IntArray, FloatArray, IntArray, IntArray]
+    nodes: Nodes
     bags: BoolArray
     leaf: IntArray
     weight: FloatArray
@@ -51,8 +51,9 @@ class Trees:
         """Trees that tell runs apart, by what is known of them, where their targets differ."""
         bags = _bags(len(known), trees, random)
         seeds = random.integers(1, 2**31 - 1, trees)
-        nodes = grow(known, category, target, weight, bags, seeds, leaf)
-        return cls(category, nodes, bags, fall(known, category, *nodes), weight)
+        seen = Known(np.ascontiguousarray(known), category)
+        nodes = grow(seen, Outcomes(target, weight), bags, seeds, leaf)
+        return cls(category, nodes, bags, fall(seen, nodes), weight)
 
     def rows(self, known: FloatArray, own: IntArray) -> FloatArray:
         """How much each run resembles each row of what is known; a row sums to 1.
@@ -60,9 +61,9 @@ class Trees:
         ``own`` says which of the runs a row is itself, -1 for none. Such a row is compared by trees
         that it did not help to grow, so that nothing resembles itself.
         """
-        leaf = fall(known, self.category, *self.nodes)
-        nodes = len(self.nodes[0])
-        return np.asarray(resemblance(leaf, own, self.leaf, self.bags, self.weight, nodes))
+        leaf = fall(Known(np.ascontiguousarray(known), self.category), self.nodes)
+        runs = Fallen(self.leaf, self.bags, self.weight)
+        return np.asarray(resemblance(leaf, own, runs, len(self.nodes.feature)))
 
 
 def _bags(n: int, trees: int, random: np.random.Generator) -> BoolArray:
