@@ -19,11 +19,12 @@ import numpy as np
 import weitzman
 from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit
+from weitzman._kernels.reservations import reservations
 from weitzman.learn.trees import Trees
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
-COMPILED_ONLY = {"lanes_compiled.py", "jit.py"}
+COMPILED_ONLY = {"lanes_compiled.py", "jit.py", "kernel_cache.py"}
 
 
 def forest(seed: int, n: int, states: int, *, count: int = 1) -> Forest:
@@ -112,7 +113,23 @@ def trees() -> list[float]:
         known, np.array([False, False, True]), random.normal(size=(14, 2)), np.ones(14),
         trees=5, leaf=2, random=random,
     )  # fmt: skip
-    return list(grown.rows(known, np.arange(14)).ravel().tolist())
+    row = grown.rows(known, np.arange(14))
+    worths = np.arange(14.0)[::-1].copy()
+    index = reservations(worths, np.arange(14), row, np.full(14, 0.5))
+    return [*row.ravel().tolist(), *index.tolist()]
+
+
+def terms() -> list[float]:
+    """Discounting, risk, and several prizes with copies."""
+    timed = weitzman.line([[0.5, 0.5]], rewards=[0, 9], cost=1, count=3, factor=[[0.9, 0.8]])
+    risky = weitzman.line([[0.5, 0.5]], rewards=[0, 9], cost=[[1, 2]], risk_tolerance=4.0)
+    several = weitzman.line([[0.5, 0.3, 0.2]], rewards=[0, 4, 9], cost=1, count=4, prizes=2)
+    apart = weitzman.forest.expand(several)
+    out = []
+    for problem in (timed, risky, several, apart):
+        solution = solve(problem, threads=1)
+        out += [solution.value, weitzman.evaluate(solution, threads=1).value]
+    return out
 
 
 def questions() -> dict[str, list[float]]:
@@ -122,7 +139,8 @@ def questions() -> dict[str, list[float]]:
     found["wide"] = answers(forest(5, 8, 20))  # more states and breakpoints than there is room for
     found["thinned"] = answers(forest(6, 24, 5), tolerance=0.01)
     found["trees"] = trees()
-    return found | {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}
+    found |= {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}
+    return found | {"terms": terms()}
 
 
 def defined() -> set[str]:

@@ -23,7 +23,7 @@ a reward. Add @3.5 if opening cost 3.5 and not what the file says. The word quit
 (or Ctrl-D) stops for now.
 
 With --journal nothing is lost, whatever happens, and the same command goes on
-where it stopped; FILE is then not needed any more."""
+where it stopped; FILE is then no longer needed."""
 
 _STATES = 12  # states named in a question
 _OTHERS = 3  # further boxes named
@@ -113,7 +113,7 @@ def _equal(a: Forest, b: Forest) -> bool:
     files = io.BytesIO(), io.BytesIO()
     write(a, files[0])
     write(b, files[1])
-    return files[0].getbuffer() == files[1].getbuffer()
+    return files[0].getvalue() == files[1].getvalue()
 
 
 # -- what is said ------------------------------------------------------------------------------

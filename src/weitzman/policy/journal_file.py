@@ -62,8 +62,12 @@ def connect(path: str, mode: str = "rw") -> sqlite3.Connection:
         f"{Path(path).absolute().as_uri()}?mode={mode}",
         uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False,
     )  # fmt: skip
-    db.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
-    db.execute("PRAGMA fullfsync=ON")  # macOS: through to the disk, not only to its cache
+    try:
+        db.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+        db.execute("PRAGMA fullfsync=ON")  # macOS: through to the disk, not only to its cache
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
@@ -109,7 +113,7 @@ def write_policy(db: sqlite3.Connection, number: int, policy: Policy) -> None:
     forest = io.BytesIO()
     _binary.write(policy.forest, forest)
     parts = {
-        "forest": forest.getbuffer(),
+        "forest": forest.getvalue(),
         "index_at": _npy(policy.index_at),
         "index": _npy(sign * policy.index),
     }
@@ -140,10 +144,10 @@ def _part(db: sqlite3.Connection, number: int, part: str) -> io.BytesIO:
     return whole
 
 
-def _npy(array: npt.NDArray[Any]) -> memoryview:
+def _npy(array: npt.NDArray[Any]) -> bytes:
     file = io.BytesIO()
     np.lib.format.write_array(file, array, allow_pickle=False)
-    return file.getbuffer()
+    return file.getvalue()
 
 
 def _write(path: str, policy: Policy, settings: dict[str, Any]) -> None:
