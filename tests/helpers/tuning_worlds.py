@@ -52,7 +52,8 @@ class Chained(RunModel):
         return weitzman.lines([self.line], counts=[n])
 
     def gain(self, best, runs, fresh) -> float:
-        return gain_of(self.rest(runs, fresh), best)
+        begun = [run for run in runs if run.steps]
+        return gain_of(self.rest(begun, fresh + len(runs) - len(begun)), best)
 
     def worth(self, score: float) -> float:
         return (-1 if self.minimize else 1) * self.price * score

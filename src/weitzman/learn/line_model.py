@@ -130,8 +130,9 @@ class LineModel(RunModel):
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
         """What going on adds to a worth in hand, after costs, with these runs and new ones."""
-        going = [run[:3] for run in runs if self.next_index(*run) > best]  # the others add nothing
-        new = fresh if self.fresh_index > best else 0
+        begun = [run[:3] for run in runs if len(run.steps)]
+        going = [run for run in begun if self.next_index(*run) > best]  # the others add nothing
+        new = fresh + len(runs) - len(begun) if self.fresh_index > best else 0
         return gain_of(self.rest(going, new) if going or new else None, best)
 
     def rows(self, r: int) -> FloatArray:
