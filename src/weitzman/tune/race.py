@@ -154,8 +154,10 @@ class Race:
         return -self._pool[0][0] if self._pool else self.model.fresh_index
 
     def _index(self, run: Run) -> float:
-        if not run.steps and run.settings is None:
-            return self.model.fresh_index
+        if not run.steps:
+            if run.settings is None:
+                return self.model.fresh_index
+            return float(self.model.start_indices([run.settings])[0])
         return float(self.model.next_indices([run.shown])[0])
 
     # -- what happened -------------------------------------------------------------------------
