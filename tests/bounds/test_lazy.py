@@ -553,3 +553,12 @@ def test_the_benchmark_runs_and_notices_wrong_answers(monkeypatch, capsys):
     monkeypatch.setattr(benchmark, "prices", lambda count: dearer[:count])
     with pytest.raises(AssertionError, match="the value is outside"):
         benchmark.growth([3], 0.01)
+
+
+def test_a_root_whose_rewards_differ_from_its_childrens_is_solved_at_once():
+    def kids(node):
+        return [Node(law=[[1.0]], rewards=[16.0], cost=1.0)] if node.name == "0" else []
+
+    root = Node(law=[1.0], rewards=[5.0], cost=0.5)
+    found = weitzman.solve(LazyForest([root], kids, least_cost=1.0, branching=1))
+    assert found.lower <= 14.5 <= found.upper

@@ -45,7 +45,7 @@ class PlanPass:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownValues:
     """Values of endless lines, which are not built from others: one for each class of them."""
 
     data: FloatArray  # falling breakpoints of a value, then its tails; one value after the other
@@ -57,7 +57,7 @@ class Known:
     @classmethod
     def of(
         cls, member: IntArray, op_of: IntArray, sigma_at: IntArray, ops: int, line: Line
-    ) -> Known:
+    ) -> KnownValues:
         """The values of ``line`` for the classes whose boxes are ``member``, -1 for all others."""
         which = np.flatnonzero(member >= 0)
         data, place, index = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0)]
@@ -93,7 +93,7 @@ class Plan:
     reward_at: IntArray
     levels: FloatArray  # the same sorted, without doubles and what is none
     level_at: IntArray
-    known: Known
+    known: KnownValues
     outside: float
     span: float
     top: IntArray  # the classes of the roots
@@ -148,7 +148,9 @@ class Plan:
             structure.Tops(top, top_copies, cuts),
         )  # fmt: skip
         sigma_at = np.concatenate([[0], np.cumsum(states)])
-        known = Known.of(np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line)
+        known = KnownValues.of(
+            np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line
+        )
         owner, refs = structure.assign_owners(ops, part_op, last)
         ends = [levels.max(), levels.min()] if len(levels) else []
         ends += [outside] if np.isfinite(outside) else []

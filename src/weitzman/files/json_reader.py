@@ -16,7 +16,7 @@ from .._common.arrays import FloatArray
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from ..forest.rules import MAX_COUNT
-from .outcomes import Names, Outcomes, read_opening, read_outcomes
+from .outcomes import Names, ShortOutcomes, read_opening, read_outcomes
 from .parsing import array, choice, fields, is_number, like, name, numbers, whole, wrong
 from .reading import shown
 
@@ -273,7 +273,7 @@ class _Convert:
         """The law; ``above`` names the states of the parent."""
         if "outcomes" not in entry.given:
             return self._once(array, entry.given["law"], f"{entry.where}: law")
-        return self._once(Outcomes.law, self._outcomes(entry), entry.where, above)
+        return self._once(ShortOutcomes.law, self._outcomes(entry), entry.where, above)
 
     def opening(
         self, what: str, entry: JsonBox, above: Names | None, own: Names, law: FloatArray
@@ -289,13 +289,13 @@ class _Convert:
             wrong(where, "a number, a list, a list of lists or an object", cost)
         return read_opening(cost, where, above, own, law, none)
 
-    def _outcomes(self, entry: JsonBox) -> Outcomes:
+    def _outcomes(self, entry: JsonBox) -> ShortOutcomes:
         given, root = entry.given, entry.parent is None
         rewards = given.get("rewards")
         key = (id(given["outcomes"]), id(rewards), root)
         if key not in self.done:
             self.done[key] = read_outcomes(given["outcomes"], entry.where, rewards, root)
-        return cast(Outcomes, self.done[key])
+        return cast(ShortOutcomes, self.done[key])
 
     def _once(self, convert: Callable[..., T], raw: Any, where: str, *more: Any) -> T:
         key = (convert, id(raw), *more)

@@ -27,7 +27,7 @@ _SHOWN = 8  # names in a message
 Names = tuple[str, ...]
 
 
-class Outcomes(NamedTuple):
+class ShortOutcomes(NamedTuple):
     """States of a box, their rewards (None: no reward), and a row for each state of the parent."""
 
     states: list[str]
@@ -43,7 +43,7 @@ class Outcomes(NamedTuple):
         return np.array([[row.get(s, 0.0) for s in self.states] for row in rows])
 
 
-def read_outcomes(x: Any, where: str, rewards: Any, root: bool) -> Outcomes:
+def read_outcomes(x: Any, where: str, rewards: Any, root: bool) -> ShortOutcomes:
     """Outcomes and rewards of a box, checked; states in the order in which `Builder` puts them."""
     if not isinstance(x, dict) or not x:
         wrong(f"{where}: outcomes", "an object with at least one entry", x)
@@ -64,7 +64,7 @@ def read_outcomes(x: Any, where: str, rewards: Any, root: bool) -> Outcomes:
             f"null for a state without a reward."
         )
     rest.sort(key=float)
-    return Outcomes([*priced, *rest], [*priced.values(), *map(float, rest)], rows)
+    return ShortOutcomes([*priced, *rest], [*priced.values(), *map(float, rest)], rows)
 
 
 def read_opening(

@@ -38,7 +38,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : Model
+    model : RunModel
         What to expect of a trial. It must minimize if and only if the mode of the tuner is "min".
     outside : float, optional
         What one has without any trial is worth this, in units of cost.
