@@ -270,7 +270,7 @@ def test_the_same_answer_twice_is_no_harm_and_another_is_refused() -> None:
     search.tell("A", cost=19)
     assert search.history == before
     for other in ({"state": 1}, {"reward": 900}, {"cost": 20}):
-        with pytest.raises(InvalidAnswer, match=r"'A' was told before, with .* cannot be changed"):
+        with pytest.raises(InvalidAnswer, match=r"'A' was told before, with .* take it back first"):
             search.tell("A", **other)
     assert search.history == before
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ..engine.solution import mean_cost
-from .frontier import Id
-from .ledger import Ledger
+from .frontier import Box, Id
+from .ledger import Ledger, Opened
 
 
 def why_open(ledger: Ledger, box: Id) -> str:
@@ -53,6 +53,25 @@ def why_stop(ledger: Ledger) -> str:
     if math.isfinite(index):
         best = f"; the {most} is {ledger.sign * index + 0.0:.6g}, of {ledger.box(box)}"
     return f"{what}: no {other}box that can be opened has an index {above} {over}{best}."
+
+
+def taken_back(
+    ledger: Ledger, seen: Opened, before: tuple[float, Box | None, float], out: dict[Id, str]
+) -> str:
+    """What is different now that an answer was taken back; ``before`` and ``out`` as they were."""
+    shown = seen.state if seen.reward is None else f"{seen.reward:.6g}"
+    best, _, spent = ledger.best
+    what = "The least loss so far" if ledger.forest.minimize else "The best so far"
+    if best == before[0]:
+        better = f"{what} stays {_best(ledger)}"
+    else:
+        where = "the outside option" if ledger.best[1] is None else f"from {ledger.best[1]}"
+        held = f"{best:.6g} ({where})" if math.isfinite(best) else "nothing"
+        better = f"{what} is {held} instead of {before[0]:.6g}"
+    lost = [str(ledger.box(box)) for box in out if box not in ledger.out]
+    more = f" Not handed out any more: {', '.join(lost)}." if lost else ""
+    paid = f"{spent:.6g} is spent instead of {before[2]:.6g}"
+    return f"Took back {shown} from {seen.box}. {better}, and {paid}.{more}"
 
 
 def _words(ledger: Ledger) -> tuple[str, str]:
