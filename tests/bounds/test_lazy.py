@@ -240,7 +240,7 @@ def test_an_endless_tree_against_deep_ones_by_counts():
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4))
 @settings(max_examples=15)
 def test_costs_by_the_state_of_the_parent(seed, branching):
-    """The endless tree dominates all finite ones and is met by them, for whoever holds whatever."""
+    """The endless tree dominates all finite ones and is met by them, whatever reward is in hand."""
     rng = np.random.default_rng(seed)
     law, rewards = rng.dirichlet(np.ones(3), 3), rng.uniform(-5, 10, 3)
     cost = rng.uniform(0.2, 2.0, 3)

@@ -291,7 +291,7 @@ def test_a_new_model_keeps_the_place_along_the_line():
 def test_a_policy_that_never_stops_is_refused():
     policy = Policy.of(endless_line(), np.array([0, 1]), np.full(3, 11.0))
     for follow in (weitzman.evaluate, lambda p: weitzman.simulate(p, 10, 1)):
-        with pytest.raises(InvalidArgument, match="may go on for ever along the endless line '1'"):
+        with pytest.raises(InvalidArgument, match="may go on forever along the endless line '1'"):
             follow(policy)
     assert weitzman.simulate(policy, 10, 1, budget=25).openings.mean == 25
 
@@ -346,7 +346,7 @@ def test_the_rest_of_a_line_is_a_line():
             "must have no children, but '1' has some",
         ),
         ({"endless": [0, 1]}, "must hold True or False"),
-        ({"endless": [True]}, "must have one entry a box"),
+        ({"endless": [True]}, "must have one entry per box"),
         ({"states": [["a", "b"], ["b", "a"]]}, "must name its states as its parent does"),
     ],
 )  # fmt: skip

@@ -52,8 +52,8 @@ BROKEN = {
     "negative cost": (but(cost=[1, -2, 3]), r"box 'b' has -2 \(1 such costs\)"),
     "infinite cost": (but(cost=[1, np.inf, 3]), "box 'b' has inf"),
     "text cost": (but(cost=[1, "two", 3]), "cost of box 'b' must be numbers"),
-    "too few costs": (but(cost=[1, 2]), "`cost` must have one entry a box, but there are 2 for 3"),
-    "too few laws": (but(law=GOOD["law"][:2]), "`law` must have one entry a box"),
+    "too few costs": (but(cost=[1, 2]), "one entry per box, but there are 2 for 3"),
+    "too few laws": (but(law=GOOD["law"][:2]), "`law` must have one entry per box"),
     "wrong columns": (but(rewards=[[0, 1], [5, 6], [2, 3, 4]]), "law of box 'b' must have 2 rows"),
     "wrong rows": (but(law=[[0.5, 0.5], [[1]], GOOD["law"][2]]), "2 rows .states of its parent."),
     "vector for a child": (but(law=[[0.5, 0.5], [1], GOOD["law"][2]]), "box 'b' .a child. has a"),
@@ -217,7 +217,7 @@ def test_pools_stay_read_only_and_their_own():
     ("change", "message"),
     [
         ({"rewards": 5.0}, "`rewards` must be one vector"),
-        ({"cost": None}, "`cost` must have one entry a box"),
+        ({"cost": None}, "`cost` must have one entry per box"),
         ({"outside": "a"}, "outside option must be a number"),
     ],
 )

@@ -22,7 +22,7 @@ from weitzman._kernels import jit
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
-COMPILED_ONLY = {"lanes_compiled.py", "jit.py"}
+COMPILED_ONLY = {"lanes_compiled.py", "jit.py", "kernel_cache.py"}
 
 
 def forest(seed: int, n: int, states: int, *, count: int = 1) -> Forest:
@@ -102,13 +102,27 @@ def orders() -> list[float]:
     return [searched.value, played.value, *loose.payoff.values, *crowd.payoff.values]
 
 
+def terms() -> list[float]:
+    """Discounting, risk, and several prizes with copies."""
+    timed = weitzman.line([[0.5, 0.5]], rewards=[0, 9], cost=1, count=3, factor=[[0.9, 0.8]])
+    risky = weitzman.line([[0.5, 0.5]], rewards=[0, 9], cost=[[1, 2]], risk_tolerance=4.0)
+    several = weitzman.line([[0.5, 0.3, 0.2]], rewards=[0, 4, 9], cost=1, count=4, prizes=2)
+    apart = weitzman.forest.expand(several)
+    out = []
+    for problem in (timed, risky, several, apart):
+        solution = solve(problem, threads=1)
+        out += [solution.value, weitzman.evaluate(solution, threads=1).value]
+    return out
+
+
 def questions() -> dict[str, list[float]]:
     """All of it, small enough for plain Python."""
     found = {f"forest {seed}": answers(forest(seed, 7, 4), exact=True) for seed in range(12)}
     found |= {f"copies {seed}": answers(forest(seed, 6, 3, count=4)) for seed in (0, 1, 4)}
     found["wide"] = answers(forest(5, 8, 20))  # more states and breakpoints than there is room for
     found["thinned"] = answers(forest(6, 24, 5), tolerance=0.01)
-    return found | {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}
+    found |= {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}
+    return found | {"terms": terms()}
 
 
 def defined() -> set[str]:

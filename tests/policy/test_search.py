@@ -323,7 +323,7 @@ def test_copies_of_copies_and_a_copy_opened_ahead() -> None:
     assert (first, second, third) == ("A#1", "A#3", "B2#2.2")
     assert (third.name, third.number, third.copy) == ("B2", 2, (2, 2))
     search.release("A#1")
-    assert search.ask() == "A#1"
+    assert search.ask(3) == ["A#3", "B2#2.2", "A#1"]
 
 
 def test_no_box_may_be_called_like_a_copy() -> None:

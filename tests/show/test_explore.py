@@ -115,7 +115,7 @@ def test_a_broken_probability_is_named(boxes):
         ("solve", b"{", "not valid JSON"),
         ("solve", b"[]", "must have a 'document'"),
         ("solve", b'{"document": {"format": "other"}}', "format must be"),
-        ("expect", b'{"id": 99, "steps": []}', "not kept any more"),
+        ("expect", b'{"id": 99, "steps": []}', "no longer kept"),
         ("save", b'{"document": {}}', "no file was named"),
     ],
 )

@@ -51,7 +51,7 @@ def test_the_decision_comes_first(page):
         "its index, 707, is the highest",
         "Expect 94.325 from the whole search: a reward of 120.475 on average, less 26.15 spent on "
         "opening 2.45 of 3 boxes.",
-        "Once you hold a reward of 914 or more, no box is worth opening any more.",
+        "Once you hold a reward of 914 or more, no further box is worth opening.",
         "What is taken in the end: C (67.5%), B (27.5%), A (5%).",
     ):
         assert said in words

@@ -202,7 +202,7 @@ FAIR = [0.5, 0.5]
         ({"parents": [[1], [0]]}, "round in a circle, but '0'"),
         ({"parents": [[], [0, 0]]}, r"parents must differ, but box '1' has \(0, 0\)"),
         ({"parents": [[], []]}, r"law of box '1' must have shape \(2,\)"),
-        ({"cost": [1]}, "`cost` must have one entry a box, but there are 1 for 2"),
+        ({"cost": [1]}, "`cost` must have one entry per box, but there are 1 for 2"),
         ({"cost": [1, [1, 2, 3]]}, r"cost .* that of box '1' has shape \(3,\)"),
         ({"cost": [1, -1]}, "not negative, but box '1' has -1"),
         ({"cost": [1, "x"]}, "must be numbers, but got 'x'"),

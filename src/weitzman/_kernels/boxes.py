@@ -155,6 +155,14 @@ def mix(after, own, law, lanes, n, out):
 
 
 @helper(FUSED)
+def add_defect(defect, k, tails):
+    """Put what is missing from each row of weights above all breakpoints: into all tails."""
+    for j in range(tails.n):
+        for s in range(k):
+            tails.rows[j * tails.lanes + s] += defect[s]
+
+
+@helper(FUSED)
 def indices(tails, price, low, sigma):
     """Root in x of E[(W_s - x)^+] = price[s].
 

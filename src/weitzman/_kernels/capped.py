@@ -48,6 +48,7 @@ from .boxes import (
     Cost,
     Listing,
     Tails,
+    add_defect,
     box_grid,
     cap_grid,
     clear_chances,
@@ -99,6 +100,8 @@ class Program(NamedTuple):
     costs: np.ndarray
     cost_at: np.ndarray
     cost_shape: np.ndarray
+    defect: np.ndarray  # what is missing from each row of weights to one; empty if nothing is
+    defect_at: np.ndarray
     known: np.ndarray  # values that are known: falling breakpoints, then a row of tails for each
     known_at: np.ndarray  # by operation: where its known value starts
     known_size: np.ndarray  # by operation: how many breakpoints that has
@@ -106,6 +109,7 @@ class Program(NamedTuple):
     outside: float
     eps: float
     given: bool  # the indices are given rather than looked for
+    weighed: bool  # rows of the laws need not sum to one
 
 
 class Slate(NamedTuple):
@@ -117,6 +121,7 @@ class Slate(NamedTuple):
     sigma_at: np.ndarray  # by operation: where its indices start
     width: np.ndarray  # by operation: columns of its matrix product
     clear: np.ndarray  # if indices are given: P(no child reaches the reward), by state
+    stop: np.ndarray  # one integer; not zero: end after the operation under way
 
 
 class Store(NamedTuple):
@@ -262,7 +267,10 @@ def _mixture(task, program, slate, desk):
     lift(powers_of(children, across, desk.rows), across, desk.reward, grid, n, desk.after)
     lift_error(children, own, desk.reward, program.outside, pointer(desk.after, n * across))
     mix(desk.after, own, desk.law, lanes, n + 1, desk.rows)
-    return Tails(desk.grid, n, desk.rows, lanes)
+    tails = Tails(desk.grid, n, desk.rows, lanes)
+    if program.weighed:
+        add_defect(pointer(program.defect, program.defect_at[task.row[LAW]]), k, tails)
+    return tails
 
 
 @helper(FUSED, inline=True)
@@ -277,6 +285,10 @@ def _find_indices(task, program, slate, tails, desk):
         law, shape = pointer(program.laws, program.law_at[task.row[LAW]]), program.cost_shape
         cost = Cost(pointer(program.costs, program.cost_at[c]), shape[2 * c], shape[2 * c + 1])
         prices(cost, law, k, task.own, desk.price)
+        if program.weighed and tails.n > 0:
+            defect = pointer(program.defect, program.defect_at[task.row[LAW]])
+            for s in range(k):
+                desk.price[s] += defect[s] * tails.points[0]
         indices(tails, desk.price, program.low, desk.sigma)
         for s in range(k):
             out[s] = desk.sigma[s]
@@ -312,6 +324,8 @@ def _carry_out(step, order, program, slate, store_, desk):
     Returns the first step not done, and the breakpoints and states that it needs room for.
     """
     while step < order.size:
+        if slate.stop[0] != 0:
+            return order.size, 0, 0
         task = _read(order[step], program, slate, store_, desk.nothing)
         row, lanes = task.row, padded(task.states)
         widest = max(lanes, padded(task.own))
@@ -345,8 +359,9 @@ def _program_at(p):
     return Program(
         pointer(p.ops, 0), pointer(p.powers, 0), pointer(p.laws, 0), pointer(p.law_at, 0),
         pointer(p.reward, 0), pointer(p.reward_at, 0), pointer(p.levels, 0), pointer(p.level_at, 0),
-        pointer(p.costs, 0), pointer(p.cost_at, 0), pointer(p.cost_shape, 0), pointer(p.known, 0),
-        pointer(p.known_at, 0), pointer(p.known_size, 0), p.low, p.outside, p.eps, p.given,
+        pointer(p.costs, 0), pointer(p.cost_at, 0), pointer(p.cost_shape, 0), pointer(p.defect, 0),
+        pointer(p.defect_at, 0), pointer(p.known, 0), pointer(p.known_at, 0),
+        pointer(p.known_size, 0), p.low, p.outside, p.eps, p.given, p.weighed,
     )  # fmt: skip
 
 
@@ -355,7 +370,7 @@ def _slate_at(s):
     """A slate with pointers in place of arrays."""
     return Slate(
         pointer(s.loc, 0), pointer(s.refs, 0), pointer(s.sigma, 0), pointer(s.sigma_at, 0),
-        pointer(s.width, 0), pointer(s.clear, 0),
+        pointer(s.width, 0), pointer(s.clear, 0), pointer(s.stop, 0),
     )  # fmt: skip
 
 
@@ -365,7 +380,7 @@ def sweep(order, program, slate, shared, heap, state):
 
     The value of an operation is the block at ``loc``. An operand with ``loc < 0`` lies in
     ``shared`` at ``-1 - loc``; all others in ``heap``, where a block is given back after its last
-    use.
+    use. A raised flag ``stop`` ends it early.
     """
     step, most, widest = 0, 64, LANES  # breakpoints and states that there is room for
     while step < order.size:

@@ -12,11 +12,13 @@ plain Python, for a debugger or for coverage, and slow.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 from numba import config, njit
+
+from .kernel_cache import KernelCache
 
 PLAIN = bool(config.DISABLE_JIT)
 STRICT: frozenset[str] = frozenset()
@@ -28,7 +30,7 @@ Decorator = Callable[[Callable[..., Any]], Any]
 
 def kernel(rounding: frozenset[str] = STRICT) -> Decorator:
     """Compile a function that Python calls; what was compiled once is kept on disk."""
-    return _as_numpy if PLAIN else njit(cache=True, **_options(rounding))
+    return _as_numpy if PLAIN else partial(_compiled, rounding)
 
 
 def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decorator:
@@ -36,6 +38,12 @@ def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decora
     if PLAIN:
         return lambda function: function
     return njit(inline="always" if inline else "never", **_options(rounding))
+
+
+def _compiled(rounding: frozenset[str], function: Callable[..., Any]) -> Any:
+    dispatcher = njit(**_options(rounding))(function)
+    dispatcher._cache = KernelCache(function)
+    return dispatcher
 
 
 def _options(rounding: frozenset[str]) -> dict[str, Any]:

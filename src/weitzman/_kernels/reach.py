@@ -61,6 +61,7 @@ class Route(NamedTuple):
     sigma_at: np.ndarray
     loc: np.ndarray  # where operands of joins and of several copies lie; see Operands
     least: float  # steps not above this are left out
+    stop: np.ndarray  # one integer; not zero: end after the operation under way
 
 
 class Operands(NamedTuple):
@@ -323,9 +324,11 @@ def retrace(order, route, found, operands, heap, state):
 
     Returns the heap, which may have moved.
     """
-    ops, powers, laws, law_at, ranks, rank_at, clear, sigma, sigma_at, loc, least = route
+    ops, powers, laws, law_at, ranks, rank_at, clear, sigma, sigma_at, loc, least, stop = route
     opened, chosen, seen, seen_n = found
     for step in range(order.size - 1, -1, -1):
+        if stop[0] != 0:
+            break
         op = order[step]
         k, n = ops[op, STATES], seen_n[op]
         left, right = ops[op, LEFT], ops[op, RIGHT]

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from .._common.arrays import FloatArray
 from ..engine.plan import Plan
 from ..errors import InvalidArgument, InvalidForest
-from ..forest.columns import as_cost, law_columns, reward_columns
+from ..forest.columns import as_entry, law_columns, reward_columns
 from ..forest.model import Forest
 from .lazy_tree import Tree
 from .nodes import Node
@@ -66,7 +66,7 @@ class GivenBound:
             return StandIn(
                 law_columns([given.law], np.zeros(1, np.int64), 1, title)[0][0],
                 reward_columns([given.rewards], None, 1, title)[0][0],
-                as_cost(given.cost, False, title[0]), given.count,
+                as_entry(given.cost, False, title[0]), given.count,
             )  # fmt: skip
         try:
             levels = np.asarray(given, np.float64)

@@ -31,7 +31,7 @@ class LazyForest:
       worth at least as much as what is there. This is checked for every node that comes up.
     * ``bound``: a number that no reward below any node exceeds; or a function that is called with a
       node and gives a number, one number for each of its states, or a :class:`Node`. A number
-      bounds the indices below: who holds more does not want to go on there. The best reward that
+      bounds the indices below: with more in hand, going on there does not pay. The best reward that
       can be found will do, the expected payoff will not. A node stands for a box that is worth at
       least as much as all below, in whatever situation. It is not checked, only contradictions
       are noticed.

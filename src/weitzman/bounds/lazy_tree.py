@@ -10,7 +10,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidForest
-from ..forest.columns import as_cost, label, law_columns, reward_columns
+from ..forest.columns import as_entry, label, law_columns, reward_columns
 from ..forest.model import Forest
 from ..forest.pools import Pool, starts
 from ..forest.rules import SUM_TOLERANCE
@@ -156,7 +156,7 @@ class Tree:
         cost: object = node.cost
         if isinstance(cost, float):  # the usual case, quickly: there may be very many
             return _Row(node, law, reward, float(cost), None, int(count))
-        costs = as_cost(cost, root, name)
+        costs = as_entry(cost, root, name)
         if costs.size == 1:
             return _Row(node, law, reward, float(costs[0, 0]), None, int(count))
         return _Row(node, law, reward, np.nan, costs, int(count))

@@ -7,7 +7,7 @@ Leaving boxes out never helps and giving something away never hurts, so
 .. math:: L_1 \le L_2 \le \dots \le V \le \dots \le U_2 \le U_1 .
 
 First the depth T is doubled until :math:`U_T - L_T` is within the gap. By then :math:`U_T`, or
-else :math:`U_{2T}`, is all but V; set against :math:`L_t` it tells the least t that will do.
+else :math:`U_{2T}`, is nearly V; compared with :math:`L_t` it tells the least t that will do.
 """
 
 from __future__ import annotations
@@ -117,6 +117,7 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
             f"truncate needs a Forest, but got a {type(forest).__name__}. Describe one with "
             f"Forest.from_arrays, Builder or line, or read a file with load."
         )
+    forest.must_be_plain("truncation")
     try:
         fits = 0 < gap < np.inf
     except TypeError:

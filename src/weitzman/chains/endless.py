@@ -7,7 +7,7 @@ With :math:`\kappa_s` the capped value of the line that goes on after state s, a
    W_s = \max(r(Y), \kappa_Y),\ Y \sim P(s, \cdot), \qquad
    E\,(W_s - \sigma(s))^+ = c, \qquad \kappa_s = \min(W_s, \sigma(s)),
 
-and :math:`\varphi(y, s) = E \max(y, \kappa_s)` is what the line is worth to someone who holds y.
+and :math:`\varphi(y, s) = E \max(y, \kappa_s)` is what the line is worth with y in hand.
 :func:`solve_line` finds the indices :math:`\sigma` exactly by sweeping y downward: the gain
 :math:`\varphi(y, s) - y` is linear in y between two rewards or indices, and there are at most 2k of
 them. :func:`fixed_point` is the iteration of the paper, on a table.

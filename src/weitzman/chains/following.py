@@ -26,13 +26,13 @@ from ..errors import InvalidArgument
 def must_stop(
     law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str
 ) -> None:
-    """Refuse indices that lead along the line ``name`` for ever, whatever is held."""
+    """Refuse indices that lead along the line ``name`` forever, whatever is held."""
     for held in np.unique(np.append(rewards[rewards > outside], outside)):
         _must_leave(law, (rewards <= held) & (index > held), name)
 
 
 def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
-    """Refuse a set of states that is gone on in for ever."""
+    """Refuse a set of states from which the policy would never stop going on."""
     inner, leave = law[np.ix_(inside, inside)], law[np.ix_(inside, ~inside)]
     ends, more = leave.any(axis=1), True
     while more:
@@ -41,7 +41,7 @@ def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
     if not ends.all():
         s = int(np.flatnonzero(inside)[np.argmin(ends)])
         raise InvalidArgument(
-            f"a policy must stop at some time, but this one may go on for ever along the endless "
+            f"a policy must stop at some time, but this one may go on forever along the endless "
             f"line {name!r}: after its state {s}, no reward can follow that its indices would stop "
             f"at ({int((~ends).sum())} such states). Lower its indices."
         )
@@ -60,6 +60,8 @@ class Following:
         Nobody holds less, so nothing below matters.
     name : str
         What to call the line in an error.
+    missing : (k,) array, optional
+        What each row of ``law`` lacks to one: the chance that everything ends above all levels.
 
     Attributes
     ----------
@@ -70,9 +72,11 @@ class Following:
     """
 
     def __init__(
-        self, law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str
-    ) -> None:
+        self, law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str,
+        missing: FloatArray | None = None,
+    ) -> None:  # fmt: skip
         self.law, self.rewards, self.index, self._name = law, rewards, index, name
+        self._missing = np.zeros(len(law)) if missing is None else missing
         every = np.unique(np.concatenate([rewards, index]))
         self.levels = every[(every > outside) & (every > -np.inf)]
         self._visits = [self._expected_visits(x) for x in self.levels]
@@ -133,7 +137,7 @@ class Following:
         return left, best
 
     def _goes_on(self, j: int) -> BoolArray:
-        """States in which someone who holds a little less than level j goes on."""
+        """States in which the policy goes on with a little less than level j in hand."""
         if j == len(self.levels):
             return np.zeros(len(self.index), bool)
         return np.asarray(self.index >= self.levels[j])
@@ -150,18 +154,22 @@ class Following:
         inside = (self.rewards < x) & (self.index >= x)
         inner, leave = (
             self.law[np.ix_(inside, inside)],
-            self.law[np.ix_(inside, ~inside)].sum(axis=1),
+            self.law[np.ix_(inside, ~inside)].sum(axis=1) + self._missing[inside],
         )
-        _must_leave(self.law, inside, self._name)
+        if not self._missing.any():
+            _must_leave(self.law, inside, self._name)
         return np.asarray(absorb(inner, leave, np.eye(len(inner))))
 
     def _tail(self, j: int) -> FloatArray:
         """P(kappa_s >= levels[j]) for each s."""
-        tail = self._ends_in(j, self.rewards >= self.levels[j])
+        tail = self._ends_in(j, self.rewards >= self.levels[j], self._missing)
         return np.where(self._goes_on(j), np.minimum(tail, 1.0), 0.0)
 
-    def _ends_in(self, j: int, where: BoolArray) -> FloatArray:
-        """Probability, after each s, that the first state outside S for level j is in ``where``."""
+    def _ends_in(self, j: int, where: BoolArray, also: FloatArray | float = 0.0) -> FloatArray:
+        """Probability, after each s, that the first state outside S for level j is in ``where``.
+
+        Or that one step ends in what ``also`` is the probability of.
+        """
         inside = (self.rewards < self.levels[j]) & self._goes_on(j)
-        once = self.law[:, where].sum(axis=1)
+        once = self.law[:, where].sum(axis=1) + also
         return np.asarray(once + self.law[:, inside] @ (self._visits[j] @ once[inside]))

@@ -62,7 +62,7 @@ def only_recurrent(found: tuple[CommunicatingClass, ...]) -> IntArray:
 
 
 def must_converge(period: int) -> None:
-    """Refuse a chain whose law of box t goes round for ever."""
+    """Refuse a chain whose law of box t goes round forever."""
     if period > 1:
         raise InvalidArgument(
             f"the law of box t must converge, but the chain has period {period}. A chain that "

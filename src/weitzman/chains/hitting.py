@@ -139,7 +139,7 @@ def exact_depth(
     Parameters
     ----------
     chain : Chain
-        Any chain that cannot avoid the target for ever.
+        Any chain that cannot avoid the target forever.
     delta : float
     target : states, optional
         Those of highest reward by default.
@@ -193,7 +193,7 @@ def _must_meet(chain: Chain, aim: IntArray, rows: FloatArray | None) -> None:
     if never.any():
         raise InvalidArgument(
             f"the target must be met in the end, but after state {np.flatnonzero(never)[0]} the "
-            f"chain can avoid it for ever ({int(never.sum())} such states)."
+            f"chain can avoid it forever ({int(never.sum())} such states)."
         )
 
 

@@ -24,7 +24,7 @@ At a terminal, what was understood is shown, to be confirmed. The word undo take
 the last answer back; quit (or Ctrl-D) stops for now.
 
 With --journal nothing is lost, whatever happens, and the same command goes on
-where it stopped; FILE is then not needed any more."""
+where it stopped; FILE is then no longer needed."""
 
 _STATES = 12  # states named in a question
 _OTHERS = 3  # further boxes named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from .._common.text import cell, columns
 from .._kernels import boxes
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
+from ..forest.pools import Pool
 from .indices import Policy
 
 if TYPE_CHECKING:
@@ -196,6 +197,17 @@ def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
     f = forest
     start = np.concatenate([[0], np.cumsum(f.laws.shape[f.law, 0])]).astype(np.int64)
     return boxes.mean_costs(f.law, f.cost, f.laws.matrices, f.costs.matrices, start), start
+
+
+def mean_durations(forest: Forest) -> FloatArray:
+    """Expected time that each box takes after each state of its parent, as :func:`mean_costs`."""
+    f = forest
+    if f.durations is not None:
+        pool = f.durations
+    else:
+        assert f.factors is not None, "a forest with discounting"
+        pool = Pool(-np.log(f.factors.data), f.factors.start, f.factors.shape)
+    return mean_costs(replace(f, costs=pool, factors=None, durations=None, rate=None))[0]
 
 
 def mean_cost(forest: Forest, box: int) -> FloatArray:

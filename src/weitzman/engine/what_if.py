@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray
+from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .evaluation import Evaluation, PerBox, evaluate
 from .solution import Solution, as_policy, mean_cost
@@ -47,7 +48,7 @@ class Sensitivity:
         return self.cost.totals()
 
     def columns(self) -> dict[str, list[Any]]:
-        """One entry a box: name, derivative in its cost, in all its rewards at once."""
+        """One entry per box: name, derivative in its cost, in all its rewards at once."""
         f = self.evaluation.forest
         return {
             "box": [f.name(v) for v in range(len(f))],
@@ -76,10 +77,16 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     -1.0
     """
     as_policy(solution, "sensitivity")
+    if solution.forest.risk_tolerance is not None:
+        raise InvalidArgument(
+            "derivatives of a certainty equivalent are no probabilities. Solve again with other "
+            "numbers, or leave `risk_tolerance` out."
+        )
     e = evaluate(solution, threads=threads)
     sign = 1.0 if solution.forest.minimize else -1.0
-    o = e.opened_after
-    return Sensitivity(e, PerBox(o.forest, sign * o.data, o.start), e.chosen, e.outside)
+    o = e.worth.opened_after
+    costs = PerBox(o.forest, sign * o.data, o.start)
+    return Sensitivity(e, costs, e.worth.chosen, e.worth.outside)
 
 
 @dataclass(frozen=True, slots=True)

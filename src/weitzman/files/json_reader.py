@@ -16,7 +16,7 @@ from .._common.arrays import FloatArray
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from ..forest.rules import MAX_COUNT
-from .outcomes import Names, Outcomes, read_cost, read_outcomes
+from .outcomes import Names, Outcomes, read_opening, read_outcomes
 from .parsing import array, choice, fields, is_number, like, name, numbers, whole, wrong
 from .reading import shown
 
@@ -24,8 +24,10 @@ FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for
 ENDLESS = "endless"  # as a length
 
-_TOP = ("format", "objective", "outside", "kinds", "boxes", "note", "$schema")
-_KIND = ("cost", "rewards", "states", "law", "outcomes", "worth", "note")
+_TERMS = ("rate", "risk_tolerance", "prizes")
+_TOP = ("format", "objective", "outside", *_TERMS, "kinds", "boxes", "note", "$schema")
+_TIME = {"factor": 1.0, "duration": 0.0}  # and what stands for a box that does not say
+_KIND = ("cost", *_TIME, "rewards", "states", "law", "outcomes", "worth", "note")
 _BOX = ("name", "parent", "kind", "count", "length", *_KIND)
 _OBJECTIVES = ("maximize", "minimize")
 
@@ -60,11 +62,14 @@ def forest(document: Any) -> Forest:
     rewards = [convert.rewards(e) for e in entries]
     states = [convert.states(e, len(r)) for e, r in zip(entries, rewards, strict=True)]
     law, cost = [], []
+    time: dict[str, Any] = {what: [] for what in _TIME if any(what in e.given for e in entries)}
     for i, (e, p) in enumerate(zip(entries, parent, strict=True)):
         above = None if p < 0 else convert.titles(states[p], len(rewards[p]))
         law.append(convert.law(e, above))
         own = convert.titles(states[i], len(rewards[i]))
-        cost.append(convert.cost(e, above, own, law[-1]))
+        cost.append(convert.opening("cost", e, above, own, law[-1]))
+        for what, column in time.items():
+            column.append(convert.opening(what, e, above, own, law[-1]))
     names = [e.name for e in entries if e.name is not None]
     return Forest.from_arrays(
         parent=parent,
@@ -77,6 +82,8 @@ def forest(document: Any) -> Forest:
         endless=[e.endless for e in entries],
         minimize=minimize,
         states=None if all(s is None for s in states) else states,
+        **time,
+        **read_terms(top),
     )
 
 
@@ -96,6 +103,19 @@ def _outside(top: dict[str, Any], minimize: bool) -> float | None:
     if not is_number(x):
         wrong("outside", "a number that fits a 64-bit float, or null if something must be taken", x)
     return float(x)
+
+
+def read_terms(top: dict[str, Any]) -> dict[str, Any]:
+    """Rate, risk tolerance and prizes, where they are given."""
+    terms: dict[str, Any] = {}
+    for key in ("rate", "risk_tolerance"):
+        if top.get(key) is not None:
+            if not is_number(top[key]):
+                wrong(key, "a number", top[key])
+            terms[key] = float(top[key])
+    if "prizes" in top:
+        terms["prizes"] = whole(top["prizes"], "prizes", 1, MAX_COUNT)
+    return terms
 
 
 def _kinds(top: dict[str, Any]) -> Kinds:
@@ -251,17 +271,19 @@ class _Convert:
             return self._once(array, entry.given["law"], f"{entry.where}: law")
         return self._once(Outcomes.law, self._outcomes(entry), entry.where, above)
 
-    def cost(
-        self, entry: Entry, above: Names | None, own: Names, law: FloatArray
+    def opening(
+        self, what: str, entry: Entry, above: Names | None, own: Names, law: FloatArray
     ) -> FloatArray | float:
-        cost, where = entry.given["cost"], f"{entry.where}: cost"
+        """The cost, factor or duration of a box."""
+        none = _TIME.get(what, 0.0)
+        cost, where = entry.given.get(what, none), f"{entry.where}: {what}"
         if is_number(cost):
             return float(cost)
         if isinstance(cost, list):
             return self._once(array, cost, where)
         if not isinstance(cost, dict):
             wrong(where, "a number, a list, a list of lists or an object", cost)
-        return read_cost(cost, where, above, own, law)
+        return read_opening(cost, where, above, own, law, none)
 
     def _outcomes(self, entry: Entry) -> Outcomes:
         given, root = entry.given, entry.parent is None

@@ -67,31 +67,37 @@ def read_outcomes(x: Any, where: str, worth: Any, root: bool) -> Outcomes:
     return Outcomes([*priced, *rest], [*priced.values(), *map(float, rest)], rows)
 
 
-def read_cost(
-    x: dict[str, Any], where: str, above: Names | None, own: Names, law: FloatArray
-) -> FloatArray:
-    """A cost that is an object: by own state for a root, by state of the parent for a child."""
+def read_opening(
+    x: dict[str, Any], where: str, above: Names | None, own: Names, law: FloatArray,
+    none: float = 0.0,
+) -> FloatArray:  # fmt: skip
+    """A cost, factor or duration that is an object: by own state for a root, else by the parent's.
+
+    ``none`` stands for own states that cannot occur.
+    """
     if above is None:
-        return _cost_row(x, where, own, law)
+        return _opening_row(x, where, own, law, none)
     rows = _entries(x, above, where, "state of the parent")
     if all(map(is_number, rows)):
         return np.array(rows, np.float64)
     chances = law if len(law) == len(rows) else [law] * len(rows)  # its shape is checked later
-    return np.array([_cost_row(row, where, own, p) for row, p in zip(rows, chances, strict=True)])
+    return np.array(
+        [_opening_row(row, where, own, p, none) for row, p in zip(rows, chances, strict=True)]
+    )
 
 
-def _cost_row(x: Any, where: str, own: Names, law: FloatArray) -> FloatArray:
+def _opening_row(x: Any, where: str, own: Names, law: FloatArray, none: float) -> FloatArray:
     if is_number(x):
         return np.full(len(own), float(x))
     if not isinstance(x, dict):
-        wrong(where, "numbers, or objects {own state: cost}", x)
+        wrong(where, "numbers, or objects {own state: number}", x)
     found = _resolved(x, own, where, "own state")
     for state, cost in found.items():
         if not is_number(cost):
             wrong(f"{where} of {shown(state)}", "a number", cost)
     possible = [s for s, p in zip(own, law.reshape(-1), strict=False) if p > 0]
     _check_all(found, possible, where, "own state that can occur")
-    return np.array([found.get(s, 0.0) for s in own], np.float64)
+    return np.array([found.get(s, none) for s in own], np.float64)
 
 
 def _row(x: Any, where: str) -> dict[str, float]:

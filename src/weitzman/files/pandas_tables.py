@@ -8,13 +8,17 @@ import numpy as np
 
 from .._common.arrays import IntArray
 from .._common.optional import need
+from ..errors import InvalidForest
 from ..forest.columns import default_outside
 from ..forest.model import Forest
 from ..forest.pools import Pool, intern_pool
+from ..forest.terms import pair
 from .table_rows import Rows, digits
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_TERMS = ("rate", "risk_tolerance", "prizes")
 
 
 def from_pandas(
@@ -34,9 +38,11 @@ def from_pandas(
         * ``probability``: rows of probability 0 may be left out;
         * ``cost``: may differ between the rows of a box;
         * ``count``: copies of the box; may be left out;
-        * ``endless``: whether the box is followed by its like without end; may be left out.
+        * ``endless``: whether the box is followed by its like without end; may be left out;
+        * ``factor`` or ``duration``: what time the opening takes; may be left out.
     outside, minimize : optional
-        As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any.
+        As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any. So are
+        ``rate``, ``risk_tolerance`` and ``prizes``; :meth:`Forest.changed` gives others.
 
     Examples
     --------
@@ -53,7 +59,12 @@ def from_pandas(
     outside = table.attrs.get("outside") if outside is None else outside
     rows = Rows(pandas, table)
     laws, law, _ = intern_pool(rows.laws())
-    costs, cost, _ = intern_pool(rows.costs())
+    there = [c for c in ("factor", "duration") if c in table]
+    costs, cost, _ = intern_pool(rows.opening("cost"))
+    terms = _terms(table, there)
+    if there:
+        time, which, _ = intern_pool(rows.opening(there[0]))
+        cost, costs, terms[f"{there[0]}s"] = pair(cost, costs, which, time)
     shape = np.column_stack([np.ones_like(rows.size), rows.size])
     _, tag, _ = intern_pool(Pool(rows.state_name.astype(np.float64), rows.start, shape))
     values = rows.rewards(np.inf if minimize else -np.inf)
@@ -71,6 +82,7 @@ def from_pandas(
         endless=rows.endless(),
         outside=default_outside(outside, minimize),
         minimize=minimize,
+        **terms,
         names=None if names == digits(len(names)) else names,
         state_names=tuple(None if s == digits(len(s)) else s for s in states),
     )
@@ -96,7 +108,6 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
     within = np.arange(len(box)) - np.repeat(np.cumsum(size) - size, size)
     given, own = np.divmod(within, shape[box, 1])
     up = f.parent[box]
-    rows, cols = f.costs.shape[f.cost[box]].T
     reward = f.rewards.data[f.rewards.start[f.reward[box]] + own]
     above = np.where(up < 0, -1, f.reward[up])
     table: pd.DataFrame = pandas.DataFrame(
@@ -107,18 +118,35 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
             "state": _state_names(pandas, f, f.reward[box], own),
             "reward": np.where(np.isfinite(reward), reward, np.nan),
             "probability": f.laws.data[f.laws.start[f.law[box]] + within],
-            "cost": f.costs.data[
-                f.costs.start[f.cost[box]]
-                + np.where(rows > 1, given, 0) * cols
-                + np.where(cols > 1, own, 0)
-            ],
+            "cost": f.costs.entries(f.cost[box], given, own),
             "count": f.count[box],
         }
     )
     if f.endless.any():
         table["endless"] = f.endless[box]
+    if f.durations is not None:
+        table["duration"] = f.durations.entries(f.cost[box], given, own)
+    elif f.factors is not None:
+        table["factor"] = f.factors.entries(f.cost[box], given, own)
     table.attrs.update(outside=f.outside, minimize=f.minimize)
+    table.attrs.update({name: x for name in _TERMS if (x := getattr(f, name)) is not None})
     return table
+
+
+def _terms(table: pd.DataFrame, there: list[str]) -> dict[str, Any]:
+    """Rate, risk tolerance and prizes that travel with a table."""
+    if len(there) == 2:
+        raise InvalidForest(
+            "time is told by factors, or by durations and a rate, but the table has columns for "
+            "both. Leave out one."
+        )
+    terms = {name: table.attrs[name] for name in _TERMS if name in table.attrs}
+    if there == ["duration"] and "rate" not in terms:
+        raise InvalidForest(
+            "a table with durations needs a rate at which later payoffs are discounted. Set "
+            "`table.attrs['rate']`, 0 if time costs nothing."
+        )
+    return terms
 
 
 def _box_names(pandas: Any, f: Forest, box: IntArray) -> Any:

@@ -75,9 +75,9 @@ class Rows:
         data[place] = self._probability
         return Pool(data, at, shape)
 
-    def costs(self) -> Pool:
-        """One cost a box: a number, one for each state of the parent, or a matrix."""
-        cost = self._numbers("cost", needed=self._probability > 0)
+    def opening(self, column: str) -> Pool:
+        """Cost, factor or duration of each box: a number, one per parent's state, or a matrix."""
+        cost = self._numbers(column, needed=self._probability > 0)
         real = ~np.isnan(cost)
         box, given, own, cost = self.box[real], self.given[real], self.own[real], cost[real]
         by_own = _varies(self._law_row[box] + given, cost, int(self._above.sum()))
@@ -86,7 +86,7 @@ class Rows:
         cols = np.where(random, self.size, 1)
         shape = np.column_stack([rows, cols])
         at = starts(shape)
-        data = np.zeros(int(at[-1]))
+        data = np.full(int(at[-1]), 1.0 if column == "factor" else 0.0)
         row, col = np.where(rows[box] > 1, given, 0), np.where(cols[box] > 1, own, 0)
         data[at[box] + row * cols[box] + col] = cost
         return Pool(data, at, shape)

@@ -30,6 +30,12 @@ class Builder:
         said.
     minimize : bool
         Rewards are losses.
+    rate : float, optional
+        The rate at which the ``duration`` of boxes discounts what comes later.
+    risk_tolerance : float, optional
+        Count payoffs z by the utility -exp(-z / risk_tolerance).
+    prizes : int
+        Take up to so many rewards, at most one from each tree.
 
     Examples
     --------
@@ -46,9 +52,19 @@ class Builder:
     (94.325, 914.0)
     """
 
-    def __init__(self, outside: float | None = None, minimize: bool = False) -> None:
+    def __init__(
+        self,
+        outside: float | None = None,
+        minimize: bool = False,
+        *,
+        rate: float | None = None,
+        risk_tolerance: float | None = None,
+        prizes: int = 1,
+    ) -> None:
         self._outside = default_outside(outside, minimize)
         self._minimize = minimize
+        self._terms: dict[str, Any] = {"risk_tolerance": risk_tolerance, "prizes": prizes}
+        self._rate = rate
         self._entries: dict[str, Entry] = {}
 
     def __len__(self) -> int:
@@ -77,6 +93,8 @@ class Builder:
         count: int = 1,
         endless: bool = False,
         states: int = 50,
+        duration: Number | Mapping[State, Number | Mapping[State, Number]] | None = None,
+        factor: Number | Mapping[State, Number | Mapping[State, Number]] | None = None,
     ) -> Builder:
         """Add a box; boxes may be added before their parents.
 
@@ -103,6 +121,11 @@ class Builder:
             parent, and no children.
         states : int
             How many states to make of a distribution.
+        duration : number or mapping, optional
+            How long the box takes to open, in the forms of ``cost``: with the ``rate`` of the
+            Builder it discounts all that comes later. 0 if left out.
+        factor : number or mapping, optional
+            Or else what everything after the opening is multiplied by. 1 if left out.
 
         Returns
         -------
@@ -130,7 +153,9 @@ class Builder:
             )
         above = None if parent is None else label(parent)
         own, values, rows, error = read_box(called, above, rewards, worth, states)
-        self._entries[called] = Entry(called, above, own, values, rows, cost, count, error, endless)
+        self._entries[called] = Entry(
+            called, above, own, values, rows, cost, count, error, endless, factor, duration
+        )
         return self
 
     def build(self) -> Forest:
@@ -149,7 +174,7 @@ class Builder:
         no_reward = np.inf if self._minimize else -np.inf
         return Forest.from_arrays(
             parent=[-1 if e.parent is None else number[e.parent] for e in entries],
-            cost=[e.costs(up, p) for e, up, p in zip(entries, above, laws, strict=True)],
+            cost=[e.opening("cost", up, p) for e, up, p in zip(entries, above, laws, strict=True)],
             rewards=[[no_reward if r is None else r for r in e.rewards] for e in entries],
             law=laws,
             names=list(number),
@@ -158,7 +183,26 @@ class Builder:
             endless=[e.endless for e in entries],
             minimize=self._minimize,
             states=[e.states for e in entries],
+            **self._time(entries, above, laws),
+            **self._terms,
         )
+
+    def _time(
+        self, entries: Sequence[Entry], above: Sequence[Entry | None], laws: Sequence[FloatArray]
+    ) -> dict[str, Any]:
+        """Factors, or durations and the rate, if any box has one."""
+        out: dict[str, Any] = {}
+        for what, none in (("factor", 1.0), ("duration", 0.0)):
+            if any(getattr(e, what) is not None for e in entries):
+                out[what] = [
+                    none if getattr(e, what) is None else e.opening(what, up, p)
+                    for e, up, p in zip(entries, above, laws, strict=True)
+                ]
+        if self._rate is not None:
+            out["rate"] = self._rate
+            if not out.keys() & {"factor", "duration"}:
+                out["duration"] = 0.0
+        return out
 
     def _check_parents(self, entries: Sequence[Entry]) -> None:
         lost = [e for e in entries if e.parent is not None and e.parent not in self._entries]
@@ -181,6 +225,7 @@ def line(
     minimize: bool = False,
     count: int = 1,
     states: Sequence[Any] | None = None,
+    **terms: Any,
 ) -> Forest:
     """Boxes in a line, each the child of the one before.
 
@@ -191,7 +236,7 @@ def line(
         before, own states). With ``length``: one distribution and one matrix, used for all boxes
         but the first and kept in memory once.
     rewards : one shared vector, or one a box
-    cost : number, or one entry a box
+    cost : number, or one entry per box
         As in :meth:`Forest.from_arrays`.
     length : int or inf, optional
         Number of boxes of a line whose matrices are all the same. Infinity: the line goes on
@@ -204,6 +249,9 @@ def line(
         Copies of the whole line.
     states : optional
         Names of the states: one shared list, or one a box.
+    **terms
+        ``factor``, ``duration``, ``rate``, ``risk_tolerance`` and ``prizes``, as in
+        :meth:`Forest.from_arrays`.
 
     Examples
     --------
@@ -244,4 +292,5 @@ def line(
         endless=np.arange(n) == 1 if endless else None,
         minimize=minimize,
         states=states,
+        **terms,
     )

@@ -118,7 +118,7 @@ def discretize(
 def discretize_rows(
     distributions: Sequence[Distribution], states: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Laws on common states, one row a distribution; also the largest error of a row."""
+    """Laws on common states, one row per distribution; also the largest error of a row."""
     tables = [table(d, states) for d in distributions]
     nodes = np.unique(np.concatenate([values for values, _, _ in tables]))
     if len(nodes) > states:

@@ -31,6 +31,8 @@ class Entry:
     count: int
     error: float  # of the discretized law; 0 when it was given state by state
     endless: bool = False
+    factor: Any = None
+    duration: Any = None
 
     def in_states_of(self, above: Entry) -> Entry:
         """An endless box with its states as those of its parent, which its law looks at next."""
@@ -58,31 +60,36 @@ class Entry:
         _check_keys(self.rows, above.states, what, f"state of its parent {above.name!r}")
         return np.array([self.rows[s] for s in above.states])
 
-    def costs(self, above: Entry | None, law: FloatArray) -> FloatArray:
-        """The matrix of the cost: (1 or states of the parent, 1 or own states)."""
-        if not isinstance(self.cost, Mapping):
-            return np.array([[number(self.cost, f"the cost of box {self.name!r}")]])
-        what = f"the cost of box {self.name!r}"
+    def opening(self, what: str, above: Entry | None, law: FloatArray) -> FloatArray:
+        """The cost, factor or duration as a matrix: (1 or parent's states, 1 or own states)."""
+        entry, title = getattr(self, what), f"the {what} of box {self.name!r}"
+        if not isinstance(entry, Mapping):
+            return np.array([[number(entry, title)]])
         if above is None:
-            return self._by_own_state(self.cost, law[0], what).reshape(1, -1)
-        given = by_label(self.cost, what)
-        _check_keys(given, above.states, what, f"state of its parent {above.name!r}")
+            return self._by_own_state(entry, law[0], title, what).reshape(1, -1)
+        given = by_label(entry, title)
+        _check_keys(given, above.states, title, f"state of its parent {above.name!r}")
         if not any(isinstance(c, Mapping) for c in given.values()):
-            return np.array([[number(given[s], what)] for s in above.states])
+            return np.array([[number(given[s], title)] for s in above.states])
         rows = []
         for s, p in zip(above.states, law, strict=True):
-            c, after = given[s], f"{what} after {s!r}"
+            c, after = given[s], f"{title} after {s!r}"
             random = isinstance(c, Mapping)
             rows.append(
-                self._by_own_state(c, p, after) if random else np.full(len(p), number(c, after))
+                self._by_own_state(c, p, after, what)
+                if random
+                else np.full(len(p), number(c, after))
             )
         return np.array(rows)
 
-    def _by_own_state(self, cost: Mapping[Any, Any], p: FloatArray, what: str) -> FloatArray:
-        given = by_label(cost, what)
+    def _by_own_state(
+        self, entry: Mapping[Any, Any], p: FloatArray, title: str, what: str
+    ) -> FloatArray:
+        given = by_label(entry, title)
         possible = [s for s, mass in zip(self.states, p, strict=True) if mass > 0 or s in given]
-        _check_keys(given, possible, what, "own state that can occur")
-        return np.array([number(given.get(s, 0.0), what) for s in self.states])
+        _check_keys(given, possible, title, "own state that can occur")
+        none = 1.0 if what == "factor" else 0.0  # for states that cannot occur
+        return np.array([number(given.get(s, none), title) for s in self.states])
 
 
 def read_box(

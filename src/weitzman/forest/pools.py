@@ -57,6 +57,19 @@ class Pool:
             np.concatenate([self.shape, [m.shape for m in matrices]]),
         )
 
+    def take(self, which: IntArray) -> Pool:
+        """The matrices ``which``, in that order."""
+        shape = self.shape[which]
+        start = starts(shape)
+        place = np.repeat(self.start[which] - start[:-1], np.diff(start)) + np.arange(start[-1])
+        return Pool(self.data[place], start, shape)
+
+    def entries(self, which: IntArray, row: IntArray, column: IntArray) -> FloatArray:
+        """Entries of matrices; one row, or one column, stands for all."""
+        rows, cols = self.shape[which].T
+        at = np.where(rows > 1, row, 0) * cols + np.where(cols > 1, column, 0)
+        return np.asarray(self.data[self.start[which] + at])
+
     def rows(self) -> tuple[IntArray, IntArray]:
         """For each row of each matrix: where it starts, and which matrix it belongs to."""
         owner = np.repeat(np.arange(len(self)), self.shape[:, 0])
@@ -116,10 +129,7 @@ def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray
     number, first = intern_rows(np.ascontiguousarray(key, np.int64).reshape(-1), at)
     if len(first) == len(pool):
         return Pool(data, pool.start, pool.shape), number, first
-    shape = pool.shape[first]
-    start = starts(shape)
-    take = np.repeat(pool.start[first] - start[:-1], np.diff(start)) + np.arange(start[-1])
-    return Pool(data[take], start, shape), number, first
+    return Pool(data, pool.start, pool.shape).take(first), number, first
 
 
 def starts(shape: IntArray) -> IntArray:

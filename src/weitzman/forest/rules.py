@@ -64,7 +64,7 @@ def _check_size(f: Forest) -> None:
     for name in ("law", "reward", "cost", "count", "endless"):
         if getattr(f, name).shape != (n,):
             raise InvalidForest(
-                f"`{name}` must have one entry a box, but has shape {getattr(f, name).shape} for "
+                f"`{name}` must have one entry per box, but has shape {getattr(f, name).shape} for "
                 f"{n} boxes."
             )
     for name, pool in (("law", f.laws), ("reward", f.rewards), ("cost", f.costs)):
@@ -81,7 +81,7 @@ def _check_names(f: Forest) -> None:
     if f.names is not None:
         if len(f.names) != len(f.parent):
             raise InvalidForest(
-                f"`names` must have one entry a box, but there are {len(f.names)} for "
+                f"`names` must have one entry per box, but there are {len(f.names)} for "
                 f"{len(f.parent)} boxes."
             )
         _check_distinct(f.names, "names of boxes")
@@ -89,7 +89,7 @@ def _check_names(f: Forest) -> None:
             raise InvalidForest("a box needs a name that can be read, but one is empty.")
     if len(f.state_names) != len(f.rewards):
         raise InvalidForest(
-            f"`state_names` must have one entry a row of rewards, but there are "
+            f"`state_names` must have one entry per row of rewards, but there are "
             f"{len(f.state_names)} for {len(f.rewards)}."
         )
     for row, given in enumerate(f.state_names):

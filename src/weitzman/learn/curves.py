@@ -35,7 +35,7 @@ class Curves:
         A name for each run, unique within its task.
     start : (n + 1,) array of int
         The rows of run r are ``start[r]`` to ``start[r + 1]``, by ascending step.
-    step, score, cost : arrays with one entry a row
+    step, score, cost : arrays with one entry per row
         When the row was seen; what was seen, NaN where the run diverged; and what it cost to see
         it, counted from the row before.
     task, kind : tuples of str
@@ -265,7 +265,7 @@ def _check(c: Curves) -> None:
         raise InvalidArgument("curves need at least one run, but there is none.")
     rising = len(c.start) == n + 1 and c.start[0] == 0 and (np.diff(c.start) > 0).all()
     if not rising or c.start[-1] != rows:
-        raise InvalidArgument("`start` must rise from 0 to the number of rows, one entry a run.")
+        raise InvalidArgument("`start` must rise from 0 to the number of rows, one entry per run.")
     sizes = {"score": rows, "cost": rows, "task": n, "kind": n, "ended": n}
     for name, wanted in sizes.items():
         if len(getattr(c, name)) != wanted:

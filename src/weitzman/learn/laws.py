@@ -142,7 +142,7 @@ def _law(
     weight, score, here = ladder.weight[runs][None], ladder.best[runs, r], level[runs, r]
     shift = np.zeros((1, len(runs)))
     if before is not None:
-        # one row a state: (x, z) its score and level; it differs by `shift` in level from each run
+        # one row per state: (x, z) is its score and level; `shift` is its distance to each run
         x = np.repeat(before.grid, len(before.levels))[:, None]
         z = np.tile(before.levels, len(before.grid))[:, None]
         shift = z - level[runs, r - 1] if len(before.levels) > 1 else np.zeros((len(x), len(runs)))

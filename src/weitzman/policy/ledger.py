@@ -90,6 +90,8 @@ class Ledger:
 
     def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
         _check_names(policy)
+        if policy.forest.prizes > 1:
+            policy.forest.must_be_plain("a search")
         self.policy, self.rule, self.me = policy, rule, me
         self.forest = policy.forest
         self.sign = policy.forest.sign

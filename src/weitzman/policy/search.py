@@ -9,7 +9,7 @@ The loop, for one box at a time, which is optimal::
 
 With several workers, ``ask(4)`` (or several processes that :meth:`Search.join` one journal) hands
 out the boxes of highest index among those that can be opened now, as long as these exceed the best
-answer so far. That saves time, but it is not optimal any more: a box may be opened that the answer
+answer so far. That saves time, but it is no longer optimal: a box may be opened that the answer
 still to come would have made superfluous, and how much this loses depends on the problem.
 """
 

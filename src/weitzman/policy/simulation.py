@@ -78,6 +78,8 @@ def simulate(
     rule = as_policy(policy, "simulate")
     at_least_one(workers=workers, budget=1 if budget is None else budget)
     f, tables = rule.forest, tabulate(rule)
+    if f.risk_tolerance is None:
+        f.must_be_plain("simulation")
     if budget is None:
         check_stops(rule)
     boxes = math.inf if f.endless.any() else f.boxes
@@ -96,7 +98,7 @@ def simulate(
 
 
 def check_stops(policy: Policy) -> None:
-    """Refuse a policy that may follow an endless line for ever."""
+    """Refuse a policy that may follow an endless line forever."""
     f = policy.forest
     for v in np.flatnonzero(f.endless).tolist():
         law, r = f.laws[int(f.law[v])], int(f.reward[v])

@@ -114,6 +114,7 @@ def approximate(
     0.6667
     """
     forest.must_end("a fixed plan")
+    forest.must_be_plain("a fixed plan")
     solved = solve(forest) if solution is None else solution
     sign = forest.sign
     optimum = evaluate(solved)

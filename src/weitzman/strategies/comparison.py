@@ -110,7 +110,7 @@ class Comparison:
         return max(0.0, sign * (best - bound)), max(0.0, sign * (best - s.value))
 
     def columns(self) -> dict[str, list[Any]]:
-        """One entry a strategy: its attributes, and what is lost and the share that is earned."""
+        """One entry per strategy: its attributes, and what is lost and the share that is earned."""
         out: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for s in self.strategies:
             more = {"lost": self.lost(s.key), "share": self.share(s.key)}
@@ -218,6 +218,7 @@ def compare(
             "compare needs a Forest: call compare(solution.forest, solution=solution)."
         )
     forest.must_end("comparing strategies")
+    forest.must_be_plain("comparing strategies")
     solved = solve(forest, threads=threads) if solution is None else solution
     optimum = evaluate(solved, threads=threads)
     most = max(1, round(optimum.openings)) if budget is None else budget

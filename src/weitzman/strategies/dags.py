@@ -77,7 +77,7 @@ class Dag:
         for what, column in (("cost", cost), ("rewards", each), ("law", law), ("names", titles)):
             if len(column) != n:
                 raise InvalidForest(
-                    f"`{what}` must have one entry a box, but there are {len(column)} for {n}."
+                    f"`{what}` must have one entry per box, but there are {len(column)} for {n}."
                 )
         above = tuple(tuple(map(int, p)) for p in parents)
         columns: dict[str, Any] = {

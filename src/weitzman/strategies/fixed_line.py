@@ -81,6 +81,7 @@ def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
             f"solution.forest."
         )
     forest.must_end("a fixed line")
+    forest.must_be_plain("a fixed line")
     if depth is not None and (depth < 1 or depth != int(depth)):
         raise InvalidArgument(
             f"`depth` must be a whole number from 1 on, but it is {depth}. Leave it out to look at "

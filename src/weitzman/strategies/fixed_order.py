@@ -108,6 +108,7 @@ def best_partially_adaptive(
     ('B', 'A')
     """
     forest.must_end("a fixed order")
+    forest.must_be_plain("a fixed order")
     solved = solve(forest) if solution is None else solution
     full, whole = likely_part(forest, evaluate(solved).opened)
     if len(full) <= _MOST:
@@ -138,6 +139,7 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
     4.0
     """
     forest.must_end("a fixed order")
+    forest.must_be_plain("a fixed order")
     boxes = tuple(forest.box(b) for b in order)
     place = {v: i for i, v in enumerate(boxes)}
     up = [int(forest.parent[v]) for v in boxes]

@@ -86,6 +86,7 @@ def best_nonadaptive(
     ('A',)
     """
     forest.must_end("a fixed set")
+    forest.must_be_plain("a fixed set")
     solved = solve(forest) if solution is None else solution
     sign = forest.sign
     ceiling = sign * solved.value + solved.gap
@@ -123,6 +124,7 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
     5.5
     """
     forest.must_end("a fixed set")
+    forest.must_be_plain("a fixed set")
     copies = np.zeros(len(forest), np.int64)
     for v in (forest.box(b) for b in boxes):
         copies[v] = forest.count[v]

@@ -35,6 +35,7 @@ def myopic(forest: Forest) -> Policy:
 
 def _apart(f: Forest) -> tuple[Forest, IntArray]:
     """A root for every box and state of its parent; and where those of each box start."""
+    f.must_be_plain("a rule of thumb")
     sizes = f.laws.shape[f.law, 0]
     box = np.repeat(np.arange(len(f)), sizes)
     at = np.cumsum(sizes) - sizes

@@ -1,4 +1,4 @@
-"""Train many runs and stop when nothing is worth its cost any more.
+"""Train many runs and stop when nothing more is worth its cost.
 
 :func:`optimize` drives runs by itself; :mod:`weitzman.tune.optuna` and :mod:`weitzman.tune.ray` do
 so within these libraries. All of them ask a :class:`Race`, which can be asked directly, too.

@@ -38,7 +38,7 @@ class Book(Protocol):
         """Note that a run has ended, failed or was lost."""
 
     def settled(self, runs: Sequence[int]) -> None:
-        """By the present model these runs will not be advanced any more."""
+        """By the present model these runs will no longer be advanced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def exceptions(catch: Catch) -> tuple[type[Exception], ...]:
 
 
 def check_settings(settings: Settings, start: Start) -> None:
-    """One message for what cannot be."""
+    """Refuse settings of a loop that make no sense, with one message."""
     workers, lost = settings.workers, settings.lost
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise InvalidArgument(f"`workers` must be a whole number from 1 on, but it is {workers!r}.")

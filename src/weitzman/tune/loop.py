@@ -1,6 +1,6 @@
 """The loop that carries out the moves of a race, with one worker or several.
 
-Whoever keeps the books (a journal file, an Optuna storage) is told of everything before the race
+The keeper of the books (a journal file, an Optuna storage) is told of everything before the race
 is. So a crash between any two instructions loses nothing that was decided upon, and telling a new
 race what the books say brings it to where it was.
 """
@@ -142,7 +142,7 @@ class Loop:
             self._refit()
 
     def _let_go(self) -> None:
-        """Free what runs hold that will not be advanced any more."""
+        """Free what runs hold that will no longer be advanced."""
         runs = self.race.settled()
         self.book.settled(runs)
         for run in runs:

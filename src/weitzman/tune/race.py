@@ -188,11 +188,11 @@ class Race:
         self._stop(run, "failed")
 
     def leave(self, run: int) -> None:
-        """A run is not to be advanced any more, though it could be."""
+        """A run is no longer to be advanced, though it could be."""
         self._stop(run, "left")
 
     def release(self, run: int) -> None:
-        """The move of a run is not being carried out any more; it is offered again, first."""
+        """The move of a run is no longer carried out; it is offered again, first."""
         it = self._going(run)
         if it.until is None:
             raise InvalidAnswer(f"run {run} is not in flight, so it cannot be given back.")
@@ -274,7 +274,7 @@ class Race:
         return self.best - self.spent
 
     def settled(self) -> list[int]:
-        """Runs that wait and will not be advanced any more, unless the model changes.
+        """Runs that wait and will no longer be advanced, unless the model changes.
 
         The index of a run that waits stays what it is, and the best only rises.
         """

@@ -241,7 +241,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
                 controller.stop_trial(trial)
 
     def _out(self, controller: Controller) -> set[int]:
-        """Runs that will not be advanced any more, while there is a searcher to learn from them."""
+        """Runs that will no longer be advanced, while there is a searcher to learn from them."""
         if controller.search_alg.is_finished():
             return set()
         return set(self.race.settled()) - {self.race.best_run}

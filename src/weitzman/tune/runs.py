@@ -6,7 +6,7 @@ time it took is the cost. The end of the iterator, or None from ``advance()``, i
 run.
 
 ``start(config)`` makes a run. If it takes a second parameter called ``past``, it can also bring
-back a run that is not in memory any more: ``start(config, past)`` must then return a run whose next
+back a run that is no longer in memory: ``start(config, past)`` must then return a run whose next
 step is the one after ``past.step``, from a checkpoint that the run has saved by itself.
 """
 

@@ -112,7 +112,7 @@ class Workbench:
         with self._lock:
             solution = self._solved.get(_field(request, "id"))
         if solution is None:
-            raise InvalidFile("that solution is not kept any more. Solve again.")
+            raise InvalidFile("that solution is no longer kept. Solve again.")
         f = solution.forest
         search = Search(solution)
         for v, copy, y in _field(request, "steps"):

@@ -86,8 +86,10 @@ def _forest(policy: Policy, tops: dict[Key, int], best: float) -> Forest:
     columns["count"][:n] = list(tops.values())
     columns["laws"] = f.laws.with_more([f.laws[int(f.law[v])][s : s + 1] for v, s in tops])
     columns["law"][:n] = len(f.laws) + np.arange(n)
-    prices = [f.costs[int(f.cost[v])] for v, _ in tops]
-    rows = [c[s : s + 1] if len(c) > 1 else c for c, (_, s) in zip(prices, tops, strict=True)]
-    columns["costs"] = f.costs.with_more(rows)
+    for name in ("costs", "factors", "durations"):
+        if (pool := columns[name]) is not None:
+            entries = [(pool[int(f.cost[v])], s) for v, s in tops]
+            rows = [c[s : s + 1] if len(c) > 1 else c for c, s in entries]
+            columns[name] = pool.with_more(rows)
     columns["cost"][:n] = len(f.costs) + np.arange(n)
     return Forest(**columns)

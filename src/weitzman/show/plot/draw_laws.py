@@ -95,12 +95,13 @@ def capped_value(
     ax.step(x, y, where=how, color=BLUE, lw=2)
     if np.isfinite(outside):
         x = np.minimum(x, outside) if law.minimize else np.maximum(x, outside)
-        ax.fill_between(x, y, step=how, color=SKY, alpha=0.6, lw=0)
-        ax.axvline(outside, color=muted(ax), lw=1, ls="--")
         gain = abs(float(law.phi(np.array([outside]))[0]) - outside)
-        ax.set_xlabel(f"x    (dashed: the outside option; shaded area: a gain of {number(gain)})")
-    else:
-        ax.set_xlabel("x")
+        ax.fill_between(
+            x, y, step=how, color=SKY, alpha=0.6, lw=0, label=f"area: a gain of {number(gain)}"
+        )
+        ax.axvline(outside, color=muted(ax), lw=1, ls="--", label="outside option")
+        key(ax)
+    ax.set_xlabel("x")
     ax.set_xlim(law.low, law.high)
     ax.set_ylim(0, 1.04)
     ax.set_ylabel("probability that κ ≤ x" if law.minimize else "probability that κ ≥ x")
@@ -146,11 +147,12 @@ def payoff(
     left, width, which = _bars(law)
     bad = np.bincount(which, law.chances * law.is_worse, len(left))
     good = np.bincount(which, law.chances * ~law.is_worse, len(left))
-    ax.bar(left, good, width, bottom=bad, align="edge", color=BLUE)
+    fine = f"{percent(1 - law.worse)} no worse than opening nothing"
+    ax.bar(left, good, width, bottom=bad, align="edge", color=BLUE, label=fine)
     if law.is_worse.any():
         ax.bar(
             left, bad, width, align="edge", color=ORANGE, hatch="////", edgecolor="white", lw=0,
-            label=f"{percent(law.worse)} worse than opening nothing",
+            label=f"{percent(law.worse)} worse",
         )  # fmt: skip
     ax.set_ylim(0, 1.06 * float((good + bad).max()))
     word = "cost" if f.minimize else "payoff"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common.arrays import FloatArray
 from ..._common.optional import need
 from ..._common.text import cell
 
@@ -106,6 +107,29 @@ def number(x: float, digits: int = 4) -> str:
     if not np.isfinite(x):
         return "∞" if x > 0 else "\u2212∞"
     return f"{x:.{digits}g}".replace("-", "\u2212")
+
+
+def span(ends: FloatArray) -> str:
+    """The least and the largest of some numbers, or the one if they are the same."""
+    low, high = map(number, ends)
+    return low if low == high else f"{low} to {high}"
+
+
+def colors(n: int) -> list[str]:
+    """Colors for n things, no two alike: first those that everyone tells apart.
+
+    Examples
+    --------
+    >>> colors(2)
+    ['#0072B2', '#E69F00']
+    >>> len(set(colors(40)))
+    40
+    """
+    to_hex = need("matplotlib.colors", "plot").to_hex
+    from_hsv = need("matplotlib.colors", "plot").hsv_to_rgb
+    more = max(0, n - len(CYCLE))
+    shades = [(i / max(more, 1), (0.45, 0.9)[i % 2], (0.55, 0.8)[i // 2 % 2]) for i in range(more)]
+    return [*CYCLE[:n], *(to_hex(from_hsv(shade)) for shade in shades)]
 
 
 def percent(p: float) -> str:

@@ -217,7 +217,7 @@ def _state(f: Forest, box: int, state: int) -> str | int:
 
 
 def _last_factor(solution: Solution, v: int) -> float:
-    """So many times the cost and the box is not opened any more; a power of two."""
+    """So many times the cost and the box is no longer opened; a power of two."""
     factor = 2.0
     while factor < _DEAREST and evaluate(_with_cost(solution, v, factor)).opened[v] > 0:
         factor *= 2

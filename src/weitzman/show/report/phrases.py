@@ -103,7 +103,7 @@ def _stop(c: Content) -> str:
         least = f"a reward of {number(highest)} or more"
     return (
         f"Stop as soon as {rule} the index of every box that can still be opened; then take it. "
-        f"Once you hold {least}, no box is worth opening any more."
+        f"Once you hold {least}, no further box is worth opening."
     )
 
 
