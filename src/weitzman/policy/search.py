@@ -15,6 +15,7 @@ still to come would have made superfluous, and how much this loses depends on th
 
 from __future__ import annotations
 
+import threading
 from itertools import islice
 from types import TracebackType
 from typing import overload
@@ -83,6 +84,7 @@ opened has a higher one.'
     ) -> None:
         self._record = Record.start(as_policy(policy, "a search"), rewards, journal)
         self._last: Box | None = None  # handed out last
+        self._hands: dict[str, int] = {}  # boxes that were handed out, to which thread
 
     @classmethod
     def resume(cls, path: Path, *, take_over: bool = False) -> Search:
@@ -134,7 +136,7 @@ opened has a higher one.'
     @classmethod
     def _of(cls, record: Record) -> Search:
         self = cls.__new__(cls)
-        self._record, self._last = record, None
+        self._record, self._last, self._hands = record, None, {}
         return self
 
     # -- asking and telling --------------------------------------------------------------------
@@ -147,6 +149,8 @@ opened has a higher one.'
 
     def ask(self, boxes: int | None = None) -> Box | list[Box] | None:
         """What to open next: the same box until it is told or given back.
+
+        Threads that share a search are given different boxes.
 
         Parameters
         ----------
@@ -167,11 +171,20 @@ opened has a higher one.'
             raise InvalidAnswer(f"ask for at least 1 box, not {boxes!r}.")
         with self._record.lock:
             self._record.act(lambda ledger: self._choose(ledger, wanted))
-            found = [self._ledger.box(box) for box in self._ledger.mine()[:wanted]]
+            found = self._mine(self._ledger)[:wanted]
+            self._hands.update(dict.fromkeys(found, threading.get_ident()))
             self._last = found[-1] if found else None
         if boxes is not None:
             return found
         return found[0] if found else None
+
+    def _mine(self, ledger: Ledger) -> list[Box]:
+        """The boxes that are out to this thread, or were to one that has ended."""
+        out = [ledger.box(box) for box in ledger.mine()]
+        if not out:
+            self._hands.clear()
+        others = {t.ident for t in threading.enumerate()} - {threading.get_ident()}
+        return [box for box in out if self._hands.get(box) not in others]
 
     def _choose(self, ledger: Ledger, wanted: int) -> list[Event]:
         """Hand out as many boxes as are wanted beyond those that are out."""
@@ -181,7 +194,7 @@ opened has a higher one.'
                 f"({ledger.owned_by}), so this one is not given any more boxes. Use Search.join in "
                 f"all processes to share it."
             )
-        wanted -= len(ledger.mine())
+        wanted -= len(self._mine(ledger))
         if wanted < 1:
             return []
         boxes = ledger.left()[:wanted]
