@@ -19,9 +19,10 @@ from ..engine.indices import Policy
 from ..errors import UnknownName
 from ..forest.model import Forest
 from ..policy.frontier import Box
-from ..policy.ledger import Event, Opened
+from ..policy.ledger import Event
 from ..policy.record import changed
 from ..policy.search import Search
+from ..policy.walk import Opened
 from .bracket import Closed, InPlay, Situation, forest_of
 from .lazy_forest import LazyForest, check_limits
 from .refining import Decision

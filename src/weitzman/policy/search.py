@@ -27,10 +27,10 @@ from ..files.event_log import Path
 from .answers import Rule
 from .frontier import Box as Box
 from .ledger import Event, Ledger, State
-from .ledger import Opened as Opened
-from .reasons import taken_back, why_open, why_stop
+from .reasons import taken_back, why, why_open
 from .record import Model, Record
 from .replacing import replaced
+from .walk import Opened as Opened
 
 
 class Search:
@@ -311,7 +311,11 @@ spent instead of 1.'
 
     @property
     def best_box(self) -> Box | None:
-        """Where it was found, the first of several; None for the outside option."""
+        """The box that holds it; None for the outside option.
+
+        Of equal rewards that of the box of lowest number, then of the state of lowest number, then
+        of the first copy; the outside option before any. So :func:`~weitzman.evaluate` counts, too.
+        """
         with self._record.lock:
             return self._ledger.best[1]
 
@@ -327,6 +331,16 @@ spent instead of 1.'
         with self._record.lock:
             best, _, spent = self._ledger.best
             return best - self._ledger.sign * spent
+
+    @property
+    def expected(self) -> float:
+        """What the search will have earned on average if it goes on in the best way.
+
+        What was spent so far is included. When minimizing, what it will have cost. Boxes that are
+        handed out count as closed. The policy must be the optimal one.
+        """
+        with self._record.lock:
+            return self._ledger.worth()
 
     @property
     def done(self) -> bool:
@@ -374,8 +388,7 @@ spent instead of 1.'
             ledger, last = self._ledger, self._last if box is None else box
             if last is not None and (box is not None or ledger.locate(last) in ledger.out):
                 return why_open(ledger, ledger.locate(last))
-            found = ledger.next()
-            return why_stop(ledger) if found is None else why_open(ledger, found[0])
+            return why(ledger)
 
     def __repr__(self) -> str:
         opened, out = len(self._ledger.told), len(self._ledger.out)

@@ -1,7 +1,8 @@
 """The journal of a tuner: an event log (see :mod:`weitzman.files.event_log`) of these events.
 
 ==========  ======================================================================================
-start       ``run``, ``config``: a run was started
+start       ``run``, ``config``: a run was started; ``candidate``: its number among those to choose
+            from, if there were any
 seen        ``run``, ``step``, ``score`` (null: it had diverged), ``cost``, ``measured`` (whether
             the cost is the time that the step took)
 paid        ``run``, ``cost``: training up to a lost checkpoint, which showed nothing new

@@ -17,10 +17,8 @@ from ...engine.solver import solve
 from ...errors import InvalidFile, WeitzmanError
 from ...files import reading as _text
 from ...files.instances import load, save
-from ...policy.frontier import Box
-from ...policy.search import Search
+from ...policy.walk import Walk
 from ..page import finite
-from ..page.remaining import expected
 from .saved_document import document, forest
 
 _KEPT = 16  # solutions that may be asked about
@@ -113,12 +111,10 @@ class Workbench:
             solution = self._solved.get(_field(request, "id"))
         if solution is None:
             raise InvalidFile("that solution is no longer kept. Solve again.")
-        f = solution.forest
-        search = Search(solution)
+        walk = Walk(solution.policy())
         for v, copy, y in _field(request, "steps"):
-            names = f.state_names[int(f.reward[f.box(v)])]
-            search.tell(Box(f.name(v), v, tuple(copy)), y if names is None else names[y])
-        return {"value": expected(search), "advice": search.explain()}
+            walk.show((solution.forest.box(v), tuple(copy)), y)
+        return {"value": walk.worth()}
 
     def _save(self, request: Any) -> Answer:
         if self.path is None:

@@ -6,11 +6,13 @@ import json
 import os
 from typing import Any, Protocol, runtime_checkable
 
+from ..._common.numbers import percent
 from ...engine.plan import Progress
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...files.safely import explained, replacing
 from ...forest.model import Forest
+from ...learn.run_model import RunModel
 from ...policy.search import Search
 from ..page import page, script, style
 from ..page import page_data as data
@@ -19,7 +21,7 @@ from . import html_tables as tables
 from . import phrases as words
 from . import replayed
 from .findings import TOP, Content, content
-from .learnt import RUNS, Learnt
+from .learnt import RUNS
 
 Path = str | os.PathLike[str]
 
@@ -33,7 +35,7 @@ class Summarized(Protocol):
         ...
 
 
-Source = Forest | Solution | Search | Learnt | Summarized
+Source = Forest | Solution | Search | RunModel | Summarized
 
 _INDEX = (
     "The index of a box is the reward in hand at which opening it makes no difference. It takes "
@@ -199,7 +201,7 @@ def _boxes(c: Content) -> Child:
         rest = 1 - float(c.evaluation.opened[c.keep].sum()) / max(c.evaluation.openings, 1e-300)
         folded = h(
             "p", f"{n - shown:,} of {n:,} boxes are folded away: those opened least often. "
-            f"Together they are {words.percent(max(0.0, rest))} of all openings.", class_="hint",
+            f"Together they are {percent(max(0.0, rest))} of all openings.", class_="hint",
         )  # fmt: skip
     find = h(
         "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"
