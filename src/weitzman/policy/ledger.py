@@ -15,7 +15,7 @@ from .walk import Walk
 _COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
 
 State = str | int | float
-Kind = Literal["ask", "tell", "release", "resume", "replace", "undo"]
+Kind = Literal["ask", "tell", "take", "release", "resume", "replace", "undo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,6 @@ class Ledger(Walk):
 
     def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
         _check_names(policy)
-        if policy.forest.prizes > 1:
-            policy.forest.must_be_plain("a search")
         super().__init__(policy)
         self.rule, self.me = rule, me
         self._copies = bool(self._numbered.any())
@@ -117,6 +115,16 @@ class Ledger(Walk):
             paid = self.cost(v, above, y)
         return Event("tell", self.me, self.box(here), y, true, paid)
 
+    def taking(self, box: str | int) -> list[Event]:
+        """The event of taking a reward, checked; none if it was taken before."""
+        if self.hands is None:
+            raise InvalidAnswer(
+                "rewards are taken one by one where there are several prizes, but here is only one:"
+                " stop, and the best reward is yours."
+            )
+        here = self.locate(box)
+        return [Event("take", self.me, self.box(here))] if self.hands.check(here) else []
+
     def giving_back(self, box: str | int) -> Event:
         """The event of a release, checked."""
         here = self.locate(box)
@@ -133,6 +141,11 @@ class Ledger(Walk):
         here = next(reversed(self.told)) if box is None else self.locate(box)
         if here not in self.told:
             raise InvalidAnswer(f"box {self.box(here)!r} has no answer to take back.")
+        if self.hands is not None and self.hands.tree(here) in self.hands.taken:
+            raise InvalidAnswer(
+                f"an answer can be taken back until a prize of its tree is taken, but that of the "
+                f"tree of {self.box(here)!r} was."
+            )
         below = [x for x in self.told if self.above(x) == here]
         if below:
             more = f" and {len(below) - 1} more" if len(below) > 1 else ""
@@ -153,6 +166,12 @@ class Ledger(Walk):
         if event.kind == "ask":
             self.out[here] = event.worker
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
+            return
+        if event.kind == "take":
+            assert self.hands is not None
+            reward = self.told[here].reward
+            assert reward is not None
+            self.hands.take(here, reward)
             return
         if event.kind == "release":
             self.frontier.put_back(here, self.state_above(here))

@@ -84,7 +84,7 @@ opened has a higher one.'
     ) -> None:
         self._record = Record.start(as_policy(policy, "a search"), rewards, journal)
         self._last: Box | None = None  # handed out last
-        self._hands: dict[str, int] = {}  # boxes that were handed out, to which thread
+        self._threads: dict[str, int] = {}  # boxes that were handed out, to which thread
 
     @classmethod
     def resume(cls, path: Path, *, take_over: bool = False) -> Search:
@@ -136,7 +136,7 @@ opened has a higher one.'
     @classmethod
     def _of(cls, record: Record) -> Search:
         self = cls.__new__(cls)
-        self._record, self._last, self._hands = record, None, {}
+        self._record, self._last, self._threads = record, None, {}
         return self
 
     # -- asking and telling --------------------------------------------------------------------
@@ -150,7 +150,9 @@ opened has a higher one.'
     def ask(self, boxes: int | None = None) -> Box | list[Box] | None:
         """What to open next: the same box until it is told or given back.
 
-        Threads that share a search are given different boxes.
+        Threads that share a search are given different boxes. With several prizes the answer may
+        also be to take one, see :attr:`Box.move`: a box whose move is "take" was opened before, and
+        :meth:`take` takes its reward for good.
 
         Parameters
         ----------
@@ -172,8 +174,11 @@ opened has a higher one.'
         with self._record.lock:
             self._record.act(lambda ledger: self._choose(ledger, wanted))
             found = self._mine(self._ledger)[:wanted]
-            self._hands.update(dict.fromkeys(found, threading.get_ident()))
+            self._threads.update(dict.fromkeys(found, threading.get_ident()))
             self._last = found[-1] if found else None
+            prize = None if found else self._ledger.next_prize()
+            if prize is not None:
+                found = [Box(self._ledger.forest.name(prize[0]), *prize, move="take")]
         if boxes is not None:
             return found
         return found[0] if found else None
@@ -182,9 +187,9 @@ opened has a higher one.'
         """The boxes that are out to this thread, or were to one that has ended."""
         out = [ledger.box(box) for box in ledger.mine()]
         if not out:
-            self._hands.clear()
+            self._threads.clear()
         others = {t.ident for t in threading.enumerate()} - {threading.get_ident()}
-        return [box for box in out if self._hands.get(box) not in others]
+        return [box for box in out if self._threads.get(box) not in others]
 
     def _choose(self, ledger: Ledger, wanted: int) -> list[Event]:
         """Hand out as many boxes as are wanted beyond those that are out."""
@@ -199,7 +204,7 @@ opened has a higher one.'
             return []
         boxes = ledger.left()[:wanted]
         if len(boxes) < wanted and ledger.next() is not None:
-            ranked, best = ledger.frontier.best_first(), ledger.sign * ledger.best[0]
+            ranked, best = ledger.frontier.best_first(), ledger.bar
             further = islice(ranked, wanted - len(boxes))
             boxes += [box for box, index in further if index > best]
         return [Event("ask", ledger.me, ledger.box(box)) for box in boxes]
@@ -235,6 +240,26 @@ opened has a higher one.'
             return [] if event is None else [event]
 
         self._record.act(decide)
+
+    def take(self, box: str | int) -> None:
+        """Take the reward of an opened box for good and close its tree, where there are prizes.
+
+        With a journal, it is on disk when this returns. Taking it again changes nothing.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> staff = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3, prizes=2)
+        >>> search = weitzman.Search(weitzman.solve(staff).policy())
+        >>> for found in (10, 0, 10):
+        ...     box = search.ask()
+        ...     search.tell(box, reward=found)
+        ...     while (move := search.ask()) is not None and move.move == "take":
+        ...         search.take(move)
+        >>> search.done, search.taken, search.payoff
+        (True, [('0#1', 10.0), ('0#3', 10.0)], 17.0)
+        """
+        self._record.act(lambda ledger: ledger.taking(box))
 
     def release(self, box: str | int) -> None:
         """Give a box back that was handed out and will not be opened now."""
@@ -305,7 +330,10 @@ spent instead of 1.'
 
     @property
     def best(self) -> float:
-        """The best reward so far (least loss, when minimizing), the outside option included."""
+        """The best reward so far (least loss, when minimizing), the outside option included.
+
+        Of several prizes, their sum if one stopped now.
+        """
         with self._record.lock:
             return self._ledger.best[0]
 
@@ -327,9 +355,16 @@ spent instead of 1.'
 
     @property
     def payoff(self) -> float:
-        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``."""
+        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``.
+
+        With discounting, both are discounted by the factors of the model, as if the boxes had been
+        opened one after the other.
+        """
         with self._record.lock:
             best, _, spent = self._ledger.best
+            if self._ledger.forest.factors is not None:
+                worth, spent, _ = self._ledger.discounted()
+                best *= worth
             return best - self._ledger.sign * spent
 
     @property
@@ -343,10 +378,27 @@ spent instead of 1.'
             return self._ledger.worth()
 
     @property
-    def done(self) -> bool:
-        """Whether no box is out and none is worth opening."""
+    def time(self) -> float:
+        """How long it has taken by the model, one box after the other; 0 without durations."""
         with self._record.lock:
-            return not self._ledger.out and self._ledger.next() is None
+            timed = self._ledger.forest.factors is not None
+            return self._ledger.discounted()[2] if timed else 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether no box is out, none is worth opening and no reward worth taking."""
+        with self._record.lock:
+            ledger = self._ledger
+            waits = ledger.out or ledger.next() is not None
+            return not waits and ledger.next_prize() is None
+
+    @property
+    def taken(self) -> list[tuple[Box, float]]:
+        """Rewards taken for good, in that order, where there are several prizes."""
+        with self._record.lock:
+            hands = self._ledger.hands
+            found = () if hands is None else hands.taken.values()
+            return [(self._ledger.box(box), reward) for box, reward in found]
 
     @property
     def pending(self) -> list[Box]:
