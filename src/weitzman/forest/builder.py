@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray
 from ..errors import InvalidForest
 from .columns import default_outside, label
 from .distributions import Discretized, Distribution
-from .forms import Entry, read_box
+from .forms import BuiltBox, read_box
 from .model import Forest
 from .rules import like
 
@@ -65,7 +65,7 @@ class Builder:
         self._minimize = minimize
         self._terms: dict[str, Any] = {"risk_tolerance": risk_tolerance, "prizes": prizes}
         self._rate = rate
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, BuiltBox] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -153,7 +153,7 @@ class Builder:
             )
         above = None if parent is None else label(parent)
         own, values, rows, error = read_box(called, above, outcomes, rewards, n_states)
-        self._entries[called] = Entry(
+        self._entries[called] = BuiltBox(
             called, above, own, values, rows, cost, count, error, endless, factor, duration
         )
         return self
@@ -188,7 +188,10 @@ class Builder:
         )
 
     def _time(
-        self, entries: Sequence[Entry], above: Sequence[Entry | None], laws: Sequence[FloatArray]
+        self,
+        entries: Sequence[BuiltBox],
+        above: Sequence[BuiltBox | None],
+        laws: Sequence[FloatArray],
     ) -> dict[str, Any]:
         """Factors, or durations and the rate, if any box has one."""
         out: dict[str, Any] = {}
@@ -204,7 +207,7 @@ class Builder:
                 out["duration"] = 0.0
         return out
 
-    def _check_parents(self, entries: Sequence[Entry]) -> None:
+    def _check_parents(self, entries: Sequence[BuiltBox]) -> None:
         lost = [e for e in entries if e.parent is not None and e.parent not in self._entries]
         if lost:
             raise InvalidForest(

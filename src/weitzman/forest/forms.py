@@ -19,7 +19,7 @@ ANY = None  # key of the only row where the law does not depend on the parent's 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class BuiltBox:
     """One box as it was added: its own states, and a law for each state of its parent."""
 
     name: str
@@ -34,7 +34,7 @@ class Entry:
     factor: Any = None
     duration: Any = None
 
-    def in_states_of(self, above: Entry) -> Entry:
+    def in_states_of(self, above: BuiltBox) -> BuiltBox:
         """An endless box with its states as those of its parent, which its law looks at next."""
         own = dict(zip(self.states, self.rewards, strict=True))
         odd = [s for s in self.states if s not in above.states]
@@ -52,7 +52,7 @@ class Entry:
             rows={key: np.append(row, 0.0)[place] for key, row in self.rows.items()},
         )
 
-    def law(self, above: Entry | None) -> FloatArray:
+    def law(self, above: BuiltBox | None) -> FloatArray:
         """The matrix of the law, a row for each state of the parent (one for a root)."""
         if above is None or ANY in self.rows:
             return np.tile(self.rows[ANY], (1 if above is None else len(above.states), 1))
@@ -60,7 +60,7 @@ class Entry:
         _check_keys(self.rows, above.states, what, f"state of its parent {above.name!r}")
         return np.array([self.rows[s] for s in above.states])
 
-    def opening(self, what: str, above: Entry | None, law: FloatArray) -> FloatArray:
+    def opening(self, what: str, above: BuiltBox | None, law: FloatArray) -> FloatArray:
         """The cost, factor or duration as a matrix: (1 or parent's states, 1 or own states)."""
         entry, title = getattr(self, what), f"the {what} of box {self.name!r}"
         if not isinstance(entry, Mapping):
