@@ -33,8 +33,13 @@ EDGES = {
     "learn": "_common _kernels engine errors files forest",
     "tune": "_common engine errors forest learn",
     "replay": "_common engine errors forest learn tune",
-    "show": "_common bounds chains engine errors files forest learn policy replay strategies",
-    "cli": "_common bounds chains engine errors files forest learn policy replay show strategies",
+    "show": (
+        "_common bounds chains engine errors files forest learn policy questions replay strategies"
+    ),
+    "cli": (
+        "_common bounds chains engine errors files forest learn policy questions replay show "
+        "strategies"
+    ),
 }
 
 PUBLIC = [

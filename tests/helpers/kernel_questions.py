@@ -130,7 +130,10 @@ def terms() -> list[float]:
     for problem in (timed, risky, several, apart):
         solution = solve(problem, threads=1)
         out += [solution.value, weitzman.evaluate(solution, threads=1).value]
-    return out
+        out += weitzman.simulate(solution, 20, rng=3, threads=1).payoff.values.tolist()
+    rows = [[0.6, 0.4], [[0.9, 0.1], [0.3, 0.7]]]
+    crowd = weitzman.line(rows, rewards=[0, 3], cost=0.01, count=80, prizes=70)
+    return out + weitzman.simulate(solve(crowd, threads=1), 2, rng=3).payoff.values.tolist()
 
 
 def questions() -> dict[str, list[float]]:

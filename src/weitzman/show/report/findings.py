@@ -127,6 +127,7 @@ def content(
             f"a report needs a forest, a solution, a search, a fitted model or a replay, but got a "
             f"{type(source).__name__}."
         )
+    solution.forest.must_be_plain("a report")
     told = tuple(source.history) if isinstance(source, Search) else ()
     walk = Walk.along(policy, told)  # nothing is out: such boxes may still be the ones to open
     found = evaluate(solution)
