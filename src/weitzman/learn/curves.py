@@ -21,7 +21,7 @@ from ..forest.rules import like
 from .known import Config
 from .log_checks import Blank, check_scores, kept_rows, step_costs, with_skipped
 from .log_settings import settings_of
-from .log_tables import Columns, columns_of, numbers, steps, words
+from .log_tables import LogColumns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
 
@@ -269,7 +269,11 @@ def _constant(
 
 
 def _ended(
-    table: Columns, ended: str | bool | None, last: IntArray, step: IntArray, tasks: Sequence[str]
+    table: LogColumns,
+    ended: str | bool | None,
+    last: IntArray,
+    step: IntArray,
+    tasks: Sequence[str],
 ) -> BoolArray:
     if isinstance(ended, str):
         flags = numbers(table, ended)[last]

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from ..errors import InvalidArgument, InvalidFile
 from ..learn.run_model import check_model
-from .book import Callback, Catch, NoMore, Settings, check_settings, exceptions
+from .book import Callback, Catch, LoopSettings, NoMore, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
-from .race import Model, Race
-from .run_journal import Event, Journal, Path, as_json, as_score
+from .race import Race, RunModel
+from .run_journal import Event, Path, RunJournal, as_json, as_score
 from .runs import SECONDS, Clock, Row, Start
 
 Configs = Iterable[Any] | Callable[[int], Any]
@@ -21,7 +21,7 @@ Configs = Iterable[Any] | Callable[[int], Any]
 def optimize(
     start: Start,
     configs: Configs,
-    model: Model,
+    model: RunModel,
     *,
     journal: Path | None = None,
     outside: float | None = None,
@@ -95,7 +95,7 @@ def optimize(
     >>> result.best_config
     5
     """
-    settings = Settings(
+    settings = LoopSettings(
         workers=workers, executor=executor, lost=lost, catch=exceptions(catch), refit=refit,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
@@ -104,7 +104,7 @@ def optimize(
     _check_configs(configs)
     check_model(model)
     race = Race(model, **_supply(configs), outside=outside, budget=budget)
-    book = _Book(configs, None if journal is None else Journal(journal, minimize=model.minimize))
+    book = _Book(configs, None if journal is None else RunJournal(journal, minimize=model.minimize))
     try:
         loop = Loop(race, book, start, settings)
         book.tell_again(loop)
@@ -134,7 +134,7 @@ def _check_configs(configs: object) -> None:
 class _Book:
     """Configurations as they were used, and the journal, if there is one."""
 
-    def __init__(self, configs: Configs, journal: Journal | None) -> None:
+    def __init__(self, configs: Configs, journal: RunJournal | None) -> None:
         self.configs: list[Any] = []
         self._given, self._journal = configs, journal
         self._source: Iterator[Any] | None = None
