@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
 from .._common.numbers import about, number
 from .._common.text import cell, columns
@@ -356,8 +356,9 @@ def _both_ways(
     parts = len(plan.part_op)
     seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
     route = reach.Route(
-        ops=plan.ops, powers=plan.powers, laws=plan.weights.laws.data,
-        law_at=plan.weights.laws.start, ranks=rewards, rank_at=plan.reward_at, clear=step.clear,
+        ops=plan.ops, powers=plan.powers, laws=frozen(plan.weights.laws.data),
+        law_at=frozen(plan.weights.laws.start), ranks=rewards, rank_at=plan.reward_at,
+        clear=step.clear,
         sigma=sigma, sigma_at=step.sigma_of, loc=step.loc, least=least,
         stop=step.stop,
     )  # fmt: skip

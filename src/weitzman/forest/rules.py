@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.arrays import BoolArray, IntArray
+from .._common.arrays import BoolArray, IntArray, frozen
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
 from .pools import Pool
@@ -127,7 +127,7 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
             f"a parent must be the number of a box (0 to {n - 1}) or -1 for a root, but that of "
             f"box {name(bad[0])!r} is {parent[bad[0]]} ({len(bad)} such boxes)."
         )
-    order, _, _ = postorder(parent)
+    order, _, _ = postorder(frozen(parent))
     if len(order) < n:
         lost = np.setdiff1d(np.arange(n), order)
         v = int(lost[0])
