@@ -14,7 +14,7 @@ import pytest
 
 import weitzman
 from weitzman.errors import InvalidFile, InvalidForest
-from weitzman.files import load, save
+from weitzman.files import load
 from weitzman.learn.log_tables import columns_of
 
 SOURCE = str(Path(weitzman.__file__).parents[1])
@@ -124,11 +124,3 @@ def test_a_sum_that_is_not_one_never_reads_one():
         weitzman.Forest.from_arrays(
             parent=[-1], cost=[0], rewards=[0, 1], law=[[0.5, 0.5 + 1.2e-9]]
         )
-
-
-def test_the_folder_is_synced_after_a_file_has_taken_its_place(tmp_path, monkeypatch):
-    synced = []
-    monkeypatch.setattr("weitzman.files.safely.sync_folder", synced.append)
-    forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
-    save(forest, tmp_path / "a.json")
-    assert synced == [str(tmp_path / "a.json")]
