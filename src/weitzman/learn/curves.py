@@ -20,7 +20,7 @@ from ..errors import InvalidArgument
 from ..forest.rules import like
 from .known import Config
 from .log_settings import settings_of
-from .log_tables import Columns, columns_of, numbers, steps, words
+from .log_tables import LogColumns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
 
@@ -256,7 +256,11 @@ def _constant(
 
 
 def _ended(
-    table: Columns, ended: str | bool | None, last: IntArray, step: IntArray, tasks: Sequence[str]
+    table: LogColumns,
+    ended: str | bool | None,
+    last: IntArray,
+    step: IntArray,
+    tasks: Sequence[str],
 ) -> BoolArray:
     if isinstance(ended, str):
         flags = numbers(table, ended)[last]

@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .curves import Curves
-from .kin import Capped, Kin, thinned
+from .kin import Kin, KinCapped, thinned
 from .known import Config, Encoder
 from .ladder import Ladder, climb, climb_all
 from .laws import check_rules, cost_levels, imagined, usual_cost
@@ -122,7 +122,7 @@ class ResemblanceModel(RunModel):
     def _solve(self, price: float) -> None:
         check_price(price)
         self.price = float(price)
-        self._capped = Capped.of(self._kin, self.price)
+        self._capped = KinCapped.of(self._kin, self.price)
         self._fresh = float(self._capped.index(0, *self._kin.stages[0].usual())[0])
 
     def at_price(self, price: float) -> ResemblanceModel:

@@ -21,9 +21,9 @@ from collections.abc import Iterable, Sequence
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.known import Config
 from ..learn.run_model import Shown, check_model
-from .moves import Model as Model
 from .moves import Move as Move
 from .moves import Run as Run
+from .moves import RunModel as RunModel
 
 ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain is computed
 
@@ -62,7 +62,7 @@ class Race:
 
     def __init__(
         self,
-        model: Model,
+        model: RunModel,
         *,
         available: int | None = None,
         outside: float | None = None,
@@ -276,7 +276,7 @@ class Race:
         self._left, self._owed = 0, 0
         self._pool, self._picked = [], []
 
-    def change_model(self, model: Model) -> None:
+    def change_model(self, model: RunModel) -> None:
         """Go on with another model, fitted anew: all indices change, what was seen stays."""
         if model.minimize != self.model.minimize:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")
