@@ -17,6 +17,7 @@ from .known import Config, Encoder
 from .ladder import Ladder, climb, climb_all
 from .laws import check_rules, cost_levels, imagined, usual_cost
 from .line_model import ceiling_of, check_limit, check_price, priced
+from .live import at_live_costs
 from .run_model import RunModel, Shown
 
 
@@ -259,10 +260,14 @@ class ResemblanceModel(RunModel):
         """The model learnt from these curves too, with the same rungs and settings.
 
         For runs of a search under way: they are cut off where they stand, unless they have ended.
+        If they clearly cost more or less than the log says, its costs are scaled, with a warning.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
-        return self.relearnt(self.ladder.joined(climb(curves, self.ladder.rungs, self.encoder)))
+        new = climb(curves, self.ladder.rungs, self.encoder)
+        _, cost = self._kin.law(0, new, np.zeros_like(new.cost))
+        level = cost / self._usual[0] if self._usual[0] > 0 else 1.0
+        return self.relearnt(at_live_costs(self.ladder, new, level).joined(new))
 
     def relearnt(self, ladder: Ladder) -> ResemblanceModel:
         """The same kind of model, learnt from other runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -70,7 +71,9 @@ def race(bench: Bench, model: RunModel, refit: bool) -> Iterator[None]:
 
 def _next(moves: Race, learn: Refit | None) -> Move | None:
     if learn is not None:
-        learn()
+        with warnings.catch_warnings():  # costs that differ from the log are part of the game
+            warnings.simplefilter("ignore", UserWarning)
+            learn()
     return moves.next()
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 
 from ..errors import InvalidAnswer, InvalidArgument
@@ -224,6 +225,13 @@ class Race:
             self._waiting = [x for x in self._waiting if x[1] != run]
             heapq.heapify(self._waiting)
         score = float(score) if math.isfinite(score) else math.nan
+        if not it.steps and step > (end := int(self.model.rungs[-1])):
+            warnings.warn(
+                f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
+                f"nothing is known of what follows. Are steps counted in the same unit?",
+                UserWarning,
+                stacklevel=2,
+            )
         it.steps.append(step)
         it.scores.append(score)
         it.costs.append(cost)
