@@ -48,8 +48,7 @@ def _forests() -> None:
         )  # fmt: skip
         solution = solve(forest)
         evaluate(solution)
-        if prizes == 1:
-            simulate(solution, 10, rng=1, workers=2)
+        simulate(solution, 10, rng=1, workers=2)
 
 
 def _lines() -> None:
