@@ -48,7 +48,7 @@ def _forests() -> None:
         )  # fmt: skip
         solution = solve(forest)
         evaluate(solution)
-        simulate(solution, 10, rng=1, workers=2)
+        simulate(solution, 10, rng=1)
 
 
 def _lines() -> None:
