@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
@@ -29,5 +30,6 @@ def test_everything_is_ready():
     counted, kept, missing, folder = done.stdout.splitlines()
     assert counted.split()[1:5] == ["functions", "ready", "after", counted.split()[4]]
     assert int(counted.split()[0]) >= 30
-    assert missing == "('weitzman._kernels.reservations.reservations',)"  # small, for `learn` only
+    modules = {name.split(".")[-2] for name in ast.literal_eval(missing)}
+    assert modules <= {"leaves", "reservations"}  # small, for `learn` only
     assert kept == f"kept in {folder}"

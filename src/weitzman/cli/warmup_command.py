@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 _ABOUT = """\
-Compile all that can be compiled and keep it on disk, where later processes find
-it: for images of containers, and before many workers start at once. The folder is
-the first of these that can be written to: the one that WEITZMAN_CACHE_DIR names
-(or NUMBA_CACHE_DIR), one in the installed package, one of the user. Workers that
-name the same folder share it."""
+Compile everything (but for a few small functions of weitzman.learn) and keep it
+on disk, where later processes find it: for images of containers, and before many
+workers start at once. The folder is the first of these that can be written to: the
+one that WEITZMAN_CACHE_DIR names (or NUMBA_CACHE_DIR), one in the installed package,
+one of the user. Workers that name the same folder share it."""
 
 
 def add_warmup_command(commands: argparse._SubParsersAction[Any]) -> None:
@@ -49,6 +49,8 @@ def _forests() -> None:
         solution = solve(forest)
         evaluate(solution)
         simulate(solution, 10, rng=1)
+    copies = Forest.from_arrays(parent=[-1], cost=[0.1], rewards=[0, 3], law=law[:1], count=[3])
+    evaluate(solve(copies))
 
 
 def _lines() -> None:
