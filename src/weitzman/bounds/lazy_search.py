@@ -7,7 +7,6 @@ children, with the lower bounds of the indices as they are now.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..errors import InvalidForest, UnknownName
 from ..forest.model import Forest
 from ..policy.frontier import Box
 from ..policy.search import Search
-from ..policy.walk import Opened
+from ..policy.walk import Opened, Walk
 from .bracket import Closed, InPlay, Situation, forest_of
 from .lazy_forest import LazyForest, check_limits
 from .refining import Decision
@@ -235,8 +234,11 @@ class LazySearch:
     def _decide(self, history: list[Opened], best: float) -> Policy:
         """Expand until the decision is good enough; the lower bounds of the indices as a policy."""
         seen, forest = self._visible(history)
-        situation = Situation(self._closed(history, seen), best)
         at, index = _no_indices(forest)
+        left = Walk.along(Policy.of(forest, at, index), history).closed()
+        # in the order of ties, so that what is decided is what the search will hand out
+        ranked = [Closed(seen.node[v], state, left[v, state]) for v, state in sorted(left)]
+        situation = Situation(ranked, best)
         if not situation.closed:
             sign = forest.sign
             held = sign * best
@@ -268,26 +270,6 @@ class LazySearch:
                 opened.add(told.box.name)
                 seen.expand(place[told.box.name])
         return seen, forest_of(seen, seen.columns(), self._lazy.minimize, named=True)
-
-    def _closed(self, history: list[Opened], seen: InPlay) -> list[Closed]:
-        """What can be opened now: nodes by the state of their parent, closed copies counted."""
-        tree = seen.tree
-        shown = {told.box: told.state_number for told in history}
-        opened: Counter[tuple[str, tuple[int, ...]]] = Counter()
-        for told in history:
-            v = tree.number(told.box.name)
-            assert v is not None
-            copies = told.box.copy[:-1] if tree.count[v] > 1 else told.box.copy
-            opened[told.box.name, copies] += 1
-        closed: Counter[tuple[int, int]] = Counter()
-        for v in range(tree.roots):
-            closed[v, 0] += tree.count[v] - opened[tree.nodes[v].name, ()]
-        for box, state in shown.items():
-            v = tree.number(box.name)
-            assert v is not None
-            for u in tree.expand(v):
-                closed[u, state] += tree.count[u] - opened[tree.nodes[u].name, box.copy]
-        return [Closed(v, state, n) for (v, state), n in closed.items() if n > 0]
 
 
 def _no_indices(forest: Forest) -> tuple[IntArray, FloatArray]:

@@ -78,11 +78,11 @@ def report(arguments: argparse.Namespace) -> None:
 class _Printed:
     """What was printed by a replay."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
 
-    def to_json(self) -> str:
-        return self._text
+    def document(self) -> dict[str, Any]:
+        return self._document
 
 
 def _source(path: str) -> Source:
@@ -101,14 +101,14 @@ def _source(path: str) -> Source:
     return load(path) if replay is None else _Printed(replay)
 
 
-def _replay(path: str) -> str | None:
-    """The text of a file, if it is that of a replay; reading it as an instance tells the rest."""
+def _replay(path: str) -> dict[str, Any] | None:
+    """The document in a file, if it is of a replay; reading it as an instance tells the rest."""
     from ..show.report.replayed import is_replay
 
     try:
         with open(path, "rb") as file:
-            text = file.read().decode("utf-8")
-        return text if is_replay(json.loads(text)) else None
+            document = json.loads(file.read().decode("utf-8"))
+        return document if is_replay(document) else None
     except (OSError, ValueError, RecursionError):
         return None
 

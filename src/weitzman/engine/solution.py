@@ -15,7 +15,7 @@ from .._kernels import boxes
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
 from ..forest.pools import Pool
-from .indices import Policy
+from .indices import Policy, choose
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,8 +121,8 @@ class Solution:
         f = self.forest
         sign = f.sign
         index = sign * self._index[self._start[self._class_of[f.roots]]]
-        best = int(np.argmax(index))
-        return int(f.roots[best]) if index[best] > sign * f.outside else None
+        place = choose(index, sign * f.outside)
+        return None if place is None else int(f.roots[place])
 
     def columns(self, limit: int | None = None) -> dict[str, list[Any]]:
         """One entry for each box and state of its parent: box, parent, state, cost, index."""

@@ -87,10 +87,10 @@ class Walk:
 
     @classmethod
     def along(cls, policy: Policy, steps: Iterable[Opened]) -> Walk:
-        """A walk that has opened what another one has; nothing is out."""
+        """A walk that has opened what another one has, by name; nothing is out."""
         walk = cls(policy)
         for step in steps:
-            box = step.box.number, step.box.copy
+            box = policy.forest.box(step.box.name), step.box.copy
             walk.open(box, step.state_number, step.reward, step.cost)
         return walk
 
