@@ -1,7 +1,7 @@
 """Work for every kernel, to be done compiled and as plain Python: prints numbers, and what ran.
 
 ``python kernel_questions.py`` writes one JSON object: the numbers of each question, and the
-functions of the kernels that were called as plain Python (none where they are compiled).
+functions that were called as plain Python, or the types that kernels were compiled for.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 import weitzman
 from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit
+from weitzman._kernels.kernel_cache import KernelCache
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
@@ -136,6 +137,17 @@ def defined() -> set[str]:
     }
 
 
+def types() -> dict[str, list[str]]:
+    """For which types of arguments each kernel was compiled."""
+    modules = [module for name, module in sys.modules.items() if "weitzman._kernels." in name]
+    return {
+        f"{module.__name__}.{name}": [str(types) for types in value.signatures]
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(getattr(value, "_cache", None), KernelCache)
+    }
+
+
 def main() -> None:
     """Answer all questions under a profiler that sees Python functions only."""
     called: set[str] = set()
@@ -145,11 +157,12 @@ def main() -> None:
         if event == "call" and folder == str(KERNELS):
             called.add(f"{file} {frame.f_code.co_name}")
 
-    threading.setprofile(note)
-    sys.setprofile(note)
+    if jit.PLAIN:
+        threading.setprofile(note)
+        sys.setprofile(note)
     found = questions()
     sys.setprofile(None)
-    json.dump({"found": found, "called": sorted(called)}, sys.stdout)
+    json.dump({"found": found, "called": sorted(called), "types": types()}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .copying import copy
 from .jit import helper, kernel
 
 PAYOFF, REWARD, SPEND, OPENINGS, ROUNDS = range(5)  # rows of what is recorded
@@ -24,6 +25,7 @@ STATES, CHILDREN, COUNT = range(8, 11)
 COLUMNS = 11
 BOX, STATE, POSITION, END, ABOVE, COPY = range(6)  # columns of a list in the heap
 _FEW = 16  # states among which counting is faster than bisection
+_ZERO = np.int64(0)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -80,7 +82,8 @@ def cumulate(data, row, size):
                 last = j
         for j in range(row[i], last):
             out[j] /= total
-        out[last : row[i] + size[i]] = 2.0
+        for j in range(last, row[i] + size[i]):
+            out[j] = 2.0
     return out
 
 
@@ -97,7 +100,7 @@ def list_siblings(roots, child_at, child, index, boxes):
         boxes[v, LIST_AT], boxes[v, CHILDREN], boxes[v, LIST_STEP] = end, m, step
         end += m + step * (boxes[v, STATES] - 1)
     out = np.empty(end, np.int64)
-    out[: roots.size] = roots
+    copy(roots, _ZERO, roots.size, out, _ZERO)
     for v in range(boxes.shape[0]):
         at, m = boxes[v, LIST_AT], boxes[v, CHILDREN]
         if m == 1:
@@ -193,7 +196,9 @@ def _grown(key, heap, least):
     """The same heap with more room."""
     room = max(2 * key.size, least)
     more_key, more = np.empty(room), np.empty((room, 6), np.int64)
-    more_key[: key.size], more[: key.size] = key, heap
+    copy(key, _ZERO, key.size, more_key, _ZERO)
+    for i in range(key.size):
+        copy(heap[i], _ZERO, heap.shape[1], more[i], _ZERO)
     return more_key, more
 
 

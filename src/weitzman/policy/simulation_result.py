@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .._common.arrays import FloatArray
+from .._common.numbers import number, percent, rough
 from .._common.text import columns as aligned
 from ..forest.model import Forest
 from .sampling import Sample, share_interval, two_sided
@@ -93,8 +94,8 @@ class Simulation:
             [
                 f"{self.episodes} episodes, {at_once}",
                 *aligned(self._cells(level), right=1),
-                f"worse than opening nothing: {100 * self.loss:.3g}% of the episodes "
-                f"({100 * low:.3g}% to {100 * high:.3g}%)",
+                f"worse than opening nothing: {percent(self.loss)} of the episodes "
+                f"({percent(low)} to {percent(high)})",
             ]
         )
 
@@ -103,7 +104,11 @@ class Simulation:
         cells = [["", "mean", f"± ({100 * level:g}%)", *(f"{100 * q:g}%" for q in _QUANTILES)]]
         for row in self.summary(level):
             name, mean, error, _, _, *quantiles = row.values()
-            numbers = [f"{mean:.6g}", f"{z * error:.2g}", *(f"{x:.6g}" for x in quantiles)]
+            numbers = [
+                number(mean, error=z * error),
+                rough(z * error),
+                *(number(x) for x in quantiles),
+            ]
             cells.append([name, *numbers])
         return cells
 
@@ -119,7 +124,7 @@ class Simulation:
     def _repr_html_(self) -> str:
         head, *body = self._cells(0.95)
         return (
-            f"<p>{self.episodes} episodes, {100 * self.loss:.3g}% of them worse than opening "
+            f"<p>{self.episodes} episodes, {percent(self.loss)} of them worse than opening "
             f"nothing</p><table><thead>{_row('th', head)}</thead><tbody>"
             f"{''.join(_row('td', row) for row in body)}</tbody></table>"
         )

@@ -7,7 +7,7 @@
 // tested step by step against weitzman.policy.walk. Indices never change on the way, so nothing is
 // computed again.
 
-import { name, number } from "./text.js";
+import { amount, name } from "./text.js";
 
 export class Walk {
   constructor(problem, given = []) {
@@ -98,7 +98,7 @@ export class Walk {
       const soFar = problem.minimize ? "the least loss so far" : "the best so far";
       return [
         "Open ", name(this.label(group)), ` (cost ${cost}): its index `,
-        `${number(problem.sign * group.rank)} is ${above} ${soFar} (`, ...this.#bestText(),
+        `${amount(problem.sign * group.rank)} is ${above} ${soFar} (`, ...this.#bestText(),
         `), and no box that can be opened has a ${more} one.`,
       ];
     }
@@ -106,7 +106,7 @@ export class Walk {
     const what = ["Stop and take ", ...this.#bestText()];
     if (!top) return [...what, ": no box is left to open."];
     const rest = Number.isFinite(top.rank)
-      ? [`; the ${more.slice(0, -1)}st is ${number(problem.sign * top.rank)}, of `,
+      ? [`; the ${more.slice(0, -1)}st is ${amount(problem.sign * top.rank)}, of `,
           name(this.label(top))]
       : [];
     return [...what, `: no box that can be opened has an index ${above} that`, ...rest, "."];
@@ -189,7 +189,7 @@ export class Walk {
 
   #bestText() {
     if (this.best === null) return ["nothing"];
-    const best = number(this.best);
+    const best = amount(this.best);
     return this.bestBox === null
       ? [`${best}, the outside option`]
       : [`${best} from `, name(this.bestBox)];

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._common.arrays import FloatArray, IntArray
+from ..._common.numbers import number
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...forest.model import Forest
@@ -155,7 +156,7 @@ def line_grid(solution: Solution, box: str | int | None = None) -> LineGrid:
     in_hand = np.maximum(sign * reward[by], sign * f.outside)
     return LineGrid(
         boxes=[f.name(v) for v in way[1:]],
-        states=[f.states(top)[s] for s in by] if named else [f"{x:.6g}" for x in reward[by]],
+        states=[f.states(top)[s] for s in by] if named else [number(x) for x in reward[by]],
         named=named,
         index=index,
         go_on=sign * index > in_hand[:, None],

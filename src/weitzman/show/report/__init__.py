@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Protocol, runtime_checkable
 
+from ..._common.numbers import percent
 from ...engine.plan import Progress
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
@@ -198,7 +199,7 @@ def _boxes(c: Content) -> Child:
         rest = 1 - float(c.evaluation.opened[c.keep].sum()) / max(c.evaluation.openings, 1e-300)
         folded = h(
             "p", f"{n - shown:,} of {n:,} boxes are folded away: those opened least often. "
-            f"Together they are {words.percent(max(0.0, rest))} of all openings.", class_="hint",
+            f"Together they are {percent(max(0.0, rest))} of all openings.", class_="hint",
         )  # fmt: skip
     find = h(
         "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"
