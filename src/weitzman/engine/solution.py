@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from html import escape
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.numbers import number, rough
+from .._common.numbers import number, rough, whole
 from .._common.text import cell, columns
 from .._kernels import boxes
 from ..errors import InvalidArgument, UnknownName
@@ -151,18 +152,21 @@ class Solution:
 
     def table(self, limit: int = 40) -> str:
         """The indices as text, at most ``limit`` lines."""
-        c = self.columns(limit)
+        head = f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"
+        return "\n".join([head, *self.index_lines(limit)])
+
+    def index_lines(self, limit: int | None = None, *, hint: str = "") -> Iterator[str]:
+        """The indices as lines of text, ``limit`` of them; where some are left out, a hint."""
+        c, amounts = self.columns(limit), self.forest.amounts
         after = [
             "" if p is None else f"{cell(p)} = {cell(s)}"
             for p, s in zip(c["parent"], c["state"], strict=True)
         ]
-        numbers = [[number(x) for x in c["cost"]], [number(x) for x in c["index"]]]
+        numbers = [[amounts(x) for x in c[key]] for key in ("cost", "index")]
         rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
-        lines = [f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"]
-        lines += columns([("box", "after", "cost", "index"), *rows], right=2)
-        if self._rows() > len(after):
-            lines.append(f"... {self._rows() - len(after)} more rows")
-        return "\n".join(lines)
+        yield from columns([("box", "after", "cost", "index"), *rows], right=2)
+        if more := self._rows() - len(after):
+            yield f"... and {whole(more)} more rows{hint}"
 
     def _rows(self) -> int:
         return int(np.diff(self._start)[self._class_of].sum())

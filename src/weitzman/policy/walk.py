@@ -17,10 +17,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .._common.numbers import Amounts
 from ..engine.indices import Policy
 from ..engine.solver import solve
 from ..errors import InvalidAnswer
@@ -93,6 +95,11 @@ class Walk:
             box = policy.forest.box(step.box.name), step.box.copy
             walk.open(box, step.state_number, step.reward, step.cost)
         return walk
+
+    @cached_property
+    def amounts(self) -> Amounts:
+        """How the numbers of the problem are written for people."""
+        return self.forest.amounts
 
     # -- what is open, what next ---------------------------------------------------------------
 
