@@ -20,6 +20,8 @@ import weitzman
 from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit
 from weitzman._kernels.kernel_cache import KernelCache
+from weitzman._kernels.reservations import reservations
+from weitzman.learn.trees import Trees
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
@@ -103,6 +105,21 @@ def orders() -> list[float]:
     return [searched.value, played.value, *loose.payoff.values, *crowd.payoff.values]
 
 
+def trees() -> list[float]:
+    """Which runs resemble each other, by numbers and categories, some of them missing."""
+    random = np.random.default_rng(0)
+    known = np.column_stack([random.normal(size=(14, 2)), random.integers(0, 3, 14)])
+    known[random.random(known.shape) < 0.2] = np.nan
+    grown = Trees.grown(
+        known, np.array([False, False, True]), random.normal(size=(14, 2)), np.ones(14),
+        trees=5, leaf=2, random=random,
+    )  # fmt: skip
+    row = grown.rows(known, np.arange(14))
+    worths = np.arange(14.0)[::-1].copy()
+    index = reservations(worths, np.arange(14), row, np.full(14, 0.5))
+    return [*row.ravel().tolist(), *index.tolist()]
+
+
 def terms() -> list[float]:
     """Discounting, risk, and several prizes with copies."""
     timed = weitzman.line([[0.5, 0.5]], rewards=[0, 9], cost=1, count=3, factor=[[0.9, 0.8]])
@@ -113,7 +130,10 @@ def terms() -> list[float]:
     for problem in (timed, risky, several, apart):
         solution = solve(problem, threads=1)
         out += [solution.value, weitzman.evaluate(solution, threads=1).value]
-    return out
+        out += weitzman.simulate(solution, 20, rng=3, threads=1).payoff.values.tolist()
+    rows = [[0.6, 0.4], [[0.9, 0.1], [0.3, 0.7]]]
+    crowd = weitzman.line(rows, rewards=[0, 3], cost=0.01, count=80, prizes=70)
+    return out + weitzman.simulate(solve(crowd, threads=1), 2, rng=3).payoff.values.tolist()
 
 
 def questions() -> dict[str, list[float]]:
@@ -122,6 +142,7 @@ def questions() -> dict[str, list[float]]:
     found |= {f"copies {seed}": answers(forest(seed, 6, 3, count=4)) for seed in (0, 1, 4)}
     found["wide"] = answers(forest(5, 8, 20))  # more states and breakpoints than there is room for
     found["thinned"] = answers(forest(6, 24, 5), tolerance=0.01)
+    found["trees"] = trees()
     found |= {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}
     return found | {"terms": terms()}
 

@@ -95,5 +95,5 @@ def _drop_output() -> None:
 def _carry_out(arguments: argparse.Namespace) -> None:
     """Each command is a function of its own module, which is imported when it is used."""
     name = arguments.command
-    module = {"simulate": "compare"}.get(name, name)
+    module = {"simulate": "compare", "tornado": "budget"}.get(name, name)
     getattr(import_module(f".{module}_command", __name__), name)(arguments)

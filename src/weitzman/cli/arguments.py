@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
+from .budget_command import add_budget_commands
 from .chain_command import add_chain_command
 from .check_command import add_check_command
 from .compare_command import add_compare_commands
@@ -92,6 +93,7 @@ def parser() -> argparse.ArgumentParser:
     add_demo_command(commands)
     add_solve_command(commands)
     add_evaluate_command(commands)
+    add_budget_commands(commands)
     add_compare_commands(commands)
     add_run_command(commands)
     add_truncate_command(commands)

@@ -39,6 +39,9 @@ class Box(str):
         The number of the copy, from 1, of each box with copies on the way from the root to this
         one; empty where there are none. Of an endless box the last number is its place along the
         line.
+    move : str
+        "open"; or "take", where there are several prizes and the reward of this box is to be taken
+        for good.
 
     Examples
     --------
@@ -49,21 +52,22 @@ class Box(str):
     'c'
     """
 
-    __slots__ = ("copy", "name", "number")
+    __slots__ = ("copy", "move", "name", "number")
     copy: Copy
+    move: str
     name: str
     number: int
 
-    def __new__(cls, name: str, number: int, copy: Copy = ()) -> Box:
+    def __new__(cls, name: str, number: int, copy: Copy = (), move: str = "open") -> Box:
         self = super().__new__(cls, f"{name}#{'.'.join(map(str, copy))}" if copy else name)
-        self.name, self.number, self.copy = name, number, copy
+        self.name, self.number, self.copy, self.move = name, number, copy, move
         return self
 
     def __index__(self) -> int:
         return self.number
 
-    def __getnewargs__(self) -> tuple[str, int, Copy]:  # type: ignore[override]
-        return self.name, self.number, self.copy
+    def __getnewargs__(self) -> tuple[str, int, Copy, str]:  # type: ignore[override]
+        return self.name, self.number, self.copy, self.move
 
 
 class Offers(Generic[Key]):

@@ -15,7 +15,7 @@ from .walk import Walk
 _COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
 
 State = str | int | float
-Kind = Literal["ask", "tell", "release", "resume", "replace"]
+Kind = Literal["ask", "tell", "take", "release", "resume", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,6 @@ class Ledger(Walk):
 
     def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
         _check_names(policy)
-        if policy.forest.prizes > 1:
-            policy.forest.must_be_plain("a search")
         super().__init__(policy)
         self.rule, self.me = rule, me
         self._copies = bool(self._numbered.any())
@@ -85,6 +83,16 @@ class Ledger(Walk):
             paid = self.cost(v, above, y)
         return Event("tell", self.me, self.box(here), y, true, paid)
 
+    def taking(self, box: str | int) -> list[Event]:
+        """The event of taking a reward, checked; none if it was taken before."""
+        if self.hands is None:
+            raise InvalidAnswer(
+                "rewards are taken one by one where there are several prizes, but here is only one:"
+                " stop, and the best reward is yours."
+            )
+        here = self.locate(box)
+        return [Event("take", self.me, self.box(here))] if self.hands.check(here) else []
+
     def giving_back(self, box: str | int) -> Event:
         """The event of a release, checked."""
         here = self.locate(box)
@@ -108,6 +116,12 @@ class Ledger(Walk):
             if event.worker == self.me:
                 self.again[here] = None
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
+            return
+        if event.kind == "take":
+            assert self.hands is not None
+            reward = self.told[here].reward
+            assert reward is not None
+            self.hands.take(here, reward)
             return
         if event.kind == "release":
             self.frontier.put_back(here, self.state_above(here))

@@ -12,13 +12,15 @@ from .words import best_text, cost_text
 def why(walk: Walk) -> str:
     """Why to open the box that is next, or why to stop."""
     found = walk.next()
+    if found is None and (prize := walk.next_prize()) is not None:
+        return why_take(walk, prize)
     return why_stop(walk) if found is None else why_open(walk, found[0])
 
 
 def why_open(walk: Walk, box: Id) -> str:
     """Why a box that is out, or can be opened, is to be opened; or why not."""
     state = walk.state_above(box)
-    index, best = walk.frontier.index(box[0], state), walk.sign * walk.best[0]
+    index, best = walk.frontier.index(box[0], state), walk.bar
     above, higher = _words(walk)
     name, shown = walk.box(box), walk.amounts(walk.sign * index)
     if box in walk.told:
@@ -38,8 +40,23 @@ def why_open(walk: Walk, box: Id) -> str:
     return f"{what}: its index {shown} is {above} {_so_far(walk)}{rest}."
 
 
+def why_take(walk: Walk, box: Id) -> str:
+    """Why the reward of a box is to be taken for good."""
+    above, _ = _words(walk)
+    return (
+        f"Take {walk.told[box].reward:.6g} from {walk.box(box)} for good and close its tree: no "
+        f"box that can be opened has an index {above} that."
+    )
+
+
 def why_stop(walk: Walk) -> str:
     """Why no further box is to be opened."""
+    if walk.hands is not None and not walk.out:
+        places = f"{len(walk.hands.taken)} of {walk.hands.places} prizes taken"
+        why = "all places are filled" if walk.hands.full else (
+            f"no index and no reward in hand is {_words(walk)[0]} the outside option"
+        )  # fmt: skip
+        return f"Stop, {places}: {why}."
     above, higher = _words(walk)
     most = higher[:-1] + "st"
     top = walk.top()
@@ -66,5 +83,7 @@ def _words(walk: Walk) -> tuple[str, str]:
 
 
 def _so_far(walk: Walk) -> str:
+    if walk.hands is not None:
+        return f"every reward in hand and the outside option ({walk.sign * walk.bar:.6g})"
     what = "the least loss so far" if walk.forest.minimize else "the best so far"
     return f"{what} ({best_text(walk)})"

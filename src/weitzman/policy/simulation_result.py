@@ -15,7 +15,7 @@ from .sampling import Sample, share_interval, two_sided
 if TYPE_CHECKING:
     import pandas as pd
 
-_SAMPLES = ("payoff", "reward", "spend", "openings", "rounds")
+_SAMPLES = ("payoff", "reward", "spend", "openings", "rounds", "time")
 _QUANTILES = (0.05, 0.5, 0.95)
 
 
@@ -38,6 +38,9 @@ class Simulation:
         Boxes opened.
     rounds : Sample
         Rounds in which boxes were opened, all of one round at once.
+    time : Sample
+        Time to the end, as in :class:`~weitzman.engine.Evaluation`; 0 without discounting. With it,
+        payoff, reward and spend are discounted.
     loss : float
         Share of the episodes that ended worse than with the outside option and nothing opened.
     opened : (n,) array of float
@@ -51,6 +54,7 @@ class Simulation:
     spend: Sample
     openings: Sample
     rounds: Sample
+    time: Sample
     loss: float
     opened: FloatArray
 
@@ -64,8 +68,11 @@ class Simulation:
         return share_interval(self.loss, self.episodes, level)
 
     def columns(self) -> dict[str, FloatArray]:
-        """Payoff, reward, spend, openings and rounds of every episode that was kept."""
-        return {name: getattr(self, name).values for name in _SAMPLES}
+        """Payoff, reward, spend, openings, rounds (and time, if it counts) of the episodes kept."""
+        return {name: getattr(self, name).values for name in self._samples()}
+
+    def _samples(self) -> tuple[str, ...]:
+        return _SAMPLES if self.forest.factors is not None else _SAMPLES[:-1]
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for every episode that was kept."""
@@ -76,7 +83,7 @@ class Simulation:
     def summary(self, level: float = 0.95) -> list[dict[str, Any]]:
         """For each quantity its mean, standard error, confidence interval and quantiles."""
         out = []
-        for name in _SAMPLES:
+        for name in self._samples():
             sample: Sample = getattr(self, name)
             low, high = sample.interval(level)
             row = {"name": name, "mean": sample.mean, "standard_error": sample.standard_error}

@@ -28,6 +28,7 @@ from ..engine.solver import solve
 from ..errors import InvalidAnswer
 from ..forest.model import _FIELDS, Forest
 from .frontier import Box, Frontier, Group, Id
+from .hands import Hands
 
 Closed = tuple[int, int]
 """A box that can be opened and the state of its parent (0 for a root): what copies share."""
@@ -48,7 +49,8 @@ class Opened:
     cost : float
         What was paid.
     best : float
-        Best reward so far, the outside option included.
+        Best reward so far, the outside option included; of several prizes, their sum if one
+        stopped then.
     best_box : Box or None
         The box that holds it; None for the outside option.
     spent : float
@@ -77,6 +79,8 @@ class Walk:
         Boxes that are being opened, and by whom. They are not offered again.
     frontier : Frontier
         What can be opened.
+    hands : Hands, or None
+        What each tree holds and what was taken, where there are several prizes.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -85,7 +89,8 @@ class Walk:
         self._numbered = policy.forest.endless | (policy.forest.count > 1)
         self.told: dict[Id, Opened] = {}
         self.out: dict[Id, str] = {}
-        self.frontier = Frontier(policy, self.told, self.out)
+        self.hands = Hands(self) if policy.forest.prizes > 1 else None
+        self.frontier = Frontier(policy, self.told, self.out if self.hands is None else self.hands)
 
     @classmethod
     def along(cls, policy: Policy, steps: Iterable[Opened]) -> Walk:
@@ -107,9 +112,16 @@ class Walk:
     def best(self) -> tuple[float, Box | None, float]:
         """Best reward so far, the box that holds it, and what was spent."""
         if not self.told:
-            return self.forest.outside, None, 0.0
+            return self.forest.outside * self.forest.prizes, None, 0.0
         last = next(reversed(self.told.values()))
+        if self.hands is not None:
+            return self.hands.total(), None, last.spent
         return last.best, last.best_box, last.spent
+
+    @property
+    def bar(self) -> float:
+        """What an index must exceed to be worth opening, signed."""
+        return self.sign * self.best[0] if self.hands is None else self.hands.bar()
 
     def top(self) -> tuple[Id, float] | None:
         """The best box that can be opened, and its index (higher is better)."""
@@ -117,7 +129,12 @@ class Walk:
 
     def next(self) -> tuple[Id, float] | None:
         """The same if opening it pays; None: stop."""
-        return _first(self.frontier.next(self.sign * self.best[0]))
+        return _first(self.frontier.next(self.bar))
+
+    def next_prize(self) -> Id | None:
+        """The reward to take now, where there are several prizes."""
+        found = None if self.hands is None else self.hands.worth_taking()
+        return None if found is None else found[0]
 
     def box(self, box: Id) -> Box:
         """The handle of a box."""
@@ -160,7 +177,10 @@ class Walk:
         self.frontier.add_children(box, state)
         best, best_box, spent = self.best
         here = self.box(box)
-        if reward is not None and self._takes(here, state, reward):
+        if self.hands is not None:
+            self.hands.found(box, reward)
+            best = self.hands.total()
+        elif reward is not None and self._takes(here, state, reward):
             best, best_box = reward, here
         names = self.forest.state_names[int(self.forest.reward[box[0]])]
         name = str(state) if names is None else names[state]
@@ -236,9 +256,24 @@ class Walk:
 
         When minimizing, what it will have cost.
         """
+        self.forest.must_be_plain("what a walk will have earned")
         forest, (best, _, spent) = self.remaining(), self.best
         value = best if forest is None else solve(forest).value
         return value - self.sign * spent
+
+    def discounted(self) -> tuple[float, float, float]:
+        """The factor of all that was opened, what was spent, discounted, and the time it took."""
+        f, worth, spent, time = self.forest, 1.0, 0.0, 0.0
+        assert f.factors is not None, "a forest with discounting"
+        for box, seen in self.told.items():
+            at = (np.array([f.cost[box[0]]]), np.array([self.state_above(box)]))
+            state = np.array([seen.state_number])
+            spent += worth * seen.cost
+            factor = float(f.factors.entries(*at, state)[0])
+            time -= math.log(factor) if f.durations is None else 0.0
+            time += 0.0 if f.durations is None else float(f.durations.entries(*at, state)[0])
+            worth *= factor
+        return worth, spent, time
 
     # -- details -------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
     lines : int
         At most so many lines of text, and one that says what is left out.
     """
-    text: list[str] = []
+    text = _terms(forest)
     say = forest.amounts
     for v in range(len(forest)):
         for line in _box(forest, v, say):
@@ -36,6 +36,20 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
                 return "\n".join([*text, f"... and {len(forest) - v} more boxes"])
             text.append(line)
     return "\n".join(text)
+
+
+def _terms(f: Forest) -> list[str]:
+    """Time, risk and prizes in words."""
+    rate = "" if f.rate is None else f" at the rate {f.rate:g}"
+    return [
+        text
+        for there, text in (
+            (f.factors is not None, f"What comes later is discounted{rate}."),
+            (f.risk_tolerance is not None, f"The risk tolerance is {f.risk_tolerance}."),
+            (f.prizes > 1, f"Up to {f.prizes} rewards may be taken, one from each tree."),
+        )
+        if there
+    ]
 
 
 def explain(solution: Solution, *, lines: int = 60) -> str:
@@ -60,6 +74,8 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
         If right shows 10 (80%): stop and take 10 from right.
       If left shows 10 (50%): stop and take 10 from left.
     """
+    if solution.forest.prizes > 1:
+        solution.forest.must_be_plain("a policy in words")
     telling = _Telling(solution.policy(), max(_OUTCOMES + 2, min(lines, _LINES)))
     telling.tell(1)
     text = telling.text

@@ -20,6 +20,12 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
     f, gap = solution.forest, solution.gap
     error = "exact up to rounding" if gap == 0 else f"error at most {rough(gap)}"
     rows = [("value", f"{f.amounts(solution.value, gap)}   ({error})")]
+    terms = [
+        (f.factors is not None, "payoffs are discounted to the start"),
+        (f.risk_tolerance is not None, f"certainty equivalent, risk tolerance {f.risk_tolerance}"),
+        (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
+    ]
+    rows += [("meaning", text) for there, text in terms if there]
     if solution.first is None:
         rows.append(("open first", f"nothing: take the outside option, {f.amounts(f.outside)}"))
     else:

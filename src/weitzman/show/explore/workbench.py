@@ -82,7 +82,9 @@ class Workbench:
 
     def _solve(self, request: Any) -> Answer:
         start = time.perf_counter()
-        solution = solve(forest(_field(request, "document")))
+        problem = forest(_field(request, "document"))
+        problem.must_be_plain("the explorer")
+        solution = solve(problem)
         e, f = evaluate(solution), solution.forest
         with self._lock:
             self._number += 1

@@ -11,6 +11,7 @@ from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...files.safely import explained, replacing
 from ...forest.model import Forest
+from ...learn.run_model import RunModel
 from ...policy.search import Search
 from ..page import page, script, style
 from ..page import page_data as data
@@ -19,7 +20,7 @@ from . import html_tables as tables
 from . import phrases as words
 from . import replayed
 from .findings import TOP, Content, content
-from .learnt import RUNS, Learnt
+from .learnt import RUNS
 
 Path = str | os.PathLike[str]
 
@@ -33,7 +34,7 @@ class Summarized(Protocol):
         ...
 
 
-Source = Forest | Solution | Search | Learnt | Summarized
+Source = Forest | Solution | Search | RunModel | Summarized
 
 _INDEX = (
     "The index of a box is the reward in hand at which opening it makes no difference. It takes "

@@ -16,6 +16,7 @@ from ...engine.solver import solve
 from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
+from ...learn.run_model import RunModel
 from ...policy.frontier import Box
 from ...policy.reasons import why
 from ...policy.search import Search
@@ -24,7 +25,7 @@ from ...policy.simulation_result import Simulation
 from ...policy.walk import Opened, Walk
 from ...strategies.comparison import Comparison, compare
 from ..page.page_data import important
-from .learnt import RUNS, Learnt, forest, spread
+from .learnt import RUNS, forest, spread
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
@@ -105,7 +106,7 @@ class Content:
 
 
 def content(
-    source: Forest | Solution | Search | Learnt,
+    source: Forest | Solution | Search | RunModel,
     *,
     top: int = TOP,
     runs: int = RUNS,
@@ -113,7 +114,7 @@ def content(
 ) -> Content:
     """Compute all that a report on a problem, a fitted model or a search under way says."""
     between = None
-    if isinstance(source, Learnt):
+    if isinstance(source, RunModel):
         between = spread(source, runs)
         source = forest(source, runs)
     if isinstance(source, Search):
@@ -126,6 +127,7 @@ def content(
             f"a report needs a forest, a solution, a search, a fitted model or a replay, but got a "
             f"{type(source).__name__}."
         )
+    solution.forest.must_be_plain("a report")
     told = tuple(source.history) if isinstance(source, Search) else ()
     walk = Walk.along(policy, told)  # nothing is out: such boxes may still be the ones to open
     found = evaluate(solution)
