@@ -124,7 +124,7 @@ def _data(c: Content) -> dict[str, Any]:
                 "name": c.forest.name(w.box),
                 "factor": w.factor,
                 "value": w.value,
-                "first": [None if v is None else c.forest.name(v) for v in w.first],
+                "first": w.first,
                 "row": w.state,
             }
             for w in c.what_if
