@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +16,7 @@ import weitzman
 # A room may import the rooms before it in this list, never one after it.
 ROOMS = [
     "errors", "_common", "_kernels", "forest", "chains", "files", "engine", "policy", "bounds",
-    "strategies", "learn", "tune", "replay", "show", "cli",
+    "strategies", "questions", "learn", "tune", "replay", "show", "cli",
 ]  # fmt: skip
 
 # Every edge between two rooms. A new one is a decision: add it here and to docs/design.md.
@@ -27,13 +28,19 @@ EDGES = {
     "files": "_common chains errors forest",
     "engine": "_common _kernels chains errors forest",
     "policy": "_common _kernels chains engine errors files forest",
-    "bounds": "_common _kernels engine errors forest policy",
+    "bounds": "_common _kernels engine errors files forest policy",
     "strategies": "_common _kernels engine errors forest policy",
-    "learn": "_common engine errors files forest",
-    "tune": "_common engine errors forest learn",
+    "questions": "_common _kernels engine errors forest",
+    "learn": "_common _kernels engine errors files forest",
+    "tune": "_common engine errors files forest learn",
     "replay": "_common engine errors forest learn tune",
-    "show": "_common chains engine errors files forest learn policy replay strategies",
-    "cli": "_common bounds chains engine errors files forest learn policy replay show strategies",
+    "show": (
+        "_common bounds chains engine errors files forest learn policy questions replay strategies"
+    ),
+    "cli": (
+        "_common bounds chains engine errors files forest learn policy questions replay show "
+        "strategies"
+    ),
 }
 
 PUBLIC = [
@@ -65,6 +72,7 @@ PUBLIC = [
     "load",
     "plot",
     "policy",
+    "questions",
     "replay",
     "save",
     "sensitivity",
@@ -121,7 +129,10 @@ def test_modules_have_no_import_cycle():
 
 def test_only_rooms_that_compute_touch_the_kernels():
     users = {edge.room for edge in import_map.edges() if edge.target_room == "_kernels"}
-    assert users == {"_kernels", "bounds", "chains", "engine", "forest", "policy", "strategies"}
+    assert users == {
+        "_kernels", "bounds", "chains", "engine", "forest", "learn", "policy", "questions",
+        "strategies",
+    }  # fmt: skip
 
 
 def test_no_room_reaches_into_a_private_module_of_another():
@@ -137,6 +148,17 @@ def test_no_room_reaches_into_a_private_module_of_another():
 def test_every_module_has_a_name_of_its_own():
     names = Counter(module.rsplit(".", 1)[-1] for module in import_map.modules())
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_class_has_a_name_of_its_own():
+    """A private class may share its name with none either: readers search for names."""
+    found = Counter(
+        node.name
+        for path in Path(weitzman.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in found.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("missing", ["pandas", "networkx", "scipy"])

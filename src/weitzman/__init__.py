@@ -6,13 +6,13 @@ value of the best policy and the index of every box; ``evaluate`` and ``simulate
 what it will do; ``Search`` runs it on real boxes.
 
 The rest is found by room: ``weitzman.bounds``, ``chains``, ``engine``, ``errors``, ``files``,
-``forest``, ``learn``, ``plot``, ``policy``, ``replay``, ``strategies``, ``tune``.
+``forest``, ``learn``, ``plot``, ``policy``, ``questions``, ``replay``, ``strategies``, ``tune``.
 
 >>> import weitzman
 >>> chest = weitzman.Builder()
->>> _ = chest.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
->>> _ = chest.add("B", parent="A", cost=3, rewards={1: {21: .5, -9: .5}, 900: {920: .5, 890: .5}})
->>> _ = chest.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+>>> _ = chest.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+>>> _ = chest.add("B", parent="A", cost=3, outcomes={1: {21: .5, -9: .5}, 900: {920: .5, 890: .5}})
+>>> _ = chest.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
 >>> solution = weitzman.solve(chest.build())
 >>> round(solution.value, 3), round(solution.index("B", 900), 3)
 (94.325, 914.0)
@@ -26,7 +26,8 @@ from .errors import WeitzmanError
 from .forest import Builder, Forest, line, side_by_side
 
 if TYPE_CHECKING:
-    from . import bounds, chains, engine, errors, files, forest, learn, policy, replay, strategies
+    from . import bounds, chains, engine, errors, files, forest, learn, policy, questions, replay
+    from . import strategies as strategies
     from . import tune as tune
     from .bounds import LazyForest, LazySearch, Node, truncate
     from .chains import Chain, solve_line
@@ -57,8 +58,8 @@ _LATER = {
     "write_report": "show.report",
 }
 _ROOMS = (
-    "bounds", "chains", "engine", "errors", "files", "forest", "learn", "policy", "replay",
-    "strategies", "tune",
+    "bounds", "chains", "engine", "errors", "files", "forest", "learn", "policy", "questions",
+    "replay", "strategies", "tune",
 )  # fmt: skip
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "load",
     "plot",
     "policy",
+    "questions",
     "replay",
     "save",
     "sensitivity",

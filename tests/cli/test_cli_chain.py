@@ -50,12 +50,12 @@ def test_report(write, capsys):
         "bound            boxes   true probability   holds\n"
         "printed            100              0.366      no\n"
         "sign corrected     100              0.366      no\n"
-        "blocks             875          0.0001516     yes\n"
-        "exact              688          0.0009931     yes\n"
+        "blocks             875           0.000152     yes\n"
+        "exact              688           0.000993     yes\n"
         "\n"
-        "state   reward   stationary       index    then\n"
-        "poor         0          0.5         0.9   go on\n"
-        "rich         1          0.5   0.9989899    stop\n",
+        "state   reward   stationary     index    then\n"
+        "poor         0          0.5       0.9   go on\n"
+        "rich         1          0.5   0.99899    stop\n",
         "",
     )
 
@@ -69,7 +69,7 @@ def test_json_says_the_same_as_the_library(write, capsys):
     assert (found["C"], found["alpha"]) == tuple(chain.rate())
     assert found["mixing_time"] == chain.mixing_time()
     assert found["index"] == line.index.tolist()
-    assert found["value"] == line.value(0, outside=0.5)
+    assert found["value"] == line.value_at(0, outside=0.5)
     assert found["miss"]["bounds"].keys() == miss.boxes.keys()
     for name, bound in found["miss"]["bounds"].items():
         assert bound["boxes"] == miss.boxes[name]
@@ -104,7 +104,7 @@ def test_where_costs_differ_the_state_before_the_first_box_counts(write, capsys)
     line = solve_line(Chain(law, rewards), cost)
     for state in (0, 1):
         assert main(["chain", write({**chain, "start": str(state)}), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["value"] == line.value(state)
+        assert json.loads(capsys.readouterr().out)["value"] == line.value_at(state)
     assert main(["chain", write({**chain, "start": [0.5, 0.5]})]) == 0
     out = capsys.readouterr().out
     assert "no value: where the cost depends on the state before" in out

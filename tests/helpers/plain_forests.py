@@ -19,8 +19,13 @@ PAPER = {
 }
 
 
-def forest_of(problem: reference.Problem) -> Forest:
-    return Forest.from_arrays(**reference.to_arrays(problem))
+def forest_of(problem: reference.Problem, **terms) -> Forest:
+    return Forest.from_arrays(**reference.to_arrays(problem), **terms)
+
+
+def entries_of(table: reference.Table) -> list:
+    """A table of the oracle as `Forest.from_arrays` takes factors: a matrix for each box."""
+    return [[[float(x) for x in rows[s]] for s in sorted(rows)] for rows in table]
 
 
 def random_forest(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
-from reference import Number, Problem, States, parent_states
+from reference import Number, Problem, States, Table, parent_states
 
 Parents = list[tuple[int, ...]]
 
@@ -184,6 +184,15 @@ def forests(*, min_boxes: int = 1, max_boxes: int = 4, **flags: Any) -> SearchSt
 def dags(*, min_boxes: int = 1, max_boxes: int = 4, **flags: Any) -> SearchStrategy[Problem]:
     """Any graph without cycles, at most two parents a box; flags as for `problems`."""
     return problems(dag_shapes(min_boxes, max_boxes), **flags)
+
+
+@st.composite
+def tables(draw: DrawFn, problem: Problem, *, low: int, high: int, grain: int) -> Table:
+    """A number for each box, states of its parents and own state: multiples of 1/grain."""
+    entry = st.integers(low, high).map(lambda z: Fraction(z, grain))
+    return tuple(
+        {s: tuple(draw(entry) for _ in row) for s, row in law.items()} for law in problem.law
+    )
 
 
 @st.composite

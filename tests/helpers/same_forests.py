@@ -12,7 +12,9 @@ def assert_same(found: Forest, wanted: Forest, *, names: bool = True) -> None:
     """Same boxes in the same order; pools may be laid out differently, costs be written shorter."""
     assert found.parent.tolist() == wanted.parent.tolist()
     assert found.count.tolist() == wanted.count.tolist()
-    assert (found.outside, found.minimize) == (wanted.outside, wanted.minimize)
+    for name in ("outside", "minimize", "unit", "rate", "risk_tolerance", "prizes"):
+        assert getattr(found, name) == getattr(wanted, name), name
+    assert (found.factors is None) == (wanted.factors is None)
     if names:
         assert [found.name(v) for v in range(len(found))] == [
             wanted.name(v) for v in range(len(wanted))
@@ -24,6 +26,12 @@ def assert_same(found: Forest, wanted: Forest, *, names: bool = True) -> None:
         assert found.laws[found.law[v]].tolist() == law.tolist()
         rewards = wanted.rewards[wanted.reward[v]]
         assert found.rewards[found.reward[v]].tolist() == rewards.tolist()
+        if wanted.factors is not None:
+            factors = [
+                np.where(law > 0, np.broadcast_to(f.factors[f.cost[v]], law.shape), 1.0)
+                for f in (found, wanted)
+            ]
+            assert factors[0].tolist() == factors[1].tolist()
         costs = [
             np.where(law > 0, np.broadcast_to(f.costs[f.cost[v]], law.shape), 0.0)
             for f in (found, wanted)

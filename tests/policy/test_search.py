@@ -23,6 +23,7 @@ from weitzman.errors import InvalidAnswer, InvalidForest, UnknownName, WeitzmanE
 from weitzman.forest.builder import Builder
 from weitzman.forest.model import Forest
 from weitzman.policy.frontier import Box
+from weitzman.policy.reasons import why_stop
 from weitzman.policy.search import Search
 
 # -- against the exact oracle ------------------------------------------------------------------
@@ -45,7 +46,7 @@ def test_copies_counted_are_copies_written_out(case: tuple[Problem, Any], counts
     policy = policy_of(forest_of(problem, count), indices)
     number = {box: i for i, box in enumerate(boxes)}
     found = drive(full, lambda: Search(policy), lambda box: number[box.number, box.copy])
-    wanted = follow_indices(full, [indices[v] for v, _ in boxes])
+    wanted = follow_indices(full, [indices[v] for v, _ in boxes], [v for v, _ in boxes])
     assert found == replace(wanted, tied=False)
 
 
@@ -64,17 +65,17 @@ def paper(minimize: bool = False) -> Policy:
     """Boxes A, B below A, and C; indices 707, 914 or 15, and 40."""
     sign = -1 if minimize else 1
     chests = Builder(outside=0.0, minimize=minimize)
-    chests.add("A", cost=20, rewards={sign * 900: 0.1, sign * 1: 0.9})
+    chests.add("A", cost=20, outcomes={sign * 900: 0.1, sign * 1: 0.9})
     chests.add(
         "B",
         parent="A",
         cost=3,
-        rewards={
+        outcomes={
             sign * 1: {sign * 21: 0.5, sign * -9: 0.5},
             sign * 900: {sign * 920: 0.5, sign * 890: 0.5},
         },
     )
-    chests.add("C", cost=5, rewards={sign * 50: 0.5, sign * 10: 0.5})
+    chests.add("C", cost=5, outcomes={sign * 50: 0.5, sign * 10: 0.5})
     return solve(chests.build()).policy()
 
 
@@ -270,7 +271,7 @@ def test_the_same_answer_twice_is_no_harm_and_another_is_refused() -> None:
     search.tell("A", cost=19)
     assert search.history == before
     for other in ({"state": 1}, {"reward": 900}, {"cost": 20}):
-        with pytest.raises(InvalidAnswer, match=r"'A' was told before, with .* cannot be changed"):
+        with pytest.raises(InvalidAnswer, match=r"'A' was told before, with .* take it back first"):
             search.tell("A", **other)
     assert search.history == before
 
@@ -307,10 +308,10 @@ def test_copies_that_are_not_there() -> None:
 
 def paper_with_copies() -> Policy:
     chests = Builder()
-    chests.add("A", cost=20, rewards={900: 0.1, 1: 0.9}, count=3)
+    chests.add("A", cost=20, outcomes={900: 0.1, 1: 0.9}, count=3)
     below = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
-    chests.add("B", parent="A", cost=3, rewards=below, count=2)
-    chests.add("B2", parent="B", cost=1, rewards={0: 0.5, 30: 0.5})
+    chests.add("B", parent="A", cost=3, outcomes=below, count=2)
+    chests.add("B2", parent="B", cost=1, outcomes={0: 0.5, 30: 0.5})
     return solve(chests.build()).policy()
 
 
@@ -323,7 +324,7 @@ def test_copies_of_copies_and_a_copy_opened_ahead() -> None:
     assert (first, second, third) == ("A#1", "A#3", "B2#2.2")
     assert (third.name, third.number, third.copy) == ("B2", 2, (2, 2))
     search.release("A#1")
-    assert search.ask() == "A#1"
+    assert search.ask(3) == ["A#3", "B2#2.2", "A#1"]
 
 
 def test_no_box_may_be_called_like_a_copy() -> None:
@@ -360,10 +361,10 @@ def test_numbers_without_names() -> None:
 def test_several_boxes_at_once_and_answers_in_any_order() -> None:
     search = Search(roots(4, outside=1.5))
     assert search.ask(9) == ["b0", "b1", "b2"]  # the index of b3 does not exceed 1.5
-    assert search.ask() is None
-    assert search.ask(2) == []
+    assert search.ask() == "b0"
+    assert search.ask(9) == ["b0", "b1", "b2"]
     assert not search.done
-    assert search.explain() == (
+    assert why_stop(search._record.ledger) == (
         "Wait for b0, b1, b2: no other box that can be opened has an index above the best so far "
         "(1.5, the outside option); the highest is 1, of b3."
     )
@@ -381,7 +382,7 @@ def test_a_box_given_back_is_handed_out_again() -> None:
     search.release("b0")
     assert search.pending == ["b1"]
     assert search.available(2) == [("b0", 4.0), ("b2", 2.0)]
-    assert search.ask() == "b0"
+    assert search.ask(2) == ["b1", "b0"]
     with pytest.raises(InvalidAnswer, match="'b3' cannot be given back: it is not handed out"):
         search.release("b3")
     search.tell("b1", 0)
@@ -508,13 +509,13 @@ def test_why_when_minimizing() -> None:
 
 def test_no_negative_zero_when_minimizing() -> None:
     boxes = Builder(outside=3, minimize=True)
-    boxes.add("A", cost=1, rewards={-2: 0.5, 7: 0.5})
+    boxes.add("A", cost=1, outcomes={-2: 0.5, 7: 0.5})
     solution = solve(boxes.build())
     search = Search(solution)
     assert str(search.available()) == "[('A', 0.0)]"
     assert str(solution.index("A")) == "0.0"
     assert search.explain().startswith("Open A (cost 1): its index 0 is below")
-    boxes.add("B", cost=5, rewards={-10: 0.5, 3: 0.5})
+    boxes.add("B", cost=5, outcomes={-10: 0.5, 3: 0.5})
     other = Search(solve(boxes.build()))
     other.tell("A", -2)
     assert "the lowest is 0, of B" in other.explain()
@@ -529,8 +530,11 @@ def test_why_of_a_box_that_is_not_the_best_any_more() -> None:
         "b1 is handed out, but its index 3 is not above the best so far (10 from b0) any more: "
         "give it back if it is not being opened yet."
     )
+    assert search.ask() == "b1"  # until it is told or given back
+    said = why_stop(search._record.ledger)
+    assert said.startswith("Wait for b1: no other box that can be opened has an index")
+    search.release("b1")
     assert search.ask() is None
-    assert search.explain().startswith("Wait for b1: no other box that can be opened has an index")
 
 
 def test_why_of_any_box() -> None:
@@ -563,8 +567,8 @@ def test_why_if_something_must_be_taken() -> None:
 def chests(cost: float = 5.0, *, top: int = 50, extra: bool = True, **a: Any) -> Builder:
     built = Builder()
     if extra:
-        built.add("D", cost=1, rewards={0: 0.5, 8: 0.5})
-    built.add("C", cost=cost, rewards={top: 0.5, 10: 0.5})
+        built.add("D", cost=1, outcomes={0: 0.5, 8: 0.5})
+    built.add("C", cost=cost, outcomes={top: 0.5, 10: 0.5})
     return built.add("A", **({"cost": 20, "rewards": {900: 0.1, 1: 0.9}} | a))
 
 
@@ -594,10 +598,10 @@ def test_a_handle_from_before_still_works() -> None:
 @pytest.mark.parametrize(
     ("new", "message"),
     [
-        (Builder().add("C", cost=5, rewards={50: 0.5, 10: 0.5}), "'A' is missing"),
+        (Builder().add("C", cost=5, outcomes={50: 0.5, 10: 0.5}), "'A' is missing"),
         (chests(top=60), "state that was seen must stay .* 'C' has no state '50'"),
         (chests(parent="D", rewards={0: {1: 1.0}, 8: {900: 1.0}}), "'A' has another parent"),
-        (Builder(outside=0.0, minimize=True).add("A", cost=1, rewards={1: 1.0}), "must minimize"),
+        (Builder(outside=0.0, minimize=True).add("A", cost=1, outcomes={1: 1.0}), "must minimize"),
     ],
 )
 def test_a_model_that_does_not_fit(new: Builder, message: str) -> None:
@@ -612,8 +616,8 @@ def test_a_model_that_does_not_fit(new: Builder, message: str) -> None:
 
 def test_other_numbers_of_copies() -> None:
     def model(count: int) -> Any:
-        built = Builder().add("A", cost=1, rewards={0: 0.5, 90: 0.5}, count=count)
-        return solve(built.add("B", parent="A", cost=1, rewards={0: 0.5, 99: 0.5}).build())
+        built = Builder().add("A", cost=1, outcomes={0: 0.5, 90: 0.5}, count=count)
+        return solve(built.add("B", parent="A", cost=1, outcomes={0: 0.5, 99: 0.5}).build())
 
     search = Search(model(1))
     search.tell("A", 0)

@@ -48,6 +48,7 @@ from .boxes import (
     Cost,
     Listing,
     Tails,
+    add_defect,
     box_grid,
     cap_grid,
     clear_chances,
@@ -61,6 +62,7 @@ from .boxes import (
     sort_down,
     transpose,
 )
+from .copying import copy, count_up
 from .desk import desk_size, set_desk
 from .jit import FUSED, helper, kernel
 from .joins import Operand, Side, join_error, join_grid, join_rows, powers_of
@@ -82,6 +84,7 @@ from .operations import (
 )
 from .thinning import Draft, thin
 
+ZERO = np.int64(0)
 _AHEAD = 256  # floats of the next law to ask for in advance
 
 
@@ -99,6 +102,8 @@ class Program(NamedTuple):
     costs: np.ndarray
     cost_at: np.ndarray
     cost_shape: np.ndarray
+    defect: np.ndarray  # what is missing from each row of weights to one; empty if nothing is
+    defect_at: np.ndarray
     known: np.ndarray  # values that are known: falling breakpoints, then a row of tails for each
     known_at: np.ndarray  # by operation: where its known value starts
     known_size: np.ndarray  # by operation: how many breakpoints that has
@@ -106,6 +111,7 @@ class Program(NamedTuple):
     outside: float
     eps: float
     given: bool  # the indices are given rather than looked for
+    weighed: bool  # rows of the laws need not sum to one
 
 
 class Slate(NamedTuple):
@@ -117,6 +123,7 @@ class Slate(NamedTuple):
     sigma_at: np.ndarray  # by operation: where its indices start
     width: np.ndarray  # by operation: columns of its matrix product
     clear: np.ndarray  # if indices are given: P(no child reaches the reward), by state
+    stop: np.ndarray  # one integer; not zero: end after the operation under way
 
 
 class Store(NamedTuple):
@@ -262,7 +269,10 @@ def _mixture(task, program, slate, desk):
     lift(powers_of(children, across, desk.rows), across, desk.reward, grid, n, desk.after)
     lift_error(children, own, desk.reward, program.outside, pointer(desk.after, n * across))
     mix(desk.after, own, desk.law, lanes, n + 1, desk.rows)
-    return Tails(desk.grid, n, desk.rows, lanes)
+    tails = Tails(desk.grid, n, desk.rows, lanes)
+    if program.weighed:
+        add_defect(pointer(program.defect, program.defect_at[task.row[LAW]]), k, tails)
+    return tails
 
 
 @helper(FUSED, inline=True)
@@ -277,6 +287,10 @@ def _find_indices(task, program, slate, tails, desk):
         law, shape = pointer(program.laws, program.law_at[task.row[LAW]]), program.cost_shape
         cost = Cost(pointer(program.costs, program.cost_at[c]), shape[2 * c], shape[2 * c + 1])
         prices(cost, law, k, task.own, desk.price)
+        if program.weighed and tails.n > 0:
+            defect = pointer(program.defect, program.defect_at[task.row[LAW]])
+            for s in range(k):
+                desk.price[s] += defect[s] * tails.points[0]
         indices(tails, desk.price, program.low, desk.sigma)
         for s in range(k):
             out[s] = desk.sigma[s]
@@ -312,6 +326,8 @@ def _carry_out(step, order, program, slate, store_, desk):
     Returns the first step not done, and the breakpoints and states that it needs room for.
     """
     while step < order.size:
+        if slate.stop[0] != 0:
+            return order.size, ZERO, ZERO
         task = _read(order[step], program, slate, store_, desk.nothing)
         row, lanes = task.row, padded(task.states)
         widest = max(lanes, padded(task.own))
@@ -336,7 +352,7 @@ def _carry_out(step, order, program, slate, store_, desk):
         at = allocate(store_.heap, store_.state, block_size(draft.m, lanes))
         slate.loc[task.op] = at
         thin(draft, program.eps, desk.loose, pointer(store_.heap, at))
-    return step, 0, 0
+    return step, ZERO, ZERO
 
 
 @helper(FUSED)
@@ -345,8 +361,9 @@ def _program_at(p):
     return Program(
         pointer(p.ops, 0), pointer(p.powers, 0), pointer(p.laws, 0), pointer(p.law_at, 0),
         pointer(p.reward, 0), pointer(p.reward_at, 0), pointer(p.levels, 0), pointer(p.level_at, 0),
-        pointer(p.costs, 0), pointer(p.cost_at, 0), pointer(p.cost_shape, 0), pointer(p.known, 0),
-        pointer(p.known_at, 0), pointer(p.known_size, 0), p.low, p.outside, p.eps, p.given,
+        pointer(p.costs, 0), pointer(p.cost_at, 0), pointer(p.cost_shape, 0), pointer(p.defect, 0),
+        pointer(p.defect_at, 0), pointer(p.known, 0), pointer(p.known_at, 0),
+        pointer(p.known_size, 0), p.low, p.outside, p.eps, p.given, p.weighed,
     )  # fmt: skip
 
 
@@ -355,7 +372,7 @@ def _slate_at(s):
     """A slate with pointers in place of arrays."""
     return Slate(
         pointer(s.loc, 0), pointer(s.refs, 0), pointer(s.sigma, 0), pointer(s.sigma_at, 0),
-        pointer(s.width, 0), pointer(s.clear, 0),
+        pointer(s.width, 0), pointer(s.clear, 0), pointer(s.stop, 0),
     )  # fmt: skip
 
 
@@ -365,12 +382,12 @@ def sweep(order, program, slate, shared, heap, state):
 
     The value of an operation is the block at ``loc``. An operand with ``loc < 0`` lies in
     ``shared`` at ``-1 - loc``; all others in ``heap``, where a block is given back after its last
-    use.
+    use. A raised flag ``stop`` ends it early.
     """
-    step, most, widest = 0, 64, LANES  # breakpoints and states that there is room for
+    step, most, widest = ZERO, np.int64(64), np.int64(LANES)  # breakpoints, states: room for
     while step < order.size:
         size, numbers = desk_size(most, widest)
-        floats, ints = aligned(size), np.arange(numbers)
+        floats, ints = aligned(size), count_up(numbers)
         desk = set_desk(pointer(floats, 0), pointer(ints, 0), most, widest)
         where = Store(pointer(heap, 0), heap.size, pointer(state, 0), pointer(shared, 0))
         step, extra, lanes = _carry_out(
@@ -382,6 +399,6 @@ def sweep(order, program, slate, shared, heap, state):
         end = state[TOP] + 2 * block_size(extra, lanes)
         if end > heap.size:
             bigger = aligned(max(end, 2 * heap.size))
-            bigger[: heap.size] = heap
+            copy(heap, ZERO, heap.size, bigger, ZERO)
             heap = bigger
     return heap

@@ -60,6 +60,8 @@ class Following:
         Nobody holds less, so nothing below matters.
     name : str
         What to call the line in an error.
+    missing : (k,) array, optional
+        What each row of ``law`` lacks to one: the chance that everything ends above all levels.
 
     Attributes
     ----------
@@ -70,9 +72,11 @@ class Following:
     """
 
     def __init__(
-        self, law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str
-    ) -> None:
+        self, law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str,
+        missing: FloatArray | None = None,
+    ) -> None:  # fmt: skip
         self.law, self.rewards, self.index, self._name = law, rewards, index, name
+        self._missing = np.zeros(len(law)) if missing is None else missing
         every = np.unique(np.concatenate([rewards, index]))
         self.levels = every[(every > outside) & (every > -np.inf)]
         self._visits = [self._expected_visits(x) for x in self.levels]
@@ -150,18 +154,22 @@ class Following:
         inside = (self.rewards < x) & (self.index >= x)
         inner, leave = (
             self.law[np.ix_(inside, inside)],
-            self.law[np.ix_(inside, ~inside)].sum(axis=1),
+            self.law[np.ix_(inside, ~inside)].sum(axis=1) + self._missing[inside],
         )
-        _must_leave(self.law, inside, self._name)
+        if not self._missing.any():
+            _must_leave(self.law, inside, self._name)
         return np.asarray(absorb(inner, leave, np.eye(len(inner))))
 
     def _tail(self, j: int) -> FloatArray:
         """P(kappa_s >= levels[j]) for each s."""
-        tail = self._ends_in(j, self.rewards >= self.levels[j])
+        tail = self._ends_in(j, self.rewards >= self.levels[j], self._missing)
         return np.where(self._goes_on(j), np.minimum(tail, 1.0), 0.0)
 
-    def _ends_in(self, j: int, where: BoolArray) -> FloatArray:
-        """Probability, after each s, that the first state outside S for level j is in ``where``."""
+    def _ends_in(self, j: int, where: BoolArray, also: FloatArray | float = 0.0) -> FloatArray:
+        """Probability, after each s, that the first state outside S for level j is in ``where``.
+
+        Or that one step ends in what ``also`` is the probability of.
+        """
         inside = (self.rewards < self.levels[j]) & self._goes_on(j)
-        once = self.law[:, where].sum(axis=1)
+        once = self.law[:, where].sum(axis=1) + also
         return np.asarray(once + self.law[:, inside] @ (self._visits[j] @ once[inside]))

@@ -6,21 +6,27 @@ One pass forward and one back through the operations of the plan, for any index 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
+from .._common.interruption import check, interruptible
+from .._common.notebook import as_html
+from .._common.numbers import about, number
 from .._common.text import cell, columns
 from .._kernels import operations, reach, structure
 from .._kernels.blocks import new_heap
+from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
+from .by_box import ByBox, PerBox
+from .collecting import openings_left, ranks_by_tree
 from .indices import Policy
-from .plan import Pass, Plan, check_threads, in_trees
-from .solution import Solution, as_policy, mean_costs
+from .plan import Pass, Plan, check_threads, in_trees, is_long
+from .solution import Solution, as_policy, mean_costs, mean_durations
+from .weights import Weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,26 +40,20 @@ _KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are com
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PerBox:
-    """A short array for every box, looked up by its name or number."""
+class Worth:
+    """Openings and choices, each counted with the discount factor of that moment.
 
-    forest: Forest
-    data: FloatArray
-    start: IntArray
+    Attributes
+    ----------
+    opened_after, chosen : PerBox
+        As in :class:`Evaluation`.
+    outside : float
+        Of the outside option.
+    """
 
-    def __getitem__(self, box: str | int) -> FloatArray:
-        v = self.forest.box(box)
-        return self.data[self.start[v] : self.start[v + 1]]
-
-    def __len__(self) -> int:
-        return len(self.forest)
-
-    def __iter__(self) -> Iterator[FloatArray]:
-        return (self[v] for v in range(len(self)))
-
-    def totals(self) -> FloatArray:
-        """(n,) sum of each array."""
-        return np.asarray(np.add.reduceat(self.data, self.start[:-1]))
+    opened_after: PerBox
+    chosen: PerBox
+    outside: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,21 +65,30 @@ class Evaluation:
     forest : Forest
     opened : (n,) array of float
         Expected number of copies of each box that are opened; without copies, the probability.
+        ``opened["A"]`` is that of box A.
     chosen : PerBox
         ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
-        Between equal rewards the box of lowest number is chosen, the outside option before any.
-        Of copies of a box whose indices tie after different states of their parents, the one
-        after the lower state is taken to come first, where a search goes by the number of the
-        copy: with optimal indices the value is the same, openings may differ.
+        Between equal rewards the box of lowest number is chosen, whichever was opened first (of
+        its copies the one in the lower state), and the outside option before any: as in
+        ``Search.best_box``. Ties of indices are broken as in a search, too.
     opened_after : PerBox
         ``opened_after[box][state]``: expected openings of the box after its parent showed that
         state (one entry for a root).
     value, reward, spend, openings : float
-        Expected payoff, reward taken (in the user's sign), total cost, number of boxes opened.
+        Expected payoff, reward taken (in the user's sign), total cost, number of boxes opened. With
+        discounting, payoff, reward and cost are the discounted ones. With a risk tolerance,
+        ``value`` is the certainty equivalent of the payoff.
     outside : float
-        Probability that the outside option is taken.
+        Probability that the outside option is taken; with several prizes, the expected number of
+        places that stay empty.
     residual : float
         1 minus the sum of all probabilities of being chosen: what rounding has lost.
+    time : float
+        Expected time to the end; in units of the inverse of the rate if factors were given without
+        durations, 0 if neither was.
+    worth : Worth
+        Openings and choices, each counted with the discount factor of that moment: without
+        discounting, the probabilities themselves.
     """
 
     forest: Forest
@@ -92,11 +101,13 @@ class Evaluation:
     openings: float
     outside: float
     residual: float
+    time: float
+    worth: Worth
 
     @property
     def wins(self) -> FloatArray:
         """(n,) probability that each box (any of its copies, any state) is the chosen one."""
-        return self.chosen.totals()
+        return ByBox(self.chosen.totals(), self.forest)
 
     def columns(self) -> dict[str, list[Any]]:
         """One entry per box: name, opened, wins, spend."""
@@ -109,7 +120,7 @@ class Evaluation:
         }
 
     def _spend(self) -> FloatArray:
-        o = self.opened_after
+        o = self.worth.opened_after
         return np.asarray(np.add.reduceat(o.data * mean_costs(self.forest)[0], o.start[:-1]))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -123,18 +134,29 @@ class Evaluation:
         by = np.argsort(-self.opened, kind="stable")[:limit]
         c = self.columns()
         rows = [
-            (cell(c["box"][v]), *(f"{c[k][v]:.6g}" for k in ("opened", "chosen", "spend")))
+            (cell(c["box"][v]), *(number(c[k][v]) for k in ("opened", "chosen", "spend")))
             for v in by
         ]
         lines = [
-            f"value {self.value:.10g} = reward {self.reward:.10g} "
-            f"{'+' if self.forest.minimize else '-'} spend {self.spend:.10g}   "
-            f"openings {self.openings:.6g}   outside option taken {self.outside:.4g}",
+            f"{self._headline()}   "
+            f"openings {number(self.openings)}   outside option taken {about(self.outside)}",
             *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
         ]
         if len(self.opened) > len(by):
             lines.append(f"... {len(self.opened) - len(by)} more boxes")
         return "\n".join(lines)
+
+    def _headline(self) -> str:
+        """The value and what it is made of."""
+        f, sign = self.forest, "+" if self.forest.minimize else "-"
+        if f.risk_tolerance is not None:
+            return (
+                f"certainty equivalent {number(self.value)}   expected: reward "
+                f"{number(self.reward)} {sign} spend {number(self.spend)}"
+            )
+        made = f"reward {number(self.reward)} {sign} spend {number(self.spend)}"
+        line = f"value {number(self.value)} = {made}"
+        return f"{line}, discounted   time {number(self.time)}" if f.factors is not None else line
 
     def __str__(self) -> str:
         return self.table()
@@ -144,6 +166,8 @@ class Evaluation:
             f"Evaluation(value={self.value:.10g}, reward={self.reward:.10g}, "
             f"spend={self.spend:.10g}, openings={self.openings:.6g})"
         )
+
+    _repr_html_ = as_html
 
 
 def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evaluation:
@@ -166,7 +190,32 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     box, and ``chosen`` its derivative in each reward (where these exist).
     """
     check_threads(threads)
-    policy = as_policy(policy, "evaluate")
+    rule = as_policy(policy, "evaluate")
+    return interruptible(lambda: _evaluate(rule, threads), long=is_long(rule.forest))
+
+
+def _evaluate(policy: Policy, threads: int | None) -> Evaluation:
+    """Follow a policy, and once more with weights in place of probabilities where they differ."""
+    plain = Weights.plain(policy.forest)
+    truly = _follow(policy, plain, threads)
+    weights = Weights.of(policy.forest)
+    if len(weights.defect) == 0:
+        return _summary(policy.forest, truly, truly, weights)
+    return _summary(policy.forest, truly, _follow(policy, weights, threads), weights)
+
+
+class _Followed(NamedTuple):
+    """Openings after each state of the parent, choices of each state, and of the outside option."""
+
+    opened: FloatArray
+    opened_at: IntArray
+    chosen: FloatArray
+    chosen_at: IntArray
+    none: float
+
+
+def _follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
+    """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
     own = f.rewards.shape[f.reward, 1]
     given = f.laws.shape[f.law, 0]
@@ -181,21 +230,26 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
         boxes = np.sort(order[in_trees(f.parent, order, roots)])
         ranks = _ranks(policy, opened_at, chosen_at, boxes, beyond)
         keys = np.arange(len(f))
-        lines = _lines(f, ranks, opened_at, chosen_at, boxes)
+        lines = _lines(weights, ranks, opened_at, chosen_at, boxes)
+        if len(weights.defect):  # what is missing from a row lies above all ranks
+            weights = replace(weights, top=ranks.above_all)
         plan = Plan.lay_out(
-            f, keys, keys, ranks.rewards, chosen_at, ranks.outside,
+            weights, keys, keys, ranks.rewards, chosen_at, ranks.outside,
             {v: line.capped() for v, line in lines.items()}.__getitem__, roots,
         )  # fmt: skip
         member = np.empty(len(boxes), np.int64)
         member[plan.class_of[boxes]] = boxes
         shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
         take = shift + np.arange(plan.sigma_at[-1])
-        found = _both_ways(plan, ranks.indices[take], ranks, lines, threads)
+        trees = {}
+        if f.prizes > 1:
+            trees = ranks_by_tree(plan, roots, ranks.indices, opened_at, ranks.rewards, chosen_at)
+        found = _both_ways(plan, ranks.indices[take], ranks, lines, trees, threads)
         tried *= 8
     opened, chosen, none = found
     back = np.zeros(opened_at[-1])
     back[take] = opened
-    return _summary(f, back, opened_at, chosen, chosen_at, none)
+    return _Followed(back, opened_at, chosen, chosen_at, none)
 
 
 def _starts(sizes: IntArray) -> IntArray:
@@ -209,6 +263,7 @@ class _Ranks(NamedTuple):
     rewards: FloatArray
     outside: float
     beyond: float | None  # all that is not above the next root's index lies below this
+    above_all: float
 
 
 def _ranks(
@@ -232,7 +287,7 @@ def _ranks(
     r[at_reward] = np.where(rewards > -np.inf, rank[len(index) : -1][::-1], -np.inf)
     outside = float(rank[-1]) if np.isfinite(policy.outside) else -np.inf
     limit = None if beyond is None else float(np.count_nonzero(values <= beyond)) - 0.5
-    return _Ranks(i, r, outside, limit)
+    return _Ranks(i, r, outside, limit, float(len(values)))
 
 
 def _gather(
@@ -248,24 +303,27 @@ def _gather(
 
 
 def _lines(
-    f: Forest, ranks: _Ranks, index_at: IntArray, reward_at: IntArray, boxes: IntArray
+    w: Weights, ranks: _Ranks, index_at: IntArray, reward_at: IntArray, boxes: IntArray
 ) -> dict[int, Following]:
     """The endless lines among some boxes, followed by their ranks."""
+    f = w.forest
     return {
         v: Following(
-            f.laws[int(f.law[v])], ranks.rewards[reward_at[v] : reward_at[v + 1]],
-            ranks.indices[index_at[v] : index_at[v + 1]], ranks.outside, f.name(v),
+            w.laws[int(w.law[v])], ranks.rewards[reward_at[v] : reward_at[v + 1]],
+            ranks.indices[index_at[v] : index_at[v + 1]], ranks.outside, f.name(v), w.missing(v),
         )
         for v in boxes[f.endless[boxes]].tolist()
     }  # fmt: skip
 
 
 def _both_ways(
-    plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following], threads: int | None
-) -> tuple[FloatArray, FloatArray, float] | None:
+    plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following],
+    trees: dict[int, FloatArray], threads: int | None,
+) -> tuple[FloatArray, FloatArray, float] | None:  # fmt: skip
     """Forward for the values of the parts, back through what joins them, then part by part.
 
-    None if what lies beyond the plan may still be reached.
+    With several prizes nothing is joined: ``trees`` are then the ranks of each tree. None if what
+    lies beyond the plan may still be reached.
     """
     rewards, beyond = ranks.rewards, ranks.beyond
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
@@ -279,22 +337,27 @@ def _both_ways(
     parts = len(plan.part_op)
     seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
     route = reach.Route(
-        ops=plan.ops, powers=plan.powers, laws=plan.forest.laws.data,
-        law_at=plan.forest.laws.start, ranks=rewards, rank_at=plan.reward_at, clear=step.clear,
+        ops=plan.ops, powers=plan.powers, laws=frozen(plan.weights.laws.data),
+        law_at=frozen(plan.weights.laws.start), ranks=rewards, rank_at=plan.reward_at,
+        clear=step.clear,
         sigma=sigma, sigma_at=step.sigma_of, loc=step.loc, least=least,
+        stop=step.stop,
     )  # fmt: skip
     found = reach.Found(opened, chosen, seen, seen_n)
 
-    def back(order: IntArray, values: FloatArray, shared: FloatArray, g: FloatArray) -> FloatArray:
-        """Retrace from the last of ``order``, whose G is ``g``; the heap with what is left."""
+    def back(
+        order: IntArray, values: FloatArray, shared: FloatArray, start: dict[int, FloatArray]
+    ) -> FloatArray:
+        """Retrace from operations whose G is given; the heap with what is left."""
         heap, state = new_heap(1024)
-        last = order[-1]
-        heap, at = reach.claim(heap, state, len(g))
-        heap[at : at + len(g)] = g
-        seen[last], seen_n[last] = at, len(g) // 2
+        for op, g in start.items():
+            heap, at = reach.claim(heap, state, max(len(g), 2))
+            heap[at : at + len(g)] = g
+            seen[op], seen_n[op] = at, len(g) // 2
         out: FloatArray = reach.retrace(
             order, route, found, reach.Operands(values, shared), heap, state
         )
+        check(step.stop)
         for op in line_at.keys() & set(order.tolist()) if line_at else ():
             v, line = line_at[op]
             if (n := int(seen_n[op])) > 0:
@@ -313,13 +376,28 @@ def _both_ways(
 
     start = np.array([plan.outside if np.isfinite(plan.outside) else -1.0, 1.0])
     nothing = np.empty(0)
+    if plan.forest.prizes > 1:
+        orders = [schedule(plan.ops, plan.owner, p, plan.root_ops(p)) for p in range(parts)]
+        for p in range(parts):
+            step.refs[plan.root_ops(p)] += 1
+        heaps = step.parts(lambda p: step.work(orders[p], nothing), threads)
+        left, more = openings_left(step, heaps, trees, beyond)
+        if more > _NEVER / copies:
+            return None
+        step.parts(
+            lambda p: back(
+                orders[p], heaps[p], nothing, {op: left[op] for op in plan.root_ops(p).tolist()}
+            ),
+            threads,
+        )
+        return opened, chosen, plan.forest.prizes - float(chosen.sum())
     if parts == 1:
         order = step.order(0)
         values = step.work(order, nothing)
         if reached(values):
             return None
         none, g = _at_the_roots(step, plan.last, values, start)
-        back(order, values, nothing, g)
+        back(order, values, nothing, {int(order[-1]): g})
         return opened, chosen, none
     uses = step.refs.copy()
     kept: list[FloatArray | None] = [None] * parts
@@ -337,7 +415,7 @@ def _both_ways(
         return None
     none, g = _at_the_roots(step, plan.last, values, start)
     order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
-    heap = back(order, values, np.concatenate(blocks), g)
+    heap = back(order, values, np.concatenate(blocks), {int(order[-1]): g})
     towards = [heap[seen[op] : seen[op] + 2 * seen_n[op]].copy() for op in plan.part_op]
     step.loc[plan.part_op] = at
 
@@ -348,7 +426,7 @@ def _both_ways(
         if values is None:
             step.refs[order] = uses[order]
             values = step.work(order, nothing)
-        back(order, values, nothing, towards[p])
+        back(order, values, nothing, {int(order[-1]): towards[p]})
 
     step.parts(backward, threads)
     return opened, chosen, none
@@ -380,27 +458,46 @@ def _at_the_roots(
     return none, np.concatenate([steps.x[:n], steps.rows[0, :n]])
 
 
-def _summary(
-    f: Forest, opened: FloatArray, opened_at: IntArray, chosen: FloatArray, chosen_at: IntArray,
-    none: float,
-) -> Evaluation:  # fmt: skip
-    shift = np.repeat(f.rewards.start[f.reward] - chosen_at[:-1], np.diff(chosen_at))
-    rewards = f.rewards.data[shift + np.arange(chosen_at[-1])]
-    taken = chosen > 0
-    reward = float(np.sum(chosen[taken] * rewards[taken]))
-    reward += none * f.outside if none > 0 else 0.0
-    spend = float(np.sum(opened * mean_costs(f)[0]))
-    after = PerBox(f, opened, opened_at)
+def _summary(f: Forest, truly: _Followed, worth: _Followed, weights: Weights) -> Evaluation:
+    """What probabilities, and the same counted with discount factors, come to."""
+    per_state = np.repeat(
+        f.rewards.start[f.reward] - truly.chosen_at[:-1], np.diff(truly.chosen_at)
+    )
+    place = per_state + np.arange(truly.chosen_at[-1])
+    costs = mean_costs(f)[0]
+    risky = weights.tolerance > 0
+    counted = truly if risky else worth  # utilities are no discount factors
+    reward = _taken(counted, f.rewards.data[place], f.outside)
+    spend = float(np.sum(counted.opened * costs))
+    value = reward + spend if f.minimize else reward - spend
+    if risky:
+        utility = _taken(worth, weights.rewards[place], weights.outside)
+        value = float(f.sign * weights.read_back(utility))
+    after = PerBox(f, truly.opened, truly.opened_at)
+    chosen = PerBox(f, truly.chosen, truly.chosen_at)
     per_box = after.totals()
     return Evaluation(
         forest=f,
-        opened=per_box,
-        chosen=PerBox(f, chosen, chosen_at),
+        opened=ByBox(per_box, f),
+        chosen=chosen,
         opened_after=after,
-        value=reward + spend if f.minimize else reward - spend,
+        value=value,
         reward=reward,
         spend=spend,
         openings=float(per_box.sum()),
-        outside=none,
-        residual=1.0 - none - float(chosen.sum()),
+        outside=truly.none,
+        residual=f.prizes - truly.none - float(truly.chosen.sum()),
+        time=float(np.sum(truly.opened * mean_durations(f))) if f.factors is not None else 0.0,
+        worth=Worth(
+            PerBox(f, counted.opened, counted.opened_at),
+            PerBox(f, counted.chosen, counted.chosen_at),
+            counted.none,
+        ),
     )
+
+
+def _taken(found: _Followed, rewards: FloatArray, outside: float) -> float:
+    """Expected reward from what is chosen."""
+    taken = found.chosen > 0
+    reward = float(np.sum(found.chosen[taken] * rewards[taken]))
+    return reward + (found.none * outside if found.none > 0 else 0.0)

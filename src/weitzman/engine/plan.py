@@ -12,13 +12,15 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arrays import FloatArray, IntArray
+from .._common import interruption
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels import blocks, capped, operations, structure
 from ..chains.chain import Chain
 from ..chains.endless import solve_line
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .solution import mean_cost
+from .opening_costs import mean_cost
+from .weights import Weights
 
 Progress = Callable[[int, int], None]
 Line = Callable[[int], tuple[FloatArray, FloatArray, FloatArray]]
@@ -27,11 +29,12 @@ T = TypeVar("T")
 
 _PARTS = 64  # fixed, so that the result does not depend on the number of threads
 _PART_LEAST = 2048  # operations below which splitting is not worth it
+_LONG = 20_000  # boxes and probabilities from which on work may take more than a millisecond
 _CHUNK = 20_000  # operations between two calls of the progress function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class PlanPass:
     """What one pass over the plan gives; ``width`` counts columns of each matrix product."""
 
     value: float
@@ -42,7 +45,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownValues:
     """Values of endless lines, which are not built from others: one for each class of them."""
 
     data: FloatArray  # falling breakpoints of a value, then its tails; one value after the other
@@ -54,7 +57,7 @@ class Known:
     @classmethod
     def of(
         cls, member: IntArray, op_of: IntArray, sigma_at: IntArray, ops: int, line: Line
-    ) -> Known:
+    ) -> KnownValues:
         """The values of ``line`` for the classes whose boxes are ``member``, -1 for all others."""
         which = np.flatnonzero(member >= 0)
         data, place, index = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0)]
@@ -75,6 +78,7 @@ class Plan:
     """A forest as operations on capped values: one for each class of equal subtrees, and joins."""
 
     forest: Forest
+    weights: Weights
     class_of: IntArray
     sigma_at: IntArray  # where the indices of each class start
     op_of: IntArray
@@ -89,31 +93,34 @@ class Plan:
     reward_at: IntArray
     levels: FloatArray  # the same sorted, without doubles and what is none
     level_at: IntArray
-    known: Known
+    known: KnownValues
     outside: float
     span: float
+    top: IntArray  # the classes of the roots
+    top_copies: FloatArray
+    cuts: IntArray  # the roots of part p are top[cuts[p]:cuts[p + 1]]
 
     @classmethod
     def of(cls, forest: Forest) -> Plan:
         """Find equal subtrees and lay out the work."""
-        f = forest
-        sign = f.sign
-        rewards = -f.rewards.data if f.minimize else f.rewards.data
+        f, w = forest, Weights.of(forest)
 
         def line(v: int) -> tuple[FloatArray, FloatArray, FloatArray]:
             r = f.reward[v]
-            own = rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
+            own = w.rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
             if own.max() == -np.inf:  # signals only
                 return own, np.empty(0), np.empty((0, len(own)))
+            if f.factors is not None:
+                return _timed_line(w, v, own)
             found = solve_line(Chain(f.laws[int(f.law[v])], own), mean_cost(f, v))
             return found.index, found.breakpoints, found.tails.T
 
-        key = 2 * f.law + f.endless
-        return cls.lay_out(f, key, f.reward, rewards, f.rewards.start, sign * f.outside, line)
+        key = 2 * w.law + f.endless
+        return cls.lay_out(w, key, f.reward, w.rewards, f.rewards.start, w.outside, line)
 
     @classmethod
     def lay_out(
-        cls, forest: Forest, key: IntArray, reward: IntArray, rewards: FloatArray,
+        cls, weights: Weights, key: IntArray, reward: IntArray, rewards: FloatArray,
         reward_at: IntArray, outside: float, line: Line, roots: IntArray | None = None,
     ) -> Plan:  # fmt: skip
         """Lay out with other rewards than the forest's; boxes of different keys are never equal.
@@ -121,39 +128,56 @@ class Plan:
         ``line`` tells the values of endless boxes. If ``roots`` are given, only their trees are
         laid out; other boxes then have class -1.
         """
-        f = forest
+        f, w = weights.forest, weights
         tree = structure.postorder(f.parent)
         if roots is None:
             roots = f.roots
         else:
             tree = tree._replace(order=tree.order[in_trees(f.parent, tree.order, roots)])
-        classes = structure.classify(tree, structure.Marks(key, reward, f.cost), f.count)
+        marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
+        classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
-        levels, level_at = structure.sort_levels(rewards, reward_at)
+        levels, level_at = _up_to(w.top, *structure.sort_levels(frozen(rewards), frozen(reward_at)))
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[roots], return_inverse=True)
         top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[roots])
         cuts = _cut(top, len(member) + len(classes.child))
         ops, powers, op_of, part_op, last, last_power = structure.build_operations(
-            classes, structure.Marks(f.law, reward, f.cost), f.endless, states,
+            classes, marks._replace(law=frozen(w.law)), f.endless, states,
             structure.Tops(top, top_copies, cuts),
         )  # fmt: skip
         sigma_at = np.concatenate([[0], np.cumsum(states)])
-        known = Known.of(np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line)
+        known = KnownValues.of(
+            np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line
+        )
         owner, refs = structure.assign_owners(ops, part_op, last)
         ends = [levels.max(), levels.min()] if len(levels) else []
         ends += [outside] if np.isfinite(outside) else []
         return cls(
-            forest=f, class_of=class_of, sigma_at=sigma_at, op_of=op_of, ops=ops, powers=powers,
-            owner=owner, refs=refs, part_op=part_op, last=int(last), last_power=float(last_power),
-            reward=rewards, reward_at=reward_at, levels=levels, level_at=level_at, known=known,
+            forest=f, weights=w, class_of=class_of, sigma_at=sigma_at, op_of=op_of, ops=ops,
+            powers=powers, owner=owner, refs=refs, part_op=part_op, last=int(last),
+            last_power=float(last_power), reward=rewards, reward_at=reward_at, levels=levels,
+            level_at=level_at, known=known,
             outside=outside, span=float(max(ends)) - float(min(ends)) if ends else 0.0,
+            top=top, top_copies=top_copies, cuts=cuts,
         )  # fmt: skip
+
+    def root_ops(self, part: int) -> IntArray:
+        """The operations of the roots of a part."""
+        return self.op_of[self.top[self.cuts[part] : self.cuts[part + 1]]]
+
+    def payoff_span(self) -> float:
+        """The range of the rewards, in payoffs."""
+        if self.weights.tolerance == 0:
+            return self.span
+        ends = self.weights.read_back(np.append(self.levels, self.outside))
+        ends = ends[np.isfinite(ends)]
+        return float(ends.max() - ends.min()) if len(ends) else 0.0
 
     def run(
         self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
-    ) -> Run:
+    ) -> PlanPass:
         """One pass: shared operations, then the parts in parallel, then what joins them."""
         step = Pass.start(self, eps, self.outside if clip else -np.inf, progress=progress)
         common = step.common()
@@ -162,7 +186,7 @@ class Plan:
         )
         result = step.block(self.last, step.final(blocks)) if len(blocks) > 1 else blocks[0]
         value, gap, tail = self._best(result)
-        return Run(value, gap, step.sigma, step.width, tail)
+        return PlanPass(value, gap, step.sigma, step.width, tail)
 
     def _best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
@@ -202,6 +226,7 @@ class Pass:
     progress: Progress | None
     done: list[int]
     turn: Lock  # threads tell their progress one at a time
+    stop: IntArray  # a flag: the pass is given up
 
     @classmethod
     def start(
@@ -219,23 +244,31 @@ class Pass:
         return cls(
             plan=plan, eps=eps, low=low, given=given, clear=clear, sigma=sigma, sigma_of=sigma_of,
             loc=np.zeros(n, np.int64), refs=plan.refs.copy(), width=np.zeros(n, np.int64),
-            progress=progress, done=[0], turn=Lock(),
+            progress=progress, done=[0], turn=Lock(), stop=interruption.flag(),
         )  # fmt: skip
 
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
         """Carry out operations in a heap of their own and return it."""
-        p, f = self.plan, self.plan.forest
+        p, w = self.plan, self.plan.weights
         heap, state = blocks.new_heap(1024)
+        read: dict[str, FloatArray | IntArray] = {
+            "ops": p.ops, "powers": p.powers, "laws": w.laws.data, "law_at": w.laws.start,
+            "reward": p.reward, "reward_at": p.reward_at, "levels": p.levels,
+            "level_at": p.level_at, "costs": w.costs.data, "cost_at": w.costs.start,
+            "cost_shape": w.costs.shape, "defect": w.defect, "defect_at": w.defect_at,
+            "known": p.known.data, "known_at": p.known.at, "known_size": p.known.size,
+        }  # fmt: skip
         program = capped.Program(
-            ops=p.ops, powers=p.powers, laws=f.laws.data, law_at=f.laws.start, reward=p.reward,
-            reward_at=p.reward_at, levels=p.levels, level_at=p.level_at, costs=f.costs.data,
-            cost_at=f.costs.start, cost_shape=f.costs.shape, known=p.known.data,
-            known_at=p.known.at, known_size=p.known.size, low=self.low, outside=p.outside,
-            eps=self.eps, given=self.given,
+            **{name: frozen(column) for name, column in read.items()}, low=self.low,
+            outside=p.outside, eps=self.eps, given=self.given, weighed=len(w.defect) > 0,
         )  # fmt: skip
-        slate = capped.Slate(self.loc, self.refs, self.sigma, self.sigma_of, self.width, self.clear)
+        slate = capped.Slate(
+            loc=self.loc, refs=self.refs, sigma=self.sigma, sigma_at=self.sigma_of,
+            width=self.width, clear=self.clear, stop=self.stop,
+        )  # fmt: skip
         for i in range(0, len(order), _CHUNK):
             heap = capped.sweep(order[i : i + _CHUNK], program, slate, shared, heap, state)
+            interruption.check(self.stop)
             if self.progress is not None:
                 with self.turn:
                     self.done[0] += len(order[i : i + _CHUNK])
@@ -281,12 +314,40 @@ class Pass:
         return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, operations.STATES])].copy()
 
 
+def _up_to(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, IntArray]:
+    """Levels with ``top`` added to every row that does not reach it."""
+    if top == -np.inf:
+        return levels, at
+    last = np.concatenate([levels, [-np.inf]])[np.where(np.diff(at) > 0, at[1:] - 1, -1)]
+    short = last < top
+    return np.insert(levels, at[1:][short], top), at + np.concatenate([[0], np.cumsum(short)])
+
+
+def _timed_line(w: Weights, v: int, own: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Of an endless box with discounting: it ends by chance, in one more state above all others."""
+    i, k = int(w.law[v]), len(own)
+    missing = w.missing(v)
+    assert missing is not None, "a line with discounting"
+    top = max(float(own.max()), 0.0)
+    law = np.zeros((k + 1, k + 1))
+    law[:k, :k], law[:k, k], law[k, k] = w.laws[i], missing, 1.0
+    cost = np.append(w.costs[i][:, 0] + missing * top, 0.0)
+    law /= law.sum(axis=1, keepdims=True)
+    found = solve_line(Chain(law, np.append(own, top)), cost)
+    return found.index[:k], found.breakpoints, found.tails[:k].T
+
+
 def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.bool_]:
     """Which boxes of a postorder belong to the trees of some roots; a tree ends with its root."""
     ends = np.flatnonzero(parent[order] < 0)
     wanted = np.zeros(len(parent), bool)
     wanted[roots] = True
     return np.repeat(wanted[order[ends]], np.diff(ends, prepend=-1))
+
+
+def is_long(forest: Forest) -> bool:
+    """May it take long enough that somebody interrupts it?"""
+    return len(forest) + len(forest.laws.data) > _LONG
 
 
 def check_threads(threads: int | None) -> None:

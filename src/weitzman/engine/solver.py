@@ -22,9 +22,11 @@ from typing import Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
+from .._common.interruption import interruptible
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .plan import Plan, Progress, check_threads
+from .plan import Plan, Progress, check_threads, is_long
+from .prizes import run_several
 from .solution import Solution, Status
 
 Answer = TypeVar("Answer", covariant=True)
@@ -84,7 +86,7 @@ def solve(
     gap: float = 0.0,
     budget: int | None = None,
 ) -> Any:
-    """The optimal value and the index of every box.
+    """The optimal value and the index of every box (the paper's generalized reservation values).
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def solve(
     --------
     >>> import weitzman
     >>> chest = weitzman.Builder()
-    >>> _ = chest.add("A", cost=2, rewards={0: 0.5, 10: 0.5})
+    >>> _ = chest.add("A", cost=2, outcomes={0: 0.5, 10: 0.5})
     >>> weitzman.solve(chest.build()).value
     3.0
     """
@@ -129,24 +131,41 @@ def solve(
     if not 0 <= tolerance < np.inf:
         raise InvalidArgument(f"`tolerance` must be a number from 0 on, but it is {tolerance}.")
     check_threads(threads)
+
+    def task() -> Solution:
+        return _solve(forest, tolerance, None if exact else _FIRST_EPS, clip, threads, progress)
+
+    return interruptible(task, long=is_long(forest))
+
+
+def _solve(
+    forest: Forest, tolerance: float, share: float | None, clip: bool, threads: int | None,
+    progress: Progress | None,
+) -> Solution:  # fmt: skip
+    """Passes until the certified error is small enough; no ``share``: nothing may be dropped."""
     plan = Plan.of(forest)
-    target = tolerance * plan.span
-    eps = 0.0 if exact or not np.isfinite(target) else _FIRST_EPS * target
-    run = plan.run(eps, clip, threads, progress)
+    weights = plan.weights
+    target = tolerance * plan.payoff_span()
+    eps = 0.0 if share is None or not np.isfinite(target) else share * target * weights.unit()
+    one_pass = run_several if forest.prizes > 1 else Plan.run
+    run = one_pass(plan, eps, clip, threads, progress)
     for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
-        if not run.gap > target:
+        if not weights.gap(run.value, run.gap) > target:
             break
-        eps *= target / run.gap / 4
-        run = plan.run(eps, clip, threads, progress)
+        eps *= target / weights.gap(run.value, run.gap) / 4
+        run = one_pass(plan, eps, clip, threads, progress)
+    found = max(weights.gap(run.value, run.gap), 0.0)
+    if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
+        found = np.inf
     status = Status.COARSE
-    if run.gap <= target:
-        status = Status.EXACT if run.gap == 0 else Status.CERTIFIED
+    if found <= target:
+        status = Status.EXACT if found == 0 else Status.CERTIFIED
     sign = forest.sign
-    index = sign * run.sigma + 0.0  # no negative zero is shown to anybody
+    index = sign * weights.read_back(run.sigma) + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False
     return Solution(
-        forest, sign * run.value + 0.0, run.gap, status, int(run.width.sum()), plan.class_of,
-        plan.sigma_at, index,
+        forest, float(sign * weights.read_back(run.value) + 0.0), found, status,
+        int(run.width.sum()), plan.class_of, plan.sigma_at, index,
     )  # fmt: skip
 
 

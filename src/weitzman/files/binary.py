@@ -4,7 +4,7 @@ r"""The ``.wz`` format: columns as they are in memory, with checksums.
 8 bytes       ``89 57 54 5A 0D 0A 1A 0A``: not text, and damaged by copying as text
 3 × uint32    version (1), length of the header, CRC-32 of the header
 header        JSON: ``outside`` (null: none), ``minimize``, ``columns``, a list of ``name``,
-              ``dtype``, ``size``, ``crc``
+              ``dtype``, ``size``, ``crc``; and ``rate``, ``risk_tolerance``, ``prizes`` if any
 columns       raw, one after the other, each from the next multiple of 64 bytes on
 ============  ==================================================================================
 
@@ -28,6 +28,8 @@ from .._common.arrays import IntArray
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from ..forest.pools import Pool
+from .json_reader import TERMS, read_terms
+from .json_writer import written_terms
 from .parsing import fields, is_number, whole, wrong
 from .reading import parse, shown
 
@@ -41,6 +43,8 @@ _ALIGN = 64
 _CHUNK = 2**20
 _WHOLE = ("parent", "law", "reward", "cost", "count")
 _POOLS = ("laws", "rewards", "costs")
+_TIMES = ("factors", "durations")  # at most one of them is there
+_HEADER = ("outside", "minimize", "columns")
 _INTEGERS = ("|i1", "<i2", "<i4", "<i8")
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -54,8 +58,8 @@ def write(forest: Forest, file: BinaryIO) -> None:
         for name, c in columns.items()
     ]
     outside = forest.outside if np.isfinite(forest.outside) else None
-    text = {"outside": outside, "minimize": bool(forest.minimize), "columns": described}
-    header = json.dumps(text).encode()
+    text = {"outside": outside, "minimize": bool(forest.minimize), **written_terms(forest)}
+    header = json.dumps(text | {"columns": described}).encode()
     file.write(MAGIC + _FIXED.pack(VERSION, len(header), zlib.crc32(header)) + header)
     at = len(MAGIC) + _FIXED.size + len(header)
     for c in columns.values():
@@ -77,12 +81,18 @@ def read(file: BinaryIO) -> Forest:
     for name, column in columns.items():
         _check_type(name, column)
     rewards = _pool(columns, "rewards")
+    whole_columns: dict[str, Any] = {name: columns[name] for name in _WHOLE}
+    times: dict[str, Any] = {
+        name: _pool(columns, name) for name in _TIMES if f"{name}.data" in columns
+    }
     return Forest(
-        **{name: columns[name] for name in _WHOLE},
+        **whole_columns,
         endless=columns["endless"] == 1 if "endless" in columns else np.empty(0, bool),
         laws=_pool(columns, "laws"),
         rewards=rewards,
         costs=_pool(columns, "costs"),
+        **times,
+        **read_terms(header),
         outside=_outside(header),
         minimize=header["minimize"],
         names=_split(columns, "names") if "names.bytes" in columns else None,
@@ -97,7 +107,8 @@ def _columns(f: Forest) -> Columns:
     columns: Columns = {name: _narrow(getattr(f, name)) for name in _WHOLE}
     if f.endless.any():
         columns["endless"] = f.endless.astype("|i1")
-    for name in _POOLS:
+    timed = [] if f.factors is None else ["factors" if f.durations is None else "durations"]
+    for name in (*_POOLS, *timed):
         pool = getattr(f, name)
         data = pool.data[pool.start[0] : pool.start[-1]]
         columns[f"{name}.data"] = np.ascontiguousarray(data, "<f8")
@@ -147,8 +158,8 @@ def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     data = file.read(length)
     if len(data) < length or zlib.crc32(data) != crc:
         raise InvalidFile("the header is damaged. Copy or write the file again.")
-    header = fields(parse(data), "the header", ("outside", "minimize", "columns"))
-    for key in ("outside", "minimize", "columns"):
+    header = fields(parse(data), "the header", (*_HEADER, *TERMS))
+    for key in _HEADER:
         if key not in header:
             raise InvalidFile(f"the header: {key!r} is missing.")
     if not isinstance(header["minimize"], bool):
@@ -187,6 +198,7 @@ def _check_names(names: list[str]) -> None:
         ("endless",),
         ("names.bytes", "names.length"),
         ("states.rows", "states.bytes", "states.length"),
+        *((f"{p}.data", f"{p}.shape") for p in _TIMES),
     ):
         if any(name in group for name in names):
             needed |= set(group)

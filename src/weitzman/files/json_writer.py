@@ -26,6 +26,7 @@ def pieces(forest: Forest) -> Iterator[str]:
     yield f'{{\n  "format": "{FORMAT}",\n'
     yield f'  "objective": "{"minimize" if forest.minimize else "maximize"}",\n'
     yield f'  "outside": {outside},\n'
+    yield "".join(f'  "{key}": {json.dumps(x)},\n' for key, x in written_terms(forest).items())
     if len(writer.leader):
         yield '  "kinds": {\n'
         yield ",\n".join(f'    "k{i}": {writer.kind(i)}' for i in range(len(writer.leader)))
@@ -37,6 +38,14 @@ def pieces(forest: Forest) -> Iterator[str]:
         yield ",\n".join(f"    {writer.box(v)}" for v in range(i, end))
         yield ",\n" if end < n else "\n"
     yield "  ]\n}\n"
+
+
+def written_terms(f: Forest) -> dict[str, str | float | int]:
+    """Unit, rate, risk tolerance and prizes, where a forest has them."""
+    terms = {"rate": f.rate, "risk_tolerance": f.risk_tolerance}
+    found: dict[str, str | float | int] = {"unit": f.unit} if f.unit else {}
+    found |= {key: x for key, x in terms.items() if x is not None}
+    return found | ({"prizes": int(f.prizes)} if f.prizes > 1 else {})
 
 
 def _choose_kinds(f: Forest) -> tuple[IntArray, IntArray, npt.NDArray[np.bool_]]:
@@ -73,7 +82,7 @@ class _Writer:
     def kind(self, i: int) -> str:
         """What the boxes of a kind share."""
         v = int(self.leader[i])
-        fields = [self._cost(v), *self._rewards(v)]
+        fields = [*self._opening(v), *self._rewards(v)]
         return _object(fields + [self._law(v)] * bool(self.gives_law[i]))
 
     def box(self, v: int) -> str:
@@ -83,7 +92,7 @@ class _Writer:
         if up >= 0:
             fields.append(f'"parent": {up if f.names is None else _text(f.names[up])}')
         if kind < 0:
-            fields += [self._cost(v), *self._rewards(v), self._law(v)]
+            fields += [*self._opening(v), *self._rewards(v), self._law(v)]
         else:
             fields.append(f'"kind": "k{kind}"')
             fields += self._differences(v, kind)
@@ -96,17 +105,22 @@ class _Writer:
     def _differences(self, v: int, kind: int) -> Iterator[str]:
         f, like = self.forest, int(self.leader[kind])
         if f.cost[v] != f.cost[like]:
-            yield self._cost(v)
+            yield from self._opening(v)
         if f.reward[v] != f.reward[like]:
             yield from self._rewards(v, unlike=like)
         if not self.gives_law[kind]:
             yield self._law(v)
 
-    def _cost(self, v: int) -> str:
-        cost = self.forest.costs[int(self.forest.cost[v])]
-        if cost.shape == (1, 1):
-            return f'"cost": {_numbers(cost[0])[1:-1]}'
-        return f'"cost": {_numbers(cost[:, 0] if cost.shape[1] == 1 else cost)}'
+    def _opening(self, v: int) -> Iterator[str]:
+        """The cost, and what time the opening takes."""
+        f = self.forest
+        timed = ("duration", f.durations) if f.durations is not None else ("factor", f.factors)
+        for what, pool in (("cost", f.costs), timed):
+            if pool is not None:
+                entry = pool[int(f.cost[v])]
+                flat = entry[:, 0] if entry.shape[1] == 1 else entry
+                text = _numbers(entry[0])[1:-1] if entry.shape == (1, 1) else _numbers(flat)
+                yield f'"{what}": {text}'
 
     def _rewards(self, v: int, unlike: int = -1) -> Iterator[str]:
         """Rewards and names of the states; ``unlike`` is a box whose names must not be taken."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
+from .._common.disk import Folder, open_folder
 from ..errors import InvalidFile, InvalidForest, WeitzmanError
 from . import reading
 
@@ -41,6 +42,11 @@ def check_regular(status: os.stat_result) -> None:
         raise OSError(errno.EINVAL, "it is a pipe or a device")
 
 
+def packed_limit(size: int) -> int:
+    """Bytes that a packed file of a size may unpack to; what is read takes twenty times as much."""
+    return 2**24 + 24 * size
+
+
 def read_document(path: str, most: int) -> Any:
     """The JSON document in a file of at most so many bytes."""
     status = os.stat(path)
@@ -66,8 +72,18 @@ def replacing(name: str) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         if exists:
             shutil.copymode(target, new)
-        os.replace(new, target)
+        with open_folder(target) as folder:
+            os.replace(new, target)
+            _sync(folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(new)
         raise
+
+
+def _sync(folder: Folder) -> None:
+    try:
+        folder.sync()
+    except OSError as error:
+        why = f"it is written, but its name may be lost in a power cut ({error.strerror})"
+        raise OSError(error.errno, f"{why}; write it again") from error

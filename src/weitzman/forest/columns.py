@@ -163,28 +163,30 @@ def law_columns(
     return list_pool(law, (parent < 0).tolist(), convert)
 
 
-def cost_columns(
-    cost: Any, parent: IntArray, n: int, title: Sequence[object]
+def opening_columns(
+    entries: Any, parent: IntArray, n: int, title: Sequence[object], what: str = "cost"
 ) -> tuple[Pool, IntArray]:
-    if isinstance(cost, (int, float, np.number)):
-        cost = np.full(n, float(cost))
+    """Costs, factors or durations: a number for all, or one entry a box."""
+    if isinstance(entries, (int, float, np.number)):
+        entries = np.full(n, float(entries))
     try:
-        plain = np.asarray(cost)
+        plain = np.asarray(entries)
         is_plain = plain.shape == (n,) and plain.dtype.kind in "iuf"
     except ValueError:  # ragged
         is_plain = False
     if is_plain:
         return stack_pool(plain.astype(np.float64).reshape(n, 1, 1))
-    _check_length(cost, n, "cost")
+    _check_length(entries, n, what)
 
     def convert(i: int) -> FloatArray:
-        return as_cost(cost[i], parent[i] < 0, title[i])
+        return as_entry(entries[i], parent[i] < 0, title[i], what)
 
-    return list_pool(cost, (parent < 0).tolist(), convert)
+    return list_pool(entries, (parent < 0).tolist(), convert)
 
 
-def as_cost(cost: object, root: bool, title: object) -> FloatArray:
-    c = _numbers(cost, f"the cost of box {title!r}")
+def as_entry(entry: object, root: bool, title: object, what: str = "cost") -> FloatArray:
+    """A cost, factor or duration of a box as a matrix."""
+    c = _numbers(entry, f"the {what} of box {title!r}")
     if c.ndim == 0:
         return c.reshape(1, 1)
     if c.ndim == 1:
@@ -192,7 +194,7 @@ def as_cost(cost: object, root: bool, title: object) -> FloatArray:
     if c.ndim == 2:
         return c
     raise InvalidForest(
-        f"a cost is a number, a vector or a matrix, but that of box {title!r} has {c.ndim} "
+        f"a {what} is a number, a vector or a matrix, but that of box {title!r} has {c.ndim} "
         f"dimensions."
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,13 @@ def side_by_side(
     parent = np.concatenate([f.parent for f in parts])
     offset = np.repeat(np.cumsum(size) - size, size)
     laws, law, _ = _merge([f.laws for f in distinct], [f.law for f in distinct], which)
-    costs, cost, _ = _merge([f.costs for f in distinct], [f.cost for f in distinct], which)
+    terms, beside = _common_terms(distinct)
+    costs, cost, kept = _merge(
+        [f.costs for f in distinct], [f.cost for f in distinct], which,
+        None if beside is None else intern_pool(beside)[1],
+    )  # fmt: skip
+    if beside is not None:
+        terms["factors" if terms["rate"] is None else "durations"] = beside.take(kept)
     state_names = list(chain.from_iterable(f.state_names for f in distinct))
     known: dict[tuple[str, ...] | None, int] = {}
     tag = np.array([known.setdefault(names, len(known)) for names in state_names])
@@ -74,8 +81,10 @@ def side_by_side(
         endless=np.concatenate([f.endless for f in parts]),
         outside=_common_outside(parts, outside),
         minimize=_common_sense(parts),
+        unit=parts[0].unit if len({f.unit for f in parts}) == 1 else "",
         names=_join_names(parts),
         state_names=tuple(state_names[i] for i in first),
+        **terms,
     )
 
 
@@ -117,19 +126,11 @@ def expand(forest: Forest, limit: int = 100_000) -> Forest:
     box = np.repeat(np.arange(len(forest)), copies)
     copy = np.arange(boxes) - start[box]
     up = forest.parent[box]
-    return Forest(
+    return forest.take(
+        box,
         parent=np.where(up < 0, -1, start[up] + copy // forest.count[box]),
-        law=forest.law[box],
-        reward=forest.reward[box],
-        cost=forest.cost[box],
-        laws=forest.laws,
-        rewards=forest.rewards,
-        costs=forest.costs,
         count=np.ones(boxes, np.int64),
-        outside=forest.outside,
-        minimize=forest.minimize,
         names=None if forest.names is None else _copy_names(forest.names, copies, box, copy),
-        state_names=forest.state_names,
     )
 
 
@@ -202,6 +203,29 @@ def _common_outside(parts: Sequence[Forest], outside: float | None) -> float:
             f"Give `outside`."
         )
     return float(options[0])
+
+
+def _common_terms(parts: Sequence[Forest]) -> tuple[dict[str, Any], Pool | None]:
+    """Rate, risk tolerance and prizes that all share, and the factors or durations of all."""
+    terms: dict[str, Any] = {}
+    for name in ("rate", "risk_tolerance", "prizes"):
+        each = [getattr(f, name) for f in parts]
+        other = [i for i, x in enumerate(each) if x != each[0]]
+        if other:
+            raise InvalidForest(
+                f"the forests must have one `{name}`, but that of the first is {each[0]} and that "
+                f"of forest {other[0]} is {each[other[0]]} ({len(other)} such forests)."
+            )
+        terms[name] = each[0]
+    pools = [f.factors if terms["rate"] is None else f.durations for f in parts]
+    there = [p for p in pools if p is not None]
+    if not there:
+        return terms, None
+    plain = [
+        p or Pool(np.ones(n), np.arange(n + 1), np.ones((n, 2), np.int64))
+        for p, n in zip(pools, (len(f.costs) for f in parts), strict=True)
+    ]
+    return terms, concat_pools(plain)
 
 
 def _common_sense(parts: Sequence[Forest]) -> bool:

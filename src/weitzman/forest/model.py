@@ -21,21 +21,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
+from .._common.numbers import Amounts
 from .._kernels.structure import postorder
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from .columns import (
-    as_cost,
-    cost_columns,
+    as_entry,
     default_outside,
     flags,
     label,
     law_columns,
+    opening_columns,
     reward_columns,
     titles,
     whole_numbers,
 )
 from .pools import Pool
-from .rules import check, check_parent, like
+from .rules import check, check_parent, like, rescaled
+from .taking import BY_BOX, fields_of, places_of_parents, same, taken
+from .terms import check_terms, number_or_none, pair, time_pools, with_time
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -70,6 +73,19 @@ class Forest:
         The outside option; minus infinity (plus, when minimizing) if something must be taken.
     minimize : bool
         Rewards are losses: minimize the least loss plus all costs.
+    unit : str
+        The unit of rewards and costs, for people: "$", "EUR", "hours".
+    factors : Pool, or None
+        Beside ``costs``, one for each: what everything after the opening is multiplied by, above 0
+        and at most 1, in the same shapes. None: time costs nothing.
+    durations : Pool, or None
+        Beside ``costs`` likewise. With them ``factors`` are exp(-rate * duration).
+    rate : float, or None
+        The rate at which durations discount, from 0 on.
+    risk_tolerance : float, or None
+        The payoff z has the utility -exp(-z / risk_tolerance). None: the expected payoff counts.
+    prizes : int
+        How many rewards may be taken, at most one from each tree.
     names : tuple of str, or None
         Names of the boxes; None numbers them.
     state_names : tuple
@@ -87,12 +103,18 @@ class Forest:
     endless: BoolArray = field(default_factory=lambda: np.empty(0, bool))
     outside: float = 0.0
     minimize: bool = False
+    unit: str = ""
+    factors: Pool | None = None
+    durations: Pool | None = None
+    rate: float | None = None
+    risk_tolerance: float | None = None
+    prizes: int = 1
     names: tuple[str, ...] | None = None
     state_names: tuple[tuple[str, ...] | None, ...] = ()
     _number: dict[str, int] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("parent", "law", "reward", "cost", "count"):
+        for name in ("parent", *BY_BOX[:-1]):
             column = whole_numbers(getattr(self, name), name)
             column.flags.writeable = False
             object.__setattr__(self, name, column)
@@ -107,11 +129,26 @@ class Forest:
             ) from error
         if not self.state_names:
             object.__setattr__(self, "state_names", (None,) * len(self.rewards))
+        for name in ("rate", "risk_tolerance"):
+            object.__setattr__(self, name, number_or_none(getattr(self, name), name))
+        factors = with_time(self.durations, self.rate, self.factors)
+        object.__setattr__(self, "factors", factors)
         check(self)
+        object.__setattr__(self, "laws", rescaled(self.laws))
+        check_terms(self)
 
     def __len__(self) -> int:
         """Boxes as described, copies not counted."""
         return len(self.parent)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both describe the same boxes in the same order, however they are stored."""
+        if not isinstance(other, Forest):
+            return NotImplemented
+        return same(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.outside, self.minimize, self.parent.tobytes(), self.count.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, ({f: getattr(self, f) for f in _FIELDS},)
@@ -120,7 +157,7 @@ class Forest:
         return (
             f"Forest({len(self)} described boxes, {self._with_copies()}, {self.roots.size} "
             f"roots, {len(self.laws)} laws, outside {self.outside:g}"
-            f"{', minimize' if self.minimize else ''})"
+            f"{', minimize' if self.minimize else ''}{self._terms()})"
         )
 
     # -- ways in -------------------------------------------------------------------------------
@@ -139,6 +176,12 @@ class Forest:
         endless: ArrayLike | None = None,
         minimize: bool = False,
         states: Sequence[Sequence[object] | None] | Sequence[object] | None = None,
+        unit: str = "",
+        factor: ArrayLike | Sequence[ArrayLike] | None = None,
+        duration: ArrayLike | Sequence[ArrayLike] | None = None,
+        rate: float | None = None,
+        risk_tolerance: float | None = None,
+        prizes: int = 1,
     ) -> Forest:
         """Describe a forest with one entry per box.
 
@@ -166,6 +209,20 @@ class Forest:
             and has the costs of this box, given the state of the one before.
         minimize : bool
         states : one shared list of names, or n lists, optional
+        unit : str
+            Of rewards and costs, for people.
+        factor : number, or n entries, optional
+            What everything after the opening of a box is multiplied by: above 0 and at most 1, in
+            the forms of ``cost``.
+        duration, rate : optional
+            The same in other words: how long a box takes to open, in the forms of ``cost``, and
+            the rate per unit of time. The factor is then exp(-rate * duration).
+        risk_tolerance : float, optional
+            Count payoffs z by the utility -exp(-z / risk_tolerance): the value and all indices are
+            then certainty equivalents, and random costs count with their whole law.
+        prizes : int
+            Take up to so many rewards, at most one from each tree; a place that stays empty is
+            worth the outside option.
 
         Examples
         --------
@@ -186,7 +243,9 @@ class Forest:
         check_parent(parents, title.__getitem__)
         reward_pool, reward, labels = reward_columns(rewards, states, n, title)
         law_pool, laws = law_columns(law, parents, n, title)
-        cost_pool, costs = cost_columns(cost, parents, n, title)
+        cost_pool, costs = opening_columns(cost, parents, n, title)
+        factors, durations, time = time_pools(factor, duration, rate, parents, title)
+        costs, cost_pool, beside = pair(costs, cost_pool, time, factors or durations)
         return cls(
             parent=parents,
             law=laws,
@@ -199,6 +258,12 @@ class Forest:
             endless=flags(endless, n, "endless"),
             outside=default_outside(outside, minimize),
             minimize=minimize,
+            unit=unit,
+            factors=beside if durations is None else None,
+            durations=None if durations is None else beside,
+            rate=rate,
+            risk_tolerance=risk_tolerance,
+            prizes=prizes,
             names=None if names is None else tuple(label(x) for x in names),
             state_names=labels,
         )
@@ -210,8 +275,14 @@ class Forest:
         *,
         cost: Mapping[str | int, ArrayLike] | None = None,
         outside: float | None = None,
+        unit: str | None = None,
+        rate: float | None = None,
+        risk_tolerance: float | None = None,
+        prizes: int | None = None,
     ) -> Forest:
-        """The same forest with other costs of some boxes, or another outside option.
+        """The same forest with other costs of some boxes, another outside option or other terms.
+
+        What is None stays as it is.
 
         Examples
         --------
@@ -221,19 +292,60 @@ class Forest:
         2.5
         """
         columns = {name: getattr(self, name) for name in _FIELDS}
-        if outside is not None:
-            columns["outside"] = outside
+        terms: dict[str, Any] = {
+            "outside": outside,
+            "unit": unit,
+            "rate": rate,
+            "risk_tolerance": risk_tolerance,
+        }
+        terms["prizes"] = prizes
+        columns |= {name: x for name, x in terms.items() if x is not None}
         if cost:
             which, boxes = self.cost.copy(), [self.box(b) for b in cost]
             if len(set(boxes)) < len(boxes):
                 raise InvalidForest("each box can have one new cost, but one is named twice.")
             rows = [
-                as_cost(c, self.parent[b] < 0, self.name(b))
+                as_entry(c, self.parent[b] < 0, self.name(b))
                 for b, c in zip(boxes, cost.values(), strict=True)
             ]
             which[boxes] = len(self.costs) + np.arange(len(rows))
             columns["cost"], columns["costs"] = which, self.costs.with_more(rows)
+            for name in ("factors", "durations"):
+                if (pool := columns[name]) is not None:
+                    columns[name] = pool.with_more([pool[int(self.cost[b])] for b in boxes])
         return Forest(**columns)
+
+    def take(
+        self,
+        boxes: ArrayLike,
+        *,
+        parent: ArrayLike | None = None,
+        after: ArrayLike | None = None,
+        **columns: Any,
+    ) -> Forest:
+        """A forest made of boxes of this one, each as often as it is named.
+
+        Parameters
+        ----------
+        boxes : (m,) ints
+            The box that each new box is like, by number.
+        parent : (m,) ints, optional
+            The parents among the new boxes. By default each box hangs on its own parent, which
+            must be named, once.
+        after : (m,) ints, optional
+            The state that the parent of a box has shown, by number, where the box becomes a root;
+            -1 for all others.
+        **columns
+            Columns that are not copied but given: ``count``, ``endless``, ``names``, ...
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> pair = weitzman.line([[0.5, 0.5], [[1, 0], [0, 1]]], rewards=[0, 10], cost=1)
+        >>> weitzman.solve(pair.take([1], parent=[-1], after=[1])).value
+        9.0
+        """
+        return Forest(**(taken(self, boxes, parent, after, columns) | columns))
 
     def subtree(self, box: str | int, state: str | int | float | None = None) -> Forest:
         """A box and all below it, as they stand once its parent showed ``state``.
@@ -244,25 +356,22 @@ class Forest:
         top = self.box(box)
         s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]
         keep = self.within(top)
-        place = np.full(len(self), -1, np.int64)
-        place[keep] = np.arange(len(keep))
-        parent = np.where(keep == top, -1, place[self.parent[keep]])
+        parent = places_of_parents(self, keep)
         if self.endless[top]:
             keep, parent = np.array([top, top]), np.array([-1, 0])
-        columns = {name: getattr(self, name) for name in _FIELDS}
-        for name in ("law", "reward", "cost", "count", "endless"):
-            columns[name] = getattr(self, name)[keep]
-        cost = self.costs[int(self.cost[top])]
-        columns["parent"] = parent
-        names = [self.name(v) for v in keep]
-        if self.endless[top]:
+        first = np.arange(len(keep)) == 0
+        names = None if self.names is None else [self.name(v) for v in keep.tolist()]
+        if names is not None and self.endless[top]:
             names[1] += ", further"
-        columns["names"] = None if self.names is None else tuple(names)
-        columns["laws"] = self.laws.with_more([self.laws[int(self.law[top])][s : s + 1]])
-        columns["costs"] = self.costs.with_more([cost[s : s + 1] if len(cost) > 1 else cost])
-        columns["law"][0], columns["cost"][0] = len(self.laws), len(self.costs)
-        columns["count"][0], columns["endless"][0] = 1, False
-        return Forest(**columns)
+        return self.take(
+            keep,
+            parent=np.where(first, -1, parent),
+            after=np.where(first, s, -1),
+            count=np.where(first, 1, self.count[keep]),
+            endless=~first & self.endless[keep],
+            names=None if names is None else tuple(names),
+            prizes=1,  # there is but one tree
+        )
 
     def within(self, box: str | int) -> IntArray:
         """Numbers of a box and of all below it, the box first and the others in order."""
@@ -288,6 +397,13 @@ class Forest:
         return -1.0 if self.minimize else 1.0
 
     @property
+    def amounts(self) -> Amounts:
+        """How rewards, costs, indices and values are written for people: one way for all."""
+        parts = self.rewards.data, self.costs.data, np.array([self.outside])
+        known = np.concatenate([part[np.isfinite(part)] for part in parts])
+        return Amounts(self.unit, float(np.ptp(known)) if len(known) else 0.0)
+
+    @property
     def boxes(self) -> int:
         """Boxes with all copies counted; of an endless line only the first."""
         order, _, _ = postorder(self.parent)
@@ -310,6 +426,30 @@ class Forest:
                 f"{what} needs a forest that ends, but box {self.name(v)!r} is followed by its "
                 f"like without end ({int(self.endless.sum())} such boxes). Cut it with truncate."
             )
+
+    def must_be_plain(self, what: str) -> None:
+        """Refuse discounting, risk tolerance and several prizes, which ``what`` cannot take in."""
+        for there, term in self._has():
+            if there:
+                raise InvalidArgument(
+                    f"{what} is for an expected payoff with one prize and no discounting, but this "
+                    f"forest has {term}."
+                )
+
+    def _has(self) -> list[tuple[bool, str]]:
+        return [
+            (self.factors is not None, "discounting"),
+            (self.risk_tolerance is not None, "a risk tolerance"),
+            (self.prizes > 1, "several prizes"),
+        ]
+
+    def _terms(self) -> str:
+        terms = [
+            (self.factors is not None, "discounted"),
+            (self.risk_tolerance is not None, f"risk tolerance {self.risk_tolerance}"),
+            (self.prizes > 1, f"{self.prizes} prizes"),
+        ]
+        return "".join(f", {term}" for there, term in terms if there)
 
     def _with_copies(self) -> str:
         lines = int(self.endless.sum())
@@ -367,7 +507,7 @@ def _is_number(name: str) -> bool:
     return True
 
 
-_FIELDS = [f for f in Forest.__dataclass_fields__ if not f.startswith("_")]
+_FIELDS = fields_of(Forest)
 
 
 def _rebuild(columns: dict[str, Any]) -> Forest:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels.matrices import Matrices
 from .._kernels.structure import intern_rows
 
@@ -57,6 +57,24 @@ class Pool:
             np.concatenate([self.shape, [m.shape for m in matrices]]),
         )
 
+    def take(self, which: IntArray, row: IntArray | None = None) -> Pool:
+        """The matrices ``which``, in that order; where ``row`` is not negative, that row alone.
+
+        A matrix of one row stands for all rows and stays as it is.
+        """
+        shape, start = self.shape[which], self.start[which]
+        if row is not None:
+            one = (row >= 0) & (shape[:, 0] > 1)
+            start = start + np.where(one, row * shape[:, 1], 0)
+            shape = np.column_stack([np.where(one, 1, shape[:, 0]), shape[:, 1]])
+        return Pool(self.data[runs(start, shape.prod(axis=1))], starts(shape), shape)
+
+    def entries(self, which: IntArray, row: IntArray, column: IntArray) -> FloatArray:
+        """Entries of matrices; one row, or one column, stands for all."""
+        rows, cols = self.shape[which].T
+        at = np.where(rows > 1, row, 0) * cols + np.where(cols > 1, column, 0)
+        return np.asarray(self.data[self.start[which] + at])
+
     def rows(self) -> tuple[IntArray, IntArray]:
         """For each row of each matrix: where it starts, and which matrix it belongs to."""
         owner = np.repeat(np.arange(len(self)), self.shape[:, 0])
@@ -70,7 +88,7 @@ def stack_pool(stack: FloatArray) -> tuple[Pool, IntArray]:
     n, rows, cols = stack.shape
     data = np.ascontiguousarray(stack, np.float64).reshape(-1) + 0.0  # -0.0 and 0.0 are one number
     start = np.arange(n + 1, dtype=np.int64) * (rows * cols)
-    number, first = intern_rows(data.view(np.int64), start)
+    number, first = intern_rows(frozen(data.view(np.int64)), frozen(start))
     if len(first) < n:
         data = data.reshape(n, rows * cols)[first].reshape(-1)
         start = start[: len(first) + 1]
@@ -98,6 +116,32 @@ def list_pool(
     return pool, number[place]
 
 
+def take_pools(
+    pools: Sequence[Pool], column: IntArray, row: IntArray | None = None
+) -> tuple[list[Pool], IntArray, IntArray]:
+    """Only the matrices that a column points to, in pools that lie beside each other.
+
+    ``row`` names for each entry of the column the row that alone is left, -1 for all rows.
+
+    Returns
+    -------
+    pools : list of Pool
+    column : array of int
+        The same column for these.
+    which : array of int
+        Where each matrix was before.
+    """
+    if row is None:
+        which, place = np.unique(column, return_inverse=True)
+        return [p.take(which) for p in pools], place, which
+    height = np.max([p.shape[:, 0] for p in pools], axis=0)
+    most = int(height.max()) + 1
+    cut = np.where(height[column] > 1, row, -1)
+    keys, place = np.unique(column * most + cut + 1, return_inverse=True)
+    which, left = keys // most, keys % most - 1
+    return [p.take(which, left) for p in pools], place, which
+
+
 def concat_pools(pools: Sequence[Pool]) -> Pool:
     """The matrices of all pools one after the other, none left out."""
     shape = np.concatenate([p.shape for p in pools])
@@ -110,16 +154,20 @@ def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray
     Returns the smaller pool, the place in it of each matrix, and the first matrix at each place.
     """
     data = pool.data + 0.0  # -0.0 and 0.0 are one number
-    bits, _ = intern_rows(data.view(np.int64), pool.start)
+    data.flags.writeable = False  # ours already: no need to copy it once more
+    bits, _ = intern_rows(frozen(data.view(np.int64)), pool.start)
     key = np.column_stack([bits, pool.shape] if tag is None else [bits, pool.shape, tag])
     at = np.arange(len(pool) + 1, dtype=np.int64) * key.shape[1]
-    number, first = intern_rows(np.ascontiguousarray(key, np.int64).reshape(-1), at)
+    number, first = intern_rows(frozen(np.ascontiguousarray(key, np.int64).reshape(-1)), frozen(at))
     if len(first) == len(pool):
         return Pool(data, pool.start, pool.shape), number, first
-    shape = pool.shape[first]
-    start = starts(shape)
-    take = np.repeat(pool.start[first] - start[:-1], np.diff(start)) + np.arange(start[-1])
-    return Pool(data[take], start, shape), number, first
+    return Pool(data, pool.start, pool.shape).take(first), number, first
+
+
+def runs(start: IntArray, size: IntArray) -> IntArray:
+    """The numbers start[0], start[0] + 1, ..., as many as size[0] says, then start[1], ..."""
+    end = np.cumsum(size)
+    return np.repeat(start - end + size, size) + np.arange(end[-1] if len(end) else 0)
 
 
 def starts(shape: IntArray) -> IntArray:

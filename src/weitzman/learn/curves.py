@@ -18,7 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.rules import like
-from .log_tables import Columns, columns_of, numbers, steps, words
+from .known import Config
+from .log_checks import Blank, check_scores, kept_rows, step_costs, with_skipped
+from .log_settings import settings_of
+from .log_tables import LogColumns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
 
@@ -45,6 +48,8 @@ class Curves:
         nobody knows what would have followed.
     minimize : bool
         Lower scores are better.
+    settings : tuple of mappings
+        What each run was started with, from names to values; empty if that is not known.
     """
 
     runs: tuple[str, ...]
@@ -56,6 +61,7 @@ class Curves:
     kind: tuple[str, ...]
     ended: BoolArray
     minimize: bool = False
+    settings: tuple[Config, ...] = ()
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
@@ -77,6 +83,9 @@ class Curves:
         kind: str | Sequence[str] | None = None,
         ended: str | bool | None = None,
         minimize: bool = False,
+        settings: Any = None,
+        cumulative: bool = False,
+        blank: Blank | None = None,
     ) -> Curves:
         """Read curves from a table with one row for each step of each run.
 
@@ -87,8 +96,8 @@ class Curves:
         run : str or several
             The columns that name a run within its task.
         step, score, cost : str
-            The columns with whole numbers, scores (blank or NaN: the run diverged) and costs. A
-            cost of None counts 1 for every row.
+            The columns with whole numbers, scores and costs. A cost of None counts 1 for every
+            row.
         task, kind : str or several, optional
             Columns that are constant within a run.
         ended : str, bool or None
@@ -97,6 +106,16 @@ class Curves:
             and the others were cut off.
         minimize : bool
             Lower scores are better.
+        settings : list of str, path, pandas.DataFrame, or mapping from names to columns
+            What runs were started with: columns of the log, or a table of its own with one row for
+            each run, joined by the columns that name a run and its task, or those of them that it
+            has. Numbers, texts, and blanks where a setting does not apply.
+        cumulative : bool
+            Costs are counted from the start of the run, not from the row before.
+        blank : "diverged" or "skipped", optional
+            What a blank score (or NaN) means: the run diverged, or it was not evaluated in that
+            step, whose cost then belongs to the next score. By default the latter if in most runs
+            with blanks a score follows one.
 
         Examples
         --------
@@ -119,21 +138,27 @@ class Curves:
         )
         when = steps(table, step)
         order = np.lexsort((when, of_row))
-        start = np.concatenate([[0], np.cumsum(np.bincount(of_row))])
         keys = list(number)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(of_row))])
+        ordered, seen = of_row[order], numbers(table, score, blank=True)[order]
+        check_scores(seen, score)
+        kept = kept_rows(seen, ordered, blank)
         kinds = words(table, kind) if kind is not None else None
         paid = numbers(table, cost) if cost is not None else np.ones(size)
-        last = order[start[1:] - 1]
+        each = step_costs(paid[order], ordered, cumulative)
+        first, last = order[ends[:-1]], order[ends[1:] - 1]
+        called = [x for c in (task, run) for x in ([c] if isinstance(c, str) else c or ())]
         return cls(
             runs=tuple(k[1] for k in keys),
-            start=start,
-            step=when[order],
-            score=numbers(table, score, blank=True)[order],
-            cost=paid[order],
+            start=np.concatenate([[0], np.cumsum(np.bincount(ordered[kept]))]),
+            step=when[order][kept],
+            score=seen[kept],
+            cost=with_skipped(each, ordered, kept),
             task=tuple(k[0] for k in keys),
             kind=_constant(kinds, of_row, keys) if kinds is not None else ("",) * len(keys),
             ended=_ended(table, ended, last, when, [k[0] for k in keys]),
             minimize=minimize,
+            settings=() if settings is None else tuple(settings_of(table, settings, first, called)),
         )
 
     def __len__(self) -> int:
@@ -188,6 +213,7 @@ class Curves:
             kind=tuple(self.kind[i] for i in which),
             ended=self.ended[which],
             minimize=self.minimize,
+            settings=tuple(self.settings[i] for i in which) if self.settings else (),
         )
 
     def worth(self, price: float) -> FloatArray:
@@ -243,7 +269,11 @@ def _constant(
 
 
 def _ended(
-    table: Columns, ended: str | bool | None, last: IntArray, step: IntArray, tasks: Sequence[str]
+    table: LogColumns,
+    ended: str | bool | None,
+    last: IntArray,
+    step: IntArray,
+    tasks: Sequence[str],
 ) -> BoolArray:
     if isinstance(ended, str):
         flags = numbers(table, ended)[last]
@@ -267,6 +297,7 @@ def _check(c: Curves) -> None:
     if not rising or c.start[-1] != rows:
         raise InvalidArgument("`start` must rise from 0 to the number of rows, one entry per run.")
     sizes = {"score": rows, "cost": rows, "task": n, "kind": n, "ended": n}
+    sizes |= {"settings": n} if c.settings else {}
     for name, wanted in sizes.items():
         if len(getattr(c, name)) != wanted:
             found = len(getattr(c, name))

@@ -23,6 +23,7 @@ from .line_model import LineModel
 
 FORMAT = "weitzman/line-model/1"
 _KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "runs")
+_LAST_RUNG, _MOST_ENTRIES = 2**53, 5_000_000
 _RUN_KEYS = ("best", "cost", "gone", "weight")
 
 Path = str | os.PathLike[str]
@@ -30,6 +31,11 @@ Path = str | os.PathLike[str]
 
 def save(model: LineModel, path: Path) -> None:
     """Write a model to a ``.json`` file, which appears complete or not at all."""
+    if not isinstance(model, LineModel):
+        raise InvalidArgument(
+            f"a file holds a LineModel, but this is a {type(model).__name__}. Keep its curves and "
+            f"settings, and fit it again."
+        )
     ladder = model.ladder
     sign = -1.0 if model.minimize else 1.0
     head = {
@@ -85,6 +91,8 @@ def _model(x: Any) -> LineModel:
     rungs = _array(x["rungs"], "rungs")
     if not len(rungs) or (rungs != np.round(rungs)).any() or (np.diff(rungs) <= 0).any():
         raise InvalidFile("rungs must be whole numbers that rise, at least one of them.")
+    if abs(rungs).max() > _LAST_RUNG:
+        raise InvalidFile(f"rungs must be at most {_LAST_RUNG:,}, but one is {rungs.max():g}.")
     if not isinstance(x["runs"], list) or not x["runs"]:
         raise InvalidFile("runs must be a list of at least one run.")
     ladder = _ladder(x["runs"], rungs, -1.0 if minimize else 1.0)
@@ -108,6 +116,10 @@ def _settings(x: Any) -> Settings:
 
 def _ladder(runs: list[Any], rungs: np.ndarray, sign: float) -> Ladder:
     n, size = len(runs), len(rungs)
+    if n * size > _MOST_ENTRIES:
+        raise InvalidFile(
+            f"runs times rungs must be at most {_MOST_ENTRIES:,}, but there are {n:,} and {size:,}."
+        )
     best, cost = np.zeros((n, size)), np.zeros((n, size))
     seen, gone, weight = np.zeros(n, np.int64), np.zeros(n, bool), np.zeros(n)
     for i, run in enumerate(runs):
@@ -127,7 +139,10 @@ def _ladder(runs: list[Any], rungs: np.ndarray, sign: float) -> Ladder:
         weight[i] = _number(run["weight"], f"{where}: weight", above=0.0)
         best[i], cost[i, : seen[i]] = sign * shown[-1], paid
         best[i, : seen[i]] = sign * shown
-    return Ladder(rungs.astype(np.int64), best, cost, seen, gone | (seen == size), weight)
+    unknown, config = np.full((n, size), np.nan), np.zeros((n, 0))
+    over = gone | (seen == size)
+    steps = rungs.astype(np.int64)
+    return Ladder(steps, best, unknown, unknown, cost, config, seen, over, weight)
 
 
 def _all_fields(

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
+from typing import Any, Literal
 
 from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidForest, UnknownName
 from .answers import Rule, number, state_of
-from .frontier import Box, Frontier, Id
+from .frontier import Box, Id
+from .walk import Walk
 
 _COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
 
 State = str | int | float
-Kind = Literal["ask", "tell", "release", "resume", "replace"]
+Kind = Literal["ask", "tell", "take", "release", "resume", "replace", "undo"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened, as the journal keeps it. ``model`` belongs to a replacement."""
+    """One thing that happened, as the journal keeps it.
+
+    ``undone`` is the number of the answer that is taken back, ``by`` names the process that
+    resumes, and ``mark`` says what the box of a lazy search was like.
+    """
 
     kind: Kind
     worker: str
@@ -31,97 +32,48 @@ class Event:
     state: int | None = None
     reward: float | None = None
     cost: float | None = None
-    model: int | None = None
+    undone: int | None = None
+    by: str | None = None
+    mark: int | None = None
+
+    def content(self) -> dict[str, Any]:
+        """What a journal keeps of it, beside the worker."""
+        box = None if self.box is None else str(self.box)
+        rest = (
+            ("kind", self.kind), ("box", box), ("state", self.state), ("reward", self.reward),
+            ("cost", self.cost), ("undone", self.undone), ("by", self.by), ("mark", self.mark),
+        )  # fmt: skip
+        return {name: value for name, value in rest if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A box that was opened, and how the search stood then.
-
-    Attributes
-    ----------
-    box : Box
-    state : str
-        Name of the state it showed, or its number if it has no name.
-    state_number : int
-    reward : float or None
-        The true reward; None for a state that has none.
-    cost : float
-        What was paid.
-    best : float
-        Best reward so far, the outside option included.
-    best_box : Box or None
-        Where it was found; None for the outside option.
-    spent : float
-        All costs so far.
-    """
-
-    box: Box
-    state: str
-    state_number: int
-    reward: float | None
-    cost: float
-    best: float
-    best_box: Box | None
-    spent: float
-
-
-class Ledger:
-    """The state of a search; a function of the policy, the rule and the events in their order.
-
-    ``told`` is in the order of the answers, and its last entry has all totals: an answer is in it
-    wholly or not at all.
-    """
+class Ledger(Walk):
+    """The state of a search; a function of the policy, the rule and the events in their order."""
 
     def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
         _check_names(policy)
-        self.policy, self.rule, self.me = policy, rule, me
-        self.forest = policy.forest
-        self.sign = policy.forest.sign
-        self._numbered = policy.forest.endless | (policy.forest.count > 1)
+        super().__init__(policy)
+        self.rule, self.me = rule, me
         self._copies = bool(self._numbered.any())
-        self.told: dict[Id, Opened] = {}
-        self.out: dict[Id, str] = {}  # handed out, to whom
-        self.again: dict[Id, None] = {}  # out to this worker, which has yet to be given them
+        self.gone: set[str] = set()  # workers that have boxes out and are not there any more
+        self.numbers: dict[Id, int] = {}  # of the events that told the answers
         self.owner = ""  # who resumed the search last
-        self.model = 0  # how often the policy was replaced
-        self.frontier = Frontier(policy, self.told, self.out)
+        self.owned_by = ""  # the process of that worker, in words
 
-    # -- how it stands -------------------------------------------------------------------------
+    def mine(self) -> list[Id]:
+        """The boxes that are out to this worker, the first handed out first."""
+        return [box for box, worker in self.out.items() if worker == self.me]
 
-    @property
-    def best(self) -> tuple[float, Box | None, float]:
-        """Best reward so far, the box that holds it, and what was spent."""
-        if not self.told:
-            return self.forest.outside, None, 0.0
-        last = next(reversed(self.told.values()))
-        return last.best, last.best_box, last.spent
+    def left(self) -> list[Id]:
+        """The boxes that are out to workers that are gone."""
+        return [box for box, worker in self.out.items() if worker in self.gone]
 
-    def next(self) -> tuple[Id, float] | None:
-        """The best box that can be opened, and its index, if that pays."""
-        top = self.frontier.top()
-        return top if top is not None and top[1] > self.sign * self.best[0] else None
-
-    def box(self, box: Id) -> Box:
-        """The handle of a box."""
-        return Box(self.forest.name(box[0]), *box)
-
-    def state_above(self, box: Id) -> int:
-        """What the parent showed (0 for a root); an error if the box cannot be opened."""
-        v, copy = box
-        most, above = self._most(v), self.above(box)
-        own = copy[-1:] if self._numbered[v] else ()
-        if not self._numbered[v] or (own and 1 <= own[0] <= most):
-            if above is None and copy == own:
-                return 0
-            if above is not None and above in self.told:
-                return self.told[above].state_number
-        self._check_copy(box)
-        assert above is not None
-        raise InvalidAnswer(
-            f"a box can be opened after its parent, but {self.box(above)!r}, the parent of "
-            f"{self.box(box)!r}, was not opened."
-        )
+    def can_open(self, box: str) -> bool:
+        """Whether the parent of a box is open."""
+        try:
+            self.state_above(self.locate(box))
+        except InvalidAnswer:
+            return False
+        return True
 
     def locate(self, box: str | int) -> Id:
         """The box that a handle, its text or a number stands for."""
@@ -158,11 +110,20 @@ class Ledger:
         else:
             raise InvalidAnswer(f"say what box {self.box(here)!r} showed: a state or reward=.")
         if true is None:
-            known = float(self.forest.rewards[int(self.forest.reward[v])][0, y])
-            true = known if np.isfinite(known) else None
+            true = self.reward(v, y)
         if paid is None:
-            paid = self._cost(v, above, y)
+            paid = self.cost(v, above, y)
         return Event("tell", self.me, self.box(here), y, true, paid)
+
+    def taking(self, box: str | int) -> list[Event]:
+        """The event of taking a reward, checked; none if it was taken before."""
+        if self.hands is None:
+            raise InvalidAnswer(
+                "rewards are taken one by one where there are several prizes, but here is only one:"
+                " stop, and the best reward is yours."
+            )
+        here = self.locate(box)
+        return [Event("take", self.me, self.box(here))] if self.hands.check(here) else []
 
     def giving_back(self, box: str | int) -> Event:
         """The event of a release, checked."""
@@ -173,20 +134,44 @@ class Ledger:
             raise InvalidAnswer(f"box {self.box(here)!r} cannot be given back: {why}.")
         return Event("release", self.me, self.box(here))
 
-    def apply(self, event: Event) -> None:
-        """Let something checked happen. Half of it done before is no harm."""
+    def taking_back(self, box: str | int | None) -> Event:
+        """The event of an answer that is taken back, by default the last one, checked."""
+        if not self.told:
+            raise InvalidAnswer("there is no answer to take back.")
+        here = next(reversed(self.told)) if box is None else self.locate(box)
+        if here not in self.told:
+            raise InvalidAnswer(f"box {self.box(here)!r} has no answer to take back.")
+        if self.hands is not None and self.hands.tree(here) in self.hands.taken:
+            raise InvalidAnswer(
+                f"an answer can be taken back until a prize of its tree is taken, but that of the "
+                f"tree of {self.box(here)!r} was."
+            )
+        below = [x for x in self.told if self.above(x) == here]
+        if below:
+            more = f" and {len(below) - 1} more" if len(below) > 1 else ""
+            raise InvalidAnswer(
+                f"the answer of a box can be taken back while no box below it is open, but below "
+                f"{self.box(here)!r} {self.box(below[-1])!r}{more} is open. Take that back first."
+            )
+        return Event("undo", self.me, self.box(here), undone=self.numbers[here])
+
+    def apply(self, event: Event, number: int) -> None:
+        """Let something checked happen."""
         if event.kind == "resume":
             self.out.update(dict.fromkeys(self.out, event.worker))
-            self.again = dict.fromkeys(self.out) if event.worker == self.me else {}
-            self.owner = event.worker
+            self.owner, self.owned_by = event.worker, event.by or ""
             return
         assert event.box is not None
         here = self.locate(event.box)
         if event.kind == "ask":
             self.out[here] = event.worker
-            if event.worker == self.me:
-                self.again[here] = None
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
+            return
+        if event.kind == "take":
+            assert self.hands is not None
+            reward = self.told[here].reward
+            assert reward is not None
+            self.hands.take(here, reward)
             return
         if event.kind == "release":
             self.frontier.put_back(here, self.state_above(here))
@@ -194,61 +179,10 @@ class Ledger:
             assert event.state is not None
             assert event.cost is not None
             self.open(here, event.state, event.reward, event.cost)
+            self.numbers[here] = number
         self.out.pop(here, None)
-        self.again.pop(here, None)
-
-    def open(self, here: Id, state: int, reward: float | None, cost: float) -> None:
-        """Write down an answer, once it is checked."""
-        self.frontier.add_children(here, state)
-        best, best_box, spent = self.best
-        box = self.box(here)
-        if reward is not None and self.sign * reward > self.sign * best:
-            best, best_box = reward, box
-        names = self.forest.state_names[int(self.forest.reward[here[0]])]
-        name = str(state) if names is None else names[state]
-        seen = Opened(box, name, state, reward, cost, best, best_box, spent + cost)
-        self.told[here] = seen
 
     # -- details -------------------------------------------------------------------------------
-
-    def above(self, box: Id) -> Id | None:
-        """The parent of a box; None for a root."""
-        v, copy = box
-        up = int(self.forest.parent[v])
-        if self.forest.endless[v] and copy and copy[-1] > 1:
-            return v, (*copy[:-1], copy[-1] - 1)
-        return None if up < 0 else (up, copy[:-1] if self._numbered[v] else copy)
-
-    def _most(self, v: int) -> float:
-        """How many copies there are, or places along a line."""
-        return math.inf if self.forest.endless[v] else int(self.forest.count[v])
-
-    def _cost(self, v: int, above: int, state: int) -> float:
-        cost = self.forest.costs[int(self.forest.cost[v])]
-        rows, columns = cost.shape
-        return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
-
-    def _check_copy(self, box: Id) -> None:
-        """An error if there is no such copy, whatever was opened."""
-        v, copy = box
-        counts = list(self._counts(v))[::-1]
-        name = self.forest.name(v)
-        if len(copy) != len(counts):
-            like = Box(name, v, (1,) * len(counts))
-            raise InvalidAnswer(
-                f"box {name!r} needs {len(counts)} numbers of copies, such as {like!r}, but "
-                f"{self.box(box)!r} has {len(copy)}."
-            )
-        if any(not 1 <= own <= count for own, count in zip(copy, counts, strict=True)):
-            ends = (own if n == math.inf else n for n, own in zip(counts, copy, strict=True))
-            most = Box(name, v, tuple(map(int, ends)))
-            raise InvalidAnswer(f"there is no {self.box(box)!r}: copies go up to {most!r}.")
-
-    def _counts(self, v: int) -> Iterator[float]:
-        while v >= 0:
-            if self._numbered[v]:
-                yield self._most(v)
-            v = int(self.forest.parent[v])
 
     def _check_same(
         self, box: Id, state: State | None, reward: float | None, cost: float | None
@@ -261,8 +195,8 @@ class Ledger:
         for what, (now, before) in {"state": state_told, **told}.items():
             if now is not None and now != before:
                 raise InvalidAnswer(
-                    f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. An "
-                    f"answer cannot be changed."
+                    f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. To "
+                    f"change an answer, take it back first with `undo`."
                 )
 
 

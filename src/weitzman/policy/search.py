@@ -15,6 +15,7 @@ still to come would have made superfluous, and how much this loses depends on th
 
 from __future__ import annotations
 
+import threading
 from itertools import islice
 from types import TracebackType
 from typing import overload
@@ -22,14 +23,14 @@ from typing import overload
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
 from ..errors import InvalidAnswer, JournalError
+from ..files.event_log import Path
 from .answers import Rule
 from .frontier import Box as Box
-from .journal import Path
 from .ledger import Event, Ledger, State
-from .ledger import Opened as Opened
-from .reasons import why_open, why_stop
-from .record import Record
+from .reasons import taken_back, why, why_open
+from .record import Model, Record
 from .replacing import replaced
+from .walk import Opened as Opened
 
 
 class Search:
@@ -55,10 +56,10 @@ class Search:
     --------
     >>> import weitzman
     >>> chests = weitzman.Builder()
-    >>> _ = chests.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+    >>> _ = chests.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
     >>> _ = chests.add("B", parent="A", cost=3,
-    ...                rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    >>> _ = chests.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    ...                outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    >>> _ = chests.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     >>> search = weitzman.Search(weitzman.solve(chests.build()))
     >>> search.ask()
     'A'
@@ -83,23 +84,34 @@ opened has a higher one.'
     ) -> None:
         self._record = Record.start(as_policy(policy, "a search"), rewards, journal)
         self._last: Box | None = None  # handed out last
+        self._threads: dict[str, int] = {}  # boxes that were handed out, to which thread
 
     @classmethod
-    def resume(cls, path: Path) -> Search:
+    def resume(cls, path: Path, *, take_over: bool = False) -> Search:
         """Continue a search from its journal, as the only process that does.
 
         It stands exactly where it stood. Boxes that were handed out and not answered are handed
-        out again first. A process that used the journal before can still tell what it knows but is
-        not given any more boxes.
+        out again first. While another process uses the journal, this is refused.
+
+        Parameters
+        ----------
+        path : str or path
+            The journal.
+        take_over : bool
+            Take it over even so. The other process can still tell what it knows but is not given
+            any more boxes. For processes on other machines that are known to be gone.
         """
-        return cls._open(path, None, alone=True)
+        return cls._of(Record.open(path, alone=True, take_over=take_over))
 
     @classmethod
     def join(cls, path: Path, *, worker: str | None = None) -> Search:
         """Take part in a search with other processes: no box is handed out to two of them.
 
         What others do is seen at each call of :meth:`ask`, :meth:`tell` and :meth:`release`. If
-        ``ask`` returns None and :attr:`done` is False, others are still busy: ask again later.
+        ``ask`` returns None and :attr:`done` is False, others are still busy: ask again later. The
+        boxes of a worker whose process has ended are handed out to the others. A worker on another
+        machine counts as gone once it has written nothing for an hour; :meth:`beat` is a sign of
+        life for longer looks.
 
         Parameters
         ----------
@@ -107,16 +119,24 @@ opened has a higher one.'
             The journal.
         worker : str, optional
             A name for this worker that no other has. If its process dies, the next one of that name
-            is first handed out again what the dead one had. The boxes of a nameless worker that
-            died can be given back with :meth:`release`; they are in :attr:`pending`.
+            is first handed out again what the dead one had.
         """
-        return cls._open(path, worker, alone=False)
+        return cls._of(Record.open(path, worker, alone=False))
 
     @classmethod
-    def _open(cls, path: Path, worker: str | None, *, alone: bool) -> Search:
+    def _lazily(cls, policy: Policy, rewards: Rule, journal: Path | None) -> Search:
+        """A search whose models are not kept in the journal."""
+        return cls._of(Record.start(policy, rewards, journal, lazy=True))
+
+    @classmethod
+    def _resume_lazily(cls, path: Path, model: Model, *, take_over: bool) -> Search:
+        """Continue such a search."""
+        return cls._of(Record.open(path, alone=True, take_over=take_over, model=model))
+
+    @classmethod
+    def _of(cls, record: Record) -> Search:
         self = cls.__new__(cls)
-        self._record = Record.open(path, worker, alone=alone)
-        self._last = None
+        self._record, self._last, self._threads = record, None, {}
         return self
 
     # -- asking and telling --------------------------------------------------------------------
@@ -128,12 +148,17 @@ opened has a higher one.'
     def ask(self, boxes: int) -> list[Box]: ...
 
     def ask(self, boxes: int | None = None) -> Box | list[Box] | None:
-        """What to open next.
+        """What to open next: the same box until it is told or given back.
+
+        Threads that share a search are given different boxes. With several prizes the answer may
+        also be to take one, see :attr:`Box.move`: a box whose move is "take" was opened before, and
+        :meth:`take` takes its reward for good.
 
         Parameters
         ----------
         boxes : int, optional
-            How many boxes to hand out, to be opened at once.
+            How many boxes to open at once. Those that this search has handed out and that are not
+            answered come first, then further ones.
 
         Returns
         -------
@@ -148,27 +173,41 @@ opened has a higher one.'
             raise InvalidAnswer(f"ask for at least 1 box, not {boxes!r}.")
         with self._record.lock:
             self._record.act(lambda ledger: self._choose(ledger, wanted))
-            again = self._ledger.again
-            found = [self._ledger.box(box) for box in islice(again, wanted)]
+            found = self._mine(self._ledger)[:wanted]
+            self._threads.update(dict.fromkeys(found, threading.get_ident()))
             self._last = found[-1] if found else None
-            for _ in found:
-                again.pop(next(iter(again)))
+            prize = None if found else self._ledger.next_prize()
+            if prize is not None:
+                found = [Box(self._ledger.forest.name(prize[0]), *prize, move="take")]
         if boxes is not None:
             return found
         return found[0] if found else None
 
+    def _mine(self, ledger: Ledger) -> list[Box]:
+        """The boxes that are out to this thread, or were to one that has ended."""
+        out = [ledger.box(box) for box in ledger.mine()]
+        if not out:
+            self._threads.clear()
+        others = {t.ident for t in threading.enumerate()} - {threading.get_ident()}
+        return [box for box in out if self._threads.get(box) not in others]
+
     def _choose(self, ledger: Ledger, wanted: int) -> list[Event]:
-        """Hand out as many boxes as are wanted beyond those that wait to be handed out again."""
+        """Hand out as many boxes as are wanted beyond those that are out."""
         if ledger.owner != self._record.owner:
             raise JournalError(
-                f"{self._record.path}: another process has resumed the search, so this one is not "
-                f"given any more boxes. Use Search.join in all processes to share it."
+                f"{self._record.path}: another process has resumed the search "
+                f"({ledger.owned_by}), so this one is not given any more boxes. Use Search.join in "
+                f"all processes to share it."
             )
-        wanted -= len(ledger.again)
-        if wanted < 1 or ledger.next() is None:
+        wanted -= len(self._mine(ledger))
+        if wanted < 1:
             return []
-        ranked, best = islice(ledger.frontier.best_first(), wanted), ledger.sign * ledger.best[0]
-        return [Event("ask", ledger.me, ledger.box(x)) for x, index in ranked if index > best]
+        boxes = ledger.left()[:wanted]
+        if len(boxes) < wanted and ledger.next() is not None:
+            ranked, best = ledger.frontier.best_first(), ledger.bar
+            further = islice(ranked, wanted - len(boxes))
+            boxes += [box for box, index in further if index > best]
+        return [Event("ask", ledger.me, ledger.box(box)) for box in boxes]
 
     def tell(
         self,
@@ -181,7 +220,7 @@ opened has a higher one.'
         """Say what a box showed. With a journal, it is on disk when this returns.
 
         Any box that can be opened will do, handed out or not. The same answer may be told again;
-        another one is refused.
+        another one is refused, unless the first is taken back with :meth:`undo`.
 
         Parameters
         ----------
@@ -202,9 +241,67 @@ opened has a higher one.'
 
         self._record.act(decide)
 
+    def take(self, box: str | int) -> None:
+        """Take the reward of an opened box for good and close its tree, where there are prizes.
+
+        With a journal, it is on disk when this returns. Taking it again changes nothing.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> staff = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3, prizes=2)
+        >>> search = weitzman.Search(weitzman.solve(staff).policy())
+        >>> for found in (10, 0, 10):
+        ...     box = search.ask()
+        ...     search.tell(box, reward=found)
+        ...     while (move := search.ask()) is not None and move.move == "take":
+        ...         search.take(move)
+        >>> search.done, search.taken, search.payoff
+        (True, [('0#1', 10.0), ('0#3', 10.0)], 17.0)
+        """
+        self._record.act(lambda ledger: ledger.taking(box))
+
     def release(self, box: str | int) -> None:
         """Give a box back that was handed out and will not be opened now."""
         self._record.act(lambda ledger: [ledger.giving_back(box)])
+
+    def undo(self, box: str | int | None = None) -> str:
+        """Take an answer back. The journal keeps both, the answer and that it was taken back.
+
+        The search stands as if the answer had never been told. Boxes below the box that were handed
+        out are not out any more.
+
+        Parameters
+        ----------
+        box : Box, str or int, optional
+            Whose answer to take back, by default the last one. No box below it may be open.
+
+        Returns
+        -------
+        str
+            What that changes, in a sentence or two.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> chests = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 9: 0.5})
+        >>> search = weitzman.Search(weitzman.solve(chests.build()))
+        >>> search.tell("A", reward=9)
+        >>> search.undo()
+        'Took back 9 from A. The best so far is 0 (the outside option) instead of 9, and 0 is \
+spent instead of 1.'
+        """
+        with self._record.lock:
+            self._record.act(lambda _: [])
+            event = self._ledger.taking_back(box)
+            seen = self._ledger.told[self._ledger.locate(event.box or "")]
+            before, out = self._ledger.best, dict(self._ledger.out)
+            self._record.act(lambda ledger: [ledger.taking_back(seen.box)])
+            return taken_back(self._ledger, seen, before, out)
+
+    def beat(self) -> None:
+        """Give a sign of life during a long look, for workers on other machines."""
+        self._record.beat()
 
     def replace(self, model: Solution | Policy) -> None:
         """Go on with another model of the same boxes: fitted anew, or with other costs.
@@ -215,6 +312,10 @@ opened has a higher one.'
         """
         policy = as_policy(model, "replace")
         self._record.act(lambda ledger: [_replacing(ledger, policy)], policy)
+
+    def _substitute(self, policy: Policy) -> None:
+        """As `replace`, but the journal does not keep it."""
+        self._record.substitute(policy)
 
     # -- how it stands -------------------------------------------------------------------------
 
@@ -229,13 +330,20 @@ opened has a higher one.'
 
     @property
     def best(self) -> float:
-        """The best reward so far (least loss, when minimizing), the outside option included."""
+        """The best reward so far (least loss, when minimizing), the outside option included.
+
+        Of several prizes, their sum if one stopped now.
+        """
         with self._record.lock:
             return self._ledger.best[0]
 
     @property
     def best_box(self) -> Box | None:
-        """Where it was found, the first of several; None for the outside option."""
+        """The box that holds it; None for the outside option.
+
+        Of equal rewards that of the box of lowest number, then of the state of lowest number, then
+        of the first copy; the outside option before any. So :func:`~weitzman.evaluate` counts, too.
+        """
         with self._record.lock:
             return self._ledger.best[1]
 
@@ -247,16 +355,50 @@ opened has a higher one.'
 
     @property
     def payoff(self) -> float:
-        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``."""
+        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``.
+
+        With discounting, both are discounted by the factors of the model, as if the boxes had been
+        opened one after the other.
+        """
         with self._record.lock:
             best, _, spent = self._ledger.best
+            if self._ledger.forest.factors is not None:
+                worth, spent, _ = self._ledger.discounted()
+                best *= worth
             return best - self._ledger.sign * spent
 
     @property
-    def done(self) -> bool:
-        """Whether no box is out and none is worth opening."""
+    def expected(self) -> float:
+        """What the search will have earned on average if it goes on in the best way.
+
+        What was spent so far is included. When minimizing, what it will have cost. Boxes that are
+        handed out count as closed. The policy must be the optimal one.
+        """
         with self._record.lock:
-            return not self._ledger.out and self._ledger.next() is None
+            return self._ledger.worth()
+
+    @property
+    def time(self) -> float:
+        """How long it has taken by the model, one box after the other; 0 without durations."""
+        with self._record.lock:
+            timed = self._ledger.forest.factors is not None
+            return self._ledger.discounted()[2] if timed else 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether no box is out, none is worth opening and no reward worth taking."""
+        with self._record.lock:
+            ledger = self._ledger
+            waits = ledger.out or ledger.next() is not None
+            return not waits and ledger.next_prize() is None
+
+    @property
+    def taken(self) -> list[tuple[Box, float]]:
+        """Rewards taken for good, in that order, where there are several prizes."""
+        with self._record.lock:
+            hands = self._ledger.hands
+            found = () if hands is None else hands.taken.values()
+            return [(self._ledger.box(box), reward) for box, reward in found]
 
     @property
     def pending(self) -> list[Box]:
@@ -298,8 +440,7 @@ opened has a higher one.'
             ledger, last = self._ledger, self._last if box is None else box
             if last is not None and (box is not None or ledger.locate(last) in ledger.out):
                 return why_open(ledger, ledger.locate(last))
-            found = ledger.next()
-            return why_stop(ledger) if found is None else why_open(ledger, found[0])
+            return why(ledger)
 
     def __repr__(self) -> str:
         opened, out = len(self._ledger.told), len(self._ledger.out)
@@ -324,4 +465,5 @@ opened has a higher one.'
 
 
 def _replacing(ledger: Ledger, policy: Policy) -> Event:
-    return Event("replace", ledger.me, model=replaced(ledger, policy).model)
+    replaced(ledger, policy)  # or an error
+    return Event("replace", ledger.me)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .._common.notebook import as_html
+from .._common.numbers import number
 from .._common.text import columns as aligned
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
@@ -72,7 +74,7 @@ class Approximation:
         for name, boxes, value, note in rows:
             ratio = self.ratio(value)
             cells.append(
-                [name, boxes, f"{value:.8g}", "" if math.isnan(ratio) else f"{ratio:.4f}", note]
+                [name, boxes, number(value), "" if math.isnan(ratio) else f"{ratio:.4f}", note]
             )
         return "\n".join(aligned(cells, right=1))
 
@@ -82,6 +84,8 @@ class Approximation:
     def __repr__(self) -> str:
         line, chosen = self.ratio(self.line.value), self.ratio(self.chosen.value)
         return f"Approximation(bound={self.bound:.8g}, line={line:.4f}, set={chosen:.4f})"
+
+    _repr_html_ = as_html
 
 
 def approximate(
@@ -114,6 +118,7 @@ def approximate(
     0.6667
     """
     forest.must_end("a fixed plan")
+    forest.must_be_plain("a fixed plan")
     solved = solve(forest) if solution is None else solution
     sign = forest.sign
     optimum = evaluate(solved)

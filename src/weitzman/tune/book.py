@@ -22,8 +22,11 @@ class NoMore(Exception):
 class Book(Protocol):
     """Where it is written down what was started, seen and paid."""
 
-    def begin(self, run: int) -> None:
-        """Note a new run with its configuration; NoMore if there is none."""
+    def begin(self, run: int, candidate: int | None) -> None:
+        """Note a new run with its configuration; NoMore if there is none.
+
+        ``candidate`` is the number of the configuration, if the race has chosen one.
+        """
 
     def config(self, run: int) -> Any:
         """What a run is started with."""
@@ -42,7 +45,7 @@ class Book(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class LoopSettings:
     """How a loop does its work; see :func:`weitzman.tune.optimize`."""
 
     workers: int
@@ -71,7 +74,7 @@ def exceptions(catch: Catch) -> tuple[type[Exception], ...]:
     return (catch,) if isinstance(catch, type) else tuple(catch)
 
 
-def check_settings(settings: Settings, start: Start) -> None:
+def check_settings(settings: LoopSettings, start: Start) -> None:
     """Refuse settings of a loop that make no sense, with one message."""
     workers, lost = settings.workers, settings.lost
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
 from ..errors import InvalidAnswer, WeitzmanError
-from .book import Book, Inline, NoMore, Settings
+from .book import Book, Inline, LoopSettings, NoMore
 from .outcome import Report
 from .race import Move, Race
 from .refit import refitting
@@ -39,7 +40,7 @@ class Loop:
     settings : Settings
     """
 
-    def __init__(self, race: Race, book: Book, start: Start, settings: Settings) -> None:
+    def __init__(self, race: Race, book: Book, start: Start, settings: LoopSettings) -> None:
         self.race, self.book, self.start, self.settings = race, book, start, settings
         self.how_over: dict[int, str] = {}
         self.measured: bool | None = None  # whether costs are times; None: not known yet
@@ -108,11 +109,14 @@ class Loop:
             if move.run is None:
                 self._check_hope()
                 try:
-                    self.book.begin(len(self.race.runs))
+                    self.book.begin(len(self.race.runs), move.candidate)
                 except NoMore:
                     self.race.exhausted()
                     continue
-                run = self.race.started()
+                run = self.race.started(move.candidate)
+                config = self.book.config(run)
+                if isinstance(config, Mapping):
+                    self.race.describe(run, config)
                 self._tell("start", run)
                 return run, move.until
             if self._can_go_on(move.run):

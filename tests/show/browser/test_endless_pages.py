@@ -10,16 +10,15 @@ from test_report_page import _embedded, read  # noqa: F401
 
 import weitzman
 from weitzman.show.page.page_data import problem
-from weitzman.show.page.remaining import expected
 
 STEP = {0: {0: 0.6, 5: 0.3, 10: 0.1}, 5: {0: 0.3, 5: 0.4, 10: 0.3}, 10: {0: 0.1, 5: 0.3, 10: 0.6}}
 
 
 def drafts(count: int = 3) -> weitzman.Forest:
     boxes = weitzman.Builder()
-    boxes.add("draft", cost=1, rewards={0: 0.5, 5: 0.3, 10: 0.2}, count=count)
-    boxes.add("revise", parent="draft", cost=0.6, endless=True, rewards=STEP)
-    boxes.add("buy", cost=4, rewards={6: 0.5, 12: 0.5})
+    boxes.add("draft", cost=1, outcomes={0: 0.5, 5: 0.3, 10: 0.2}, count=count)
+    boxes.add("revise", parent="draft", cost=0.6, endless=True, outcomes=STEP)
+    boxes.add("buy", cost=4, outcomes={6: 0.5, 12: 0.5})
     return boxes.build()
 
 
@@ -42,7 +41,7 @@ def test_what_is_expected_is_a_fair_game():
         search = walk(drafts(), rng)
         box = search.ask()
         if box is None:
-            assert expected(search) == pytest.approx(search.payoff)
+            assert search.expected == pytest.approx(search.payoff)
             continue
         forest, mean = search.policy.forest, 0.0
         above = {(s.box.number, s.box.copy): s.state_number for s in search.history}
@@ -55,9 +54,9 @@ def test_what_is_expected_is_a_fair_game():
             for s in search.history:
                 after.tell(s.box, s.state)
             after.tell(box, forest.states(v)[y])
-            mean += p * expected(after)
+            mean += p * after.expected
             checked += 1
-        assert mean == pytest.approx(expected(search), abs=1e-9)
+        assert mean == pytest.approx(search.expected, abs=1e-9)
     assert checked > 40
 
 
@@ -87,9 +86,9 @@ def test_the_stepper_walks_along_a_line(read):  # noqa: F811
 
 def test_the_explorer_makes_a_line_endless(visit, explore, tmp_path):
     boxes = weitzman.Builder()
-    boxes.add("draft", cost=1, rewards={0: 0.5, 5: 0.3, 10: 0.2}, count=3)
-    boxes.add("revise", parent="draft", cost=0.6, rewards=STEP)
-    boxes.add("buy", cost=4, rewards={6: 0.5, 12: 0.5})
+    boxes.add("draft", cost=1, outcomes={0: 0.5, 5: 0.3, 10: 0.2}, count=3)
+    boxes.add("revise", parent="draft", cost=0.6, outcomes=STEP)
+    boxes.add("buy", cost=4, outcomes={6: 0.5, 12: 0.5})
     weitzman.save(boxes.build(), tmp_path / "drafts.json")
     visitor = visit(explore(tmp_path / "drafts.json"))
     page = visitor.page

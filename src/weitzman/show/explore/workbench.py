@@ -17,10 +17,8 @@ from ...engine.solver import solve
 from ...errors import InvalidFile, WeitzmanError
 from ...files import reading as _text
 from ...files.instances import load, save
-from ...policy.frontier import Box
-from ...policy.search import Search
+from ...policy.walk import Walk
 from ..page import finite
-from ..page.remaining import expected
 from .saved_document import document, forest
 
 _KEPT = 16  # solutions that may be asked about
@@ -84,7 +82,9 @@ class Workbench:
 
     def _solve(self, request: Any) -> Answer:
         start = time.perf_counter()
-        solution = solve(forest(_field(request, "document")))
+        problem = forest(_field(request, "document"))
+        problem.must_be_plain("the explorer")
+        solution = solve(problem)
         e, f = evaluate(solution), solution.forest
         with self._lock:
             self._number += 1
@@ -97,7 +97,7 @@ class Workbench:
             "value": solution.value,
             "gap": solution.gap,
             "status": solution.status.value,
-            "first": solution.first,
+            "first_box": solution.first_box,
             "index": [solution.indices(v).tolist() for v in range(len(f))],
             "opened": e.opened.tolist(),
             "chosen": e.wins.tolist(),
@@ -109,16 +109,18 @@ class Workbench:
 
     def _expect(self, request: Any) -> Answer:
         """What going on is worth after some steps: [box, copy, state] each."""
+        number = _field(request, "id")
         with self._lock:
-            solution = self._solved.get(_field(request, "id"))
+            solution = self._solved.get(number) if isinstance(number, int) else None
         if solution is None:
             raise InvalidFile("that solution is no longer kept. Solve again.")
-        f = solution.forest
-        search = Search(solution)
-        for v, copy, y in _field(request, "steps"):
-            names = f.state_names[int(f.reward[f.box(v)])]
-            search.tell(Box(f.name(v), v, tuple(copy)), y if names is None else names[y])
-        return {"value": expected(search), "advice": search.explain()}
+        walk = Walk(solution.policy())
+        try:
+            for v, copy, y in _field(request, "steps"):
+                walk.show((solution.forest.box(v), tuple(copy)), y)
+        except (TypeError, ValueError, LookupError):
+            raise InvalidFile("each of the steps must be [box, copy, state].") from None
+        return {"value": walk.worth()}
 
     def _save(self, request: Any) -> Answer:
         if self.path is None:

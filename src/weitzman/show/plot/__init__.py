@@ -12,7 +12,12 @@
 :func:`break_even`          what would have to cost how much for me to decide otherwise?
 :func:`learning_curves`     which training runs are worth going on with?
 :func:`truncation`          what does looking only so deep lose?
+:func:`bounds`              how closely is the value of a lazy forest known?
+:func:`endless`             after which states of an endless line to go on?
+:func:`dag`                 which boxes depend on which, and what to open first?
 :func:`replay`              what would each method have earned on past runs?
+:func:`frontier`            what is the most reward for every spend?
+:func:`tornado`             which numbers matter?
 ==========================  ======================================================================
 
 Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
@@ -24,13 +29,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...bounds.lazy_solution import LazySolution
+from ...chains.endless import EndlessLine
 from ...engine.solution import Solution
+from ...strategies.dags import Dag
 from .boxes_data import break_even_data, openings_data, strategies_data
 from .draw_boxes import break_even, openings, strategies
+from .draw_graph import bounds, dag, endless
 from .draw_laws import capped_value, payoff, phi
 from .draw_paths import learning_curves, line, search, truncation
+from .draw_questions import frontier, tornado
 from .draw_replay import replay
 from .draw_tree import forest
+from .graph_data import bounds_data, endless_data, graph_places
 from .laws_data import capped_law, check_solution, payoff_law
 from .paths_data import decision_region, follow_line, line_grid, search_path, truncation_data
 from .tree_data import tree
@@ -39,12 +50,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "bounds",
+    "bounds_data",
     "break_even",
     "break_even_data",
     "capped_law",
     "capped_value",
+    "dag",
     "decision_region",
+    "endless",
+    "endless_data",
     "forest",
+    "frontier",
+    "graph_places",
     "learning_curves",
     "line",
     "line_grid",
@@ -59,6 +77,7 @@ __all__ = [
     "solution",
     "strategies",
     "strategies_data",
+    "tornado",
     "tree",
     "truncation",
     "truncation_data",
@@ -68,17 +87,26 @@ _SMALL = 30  # boxes that can be looked at one by one
 _LONG = 4  # boxes from which on a line is a map rather than a tree
 
 
-def solution(solution: Solution, *, ax: Axes | None = None) -> Axes:
+def solution(
+    solution: Solution | LazySolution | EndlessLine | Dag, *, ax: Axes | None = None
+) -> Axes:
     """The picture that tells most about a solution.
 
     A single line as a map of where to go on; a small forest as a tree; a large one by its boxes
-    most often opened.
+    most often opened; a lazy forest by its bounds; an endless line by its indices; a graph by its
+    boxes and arrows.
 
     Parameters
     ----------
-    solution : Solution
+    solution : Solution, LazySolution, EndlessLine or Dag
     ax : Axes, optional
     """
+    if isinstance(solution, LazySolution):
+        return bounds(solution, ax=ax)
+    if isinstance(solution, EndlessLine):
+        return endless(solution, ax=ax)
+    if isinstance(solution, Dag):
+        return dag(solution, ax=ax)
     check_solution(solution, "a picture")
     f = solution.forest
     if len(f.roots) == 1 and len(f) >= _LONG:

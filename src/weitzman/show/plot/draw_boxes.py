@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common.numbers import percent, rough
 from ...engine.evaluation import Evaluation
 from ...engine.indices import Policy
 from ...engine.solution import Solution
 from ...strategies.comparison import Comparison
 from .boxes_data import break_even_data, openings_data, strategies_data
-from .style import BLUE, SKY, VERMILION, axes, calm, ink, key, muted, named_rows, number, percent
+from .style import BLUE, SKY, VERMILION, axes, calm, ink, key, muted, named_rows, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def openings(
 def _left_out(boxes: int, shown: int, opened: float) -> str:
     if boxes == shown:
         return ""
-    often = "<0.01" if 0 < opened < 0.01 else f"{opened:.2g}"
+    often = "<0.01" if 0 < opened < 0.01 else rough(opened)
     return f"\n{shown} of {boxes:,} boxes; the others are opened {often} times in all"
 
 
@@ -91,20 +92,30 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     shown = np.clip(d.value, start - reach, start + reach)  # a hopeless one must not hide the rest
     ax.hlines(rows, start, shown, color=colors, lw=[3.0, *[1.2] * (len(rows) - 1)])
     error = np.where(shown == d.value, d.error, np.nan)
-    ax.errorbar(shown, rows, xerr=error, fmt="none", ecolor=ink(), lw=1)
-    for side, marker in ((shown == d.value, "o"), (shown > d.value, "<"), (shown < d.value, ">")):
+    what = "expected loss and cost" if comparison.forest.minimize else "expected payoff"
+    sides = ((shown == d.value, "o", what), (shown > d.value, "<", "far lower"))
+    for side, marker, label in (*sides, (shown < d.value, ">", "far higher")):
         of = [c for c, here in zip(colors, side, strict=True) if here]
-        ax.scatter(shown[side], rows[side], s=46, c=of, marker=marker, zorder=3)
-    ax.scatter(d.bound, rows, s=70, color=muted(ax), marker="|")
+        if of:
+            ax.scatter(
+                shown[side], rows[side], s=46, c=of, marker=marker, zorder=3, clip_on=False,
+                label=label,
+            )  # fmt: skip
+    if (error > 0).any():
+        ax.errorbar(shown, rows, xerr=error, fmt="none", ecolor=ink(), lw=1, label="95% interval")
+    if np.isfinite(d.bound).any():
+        ax.scatter(
+            d.bound, rows, s=90, color=ink(), marker="|", label="most that this kind can earn"
+            if not comparison.forest.minimize else "least that this kind can cost",
+        )  # fmt: skip
     named_rows(ax, d.names)
     for y, value in enumerate(d.value):  # in a column of their own
         ax.text(
-            1.01, y, number(value, 5), transform=ax.get_yaxis_transform(), va="center",
+            1.01, y, number(value), transform=ax.get_yaxis_transform(), va="center",
             fontsize="small",
         )  # fmt: skip
-    what = "expected loss and cost" if comparison.forest.minimize else "expected payoff"
-    bound = "   ( | : no strategy of this kind can do better)" if np.isfinite(d.bound).any() else ""
-    ax.set_xlabel(what + bound)
+    ax.set_xlabel(what)
+    key(ax)
     return ax
 
 
@@ -125,22 +136,24 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
     ax = axes(ax, *_size(d.names))
     calm(ax, grid="x")
     rows = np.arange(len(d.names))
-    known = np.concatenate([d.cost, d.worth[np.isfinite(d.worth)], d.first[np.isfinite(d.first)]])
+    known = np.concatenate([d.cost, d.opened_below, d.first_below])
+    known = known[np.isfinite(known)]
     right = 1.08 * float(known.max()) or 1.0
-    pays = d.cost < d.worth
-    ax.barh(rows, np.minimum(d.worth, right), 0.5, color=SKY, label="worth opening")
+    pays = d.cost < d.opened_below
+    ax.barh(rows, np.minimum(d.opened_below, right), 0.5, color=SKY, label="worth opening")
     if pays.any():
-        ax.scatter(d.cost[pays], rows[pays], s=36, color=BLUE, zorder=3, label="cost now")
+        now: dict[str, Any] = {"color": BLUE, "label": "cost now", "clip_on": False}
+        ax.scatter(d.cost[pays], rows[pays], s=36, zorder=3, **now)
     if not pays.all():
         late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "too dear now"}
-        ax.scatter(d.cost[~pays], rows[~pays], s=42, zorder=3, **late)
-    if np.isfinite(d.first).any():
+        ax.scatter(d.cost[~pays], rows[~pays], s=42, zorder=3, clip_on=False, **late)
+    if np.isfinite(d.first_below).any():
         turn: dict[str, Any] = {
             "marker": "v",
             "facecolors": "none",
-            "label": "begin elsewhere",
+            "label": "begin elsewhere from here on",
         }
-        ax.scatter(d.first, rows, s=40, edgecolors=ink(), zorder=3, **turn)
+        ax.scatter(d.first_below, rows, s=40, edgecolors=ink(), zorder=3, clip_on=False, **turn)
     named_rows(ax, d.names)
     ax.set_xlim(0, right)
     some = "" if d.boxes == len(rows) else f"\nthe {len(rows)} most often opened of {d.boxes:,}"

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ..._common.numbers import percent
+from ...engine.capped_laws import CappedLaw
 from ...engine.indices import Policy
 from ...engine.solution import Solution
-from .laws_data import CappedLaw, PayoffLaw, capped_law, payoff_law
-from .style import BLUE, ORANGE, SKY, axes, calm, heading, ink, key, muted, number, percent, plain
+from .laws_data import PayoffLaw, capped_law, payoff_law
+from .style import BLUE, ORANGE, SKY, axes, calm, heading, ink, key, muted, number, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,9 +62,9 @@ def phi(
 
 def _mark_turn(ax: Axes, solution: Solution, law: CappedLaw, box: str | int | None) -> None:
     f = solution.forest
-    x, text = law.index, f"index {number(law.index, 5)}"
+    x, text = law.index, f"index {number(law.index)}"
     if box is None:
-        x, text = f.outside, f"value {number(solution.value, 5)} at {number(f.outside)}"
+        x, text = f.outside, f"value {number(solution.value)} at {number(f.outside)}"
     if not law.low <= x <= law.high:
         return
     ax.plot([x], law.phi(np.array([x])), "o", color=ink(), ms=6, zorder=4, label=text)
@@ -95,12 +97,13 @@ def capped_value(
     ax.step(x, y, where=how, color=BLUE, lw=2)
     if np.isfinite(outside):
         x = np.minimum(x, outside) if law.minimize else np.maximum(x, outside)
-        ax.fill_between(x, y, step=how, color=SKY, alpha=0.6, lw=0)
-        ax.axvline(outside, color=muted(ax), lw=1, ls="--")
         gain = abs(float(law.phi(np.array([outside]))[0]) - outside)
-        ax.set_xlabel(f"x    (dashed: the outside option; shaded area: a gain of {number(gain)})")
-    else:
-        ax.set_xlabel("x")
+        ax.fill_between(
+            x, y, step=how, color=SKY, alpha=0.6, lw=0, label=f"area: a gain of {number(gain)}"
+        )
+        ax.axvline(outside, color=muted(ax), lw=1, ls="--", label="outside option")
+        key(ax)
+    ax.set_xlabel("x")
     ax.set_xlim(law.low, law.high)
     ax.set_ylim(0, 1.04)
     ax.set_ylabel("probability that κ ≤ x" if law.minimize else "probability that κ ≥ x")
@@ -146,15 +149,16 @@ def payoff(
     left, width, which = _bars(law)
     bad = np.bincount(which, law.chances * law.is_worse, len(left))
     good = np.bincount(which, law.chances * ~law.is_worse, len(left))
-    ax.bar(left, good, width, bottom=bad, align="edge", color=BLUE)
+    fine = f"{percent(1 - law.worse)} no worse than opening nothing"
+    ax.bar(left, good, width, bottom=bad, align="edge", color=BLUE, label=fine)
     if law.is_worse.any():
         ax.bar(
             left, bad, width, align="edge", color=ORANGE, hatch="////", edgecolor="white", lw=0,
-            label=f"{percent(law.worse)} worse than opening nothing",
+            label=f"{percent(law.worse)} worse",
         )  # fmt: skip
     ax.set_ylim(0, 1.06 * float((good + bad).max()))
     word = "cost" if f.minimize else "payoff"
-    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean, 5)}")
+    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean)}")
     ax.set_xlabel("least loss plus all costs" if f.minimize else "payoff: reward less all costs")
     ax.set_ylabel("probability")
     key(ax)

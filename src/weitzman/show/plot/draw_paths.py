@@ -11,8 +11,9 @@ from ..._common.arrays import FloatArray, IntArray
 from ..._common.optional import need
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
+from ...learn.run_model import RunModel
 from ...policy.search import Search
-from .paths_data import LineGrid, Model, SearchPath, decision_region, line_grid, search_path
+from .paths_data import LineGrid, SearchPath, decision_region, line_grid, search_path
 from .style import (
     BLUE,
     ORANGE,
@@ -59,7 +60,10 @@ def search(search: Search, *, ax: Axes | None = None) -> Axes:
     best, stop = np.append(d.best, d.best[-1]), np.append(d.best - sign * d.spent, 0)
     stop[-1] = stop[-2]
     dots = "." if n > 60 else "_"
-    ax.plot(d.step + 1, d.index, dots, color=mixed(ax, 0.3), ms=3 if n > 60 else 9, zorder=1)
+    ax.plot(
+        d.step + 1, d.index, dots, color=mixed(ax, 0.4), ms=3 if n > 60 else 9, zorder=1,
+        label="other indices",
+    )  # fmt: skip
     ax.plot(np.arange(n + 1) + 1, d.highest, "--", color=BLUE, lw=1.3, label="highest index")
     if np.isfinite(best).any():
         ax.fill_between(x, best, stop, step="post", color=ORANGE, alpha=0.3, lw=0, label="spent")
@@ -144,7 +148,7 @@ def _line_ticks(ax: Axes, d: LineGrid) -> None:
     ax.set_xlabel("box to open next")
 
 
-class Curves(Protocol):
+class CurveRows(Protocol):
     """Logged curves: run r has the rows ``start[r]`` to ``start[r + 1]``."""
 
     @property
@@ -164,8 +168,8 @@ class Curves(Protocol):
 
 
 def learning_curves(
-    curves: Curves,
-    model: Model | None = None,
+    curves: CurveRows,
+    model: RunModel | None = None,
     *,
     best: float | None = None,
     limit: int = 150,
@@ -200,20 +204,21 @@ def learning_curves(
     thin = 0.15 + min(0.5, 4 / runs)  # single curves are lines, many a cloud
     for r in np.unique(np.linspace(0, runs - 1, min(runs, limit)).round().astype(int)):
         rows = slice(int(curves.start[r]), int(curves.start[r + 1]))
+        look: dict[str, Any] = {"color": ink(), "lw": 0.7, "alpha": thin}
+        look["label"] = "run" if r == 0 else None  # all look the same
         mark = "." if rows.stop - rows.start == 1 else ""
-        ax.plot(curves.step[rows], curves.score[rows], mark + "-", color=ink(), lw=0.7, alpha=thin)
+        ax.plot(curves.step[rows], curves.score[rows], mark + "-", **look)
     ax.set_ylim(low, high)
     ax.xaxis.set_major_locator(need("matplotlib.ticker", "plot").MaxNLocator(integer=True))
     ax.set_xlabel("step" if runs <= limit else f"step    ({limit} of {runs:,} runs are drawn)")
     ax.set_ylabel("score")
     if best is not None:
         ax.axhline(best, color=VERMILION, lw=1.2, ls="--", label=f"best so far {number(best)}")
-    if ax.get_legend_handles_labels()[1]:
-        key(ax)
+    key(ax)
     return ax
 
 
-def _shade(ax: Axes, model: Model, low: float, high: float, best: float | None) -> None:
+def _shade(ax: Axes, model: RunModel, low: float, high: float, best: float | None) -> None:
     edges = np.linspace(low, high, 121)
     steps, go_on = decision_region(model, (edges[1:] + edges[:-1]) / 2, best)
     if not len(steps):

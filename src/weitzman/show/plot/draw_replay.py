@@ -61,15 +61,19 @@ def replay(
     lines = curves_of(found, measure, task)
     ax = look.axes(ax, 7, 4.5)
     look.calm(ax, "y")
+    palette = look.colors(len(lines))
     for i, line in enumerate(lines):
         hindsight = line.method == found.methods[-1]
-        color = look.ink() if hindsight else look.CYCLE[i % len(look.CYCLE)]
+        color = look.ink() if hindsight else palette[i]
         ax.plot(
             line.x, line.mean, marker=_MARKERS[i % len(_MARKERS)], color=color, markersize=5,
             linewidth=2.4 if i == 0 else 1.2, zorder=3 if i == 0 else 2, label=line.method,
         )  # fmt: skip
         if i == 0:
-            ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.2, linewidth=0)
+            ax.fill_between(
+                line.x, line.low, line.high, color=color, alpha=0.2, linewidth=0,
+                label=f"95% interval of {line.method}",
+            )  # fmt: skip
     ax.set_xscale("log")
     if measure in ("regret", "spend"):
         ax.set_yscale("log")

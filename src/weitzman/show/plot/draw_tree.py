@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common.numbers import percent, rough
 from ..._common.optional import need
 from ...engine.solution import Solution
-from .style import BLUE, PLAIN, axes, heading, ink, mixed, muted, number, percent, plain
-from .tree_data import Tree, tree
+from .style import BLUE, PLAIN, axes, heading, ink, mixed, muted, number, plain, span
+from .tree_data import TreeLayout, tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +57,9 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     _labels(ax, solution, t, size)
     _folded(ax, t, size)
     gain = "costs" if solution.forest.minimize else "earns"
-    heading(ax, f"Searching well {gain} {number(solution.value, 5)} on average")
+    what = "copies opened on average" if (t.opened > 1 + _ROUNDING).any() else "chance to be opened"
+    value = number(solution.value)
+    heading(ax, f"Searching well {gain} {value} on average\nIn the circles: {what}")
     return ax
 
 
@@ -66,18 +69,23 @@ def _scale(ax: Axes, columns: int, rows: int) -> float:
     return float(min(1.0, box.width / (_COLUMN * columns), box.height / (_ROW * rows)))
 
 
-def _edges(ax: Axes, t: Tree) -> None:
-    path, patches = need("matplotlib.path", "plot"), need("matplotlib.patches", "plot")
+def _edges(ax: Axes, t: TreeLayout) -> None:
     for i, up in enumerate(t.above):
         if up >= 0:
-            (x, y), (x1, y1) = (t.depth[up], t.row[up]), (t.depth[i], t.row[i])
-            bend = path.Path([(x, y), (x + 0.6, y), (x + 0.4, y1), (x1, y1)], [1, 4, 4, 4])
             width = 0.9 + 1.6 * min(1.0, t.opened[i])
-            edge = patches.PathPatch(bend, fill=False, lw=width, ec=mixed(ax, 0.35), zorder=1)
-            ax.add_patch(edge)
+            _bend(ax, (t.depth[up], t.row[up]), (t.depth[i], t.row[i]), lw=width)
 
 
-def _circles(ax: Axes, t: Tree, size: float) -> None:
+def _bend(ax: Axes, start: tuple[float, float], end: tuple[float, float], **line: Any) -> None:
+    """A line that leaves to the right and turns late: captions below its start stay free of it."""
+    path, patches = need("matplotlib.path", "plot"), need("matplotlib.patches", "plot")
+    (x, y), (x1, y1) = start, end
+    turns = [(x, y), (x + 0.62, y), (x + 0.5, y1), (x1, y1)]
+    bend = path.Path(turns, [1, 4, 4, 4])
+    ax.add_patch(patches.PathPatch(bend, fill=False, ec=mixed(ax, 0.35), zorder=1, **line))
+
+
+def _circles(ax: Axes, t: TreeLayout, size: float) -> None:
     shade = np.clip(t.opened, 0, 1)
     faces = [mixed(ax, 0.06 + 0.94 * p, BLUE) for p in shade]
     ax.scatter(
@@ -85,12 +93,12 @@ def _circles(ax: Axes, t: Tree, size: float) -> None:
         zorder=2,
     )  # fmt: skip
     for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
-        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else f"{p:.2g}" if p < 99.5 else ">99"
+        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else rough(p) if p < 99.5 else ">99"
         color = "white" if p > 0.5 else ink()
         ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
 
 
-def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
+def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
     """Beside a leaf; below a box that has others to its right."""
     f, inner = solution.forest, set(t.above.tolist())
     font = max(_LEAST_FONT, _FONT * size)
@@ -99,7 +107,7 @@ def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
         copies = f" ×{f.count[v]}" if f.count[v] > 1 else ""
         name = _cut(plain(f.name(v)), letters - len(copies)) + copies
         more = f"; {t.hidden[i]:,} more" if t.hidden[i] and i not in inner else ""
-        detail = f"cost {_span(t.cost[i])}, index {_span(t.index[i])}{more}"
+        detail = f"cost {span(t.cost[i])}, index {span(t.index[i])}{more}"
         where = (0, -0.62 * _CIRCLE * size) if i in inner else (0.68 * _CIRCLE * size, 0)
         lines = ((name, ink(), 0.1), (detail, muted(ax), -1.15))
         for text, color, lift in lines if size > _LEAST_DETAIL else lines[:1]:
@@ -112,21 +120,15 @@ def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
             )  # fmt: skip
 
 
-def _folded(ax: Axes, t: Tree, size: float) -> None:
+def _folded(ax: Axes, t: TreeLayout, size: float) -> None:
     font = max(_LEAST_FONT, _FONT * size)
     said: dict[str, Any] = {"va": "center", "ha": "left", "color": muted(ax), "fontsize": font}
     for i in np.flatnonzero(t.hidden):
         if t.hidden_row[i] != t.row[i]:
-            ends = [t.depth[i], t.depth[i] + 0.85], [t.row[i], t.hidden_row[i]]
-            ax.plot(*ends, ":", color=mixed(ax, 0.35), lw=1, zorder=1)
+            _bend(ax, (t.depth[i], t.row[i]), (t.depth[i] + 0.85, t.hidden_row[i]), lw=1, ls=":")
             ax.text(t.depth[i] + 0.88, t.hidden_row[i], f"{t.hidden[i]:,} more", **said)
     if t.rest:
         ax.text(-0.1, t.rest_row, f"and {t.rest:,} more boxes, opened less often", **said)
-
-
-def _span(ends: np.ndarray) -> str:
-    low, high = map(number, ends)
-    return low if low == high else f"{low} to {high}"
 
 
 def _cut(name: str, letters: int) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Protocol, runtime_checkable
 
+from ..._common.numbers import percent
 from ...engine.plan import Progress
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...files.safely import explained, replacing
 from ...forest.model import Forest
+from ...learn.run_model import RunModel
 from ...policy.search import Search
 from ..page import page, script, style
 from ..page import page_data as data
@@ -19,21 +20,21 @@ from . import html_tables as tables
 from . import phrases as words
 from . import replayed
 from .findings import TOP, Content, content
-from .learnt import RUNS, Learnt
+from .learnt import RUNS
 
 Path = str | os.PathLike[str]
 
 
 @runtime_checkable
 class Summarized(Protocol):
-    """What a replay is here: something that prints its summary as ``weitzman replay --json``."""
+    """What a replay is here: something that has a summary like ``weitzman replay --json``."""
 
-    def to_json(self) -> str:
+    def document(self) -> dict[str, Any]:
         """The summary."""
         ...
 
 
-Source = Forest | Solution | Search | Learnt | Summarized
+Source = Forest | Solution | Search | RunModel | Summarized
 
 _INDEX = (
     "The index of a box is the reward in hand at which opening it makes no difference. It takes "
@@ -91,7 +92,7 @@ def write_report(
         if isinstance(x, bool) or not isinstance(x, int) or x < 1:
             raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
     if isinstance(source, Summarized):
-        text = replayed.render(replayed.read(json.loads(source.to_json())), title)
+        text = replayed.render(replayed.read(source.document()), title)
     else:
         text = render(content(source, top=top, runs=runs, progress=progress), title)
     name = os.fspath(path)
@@ -123,7 +124,7 @@ def _data(c: Content) -> dict[str, Any]:
                 "name": c.forest.name(w.box),
                 "factor": w.factor,
                 "value": w.value,
-                "first": [None if v is None else c.forest.name(v) for v in w.first],
+                "first": w.first,
                 "row": w.state,
             }
             for w in c.what_if
@@ -199,7 +200,7 @@ def _boxes(c: Content) -> Child:
         rest = 1 - float(c.evaluation.opened[c.keep].sum()) / max(c.evaluation.openings, 1e-300)
         folded = h(
             "p", f"{n - shown:,} of {n:,} boxes are folded away: those opened least often. "
-            f"Together they are {words.percent(max(0.0, rest))} of all openings.", class_="hint",
+            f"Together they are {percent(max(0.0, rest))} of all openings.", class_="hint",
         )  # fmt: skip
     find = h(
         "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"

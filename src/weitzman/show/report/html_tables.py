@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..._common.arrays import FloatArray
+from ..._common.numbers import percent
 from ...engine.solution import mean_cost
 from ...policy.sampling import two_sided
 from ..page.html import Child, Markup, h, name
 from ..page.page_data import alone
 from .findings import Content, WhatIf, cost_now
-from .phrases import number, percent
+from .phrases import estimate, number
 
 _STUB = 3.0  # per cent of the width: what stands beyond the break of a bar
 _STATES = 3  # indices told one by one; beyond, their range
@@ -52,7 +53,7 @@ def break_even_costs(c: Content) -> Markup:
             "tr",
             _text(_after(c, w), f.name(w.box), head=True),
             _number(cost_now(w, f)),
-            _number(w.break_even.worth),
+            _number(w.break_even.opened_below),
             _turns(c, w),
             _number(-float(c.evaluation.opened[w.box]) * (f.sign)),
         )
@@ -77,7 +78,7 @@ def strategies(c: Content) -> Markup | None:
         h(
             "tr",
             h("th", s.name, scope="row"),
-            h("td", number(s.value), f" ± {z * s.error:.2g}" if s.error else None, class_="number"),
+            h("td", estimate(s.value, z * s.error), class_="number"),
             h("td", _bar(s.value, low, high), class_="bar"),
             h("td", number(found.lost(s.key)), class_="number"),
             h("td", "" if math.isnan(s.openings) else number(s.openings), class_="number"),
@@ -191,7 +192,7 @@ def _after(c: Content, w: WhatIf) -> Child:
 
 
 def _turns(c: Content, w: WhatIf) -> Markup:
-    first = w.break_even.first
+    first = w.break_even.first_below
     if first is None:
         return h("td", "never", class_="number")
     return h("td", number(first) if math.isfinite(first) else "any cost", class_="number")

@@ -4,7 +4,7 @@ import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
 import { unpack } from "../page/problem.js";
 import { Walk } from "../page/walk.js";
-import { el, name, number, plural, refill, svg } from "../page/text.js";
+import { about, amount, el, name, plural, refill, svg } from "../page/text.js";
 
 const PAPER = 1500; // width of a drawing that can still be read when it is shrunk to a sheet
 const ROWS = 25; // of the table, before all are asked for
@@ -95,11 +95,11 @@ function curve(place) {
     const w = data.whatIf[which.value];
     const i = Number(slider.value);
     const mean = w.box === null ? null : problem.meanCost(w.box, w.row);
-    const cost = mean === null ? "" : ` (${number(w.factor[i] * mean)})`;
+    const cost = mean === null ? "" : ` (${amount(w.factor[i] * mean)})`;
     const verb = problem.minimize ? "cost in all " : "be worth ";
-    const times = ` at ${number(w.factor[i], 3)} times its cost${cost}, the search would ${verb}`;
+    const times = ` at ${about(w.factor[i])} times its cost${cost}, the search would ${verb}`;
     refill(text, "With ", name(w.name), times,
-      el("b", {}, number(w.value[i])), w.first[i] === null ? " and nothing would be opened."
+      el("b", {}, amount(w.value[i])), w.first[i] === null ? " and nothing would be opened."
         : [" and begin with ", name(w.first[i]), "."]);
     slider.setAttribute("aria-valuetext", text.textContent);
     refill(chart, graph(w, i));
@@ -113,7 +113,7 @@ function graph({ factor, value }, at) {
   const [low, top] = [Math.min(...value), Math.max(...value)];
   const x = (f) => pad + ((wide - 2 * pad) * f) / last;
   const y = (v) => high - pad - ((high - 2 * pad) * (v - low)) / (top - low || 1);
-  const ends = [`free: ${number(value[0])}`, `×${number(last, 3)}: ${number(value.at(-1))}`];
+  const ends = [`free: ${amount(value[0])}`, `×${about(last)}: ${amount(value.at(-1))}`];
   const path = factor.map((f, i) => `${i ? "L" : "M"}${x(f).toFixed(1)} ${y(value[i]).toFixed(1)}`);
   const text = (atX, atY, anchor, words) =>
     svg("text", { x: atX, y: atY, "text-anchor": anchor }, words);

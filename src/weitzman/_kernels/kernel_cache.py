@@ -1,0 +1,153 @@
+"""Compiled code on disk: used again while nothing that it was made from has changed.
+
+One file holds one compiled kernel, with a checksum. It lies in a folder whose name stands for all
+sources of the kernels and for the compiler: who edits one kernel, or updates Numba, gets another
+folder. A file that is missing, garbled or cannot be read is as good as none; where none can be
+written, every process compiles for itself and says so once. So a cache can make a start faster,
+but it can never fail.
+
+Files are looked for in every folder of `folders`, and written to the first that takes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+VARIABLE = "WEITZMAN_CACHE_DIR"
+_HERE = Path(__file__).parent
+_KEPT = 4  # folders of other versions beside this one
+_SUM = hashlib.sha256().digest_size
+
+_state: dict[str, Path | None] = {}  # "folder": where files are written; None after a failure
+
+
+def folders() -> Iterator[Path]:
+    """Where compiled code may lie, the best place first."""
+    for variable in (VARIABLE, "NUMBA_CACHE_DIR"):
+        if os.environ.get(variable):
+            yield Path(os.environ[variable]) / _version()
+            return
+    yield _HERE / "__pycache__" / _version()
+    with suppress(RuntimeError):  # no home
+        yield _user_folder() / _version()
+
+
+def kept_in() -> Path | None:
+    """The folder in which compiled code is kept."""
+    with_files = (folder for folder in folders() if any(folder.glob("*.bin")))
+    return _state.get("folder") or next(with_files, None)
+
+
+def _user_folder() -> Path:
+    """The folder of a user for what can be made again."""
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"]) / "weitzman" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "weitzman"
+    given = os.environ.get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path.home() / ".cache") / "weitzman"
+
+
+@cache
+def _version() -> str:
+    """A name for the sources of all kernels and for what compiles them."""
+    known = hashlib.sha256()
+    for version in (sys.version, numba.__version__, llvmlite.__version__, np.__version__):
+        known.update(version.encode())
+    for path in sorted(_HERE.glob("*.py")):
+        known.update(path.name.encode() + path.read_bytes())
+    return f"weitzman-{sys.implementation.cache_tag}-{known.hexdigest()[:16]}"
+
+
+class KernelCache(NullCache):
+    """The files of one kernel, one for each signature."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+
+    @property
+    def cache_path(self) -> str | None:
+        """Where files are written."""
+        folder = _state.get("folder")
+        return None if folder is None else str(folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel for a signature, or None."""
+        target_context.refresh()
+        file = self._file(sig, target_context.codegen())
+        for folder in folders():
+            with suppress(Exception):  # whatever is wrong with a file: compile
+                data = (folder / file).read_bytes()
+                if hashlib.sha256(data[_SUM:]).digest() == data[:_SUM]:
+                    return CompileResult._rebuild(target_context, *pickle.loads(data[_SUM:]))
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, where that is possible."""
+        if "folder" in _state and _state["folder"] is None:
+            return
+        content = dumps(data._reduce())
+        content = hashlib.sha256(content).digest() + content
+        file, reason = self._file(sig, data.codegen), "there is no folder for it"
+        for folder in [_state["folder"]] if "folder" in _state else folders():
+            try:
+                write(folder / file, content)
+            except OSError as error:
+                reason = f"{folder.parent}: {error.strerror or error}"
+            else:
+                if "folder" not in _state:
+                    _state["folder"] = folder
+                    _clear_old(folder)
+                return
+        _state["folder"] = None
+        warnings.warn(
+            f"compiled code cannot be kept ({reason}), so every process compiles for itself. Name "
+            f"a folder that can be written to in {VARIABLE}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def _file(self, sig: Any, codegen: Any) -> str:
+        key = repr((str(sig), codegen.magic_tuple())).encode()
+        return f"{self._name}-{hashlib.sha256(key).hexdigest()[:16]}.bin"
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _clear_old(folder: Path) -> None:
+    """Remove all but the newest folders of other versions."""
+    with suppress(OSError):
+        others = [p for p in folder.parent.glob("weitzman-*") if p != folder]
+        others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
+        for old in others[_KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)

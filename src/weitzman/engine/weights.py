@@ -1,0 +1,145 @@
+r"""A forest as the recursion sees it: rows of weights, costs, and numbers to be maximized.
+
+Without discounting and risk these are the laws, costs and signed rewards themselves. With factors
+:math:`m` the weights are :math:`P\,m`, which need not sum to one; the *defect* of a row is what is
+missing. A risk tolerance makes utilities of rewards, and factors of costs. See sections 11 to 13 of
+the theory page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._common.arrays import FloatArray, IntArray
+from ..forest.model import Forest
+from ..forest.pools import Pool, starts
+
+_NO_INTS, _NO_FLOATS = np.empty(0, np.int64), np.empty(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """What a pass over a forest reads.
+
+    Attributes
+    ----------
+    forest : Forest
+    law, cost : (n,) arrays of int
+        By box: which of ``laws`` and ``costs`` it has.
+    laws, costs : Pool
+        Weights, and mean costs where laws are weighed.
+    defect, defect_at : arrays
+        1 minus the sum of each row of ``laws``, and where those of each law start; empty for laws
+        as they are.
+    rewards : array of float
+        By entry of ``forest.rewards.data``: to be maximized.
+    outside : float
+        Likewise.
+    top : float
+        No index exceeds both this and all rewards at or below its box.
+    tolerance, best : float
+        Of risk, and the number whose utility is -1; the tolerance is 0 if utilities are payoffs.
+    """
+
+    forest: Forest
+    law: IntArray
+    laws: Pool
+    cost: IntArray
+    costs: Pool
+    defect: FloatArray
+    defect_at: IntArray
+    rewards: FloatArray
+    outside: float
+    top: float = -np.inf
+    tolerance: float = 0.0
+    best: float = 0.0
+
+    @classmethod
+    def plain(cls, forest: Forest) -> Weights:
+        """The laws, costs and rewards as they are."""
+        f = forest
+        rewards = -f.rewards.data if f.minimize else f.rewards.data
+        return cls(
+            f, f.law, f.laws, f.cost, f.costs, _NO_FLOATS, _NO_INTS, rewards, f.sign * f.outside
+        )
+
+    @classmethod
+    def of(cls, forest: Forest) -> Weights:
+        """Weighed by time or risk, if the forest has one of them."""
+        f = forest
+        if f.factors is not None:
+            return cls._weighed(f, f.factors, cls.plain(f), 0.0)
+        if f.risk_tolerance is None:
+            return cls.plain(f)
+        tau = f.risk_tolerance
+        signed, outside = f.sign * f.rewards.data, f.sign * f.outside
+        best = float(np.max(np.append(signed, outside)))
+        utility = cls.plain(f)
+        utility = cls(
+            f, f.law, f.laws, f.cost, f.costs, _NO_FLOATS, _NO_INTS,
+            _utility(signed, best, tau), float(_utility(np.array([outside]), best, tau)[0]),
+            tolerance=tau, best=best,
+        )  # fmt: skip
+        factors = Pool(np.exp(f.costs.data / tau), f.costs.start, f.costs.shape)
+        return cls._weighed(f, factors, utility, -np.inf)
+
+    @classmethod
+    def _weighed(cls, f: Forest, factors: Pool, base: Weights, top: float) -> Weights:
+        """Laws times factors, once for each pair of a law and a cost."""
+        both, column = np.unique(f.law * len(f.costs) + f.cost, return_inverse=True)
+        law, cost = np.divmod(both, len(f.costs))
+        every = len(law) == len(f.laws) and bool((law == np.arange(len(law))).all())
+        laws = f.laws if every else f.laws.take(law)
+        row_at, _ = laws.rows()
+        m, price = _spread(factors, cost, laws), _spread(f.costs, cost, laws)
+        rows = np.column_stack([laws.shape[:, 0], np.ones(len(laws), np.int64)])
+        paid = np.add.reduceat(laws.data * price, row_at) * (base.tolerance == 0)
+        column = column.reshape(-1).astype(np.int64)
+        return cls(
+            f, column, Pool(laws.data * m, laws.start, laws.shape), column,
+            Pool(paid, starts(rows), rows), np.add.reduceat(laws.data * (1.0 - m), row_at),
+            starts(rows)[:-1], base.rewards, base.outside, top, base.tolerance, base.best,
+        )  # fmt: skip
+
+    def missing(self, box: int) -> FloatArray | None:
+        """The defects of a box after each state of its parent; None if no box has any."""
+        if len(self.defect) == 0:
+            return None
+        at = int(self.defect_at[self.law[box]])
+        return self.defect[at : at + int(self.laws.shape[self.law[box], 0])]
+
+    def read_back(self, x: FloatArray | float) -> FloatArray:
+        """Payoffs (signed) of numbers that the recursion gives: certainty equivalents for risk."""
+        if self.tolerance == 0:
+            return np.asarray(x)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.best - self.tolerance * np.log(-np.asarray(x)))
+
+    def gap(self, value: float, error: float) -> float:
+        """How far the payoff may lie below, if the number may lie below by ``error``."""
+        if self.tolerance == 0 or error == 0:
+            return error
+        return float(self.tolerance * np.log1p(error / -value))
+
+    def unit(self) -> float:
+        """How much one unit of payoff is, about, in the numbers of the recursion."""
+        if self.tolerance == 0:
+            return 1.0
+        return -self.outside / self.tolerance if np.isfinite(self.outside) else 1 / self.tolerance
+
+
+def _spread(pool: Pool, which: IntArray, laws: Pool) -> FloatArray:
+    """For each entry of each law that of its matrix of the pool; one may stand for all."""
+    if (pool.shape == 1).all():
+        return np.repeat(pool.data[pool.start[which]], np.diff(laws.start))
+    row_at, owner = laws.rows()
+    per_row = np.repeat(np.arange(len(owner)), laws.shape[owner, 1])
+    state = np.arange(len(laws.data)) - row_at[per_row]
+    first = np.cumsum(laws.shape[:, 0]) - laws.shape[:, 0]
+    return pool.entries(which[owner[per_row]], per_row - first[owner[per_row]], state)
+
+
+def _utility(x: FloatArray, best: float, tau: float) -> FloatArray:
+    return np.asarray(-np.exp((best - x) / tau))

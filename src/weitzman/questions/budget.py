@@ -1,0 +1,388 @@
+r"""A budget instead of a price: the most expected reward for an expected spend.
+
+For every price :math:`\lambda` of money the policy that maximizes reward less :math:`\lambda` times
+spend is the optimal one of the forest with all costs multiplied by :math:`\lambda`. The pairs
+(spend, reward) of these policies are the corners of a concave curve, and every budget between two
+corners is used up by a mixture of their policies. See the theory page, section 15.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+
+from .._common.arrays import FloatArray
+from ..engine.evaluation import Evaluation, evaluate
+from ..engine.indices import Policy
+from ..engine.solver import solve
+from ..errors import InvalidArgument
+from ..forest.model import Forest
+from ..forest.pools import Pool
+
+_ROUNDING = 1e-11  # gains, as a share of the range of rewards, that are only rounding
+_DEAR = 1e7  # a price of money, in units of the range of rewards, at which nothing is bought
+_CHEAP = 1e-10  # and one at which everything is that helps at all
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corner:
+    """A policy on the frontier.
+
+    Attributes
+    ----------
+    price : float
+        A price of money at which the policy is optimal.
+    spend, reward : float
+        Expected spend and reward (in the user's sign).
+    evaluation : Evaluation
+        What the policy leads to.
+    policy : Policy
+    """
+
+    price: float
+    spend: float
+    reward: float
+    evaluation: Evaluation
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """The optimal use of a budget: one of two policies, by the toss of a coin.
+
+    Attributes
+    ----------
+    budget, spend : float
+        What may be spent on average, and what is.
+    reward : float
+        The expected reward: no policy has more within the budget.
+    price : float
+        The shadow price: what one more unit of budget would add to the reward. 0 if the budget is
+        more than enough.
+    cheap, dear : Corner
+        The two policies; the same one twice at a corner.
+    share : float
+        The probability to follow the dear one.
+    """
+
+    budget: float
+    spend: float
+    reward: float
+    price: float
+    cheap: Corner
+    dear: Corner
+    share: float
+
+    def draw(self, rng: np.random.Generator | int) -> Policy:
+        """The policy to follow this time, by a toss of the coin."""
+        toss = np.random.default_rng(rng).random()
+        return (self.dear if toss < self.share else self.cheap).policy
+
+    def __repr__(self) -> str:
+        return (
+            f"Mixture(reward={self.reward:.6g}, spend={self.spend:.6g}, price={self.price:.6g}, "
+            f"share={self.share:.4g})"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpendFrontier:
+    """The most expected reward as a function of the expected spend: concave, piecewise linear.
+
+    Attributes
+    ----------
+    forest : Forest
+    corners : tuple of Corner
+        From the least spend to the most.
+    gap : float
+        The true curve lies above the one through the corners by at most this anywhere; 0 if all
+        corners were found.
+    """
+
+    forest: Forest
+    corners: tuple[Corner, ...]
+    gap: float
+
+    @property
+    def spend(self) -> FloatArray:
+        """Expected spend of each corner."""
+        return np.array([c.spend for c in self.corners])
+
+    @property
+    def reward(self) -> FloatArray:
+        """Expected reward of each corner."""
+        return np.array([c.reward for c in self.corners])
+
+    @property
+    def price(self) -> FloatArray:
+        """Slope of the curve between each two corners: the shadow price of a budget there."""
+        run = np.diff(self.spend)
+        return np.asarray(self.forest.sign * np.diff(self.reward) / run)
+
+    def at(self, budget: float) -> Mixture:
+        """The best use of a budget, from the corners found."""
+        least = self.corners[0]
+        _check_budget(budget, least)
+        right = int(np.searchsorted(self.spend, budget))
+        if right == len(self.corners):
+            return mixture(budget, self.corners[-1], self.corners[-1], self.forest.sign)
+        left = max(right - 1, 0)
+        return mixture(budget, self.corners[left], self.corners[right], self.forest.sign)
+
+    def columns(self) -> dict[str, list[float]]:
+        """One entry a corner: spend, reward, and the price of money beyond it (0 at the end)."""
+        return {
+            "spend": self.spend.tolist(),
+            "reward": self.reward.tolist(),
+            "price": [*self.price.tolist(), 0.0],
+        }
+
+    def __repr__(self) -> str:
+        a, b = self.corners[0], self.corners[-1]
+        return (
+            f"SpendFrontier({len(self.corners)} corners, spend {a.spend:.6g} to {b.spend:.6g}, "
+            f"reward {a.reward:.6g} to {b.reward:.6g}, gap {self.gap:.2g})"
+        )
+
+
+def frontier(
+    forest: Forest, *, corners: int = 1000, tolerance: float = 0.0, threads: int | None = None
+) -> SpendFrontier:
+    """The most expected reward for every expected spend.
+
+    Parameters
+    ----------
+    forest : Forest
+        With discounting, spend and reward are the discounted ones.
+    corners : int
+        Look for so many corners at most, the largest gaps first.
+    tolerance : float
+        Do not look for corners that can raise the curve by less than this share of the range of
+        the rewards.
+    threads : int, optional
+        All cores by default.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> boxes = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> boxes = boxes.add("B", cost=1, outcomes={0: 0.5, 4: 0.5}).build()
+    >>> curve = weitzman.questions.frontier(boxes)
+    >>> curve.spend.tolist(), curve.reward.tolist(), curve.price.tolist()
+    ([0.0, 1.0, 1.5], [0.0, 5.0, 6.0], [5.0, 2.0])
+    """
+    market = _Market.of(forest, threads)
+    ends = market.ends()
+    found = {c.spend: c for c in ends}
+    number = count()  # equal gaps: first come, first served
+    open_edges: list[tuple[float, int, Corner, Corner]] = []
+
+    def add(left: Corner, right: Corner) -> None:
+        rise = market.most_above(left, right)
+        if rise > max(tolerance * market.span, market.rounding):
+            heapq.heappush(open_edges, (-rise, next(number), left, right))
+
+    if len(ends) == 2:
+        add(*ends)
+    while open_edges and len(found) < corners:
+        _, _, left, right = heapq.heappop(open_edges)
+        middle = market.between(left, right)
+        if middle is not None:
+            found[middle.spend] = middle
+            add(left, middle)
+            add(middle, right)
+    gap = max((-rise for rise, *_ in open_edges), default=0.0)
+    return SpendFrontier(forest, tuple(found[x] for x in sorted(found)), gap)
+
+
+def within_budget(forest: Forest, budget: float, *, threads: int | None = None) -> Mixture:
+    """The best that can be had if the expected spend may not exceed a budget.
+
+    Parameters
+    ----------
+    forest : Forest
+    budget : float
+    threads : int, optional
+        All cores by default.
+
+    Returns
+    -------
+    Mixture
+        Two policies and the share of each, the expected reward, and the shadow price.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> boxes = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> boxes = boxes.add("B", cost=1, outcomes={0: 0.5, 4: 0.5}).build()
+    >>> best = weitzman.questions.within_budget(boxes, 1.25)
+    >>> round(best.reward, 9), round(best.price, 9), round(best.share, 9)
+    (5.5, 2.0, 0.5)
+    """
+    market = _Market.of(forest, threads)
+    left, *rest = market.ends()
+    _check_budget(budget, left)
+    if not rest or budget >= rest[0].spend:
+        last = rest[0] if rest else left
+        return mixture(budget, last, last, forest.sign)
+    right = rest[0]
+    while (middle := market.between(left, right)) is not None:
+        left, right = (middle, right) if middle.spend <= budget else (left, middle)
+    return mixture(budget, left, right, forest.sign)
+
+
+def cheapest(
+    forest: Forest, target: float, chance: float, *, threads: int | None = None
+) -> Mixture:
+    """The least expected spend that reaches a target with a given probability.
+
+    Parameters
+    ----------
+    forest : Forest
+    target : float
+        A reward at least as good as this counts as success.
+    chance : float
+        The wanted probability of success.
+    threads : int, optional
+        All cores by default.
+
+    Returns
+    -------
+    Mixture
+        ``reward`` is the probability of success, ``price`` what one more unit of spend would add
+        to it.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=4)
+    >>> weitzman.questions.cheapest(box, target=10, chance=0.875).spend
+    1.75
+    """
+    if not 0 < chance <= 1:
+        raise InvalidArgument(f"`chance` must lie above 0 and be at most 1, but it is {chance}.")
+    market = _Market.of(_success(forest, target), threads)
+    left, *rest = market.ends()
+    if left.reward >= chance:
+        return mixture(left.spend, left, left, 1.0)
+    if not rest or rest[0].reward < chance - market.rounding:
+        most = (rest or [left])[0].reward
+        raise InvalidArgument(
+            f"a reward of {target:g} can be reached with a probability of {most:.6g} at most, but "
+            f"{chance:g} is asked for. Ask for less, or for a lower target."
+        )
+    right = rest[0]
+    while (middle := market.between(left, right)) is not None:
+        left, right = (middle, right) if middle.reward <= chance else (left, middle)
+    share = min(1.0, (chance - left.reward) / (right.reward - left.reward))
+    return mixture(left.spend + share * (right.spend - left.spend), left, right, 1.0)
+
+
+def mixture(budget: float, cheap: Corner, dear: Corner, sign: float) -> Mixture:
+    """The mixture of two neighbors that spends the budget, or as much of it as helps."""
+    run = dear.spend - cheap.spend
+    if run <= 0 or budget >= dear.spend:
+        price = 0.0 if cheap is dear else sign * (dear.reward - cheap.reward) / run
+        return Mixture(budget, dear.spend, dear.reward, price, cheap, dear, 1.0)
+    share = (budget - cheap.spend) / run
+    reward = cheap.reward + share * (dear.reward - cheap.reward)
+    price = sign * (dear.reward - cheap.reward) / run
+    return Mixture(budget, budget, reward, price, cheap, dear, share)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Market:
+    """Policies by the price of money."""
+
+    forest: Forest
+    span: float
+    rounding: float
+    threads: int | None
+
+    @classmethod
+    def of(cls, forest: Forest, threads: int | None) -> _Market:
+        if not isinstance(forest, Forest):
+            raise InvalidArgument(
+                f"a budget needs a Forest, but got a {type(forest).__name__}. Describe one first."
+            )
+        if forest.risk_tolerance is not None:
+            raise InvalidArgument(
+                "a budget limits an expected spend, which does not go with a risk tolerance: its "
+                "utility is no sum of reward and spend. Leave `risk_tolerance` out."
+            )
+        numbers = np.append(forest.rewards.data, forest.outside)
+        numbers = numbers[np.isfinite(numbers)]
+        span = forest.prizes * float(numbers.max() - numbers.min())
+        return cls(forest, span, _ROUNDING * max(span, 1e-300), threads)
+
+    def at(self, price: float) -> Corner:
+        """The optimal policy at a price of money."""
+        f = self.forest
+        costs = Pool(price * f.costs.data, f.costs.start, f.costs.shape)
+        solution = solve(replace(f, costs=costs), exact=len(f) < 1000, threads=self.threads)
+        policy = Policy.of(f, *solution.index_columns())
+        e = evaluate(policy, threads=self.threads)
+        return Corner(price, e.spend, e.reward, e, policy)
+
+    def ends(self) -> list[Corner]:
+        """The policy of least spend and that of most reward; one only if they are the same."""
+        costs = self.forest.costs.data
+        paid = costs[costs > 0]
+        if len(paid) == 0 or self.span == 0:
+            return [self.at(1.0)]
+        first = self.at(_DEAR * self.span / float(paid.min()))
+        last = self.at(_CHEAP * self.span / float(paid.max()))
+        same = last.spend <= first.spend or self.gain(first, last) <= self.rounding
+        return [first] if same else [first, last]
+
+    def gain(self, a: Corner, b: Corner) -> float:
+        """How much more reward b has, the higher the better."""
+        return self.forest.sign * (b.reward - a.reward)
+
+    def between(self, left: Corner, right: Corner) -> Corner | None:
+        """The corner furthest above the line through two others; None if it is an edge."""
+        price = self.gain(left, right) / (right.spend - left.spend)
+        if not price > 0:
+            return None
+        middle = self.at(price)
+        if not left.spend < middle.spend < right.spend:
+            return None
+        above = self.gain(left, middle) - price * (middle.spend - left.spend)
+        return middle if above > self.rounding else None
+
+    def most_above(self, left: Corner, right: Corner) -> float:
+        """How far the curve can lie above the line between two corners: the triangle's height.
+
+        Left of it the curve has at most the slope at the left corner's price, right of it at least
+        that at the right one's.
+        """
+        run, rise = right.spend - left.spend, self.gain(left, right)
+        high, low = left.price, right.price
+        if not high > low or run <= 0:
+            return 0.0
+        x = (rise - low * run) / (high - low)  # where the two tangents meet
+        return float(max(high * x - rise * x / run, 0.0))
+
+
+def _success(f: Forest, target: float) -> Forest:
+    """The forest whose reward is 1 for what reaches the target, and 0 otherwise."""
+    f.must_be_plain("a target")
+    signed = f.sign * f.rewards.data
+    hit = np.where(np.isfinite(signed), (signed >= f.sign * target).astype(float), 0.0)
+    return replace(
+        f,
+        rewards=Pool(hit, f.rewards.start, f.rewards.shape),
+        outside=float(np.isfinite(f.outside) and f.sign * f.outside >= f.sign * target),
+        minimize=False,
+    )
+
+
+def _check_budget(budget: float, least: Corner) -> None:
+    if not budget >= least.spend * (1 - 1e-12) or budget < 0:
+        raise InvalidArgument(
+            f"the budget must be at least {least.spend:.6g}, the least that any policy spends, but "
+            f"it is {budget:g}."
+        )

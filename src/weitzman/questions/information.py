@@ -1,0 +1,222 @@
+"""What knowing beforehand is worth: the states of boxes, or the outcome of a test of them.
+
+Given what is told, the other boxes still form a forest with a Markov law on every edge: each law is
+weighed with the likelihood of what is told below. See the theory page, section 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.arrays import FloatArray
+from .._kernels.structure import postorder
+from ..engine.solver import solve
+from ..errors import InvalidArgument
+from ..forest.model import Forest
+
+_ENUMERATED = 4096  # combinations of outcomes that are all looked at; beyond, they are sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Knowing:
+    """What information is worth.
+
+    Attributes
+    ----------
+    without, value : float
+        The value without the information, and the expected value with it (in the user's sign).
+    worth : float
+        What the information adds: the most to pay for it.
+    error : float
+        Standard error of ``value``; 0 if all outcomes were looked at.
+    """
+
+    without: float
+    value: float
+    worth: float
+    error: float
+
+
+def value_of_knowing(
+    forest: Forest,
+    boxes: Sequence[str | int],
+    *,
+    samples: int = 1000,
+    rng: np.random.Generator | int = 0,
+    threads: int | None = None,
+) -> Knowing:
+    """What it is worth to be told the states of some boxes before anything is opened.
+
+    A box still costs what it costs and still comes after its parent: only its state is known.
+
+    Parameters
+    ----------
+    forest : Forest
+    boxes : list of names or numbers
+    samples : int
+        If the boxes have more than some thousand combinations of states, draw so many of them.
+    rng : Generator or int
+        For the draws.
+    threads : int, optional
+        All cores by default.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
+    >>> weitzman.questions.value_of_knowing(box, ["chest"]).worth  # saves the cost of a nought
+    0.5
+    """
+    numbers = [forest.box(b) for b in boxes]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise InvalidArgument("`boxes` must name at least one box, and none of them twice.")
+    tests = {v: np.eye(len(forest.states(v))) for v in numbers}
+    return value_of_tests(forest, tests, samples=samples, rng=rng, threads=threads)
+
+
+def value_of_tests(
+    forest: Forest,
+    tests: Mapping[Any, float | ArrayLike],
+    *,
+    samples: int = 1000,
+    rng: np.random.Generator | int = 0,
+    threads: int | None = None,
+) -> Knowing:
+    """What it is worth to see the outcomes of tests of some boxes before anything is opened.
+
+    Parameters
+    ----------
+    forest : Forest
+    tests : mapping
+        For each box the accuracy of its test, or a matrix (own states, outcomes) with the
+        probability of each outcome in each state. An accuracy is the probability that the test
+        tells the true state; otherwise it tells any other one, all alike.
+    samples, rng, threads
+        As in :func:`value_of_knowing`.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=4, names=["chest"])
+    >>> round(weitzman.questions.value_of_tests(box, {"chest": 0.9}).worth, 9)
+    1.5
+    """
+    _check(forest)
+    outcomes = {forest.box(b): _matrix(forest, forest.box(b), q) for b, q in tests.items()}
+    _check_single(forest, outcomes)
+    without = solve(forest, threads=threads).value
+    sizes = [q.shape[1] for q in outcomes.values()]
+    if float(np.prod(np.array(sizes, float))) <= _ENUMERATED:
+        total, error = 0.0, 0.0
+        for told in product(*map(range, sizes)):
+            mass, given = _told(forest, dict(zip(outcomes, told, strict=True)), outcomes)
+            if given is not None:
+                total += mass * solve(given, threads=threads).value
+    else:
+        values = [
+            solve(given, threads=threads).value
+            for given in _drawn(forest, outcomes, samples, np.random.default_rng(rng))
+        ]
+        total, error = float(np.mean(values)), float(np.std(values, ddof=1) / len(values) ** 0.5)
+    return Knowing(without, total, forest.sign * (total - without), error)
+
+
+def _matrix(f: Forest, box: int, given: float | ArrayLike) -> FloatArray:
+    k = len(f.states(box))
+    q = np.asarray(given, np.float64)
+    if q.ndim == 0:
+        if not 0 <= q <= 1:
+            raise InvalidArgument(f"an accuracy must lie between 0 and 1, but it is {q:g}.")
+        other = (1 - float(q)) / max(k - 1, 1)
+        q = np.full((k, k), other)
+        np.fill_diagonal(q, float(given) if k > 1 else 1.0)  # type: ignore[arg-type]
+    if q.ndim != 2 or len(q) != k or (q < 0).any() or (np.abs(q.sum(axis=1) - 1) > 1e-9).any():
+        raise InvalidArgument(
+            f"a test is an accuracy, or a matrix with a row of probabilities for each of the {k} "
+            f"states of its box, but that of box {f.name(box)!r} is not."
+        )
+    return q
+
+
+def _check(f: Forest) -> None:
+    f.must_end("the value of information")
+    if f.risk_tolerance is not None:
+        raise InvalidArgument(
+            "the value of information is a difference of expected payoffs, which does not go with "
+            "a risk tolerance. Leave `risk_tolerance` out."
+        )
+
+
+def _check_single(f: Forest, tests: Mapping[int, FloatArray]) -> None:
+    for v in tests:
+        up = v
+        while up >= 0:
+            if f.count[up] > 1:
+                raise InvalidArgument(
+                    f"what is told must be about one box, but box {f.name(v)!r} has copies. Write "
+                    f"them out with expand."
+                )
+            up = int(f.parent[up])
+
+
+def _told(
+    f: Forest, told: Mapping[int, int], tests: Mapping[int, FloatArray]
+) -> tuple[float, Forest | None]:
+    """The probability of what is told, and the forest given that; None if it cannot happen."""
+    likelihood = _likelihoods(f, told, tests)
+    mass, changed = 1.0, {}
+    laws: list[FloatArray] = []
+    for v, own in likelihood.items():
+        weighed = f.laws[int(f.law[v])] * own
+        total = weighed.sum(axis=1, keepdims=True)
+        if f.parent[v] < 0:
+            mass *= float(total[0, 0])
+        keep = f.laws[int(f.law[v])]  # after a state that cannot be: any law will do
+        changed[v] = len(laws)
+        laws.append(np.where(total > 0, weighed / np.where(total > 0, total, 1.0), keep))
+    if mass <= 0:
+        return 0.0, None
+    column = f.law.copy()
+    for v, i in changed.items():
+        column[v] = len(f.laws) + i
+    return mass, replace(f, law=column, laws=f.laws.with_more(laws))
+
+
+def _likelihoods(
+    f: Forest, told: Mapping[int, int], tests: Mapping[int, FloatArray]
+) -> dict[int, FloatArray]:
+    """By box with something told at or below it: the likelihood of that given each own state."""
+    out: dict[int, FloatArray] = {}
+    for v in postorder(f.parent)[0].tolist():
+        if v in told:
+            out[v] = out.get(v, 1.0) * tests[v][:, told[v]]
+        up = int(f.parent[v])
+        if v in out and up >= 0:
+            above = f.laws[int(f.law[v])] @ out[v]
+            out[up] = out.get(up, np.ones(len(above))) * above
+    return out
+
+
+def _drawn(
+    f: Forest, tests: Mapping[int, FloatArray], samples: int, rng: np.random.Generator
+) -> Iterator[Forest]:
+    """Forests given outcomes that are drawn with their probabilities."""
+    order = postorder(f.parent)[0][::-1].tolist()
+    for _ in range(samples):
+        state: dict[int, int] = {-1: 0}
+        for v in order:
+            law = f.laws[int(f.law[v])][state[int(f.parent[v])]]
+            state[v] = int(rng.choice(len(law), p=law / law.sum()))
+        told = {
+            v: int(rng.choice(q.shape[1], p=q[state[v]] / q[state[v]].sum()))
+            for v, q in tests.items()
+        }
+        _, given = _told(f, told, tests)
+        assert given is not None, "what was drawn can happen"
+        yield given

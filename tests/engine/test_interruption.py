@@ -1,0 +1,87 @@
+"""Ctrl-C ends long work at once, also in compiled code."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from weitzman._common.interruption import Stopped, check, flag, interruptible
+
+# a line whose operations take long, most of the time in one call of compiled code
+HEAVY = """
+import sys, time
+import numpy as np
+import weitzman
+rng = np.random.default_rng(0)
+k, n = 300, 4000
+law = rng.dirichlet(np.ones(k), k)
+forest = weitzman.Forest.from_arrays(
+    parent=np.arange(n) - 1, cost=rng.uniform(1e-4, 2e-4, n), rewards=rng.random(k),
+    law=[law[0]] + [law] * (n - 1))
+small = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+weitzman.evaluate(weitzman.solve(small))  # compiled, or read from disk
+"""
+SOLVE = "work = lambda: weitzman.solve(forest, exact=True, threads=1)"
+EVALUATE = """
+index = np.concatenate([[1.0], np.tile(np.linspace(0, 1, k), n - 1)])
+at = np.concatenate([[0], 1 + k * np.arange(n - 1)])
+policy = weitzman.Policy.of(forest, at, index)
+work = lambda: weitzman.evaluate(policy, threads=1)
+"""
+WAIT = """
+print("ready", flush=True)
+try:
+    work()
+except KeyboardInterrupt:
+    print(time.monotonic(), flush=True)
+else:
+    print("never interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("work", [SOLVE, EVALUATE])
+def test_an_interrupt_ends_compiled_work(work):
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import signal\nsignal.signal(signal.SIGINT, "
+         "signal.default_int_handler)\n" + HEAVY + work + WAIT],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n", child.stderr.read()
+    time.sleep(1.0)
+    assert child.poll() is None, "it was done before anybody could interrupt it"
+    sent = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (0, "")
+    assert float(out) - sent < 0.5
+
+
+def test_results_errors_and_flags_go_through():
+    assert interruptible(lambda: 7) == 7
+    assert interruptible(threading.current_thread) is not threading.current_thread()
+    assert interruptible(threading.current_thread, long=False) is threading.current_thread()
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0)
+    assert flag().tolist() == [0]
+    with pytest.raises(Stopped):
+        check(np.ones(1, np.int64))
+
+
+def test_another_thread_does_its_own_work():
+    seen = []
+    other = threading.Thread(target=lambda: seen.append(interruptible(threading.current_thread)))
+    other.start()
+    other.join()
+    assert seen == [other]
+
+
+def test_settings_of_the_caller_hold():
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        interruptible(lambda: np.ones(1) / np.zeros(1))

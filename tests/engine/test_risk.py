@@ -1,0 +1,152 @@
+"""Exponential utility against an exhaustive programme in rationals, and its certificate."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import exact_questions
+import exact_slopes
+import numpy as np
+import pytest
+import random_problems
+from hypothesis import given, settings
+from plain_forests import forest_of, random_forest
+from reference import Problem
+
+import weitzman
+from weitzman import Builder, Forest, Status, evaluate, solve
+from weitzman.errors import InvalidArgument, InvalidForest
+
+BASE, GRAIN = (
+    Fraction(9, 8),
+    8,
+)  # utility is -BASE ** (-GRAIN * payoff), rational on multiples of 1/8
+TAU = 1 / (GRAIN * math.log(BASE))
+RISKY = {"max_boxes": 4, "signals": False}
+
+
+def certainty_equivalent(problem: Problem) -> float:
+    return -TAU * math.log(-exact_questions.utility_value(problem, BASE, GRAIN))
+
+
+@settings(max_examples=80)
+@given(random_problems.forests(**RISKY))
+def test_the_recursion_of_slopes_is_optimal(problem):
+    def power(x):
+        return BASE ** int(x * GRAIN)
+
+    utilities = Problem(
+        problem.parents,
+        tuple(tuple(-power(-r) for r in row) for row in problem.rewards),
+        problem.law,
+        problem.cost,
+        -power(-problem.outside),
+    )
+    weights = tuple(
+        {
+            s: tuple(p * power(c) for p, c in zip(row, problem.cost[b][s], strict=True))
+            for s, row in law.items()
+        }
+        for b, law in enumerate(problem.law)
+    )
+    free = tuple({s: (Fraction(0),) * len(row) for s, row in law.items()} for law in problem.law)
+    roots, _ = exact_slopes.solve(utilities, weights, free)
+    assert all(p >= 0 for root in roots for p in root.values())  # a distribution after all
+    best = exact_slopes.larger([{utilities.outside: Fraction(1)}, *roots])
+    value = sum(x * p for x, p in best.items())
+    assert value == exact_questions.utility_value(problem, BASE, GRAIN)
+
+
+@settings(max_examples=150)
+@given(random_problems.forests(**RISKY))
+def test_the_value_is_the_best_certainty_equivalent(problem):
+    forest = forest_of(problem, risk_tolerance=TAU)
+    s = solve(forest, exact=True)
+    assert s.value == pytest.approx(certainty_equivalent(problem), abs=1e-9)
+    assert evaluate(s).value == pytest.approx(s.value, abs=1e-9)
+
+
+def test_a_sure_thing_is_its_own_certainty_equivalent():
+    forest = Forest.from_arrays(
+        parent=[-1], cost=[1.0], rewards=[[5.0]], law=[[1.0]], risk_tolerance=2.0
+    )
+    s = solve(forest)
+    assert s.index(0) == pytest.approx(4.0)
+    assert s.value == pytest.approx(4.0)
+
+
+def test_a_bold_searcher_counts_expectations_and_a_careful_one_opens_other_boxes():
+    def first(tau):
+        b = Builder(risk_tolerance=tau)
+        b.add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
+        b.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
+        s = solve(b.build())
+        return s.first_box, s.value
+
+    neutral = Builder()
+    neutral.add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
+    neutral.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
+    assert first(1e4)[1] == pytest.approx(solve(neutral.build()).value, abs=0.02)
+    assert first(1e4)[0] == "long shot"
+    assert first(1.0)[0] == "steady"
+
+
+def test_the_whole_law_of_a_cost_counts():
+    def value(cost):
+        b = Builder(risk_tolerance=2.0)
+        b.add("A", cost=cost, outcomes={"x": 0.5, "y": 0.5}, rewards={"x": 9, "y": 9})
+        return solve(b.build()).value
+
+    assert value(2) == pytest.approx(7.0)
+    spread = 2.0 * math.log((math.exp(0.5 * 0) + math.exp(0.5 * 4)) / 2)
+    assert value({"x": 0, "y": 4}) == pytest.approx(9 - spread)
+
+
+@pytest.mark.parametrize("tau", [0.05, 0.3, 5.0])
+def test_the_certificate_holds_where_errors_are_magnified(tau):
+    forest = random_forest(np.random.default_rng(5), 300)
+    from dataclasses import replace
+
+    risky = replace(forest, risk_tolerance=tau)
+    exact, coarse = solve(risky, exact=True), solve(risky, tolerance=1e-3)
+    assert exact.status is Status.EXACT
+    assert -1e-10 <= coarse.value - exact.value <= coarse.gap + 1e-10
+    if coarse.status is not Status.COARSE:
+        assert coarse.gap <= 1e-3
+
+
+def test_minimizing_and_maximizing_are_mirror_images():
+    up = Builder(outside=-9, risk_tolerance=3.0).add("A", cost=1, outcomes={-2: 0.5, -8: 0.5})
+    down = Builder(outside=9, minimize=True, risk_tolerance=3.0)
+    down.add("A", cost=1, outcomes={2: 0.5, 8: 0.5})
+    a, b = solve(up.build()), solve(down.build())
+    assert a.value == pytest.approx(-b.value)
+    assert a.index("A") == pytest.approx(-b.index("A"))
+
+
+@pytest.mark.parametrize(
+    ("tau", "message"),
+    [
+        (0.0, "a risk tolerance must be a finite number above 0"),
+        (-1.0, "above 0"),
+        (np.inf, "finite"),
+        (1e-3, "utilities overflow, but it is 11 for a tolerance of 0.001"),
+    ],
+)
+def test_bad_tolerances_are_refused(tau, message):
+    with pytest.raises(InvalidForest, match=message):
+        Forest.from_arrays(
+            parent=[-1], cost=[1.0], rewards=[0.0, 10.0], law=[[0.5, 0.5]], risk_tolerance=tau
+        )
+
+
+def test_endless_lines_and_derivatives_are_refused_by_name():
+    sticky = [[0.9, 0.1], [0.2, 0.8]]
+    with pytest.raises(InvalidForest, match="needs a forest that ends"):
+        weitzman.line(
+            ([0.5, 0.5], sticky), length=np.inf, rewards=[0, 10], cost=0.5, risk_tolerance=4.0
+        )
+    s = solve(weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, risk_tolerance=4.0))
+    with pytest.raises(InvalidArgument, match="certainty equivalent"):
+        weitzman.sensitivity(s)

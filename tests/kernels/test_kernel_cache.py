@@ -1,0 +1,135 @@
+"""Compiled code on disk: kept where that is possible, never in the way."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import weitzman
+
+PACKAGE = Path(weitzman.__file__).parent
+# two small kernels, and how often each was found on disk
+CODE = """
+import numpy as np
+import weitzman
+from weitzman._kernels import blocks, episodes
+found = episodes.count_below(np.arange(5.0), 5, 3.0), blocks.extent(np.array([0.0, 2.0]), 0, 3)
+hits = [sum(f.stats.cache_hits.values()) for f in (episodes.count_below, blocks.extent)]
+print(*found, *hits)
+"""
+
+
+def run_code(code=CODE, *, package=PACKAGE, limit=None, **env):
+    """Run code against a copy of the package; its words, its complaints."""
+    kept = {k: v for k, v in os.environ.items() if "CACHE" not in k and k != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        capture_output=True, text=True, check=False, timeout=120,
+        env=kept | {"PYTHONPATH": str(package.parent)} | env,
+        preexec_fn=limit,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.split(), done.stderr
+
+
+def test_what_was_compiled_is_found_again(warm):
+    assert run_code(WEITZMAN_CACHE_DIR=str(warm)) == (["3", "60", "1", "1"], "")
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The package in a folder of its own, in which nothing can be kept."""
+    target = tmp_path / "weitzman"
+    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__"))
+    (target / "_kernels" / "__pycache__").touch()  # even the superuser cannot make a folder of it
+    return target
+
+
+def test_nothing_can_be_kept(copy):
+    words, complaint = run_code(package=copy, XDG_CACHE_HOME="/dev/null/none", HOME="/dev/null")
+    assert words == ["3", "60", "0", "0"]
+    assert complaint.count("compiled code cannot be kept") == 1
+    assert "WEITZMAN_CACHE_DIR" in complaint
+
+
+def test_without_a_folder_in_the_package_the_users_is_taken(copy, tmp_path):
+    env = {"XDG_CACHE_HOME": str(tmp_path / "user")}
+    assert run_code(package=copy, **env) == (["3", "60", "0", "0"], "")
+    assert run_code(package=copy, **env) == (["3", "60", "1", "1"], "")
+
+
+def test_what_the_package_brings_is_read_even_where_nothing_can_be_written(copy):
+    (copy / "_kernels" / "__pycache__").unlink()
+    run_code(package=copy)
+    words, complaint = run_code(package=copy, limit=full_disk, XDG_CACHE_HOME="/dev/null/none")
+    assert (words, complaint) == (["3", "60", "1", "1"], "")
+
+
+def full_disk():
+    """From here on no file can be longer than a hundred bytes."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+def test_a_full_disk(tmp_path):
+    words, complaint = run_code(limit=full_disk, WEITZMAN_CACHE_DIR=str(tmp_path))
+    assert words == ["3", "60", "0", "0"]
+    assert complaint.count("compiled code cannot be kept") == 1
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A folder with what was compiled."""
+    folder = tmp_path_factory.mktemp("warm")
+    run_code(WEITZMAN_CACHE_DIR=str(folder))
+    return folder
+
+
+def flip(data):
+    """The same but for one bit in the middle."""
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda _: b"", lambda data: data[:-100], lambda _: b"nonsense" * 99, flip]
+)
+def test_a_damaged_file_is_made_anew(warm, tmp_path, damage):
+    folder = shutil.copytree(warm, tmp_path / "cache")
+    files = sorted(folder.rglob("*.bin"))
+    whole = [path.read_bytes() for path in files]
+    assert len(whole) == 2
+    for path, data in zip(files, whole, strict=True):
+        path.write_bytes(damage(data))
+    assert run_code(WEITZMAN_CACHE_DIR=str(folder)) == (["3", "60", "0", "0"], "")
+    assert [len(path.read_bytes()) for path in files] == [len(data) for data in whole]
+
+
+def test_a_change_in_another_file_counts(copy, tmp_path):
+    """The size of a block depends on a number in another module."""
+    cache = {"WEITZMAN_CACHE_DIR": str(tmp_path / "cache")}
+    assert run_code(package=copy, **cache)[0] == ["3", "60", "0", "0"]
+    for name in ("lanes.py", "lanes_compiled.py"):
+        path = copy / "_kernels" / name
+        path.write_text(path.read_text("utf-8").replace("LANES = 8", "LANES = 16"), "utf-8")
+    assert run_code(package=copy, **cache)[0] == ["3", "108", "0", "0"]
+
+
+def test_processes_that_start_together(tmp_path):
+    env = os.environ | {"WEITZMAN_CACHE_DIR": str(tmp_path)}
+    crowd = [
+        subprocess.Popen(
+            [sys.executable, "-c", CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
+        )
+        for _ in range(3)
+    ]
+    for one in crowd:
+        out, err = one.communicate(timeout=120)
+        assert (out.split()[:2], err, one.returncode) == ([b"3", b"60"], b"", 0)
+    assert run_code(WEITZMAN_CACHE_DIR=str(tmp_path)) == (["3", "60", "1", "1"], "")

@@ -1,0 +1,152 @@
+"""Budgets and targets against every pair of spend and reward that some strategy has."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import exact_questions
+import numpy as np
+import pytest
+import random_problems
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_forests import forest_of, random_forest
+
+import weitzman
+from weitzman import Forest, evaluate, questions, solve
+from weitzman.errors import InvalidArgument
+
+SMALL = {"max_boxes": 3, "outside": "any"}
+
+
+@settings(max_examples=50)
+@given(random_problems.forests(**SMALL), st.lists(st.integers(0, 60), min_size=1, max_size=5))
+def test_the_frontier_is_that_of_all_strategies(problem, budgets):
+    true = exact_questions.spend_frontier(problem)
+    forest = forest_of(problem)
+    curve = questions.frontier(forest)
+    for sixteenths in budgets:
+        budget = Fraction(sixteenths, 16)
+        wanted = float(exact_questions.reward_within(true, budget))
+        assert curve.at(float(budget)).reward == pytest.approx(wanted, abs=1e-9)
+        best = questions.within_budget(forest, float(budget))
+        assert best.reward == pytest.approx(wanted, abs=1e-9)
+        assert best.spend <= float(budget) + 1e-12
+
+
+def test_a_mixture_is_made_of_policies_that_do_what_it_says():
+    forest = random_forest(np.random.default_rng(1), 40)
+    best = questions.within_budget(forest, 0.1)
+    cheap, dear = evaluate(best.cheap.policy), evaluate(best.dear.policy)
+    assert best.spend == pytest.approx(0.1)
+    assert (1 - best.share) * cheap.spend + best.share * dear.spend == pytest.approx(0.1)
+    mixed = (1 - best.share) * cheap.reward + best.share * dear.reward
+    assert best.reward == pytest.approx(mixed)
+    assert best.draw(0).forest is forest
+    # no policy does better at the shadow price
+    costs = weitzman.forest.Pool(
+        best.price * forest.costs.data, forest.costs.start, forest.costs.shape
+    )
+    from dataclasses import replace
+
+    assert solve(replace(forest, costs=costs)).value == pytest.approx(
+        best.reward - best.price * best.spend, abs=1e-8
+    )
+
+
+def test_the_curve_is_concave_and_its_slope_is_the_shadow_price():
+    forest = random_forest(np.random.default_rng(7), 60)
+    curve = questions.frontier(forest)
+    assert curve.gap == 0
+    assert (np.diff(curve.spend) > 0).all()
+    assert (np.diff(curve.price) < 1e-9).all()
+    middle = (curve.spend[1] + curve.spend[2]) / 2
+    assert curve.at(middle).price == pytest.approx(curve.price[1])
+    few = questions.frontier(forest, corners=4)
+    assert len(few.corners) == 4
+    grid = np.linspace(curve.spend[0], curve.spend[-1], 50)
+    above = np.array([curve.at(x).reward - few.at(x).reward for x in grid])
+    assert above.min() > -1e-9
+    assert above.max() <= few.gap + 1e-9
+
+
+def test_losses_and_prizes_and_time_have_frontiers_too():
+    down = weitzman.Builder(outside=10, minimize=True).add("A", cost=1, outcomes={2: 0.5, 8: 0.5})
+    best = questions.within_budget(down.build(), 0.5)
+    assert (best.reward, best.price) == pytest.approx((7.5, 5.0))
+    two = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3, prizes=2)
+    assert questions.within_budget(two, 3.0).reward == pytest.approx(evaluate(solve(two)).reward)
+    slow = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2, factor=0.9)
+    assert questions.within_budget(slow, 9.0).price == 0.0
+
+
+@settings(max_examples=30)
+@given(random_problems.forests(**SMALL), st.integers(0, 24), st.integers(0, 12))
+def test_a_cap_lies_between_simulation_and_bound(problem, cap, seed):
+    limit = Fraction(cap, 8)
+    true = float(exact_questions.capped_value(problem, limit))
+    found = questions.capped(forest_of(problem), float(limit), episodes=200, rng=seed)
+    assert found.bound >= true - 1e-9
+    assert found.reward <= true + 6 * found.error + 1e-9
+
+
+def test_a_target_with_a_given_chance():
+    box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=9)
+    for chance, spend in ((0.5, 1.0), (0.75, 1.5), (0.625, 1.25), (0.875, 1.75)):
+        best = questions.cheapest(box, target=10, chance=chance)
+        assert best.spend == pytest.approx(spend)
+        assert best.reward == pytest.approx(chance)
+    with pytest.raises(InvalidArgument, match=r"with a probability of 0.998047 at most"):
+        questions.cheapest(box, target=10, chance=0.999)
+
+
+@settings(max_examples=25)
+@given(random_problems.forests(**SMALL), st.integers(1, 40))
+def test_several_resources_reduce_to_one(problem, sixteenths):
+    forest = forest_of(problem)
+    budget = sixteenths / 16
+    uses = [forest.costs[int(forest.cost[v])] for v in range(len(forest))]
+    one = questions.within_budget(forest, budget)
+    plans = questions.within_budgets(
+        forest, {"money": uses, "air": 1.0}, {"money": budget, "air": 99.0}
+    )
+    assert plans.reward == pytest.approx(one.reward, abs=1e-8)
+    assert plans.bound == pytest.approx(plans.reward, abs=1e-7)
+    assert plans.use["money"] <= budget + 1e-9
+
+
+def test_quotas_on_groups():
+    """Two kinds of boxes, at most one opening of each kind on average."""
+    b = weitzman.Builder()
+    for i in range(3):
+        b.add(f"near {i}", cost=0, outcomes={0: 0.5, 4: 0.5})
+        b.add(f"far {i}", cost=0, outcomes={0: 0.5, 6: 0.5})
+    forest = b.build()
+    near = [1.0 if forest.name(v).startswith("near") else 0.0 for v in range(6)]
+    far = [1.0 - x for x in near]
+    plans = questions.within_budgets(forest, {"near": near, "far": far}, {"near": 1, "far": 1})
+    assert max(plans.use.values()) <= 1 + 1e-9
+    assert plans.reward == pytest.approx(plans.bound, abs=1e-7)
+    single = questions.within_budgets(forest, {"any": 1.0}, {"any": 2.0})
+    assert plans.reward <= single.reward + 1e-9
+
+
+def test_bad_budgets_are_refused():
+    box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    with pytest.raises(InvalidArgument, match="at least 0, the least that any policy spends"):
+        questions.within_budget(box, -1.0)
+    must = Forest.from_arrays(
+        parent=[-1], cost=[2], rewards=[0, 10], law=[[0.5, 0.5]], outside=-np.inf
+    )
+    with pytest.raises(InvalidArgument, match="at least 2, the least"):
+        questions.within_budget(must, 1.0)
+    with pytest.raises(InvalidArgument, match="risk tolerance"):
+        questions.frontier(box.changed(risk_tolerance=5.0))
+    with pytest.raises(InvalidArgument, match="every resource needs a use and a budget"):
+        questions.within_budgets(box, {"a": 1.0}, {"b": 1.0})
+
+
+def test_the_oracle_knows_a_frontier_by_hand():
+    problem = reference.from_nested([-1, -1], [1, 1], [[0, 10], [0, 4]], [["1/2", "1/2"]] * 2)
+    assert exact_questions.spend_frontier(problem) == [(0, 0), (1, 5), (Fraction(3, 2), 6)]
