@@ -16,7 +16,7 @@ from reference import _Adaptive
 
 import weitzman
 from weitzman.show.explore.server import _SCRIPTS
-from weitzman.show.page import STEPPER, embedded, finite, page, script, style
+from weitzman.show.page import STEPPER, embedded, finite, script, style, whole
 from weitzman.show.page.html import h, join, name
 from weitzman.show.page.page_data import important, problem, steps
 from weitzman.show.page.remaining import expected, remaining
@@ -46,7 +46,7 @@ def test_numbers_that_are_not_finite_become_null():
 
 
 def test_the_title_of_a_page_is_text():
-    text = page(HOSTILE, join([]), style="", script="", data=None)
+    text = whole(HOSTILE, join([]), style="", script="", data=None)
     assert "<script>alert" not in text
 
 
