@@ -30,11 +30,16 @@ EDGES = {
     "bounds": "_common _kernels engine errors forest policy",
     "strategies": "_common _kernels engine errors forest policy",
     "questions": "_common _kernels engine errors forest",
-    "learn": "_common engine errors files forest",
+    "learn": "_common _kernels engine errors files forest",
     "tune": "_common engine errors forest learn",
     "replay": "_common engine errors forest learn tune",
-    "show": "_common bounds chains engine errors files forest learn policy replay strategies",
-    "cli": "_common bounds chains engine errors files forest learn policy replay show strategies",
+    "show": (
+        "_common bounds chains engine errors files forest learn policy questions replay strategies"
+    ),
+    "cli": (
+        "_common bounds chains engine errors files forest learn policy questions replay show "
+        "strategies"
+    ),
 }
 
 PUBLIC = [
@@ -124,7 +129,8 @@ def test_modules_have_no_import_cycle():
 def test_only_rooms_that_compute_touch_the_kernels():
     users = {edge.room for edge in import_map.edges() if edge.target_room == "_kernels"}
     assert users == {
-        "_kernels", "bounds", "chains", "engine", "forest", "policy", "questions", "strategies"
+        "_kernels", "bounds", "chains", "engine", "forest", "learn", "policy", "questions",
+        "strategies",
     }  # fmt: skip
 
 

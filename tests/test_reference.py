@@ -216,10 +216,10 @@ def test_ties_of_indices_open_the_lowest_number() -> None:
     assert not follow_indices(problem, [8, 9]).tied
 
 
-def test_ties_of_rewards_keep_the_first_seen_and_the_outside_option() -> None:
+def test_of_equal_rewards_the_outside_option_is_taken_and_then_the_lowest_number() -> None:
     problem = from_nested([-1, -1], [0, 0], [[3], [3]], [[1], [1]], outside=2)
-    assert follow_indices(problem, [4, 5]).chosen == ((0,), (1,))
-    assert follow_indices(problem, [5, 4]).chosen == ((1,), (0,))
+    for order in ([4, 5], [5, 4]):
+        assert follow_indices(problem, order).chosen == ((1,), (0,))
     at_three = follow_indices(replace(problem, outside=F(3)), [4, 5])
     assert (at_three.outside, at_three.openings, at_three.tied) == (1, 2, True)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from weitzman.learn.curves import Curves
 
@@ -37,9 +40,32 @@ class Set:
             cost=self.cost,
             kind=self.instance,
             ended=True,
+            settings=_settings(folder / self.name),
         )
         labels = None if self.instance is None else curves.kind
         return replace(curves, kind=("",) * len(curves)), labels
+
+
+def _settings(folder: Path) -> Any:
+    """What is known of a configuration before it starts: its row in a table, or its name.
+
+    In algoperf a configuration is a submission with hyperparameters; in lcdb it is a learner.
+    """
+    if (folder / "configs.csv.gz").exists():
+        return folder / "configs.csv.gz"
+    if not (folder / "configs.csv").exists():
+        return ["config_id"]
+    pandas = import_module("pandas")
+    table = pandas.read_csv(folder / "configs.csv")
+    told = pandas.DataFrame([json.loads(x) for x in table.pop("hparams_json")])
+    runs = pandas.read_csv(folder / "runs.csv.gz").drop_duplicates("config_id")
+    known = runs[["config_id", "submission", "ruleset", "framework"]].astype(str)
+    return (
+        table[["config_id"]]
+        .join(told)
+        .merge(known, on="config_id")
+        .assign(name=lambda x: x["config_id"])
+    )
 
 
 SETS = (

@@ -50,12 +50,12 @@ def test_report(write, capsys):
         "bound            boxes   true probability   holds\n"
         "printed            100              0.366      no\n"
         "sign corrected     100              0.366      no\n"
-        "blocks             875          0.0001516     yes\n"
-        "exact              688          0.0009931     yes\n"
+        "blocks             875           0.000152     yes\n"
+        "exact              688           0.000993     yes\n"
         "\n"
-        "state   reward   stationary       index    then\n"
-        "poor         0          0.5         0.9   go on\n"
-        "rich         1          0.5   0.9989899    stop\n",
+        "state   reward   stationary     index    then\n"
+        "poor         0          0.5       0.9   go on\n"
+        "rich         1          0.5   0.99899    stop\n",
         "",
     )
 

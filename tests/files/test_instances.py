@@ -709,6 +709,6 @@ def test_a_table_is_read_like_any_other_file(tmp_path):
     assert weitzman.solve(again).value == weitzman.solve(forest).value
     path.write_text("box,cost\nA,1\n")
     with pytest.raises(
-        weitzman.errors.InvalidForest, match=r"boxes.csv: the table must have the columns"
+        weitzman.errors.InvalidFile, match=r"boxes.csv: one row must name the columns"
     ):
         weitzman.load(path)

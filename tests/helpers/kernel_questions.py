@@ -1,7 +1,7 @@
 """Work for every kernel, to be done compiled and as plain Python: prints numbers, and what ran.
 
 ``python kernel_questions.py`` writes one JSON object: the numbers of each question, and the
-functions of the kernels that were called as plain Python (none where they are compiled).
+functions that were called as plain Python, or the types that kernels were compiled for.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ import numpy as np
 import weitzman
 from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit
+from weitzman._kernels.kernel_cache import KernelCache
+from weitzman._kernels.reservations import reservations
+from weitzman.learn.trees import Trees
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
@@ -102,6 +105,21 @@ def orders() -> list[float]:
     return [searched.value, played.value, *loose.payoff.values, *crowd.payoff.values]
 
 
+def trees() -> list[float]:
+    """Which runs resemble each other, by numbers and categories, some of them missing."""
+    random = np.random.default_rng(0)
+    known = np.column_stack([random.normal(size=(14, 2)), random.integers(0, 3, 14)])
+    known[random.random(known.shape) < 0.2] = np.nan
+    grown = Trees.grown(
+        known, np.array([False, False, True]), random.normal(size=(14, 2)), np.ones(14),
+        trees=5, leaf=2, random=random,
+    )  # fmt: skip
+    row = grown.rows(known, np.arange(14))
+    worths = np.arange(14.0)[::-1].copy()
+    index = reservations(worths, np.arange(14), row, np.full(14, 0.5))
+    return [*row.ravel().tolist(), *index.tolist()]
+
+
 def terms() -> list[float]:
     """Discounting, risk, and several prizes with copies."""
     timed = weitzman.line([[0.5, 0.5]], rewards=[0, 9], cost=1, count=3, factor=[[0.9, 0.8]])
@@ -112,7 +130,10 @@ def terms() -> list[float]:
     for problem in (timed, risky, several, apart):
         solution = solve(problem, threads=1)
         out += [solution.value, weitzman.evaluate(solution, threads=1).value]
-    return out
+        out += weitzman.simulate(solution, 20, rng=3, threads=1).payoff.values.tolist()
+    rows = [[0.6, 0.4], [[0.9, 0.1], [0.3, 0.7]]]
+    crowd = weitzman.line(rows, rewards=[0, 3], cost=0.01, count=80, prizes=70)
+    return out + weitzman.simulate(solve(crowd, threads=1), 2, rng=3).payoff.values.tolist()
 
 
 def questions() -> dict[str, list[float]]:
@@ -121,6 +142,7 @@ def questions() -> dict[str, list[float]]:
     found |= {f"copies {seed}": answers(forest(seed, 6, 3, count=4)) for seed in (0, 1, 4)}
     found["wide"] = answers(forest(5, 8, 20))  # more states and breakpoints than there is room for
     found["thinned"] = answers(forest(6, 24, 5), tolerance=0.01)
+    found["trees"] = trees()
     found |= {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}
     return found | {"terms": terms()}
 
@@ -136,6 +158,17 @@ def defined() -> set[str]:
     }
 
 
+def types() -> dict[str, list[str]]:
+    """For which types of arguments each kernel was compiled."""
+    modules = [module for name, module in sys.modules.items() if "weitzman._kernels." in name]
+    return {
+        f"{module.__name__}.{name}": [str(types) for types in value.signatures]
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(getattr(value, "_cache", None), KernelCache)
+    }
+
+
 def main() -> None:
     """Answer all questions under a profiler that sees Python functions only."""
     called: set[str] = set()
@@ -145,11 +178,12 @@ def main() -> None:
         if event == "call" and folder == str(KERNELS):
             called.add(f"{file} {frame.f_code.co_name}")
 
-    threading.setprofile(note)
-    sys.setprofile(note)
+    if jit.PLAIN:
+        threading.setprofile(note)
+        sys.setprofile(note)
     found = questions()
     sys.setprofile(None)
-    json.dump({"found": found, "called": sorted(called)}, sys.stdout)
+    json.dump({"found": found, "called": sorted(called), "types": types()}, sys.stdout)
 
 
 if __name__ == "__main__":

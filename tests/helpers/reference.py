@@ -200,7 +200,8 @@ class Followed:
         ``opened[i]`` is the probability that box ``i`` is opened.
     chosen
         ``chosen[i][y]`` is the probability that box ``i``, in state ``y``, is taken at the end.
-        Among equal rewards the first one seen is taken; the outside option was there before all.
+        Among equal rewards that of the box of lowest number is taken, whichever was seen first
+        (of copies that of lowest state, then the first); the outside option comes before all.
     outside
         Probability that no box is taken, but the outside option (or nothing, where there is none).
     payoffs
@@ -237,11 +238,12 @@ def _lookup(index: Indices, box: int, states: States) -> Number:
     return _extended(row[states[0] if states else 0] if hasattr(row, "__len__") else row)
 
 
-def follow_indices(problem: Problem, index: Indices) -> Followed:
+def follow_indices(problem: Problem, index: Indices, kind: Sequence[int] | None = None) -> Followed:
     """Evaluate the policy that opens the available box of highest index.
 
     The policy goes on while that index is (strictly) greater than the best reward so far, and
-    stops otherwise. Of equal indices the lowest box number is opened first.
+    stops otherwise. Of equal indices the lowest box number is opened first; of copies that whose
+    parent showed the lowest state, and then the lowest number.
 
     Parameters
     ----------
@@ -252,7 +254,10 @@ def follow_indices(problem: Problem, index: Indices) -> Followed:
         states of its parents (a tuple, () for a root), as `exact_indices` returns; or, for
         forests, for each box a sequence over the states of its parent (a root has one entry, or
         a plain number). Fractions, integers and floats will do, infinities too.
+    kind
+        Which box each box is a copy of; by default each is its own.
     """
+    kinds = list(problem.boxes) if kind is None else kind
     opened = [Fraction(0) for _ in problem.boxes]
     chosen = [[Fraction(0) for _ in rewards] for rewards in problem.rewards]
     payoffs: defaultdict[Number, Fraction] = defaultdict(Fraction)
@@ -260,13 +265,19 @@ def follow_indices(problem: Problem, index: Indices) -> Followed:
     spend = outside = Fraction(0)
     tied = False
 
+    def earlier(equal: bool, seen: Seen, box: int, holder: int | None) -> bool:
+        if not equal or holder is None:
+            return False
+        return (kinds[box], seen[box], box) < (kinds[holder], seen[holder], holder)
+
     def go_on(prob: Fraction, seen: Seen, paid: Fraction, best: Number, holder: int | None) -> None:
         nonlocal reward, spend, outside, tied
         ranked = [
-            (_lookup(index, box, _states_above(problem, seen, box)), -box)
+            (_lookup(index, box, above), kinds[box], above, box)
             for box in _available(problem, seen)
+            for above in [_states_above(problem, seen, box)]
         ]
-        top, minus_box = max(ranked, default=(NOTHING, 0))
+        top = max((entry[0] for entry in ranked), default=NOTHING)
         tied |= bool(ranked) and top == best
         if top <= best:
             reward += prob * best
@@ -278,14 +289,15 @@ def follow_indices(problem: Problem, index: Indices) -> Followed:
             else:
                 chosen[holder][state] += prob
             return
-        tied |= sum(value == top for value, _ in ranked) > 1
-        box = -minus_box
+        highest = [entry[1:] for entry in ranked if entry[0] == top]
+        tied |= len(highest) > 1
+        box = min(highest)[-1]
         opened[box] += prob
         for p, cost, now in _openings(problem, seen, box):
             state = now[box]
             found = None if state is None else problem.rewards[box][state]
             tied |= found is not None and found == best
-            if found is not None and found > best:
+            if found is not None and (found > best or earlier(found == best, now, box, holder)):
                 go_on(prob * p, now, paid + cost, found, box)
             else:
                 go_on(prob * p, now, paid + cost, best, holder)

@@ -9,9 +9,10 @@ import numpy as np
 
 import weitzman
 from weitzman.forest.model import Forest
+from weitzman.learn.run_model import RunModel, gain_of
 
 
-class Chained:
+class Chained(RunModel):
     """A run as a line of boxes: at each rung it shows the score of one of its states.
 
     Parameters
@@ -47,6 +48,13 @@ class Chained:
         )
         self.solution = weitzman.solve(self.line)
 
+    def lines(self, n: int = 1) -> Forest:
+        return weitzman.lines([self.line], counts=[n])
+
+    def gain(self, best, runs, fresh) -> float:
+        begun = [run for run in runs if run.steps]
+        return gain_of(self.rest(begun, fresh + len(runs) - len(begun)), best)
+
     def worth(self, score: float) -> float:
         return (-1 if self.minimize else 1) * self.price * score
 
@@ -65,7 +73,7 @@ class Chained:
         return box, f"state {self.scores.index(scores[-1])}"
 
     def next_index(
-        self, steps: Sequence[int], scores: Sequence[float], costs: Sequence[float] | None = None
+        self, steps: Sequence[int], scores: Sequence[float], costs=None, settings=None
     ) -> float:
         place = self._place(steps, scores)
         return -math.inf if place is None else self.solution.index(*place)

@@ -27,14 +27,30 @@ def run_script(**env):
     return json.loads(done.stdout)
 
 
-def test_plain_python_gives_what_is_compiled():
-    plain, compiled = run_script(NUMBA_DISABLE_JIT="1"), kernel_questions.questions()
-    assert plain["found"].keys() == compiled.keys()
-    for question, numbers in compiled.items():
+@pytest.fixture(scope="module")
+def compiled():
+    return run_script()
+
+
+def test_plain_python_gives_what_is_compiled(compiled):
+    plain = run_script(NUMBA_DISABLE_JIT="1")
+    assert plain["found"].keys() == compiled["found"].keys()
+    for question, numbers in compiled["found"].items():
         # only roundings differ: compiled, a product and a sum are rounded once
         assert plain["found"][question] == pytest.approx(numbers, rel=1e-15, abs=1e-15), question
     missed = kernel_questions.defined() - set(plain["called"])
     assert missed == set(), "kernels that no question here asks for"
+
+
+def test_no_kernel_is_compiled_twice(compiled):
+    """What is read only and what is not, a number in the code and one that is not: types differ."""
+    shared = {"aligned", "claim", "count", "error", "extent", "keep_steps"}  # also by kernels
+    twice = {
+        name: types
+        for name, types in compiled["types"].items()
+        if len(types) > 1 and name.rpartition(".")[2] not in shared
+    }
+    assert twice == {}
 
 
 # -- lanes ---------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_copies_counted_are_copies_written_out(case: tuple[Problem, Any], counts
     policy = policy_of(forest_of(problem, count), indices)
     number = {box: i for i, box in enumerate(boxes)}
     found = drive(full, lambda: Search(policy), lambda box: number[box.number, box.copy])
-    wanted = follow_indices(full, [indices[v] for v, _ in boxes])
+    wanted = follow_indices(full, [indices[v] for v, _ in boxes], [v for v, _ in boxes])
     assert found == replace(wanted, tied=False)
 
 

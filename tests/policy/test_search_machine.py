@@ -31,9 +31,12 @@ class Naive:
         self.told: dict[Instance, tuple[int, float, float | None]] = {}
         self.out: list[Instance] = []
 
-    def index(self, box: Instance) -> float:
+    def above(self, box: Instance) -> tuple[int, ...]:
         above = parent_of(box, self.parent, self.count)
-        return float(self.indices[box[0]][() if above is None else (self.told[above][0],)])
+        return () if above is None else (self.told[above][0],)
+
+    def index(self, box: Instance) -> float:
+        return float(self.indices[box[0]][self.above(box)])
 
     def available(self) -> list[Instance]:
         found = []
@@ -45,14 +48,13 @@ class Naive:
                 and (above is None or above in self.told)
             ):
                 found.append(box)
-        return sorted(found, key=lambda box: (-self.index(box), box))
+        return sorted(found, key=lambda box: (-self.index(box), box[0], self.above(box), box[1]))
 
     def best(self) -> tuple[float, Instance | None]:
-        best, holder = float(self.problem.floor), None
-        for box, (_, _, reward) in self.told.items():
-            if reward is not None and reward > best:
-                best, holder = reward, box
-        return best, holder
+        best = float(self.problem.floor)
+        found = [(-r, v, y, copy) for (v, copy), (y, _, r) in self.told.items() if r is not None]
+        minus, v, _, copy = min(found, default=(-best, 0, 0, ()))
+        return (-minus, (v, copy)) if -minus > best else (best, None)
 
     def worth(self) -> list[Instance]:
         return [box for box in self.available() if self.index(box) > self.best()[0]]

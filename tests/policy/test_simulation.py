@@ -15,6 +15,7 @@ import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+from numba import njit
 from plain_forests import PAPER, random_forest, run_command
 
 from weitzman import Forest, Policy, evaluate, solve
@@ -273,18 +274,23 @@ def test_means_are_over_all_episodes_also_if_few_are_kept():
         whole.payoff.values[0] = 1
 
 
+@njit
+def draw(chances, at, k, u):
+    return kernel._draw(chances, at, k, u)
+
+
 def test_a_state_of_no_probability_is_never_drawn():
     law = np.array([0.0, 0.3, 0.0, 0.7, 0.0])
     chances = kernel.cumulate(law, np.array([0]), np.array([5]))
     for u in (0.0, 0.3 - 1e-16, 0.3, 0.5, np.nextafter(1.0, 0.0)):
-        assert kernel._draw(chances, 0, 5, u) == (1 if u < 0.3 else 3)
+        assert draw(chances, 0, 5, u) == (1 if u < 0.3 else 3)
     short = np.array([0.3, 0.7 - 5e-10, 0.0])  # the sum may be off by 1e-9
     chances = kernel.cumulate(short, np.array([0]), np.array([3]))
-    assert kernel._draw(chances, 0, 3, np.nextafter(1.0, 0.0)) == 1
+    assert draw(chances, 0, 3, np.nextafter(1.0, 0.0)) == 1
     many = np.random.default_rng(0).dirichlet(np.ones(40))
     chances = kernel.cumulate(many, np.array([0]), np.array([40]))
     for u in np.random.default_rng(1).random(200):  # bisection as counting
-        assert kernel._draw(chances, 0, 40, u) == (np.cumsum(many) / many.sum() <= u).sum()
+        assert draw(chances, 0, 40, u) == (np.cumsum(many) / many.sum() <= u).sum()
 
 
 def test_progress_ends_at_the_end():

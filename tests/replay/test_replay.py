@@ -13,6 +13,7 @@ import pytest
 
 from weitzman.errors import InvalidArgument, UnknownName
 from weitzman.learn.curves import Curves
+from weitzman.learn.run_model import RunModel
 from weitzman.replay import halving as halving
 from weitzman.replay.backtest import replay
 from weitzman.replay.bench import Bench, Table
@@ -328,12 +329,13 @@ def test_the_number_of_runs_is_chosen_along_the_way():
 # -- whole replays -----------------------------------------------------------------------------
 
 
-class Myopic:
+class Myopic(RunModel):
     """A model that knows no curves: a new run up to step 2, then the others while they are good."""
 
     def __init__(self, curves: Curves, price: float) -> None:
         self.price, self.minimize = price, curves.minimize
         self._most = int(curves.step.max())
+        self.rungs = np.array([2])
 
     def worth(self, score: float) -> float:
         return (-self.price if self.minimize else self.price) * score
@@ -347,11 +349,14 @@ class Myopic:
             return 2
         return step + 3 if step < self._most else None
 
-    def next_index(self, steps, scores, costs=None) -> float:
+    def next_index(self, steps, scores, costs=None, settings=None) -> float:
         index = self.worth(scores[-1]) + 0.1 * self.price - 1
         return -math.inf if math.isnan(index) else index
 
-    def rest(self, runs, fresh):
+    def lines(self, n=1):
+        raise NotImplementedError
+
+    def gain(self, best, runs, fresh):
         raise NotImplementedError
 
 

@@ -8,18 +8,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from followed_runs import forest_of, written_out
-from hypothesis import given
-from hypothesis import strategies as st
-from random_problems import forests
-from reference import _Adaptive
 
 import weitzman
 from weitzman.show.explore.server import _SCRIPTS
 from weitzman.show.page import STEPPER, embedded, finite, script, style, whole
 from weitzman.show.page.html import h, join, name
 from weitzman.show.page.page_data import important, problem, steps
-from weitzman.show.page.remaining import expected, remaining
 
 HOSTILE = "</script><script>alert(1)</script>&lt;'\"\u2028\0"
 
@@ -105,50 +99,6 @@ def test_text_stands_out(theme):
     for text, ground, least in pairs:
         low, high = sorted(luminance(colors[x]) for x in (text, ground))
         assert (high + 0.05) / (low + 0.05) >= least, (text, ground)
-
-
-# -- what is left of a search --------------------------------------------------------------------
-
-
-@given(forests(max_boxes=3), st.booleans(), st.data())
-def test_what_is_expected_agrees_with_the_exact_oracle(small, minimize, data):
-    """From the start and after every step of a search that opens boxes in any order."""
-    count = [data.draw(st.sampled_from([1, 1, 2])) for _ in small.boxes]
-    full, copies = written_out(small, count)
-    if len(copies) > 5:
-        return
-    oracle, sign = _Adaptive(full), -1.0 if minimize else 1.0
-    search = weitzman.Search(weitzman.solve(forest_of(small, count, minimize=minimize)))
-    seen: list[int | None] = [None] * len(copies)
-    while True:
-        value = sign * float(oracle.value(tuple(seen))[0]) - sign * search.spent
-        assert expected(search) == pytest.approx(value, abs=1e-9)
-        open_now = search.available(None)
-        if not open_now or not data.draw(st.booleans()):
-            return
-        box, _ = data.draw(st.sampled_from(open_now))
-        place = copies.index((box.number, box.copy))
-        above = tuple(s for p in full.parents[place] if (s := seen[p]) is not None)
-        chances = full.law[place][above]
-        y = data.draw(st.sampled_from([y for y, p in enumerate(chances) if p > 0]))
-        search.tell(box, y)
-        seen[place] = y
-
-
-def test_nothing_is_left_where_nothing_is_worth_opening():
-    chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=6)
-    search = weitzman.Search(weitzman.solve(chest))
-    assert remaining(search) is None
-    assert expected(search) == 0
-
-
-def test_many_copies_are_not_written_out():
-    chest = weitzman.line([[0.999, 0.001]], rewards=[0, 10], cost=0.001, count=10**12)
-    search = weitzman.Search(weitzman.solve(chest))
-    before = expected(search)
-    search.tell(search.ask(), 0)
-    assert len(remaining(search)) == 1
-    assert expected(search) == pytest.approx(before - 0.001, abs=1e-6)
 
 
 # -- what is shown -------------------------------------------------------------------------------

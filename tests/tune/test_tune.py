@@ -450,8 +450,8 @@ def test_the_display_is_one_line_on_a_terminal_and_few_elsewhere():
         assert out.getvalue().count("\n") == lines
         assert out.getvalue().endswith("\n")
     assert out.getvalue().splitlines()[0] == (
-        "no score yet, spent 0, expected further gain unknown; runs: 1, going: 1 | Start a run, "
-        "and train it to step 1: nothing has been seen yet."
+        "no score yet, spent 0, expected further gain unknown; runs: 1, going: 1 | Start "
+        "candidate 0, and train it to step 1: nothing has been seen yet."
     )
     assert "best " in out.getvalue()
 

@@ -173,8 +173,9 @@ def finish(x, m, lanes):
 @helper(FUSED)
 def write_nothing(x, lanes):
     """A block for what is minus infinity for sure."""
-    begin(x, 0, lanes)
+    nothing = np.int64(0)
+    begin(x, nothing, lanes)
     for u in range(0, lanes, LANES):
         store(errors_of(x), u, splat(0.0))
         store(tops_of(x, lanes), u, splat(-np.inf))
-    finish(x, 0, lanes)
+    finish(x, nothing, lanes)

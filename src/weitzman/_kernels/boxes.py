@@ -94,7 +94,7 @@ def box_grid(x, levels, distinct, bare, low, out):
     breakpoint is that of the lowest breakpoint of X not below. ``bare``: some state has no reward,
     so that all of X counts. Nobody looks below ``low``.
     """
-    i, q, n = 1, distinct - 1, 0
+    i, q, n = np.int64(1), distinct - 1, np.int64(0)
     while q >= 0 and levels[q] >= low:
         i, n = _copy_above(x, i, levels[q], out, n)
         i += x[i] == levels[q]
@@ -214,9 +214,9 @@ def cap_grid(grid, caps, lanes, out):
     The row of a breakpoint is that of the lowest breakpoint of W not below; ``grid`` are those.
     """
     if caps[0] == -np.inf:
-        return 0
-    i, _ = _copy_above(grid, 0, caps[0], out, 0)
-    m = 0
+        return np.int64(0)
+    m = np.int64(0)
+    i, _ = _copy_above(grid, m, caps[0], out, m)
     for q in range(lanes):
         if caps[q] == np.inf:
             continue

@@ -62,6 +62,7 @@ from .boxes import (
     sort_down,
     transpose,
 )
+from .copying import copy, count_up
 from .desk import desk_size, set_desk
 from .jit import FUSED, helper, kernel
 from .joins import Operand, Side, join_error, join_grid, join_rows, powers_of
@@ -83,6 +84,7 @@ from .operations import (
 )
 from .thinning import Draft, thin
 
+ZERO = np.int64(0)
 _AHEAD = 256  # floats of the next law to ask for in advance
 
 
@@ -325,7 +327,7 @@ def _carry_out(step, order, program, slate, store_, desk):
     """
     while step < order.size:
         if slate.stop[0] != 0:
-            return order.size, 0, 0
+            return order.size, ZERO, ZERO
         task = _read(order[step], program, slate, store_, desk.nothing)
         row, lanes = task.row, padded(task.states)
         widest = max(lanes, padded(task.own))
@@ -350,7 +352,7 @@ def _carry_out(step, order, program, slate, store_, desk):
         at = allocate(store_.heap, store_.state, block_size(draft.m, lanes))
         slate.loc[task.op] = at
         thin(draft, program.eps, desk.loose, pointer(store_.heap, at))
-    return step, 0, 0
+    return step, ZERO, ZERO
 
 
 @helper(FUSED)
@@ -382,10 +384,10 @@ def sweep(order, program, slate, shared, heap, state):
     ``shared`` at ``-1 - loc``; all others in ``heap``, where a block is given back after its last
     use. A raised flag ``stop`` ends it early.
     """
-    step, most, widest = 0, 64, LANES  # breakpoints and states that there is room for
+    step, most, widest = ZERO, np.int64(64), np.int64(LANES)  # breakpoints, states: room for
     while step < order.size:
         size, numbers = desk_size(most, widest)
-        floats, ints = aligned(size), np.arange(numbers)
+        floats, ints = aligned(size), count_up(numbers)
         desk = set_desk(pointer(floats, 0), pointer(ints, 0), most, widest)
         where = Store(pointer(heap, 0), heap.size, pointer(state, 0), pointer(shared, 0))
         step, extra, lanes = _carry_out(
@@ -397,6 +399,6 @@ def sweep(order, program, slate, shared, heap, state):
         end = state[TOP] + 2 * block_size(extra, lanes)
         if end > heap.size:
             bigger = aligned(max(end, 2 * heap.size))
-            bigger[: heap.size] = heap
+            copy(heap, ZERO, heap.size, bigger, ZERO)
             heap = bigger
     return heap

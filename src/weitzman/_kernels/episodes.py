@@ -14,16 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .copying import copy
 from .jit import helper, kernel
 
-PAYOFF, REWARD, SPEND, OPENINGS, ROUNDS = range(5)  # rows of what is recorded
-RECORDED = 5
+PAYOFF, REWARD, SPEND, OPENINGS, ROUNDS, TIME = range(6)  # rows of what is recorded
+RECORDED = 6
 # columns of the table of boxes: where its numbers start, and how far apart they are
 INDEX_AT, LAW_AT, REWARD_AT, COST_AT, LIST_AT, COST_ROW, COST_STEP, LIST_STEP = range(8)
-STATES, CHILDREN, COUNT = range(8, 11)
-COLUMNS = 11
+STATES, CHILDREN, COUNT, FACTOR_AT, FACTOR_ROW, FACTOR_STEP = range(8, 14)
+COLUMNS = 14
 BOX, STATE, POSITION, END, ABOVE, COPY = range(6)  # columns of a list in the heap
 _FEW = 16  # states among which counting is faster than bisection
+_ZERO = np.int64(0)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -36,6 +38,8 @@ class Tables(NamedTuple):
     chances: np.ndarray  # cumulative laws
     rewards: np.ndarray
     costs: np.ndarray
+    factors: np.ndarray  # empty if time costs nothing
+    durations: np.ndarray  # beside the factors
 
 
 class Game(NamedTuple):
@@ -80,7 +84,8 @@ def cumulate(data, row, size):
                 last = j
         for j in range(row[i], last):
             out[j] /= total
-        out[last : row[i] + size[i]] = 2.0
+        for j in range(last, row[i] + size[i]):
+            out[j] = 2.0
     return out
 
 
@@ -97,7 +102,7 @@ def list_siblings(roots, child_at, child, index, boxes):
         boxes[v, LIST_AT], boxes[v, CHILDREN], boxes[v, LIST_STEP] = end, m, step
         end += m + step * (boxes[v, STATES] - 1)
     out = np.empty(end, np.int64)
-    out[: roots.size] = roots
+    copy(roots, _ZERO, roots.size, out, _ZERO)
     for v in range(boxes.shape[0]):
         at, m = boxes[v, LIST_AT], boxes[v, CHILDREN]
         if m == 1:
@@ -193,7 +198,9 @@ def _grown(key, heap, least):
     """The same heap with more room."""
     room = max(2 * key.size, least)
     more_key, more = np.empty(room), np.empty((room, 6), np.int64)
-    more_key[: key.size], more[: key.size] = key, heap
+    copy(key, _ZERO, key.size, more_key, _ZERO)
+    for i in range(key.size):
+        copy(heap[i], _ZERO, heap.shape[1], more[i], _ZERO)
     return more_key, more
 
 
@@ -202,13 +209,16 @@ def play(tables, game, first, last, tally, lists):
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 
     In each round the policy opens up to ``workers`` boxes whose indices exceed the best reward
-    found before (any boxes if it never ``stops``), ``budget`` boxes in all at most. Returns the
-    heap, which may have grown.
+    found before (any boxes if it never ``stops``), ``budget`` boxes in all at most. A round takes
+    as long as its slowest box; costs are paid when it begins. Returns the heap, which may have
+    grown.
 
     Copies are numbered as if all were written out: those under copy a of the parent are
     ``a * count`` and up (modulo 2**64, which matters to ties among more copies than that only).
     """
-    boxes, index, siblings, chances, rewards, costs = tables  # a tuple costs reference counts
+    # a tuple costs reference counts
+    boxes, index, siblings, chances, rewards, costs, factors, durations = tables
+    timed = factors.size > 0
     roots, outside, workers, budget, stops, stream_key = game
     out, opened = tally
     key, heap = lists
@@ -216,6 +226,7 @@ def play(tables, game, first, last, tally, lists):
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, openings, rounds = outside, 0.0, 0, 0
+        worth, time = 1.0, 0.0
         bar = best if stops else -np.inf
         u = siblings[0]
         key[0], size = index[boxes[u, INDEX_AT]], 1
@@ -249,15 +260,23 @@ def play(tables, game, first, last, tally, lists):
                     hole = True
             if n == 0:
                 break
+            factor, pause = 1.0, 0.0
             for i in range(n):
                 v, s = batch[i, 0], batch[i, 1]
                 stream += _GOLDEN
                 k = boxes[v, STATES]
                 y = _draw(chances, boxes[v, LAW_AT] + s * k, k, _uniform(stream))
-                spend += costs[boxes[v, COST_AT] + s * boxes[v, COST_ROW] + y * boxes[v, COST_STEP]]
+                paid = costs[boxes[v, COST_AT] + s * boxes[v, COST_ROW] + y * boxes[v, COST_STEP]]
+                if timed:
+                    at = boxes[v, FACTOR_AT] + s * boxes[v, FACTOR_ROW] + y * boxes[v, FACTOR_STEP]
+                    factor, pause = min(factor, factors[at]), max(pause, durations[at])
+                    paid *= worth
+                spend += paid
                 best = max(best, rewards[boxes[v, REWARD_AT] + y])
                 opened[v] += 1
                 batch[i, 1] = y
+            worth *= factor
+            time += pause
             bar = best if stops else bar
             if size + n > key.size:
                 key, heap = _grown(key, heap, size + n)
@@ -282,8 +301,10 @@ def play(tables, game, first, last, tally, lists):
             rounds += 1
             openings += n
         i = episode - first
+        if timed:
+            best *= worth
         out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
-        out[OPENINGS, i], out[ROUNDS, i] = openings, rounds
+        out[OPENINGS, i], out[ROUNDS, i], out[TIME, i] = openings, rounds, time
     return Lists(key, heap)
 
 

@@ -37,7 +37,9 @@ def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decora
     """Compile a function that kernels call; ``inline``: copy it into each of them."""
     if PLAIN:
         return lambda function: function
-    return njit(inline="always" if inline else "never", **_options(rounding))
+    return njit(
+        inline="always" if inline else "never", no_cpython_wrapper=True, **_options(rounding)
+    )
 
 
 def _compiled(rounding: frozenset[str], function: Callable[..., Any]) -> Any:
@@ -47,7 +49,10 @@ def _compiled(rounding: frozenset[str], function: Callable[..., Any]) -> Any:
 
 
 def _options(rounding: frozenset[str]) -> dict[str, Any]:
-    return {"nogil": True, "error_model": "numpy", "fastmath": set(rounding) or False}
+    return {
+        "nogil": True, "error_model": "numpy", "fastmath": set(rounding) or False,
+        "no_cfunc_wrapper": True,
+    }  # fmt: skip
 
 
 def _as_numpy(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .copying import copy
 from .episodes import (
     _GOLDEN,
+    _ZERO,
     CHILDREN,
     COST_AT,
     COST_ROW,
@@ -109,7 +111,7 @@ def play_random(tables, game, parent, span, tally, room):
     for episode in range(first, last):
         stream = _stream(stream_key, episode)
         best, spend, n, size = outside, 0.0, 0, roots
-        ready[:roots] = siblings[:roots]
+        copy(siblings, _ZERO, roots, ready, _ZERO)
         while size > 0 and n < budget:
             stream += _GOLDEN
             i = min(np.int64(_uniform(stream) * size), size - 1)
@@ -127,7 +129,7 @@ def play_random(tables, game, parent, span, tally, room):
             opened[v] += 1
             n += 1
             at, m = boxes[v, LIST_AT], boxes[v, CHILDREN]
-            ready[size : size + m] = siblings[at : at + m]
+            copy(siblings, at, m, ready, size)
             size += m
         i = episode - first
         out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend

@@ -27,9 +27,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import TOP, aligned, allocate, breakpoint, count, release, tail
+from .copying import copy
 from .jit import helper, kernel
 from .lanes import pointer
 from .operations import BOX, GIVEN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
+from .structure import sort
+
+_ZERO = np.int64(0)
 
 
 class Steps(NamedTuple):
@@ -147,7 +151,7 @@ def _exceeds(value, y, above):
 @kernel()
 def none_above(heap, at, v, copies):
     """P(all of ``copies`` values of a root are at most v)."""
-    value = Value(pointer(heap, at), 1)
+    value = Value(pointer(heap, at), np.int64(1))
     t = _exceeds(value, 0, _above(value, v)[0])
     return np.exp(copies * np.log1p(-t)) if t < 1.0 else 0.0
 
@@ -181,7 +185,7 @@ def claim(heap, state, size):
     """Position of a block of at least ``size`` floats; the heap is replaced when it must grow."""
     if state[TOP] + 2 * size > heap.size:
         bigger = aligned(2 * (heap.size + size))
-        bigger[: heap.size] = heap
+        copy(heap, _ZERO, heap.size, bigger, _ZERO)
         heap = bigger
     return heap, allocate(pointer(heap, 0), pointer(state, 0), size)
 
@@ -192,9 +196,9 @@ def _put(steps, least, heap, state):
     if n == 0:  # never reached
         return heap, 0, 0
     heap, at = claim(heap, state, n * (k + 1))
-    heap[at : at + n] = steps.x[:n]
+    copy(steps.x, _ZERO, n, heap, at)
     for y in range(k):
-        heap[at + n * (y + 1) : at + n * (y + 2)] = steps.rows[y, :n]
+        copy(steps.rows[y], _ZERO, n, heap, at + n * (y + 1))
     return heap, at, n
 
 
@@ -229,7 +233,7 @@ def _times_copies(steps, value, copies):
 @kernel()
 def times_copies(steps, heap, at, copies):
     """The same for the value of a root, in a heap."""
-    return _times_copies(steps, Value(pointer(heap, at), 1), copies)
+    return _times_copies(steps, Value(pointer(heap, at), np.int64(1)), copies)
 
 
 @helper()
@@ -262,9 +266,9 @@ def _pass_box(steps, sigma, reward, law, opened):
     x, rows, n = steps
     k, own = sigma.size, reward.size
     marks = np.empty(k + own)
-    marks[:k] = sigma
-    marks[k:] = reward
-    marks.sort()
+    copy(sigma, _ZERO, k, marks, _ZERO)
+    copy(reward, _ZERO, own, marks, k)
+    sort(marks, marks, _ZERO, k + own)
     skip = 0
     while skip < k + own and marks[skip] == -np.inf:
         skip += 1
@@ -303,9 +307,10 @@ def _choose(steps, reward, clear, chosen):
 @helper()
 def _take_out(heap, state, at, n, k):
     """Copy a G out of the heap and give its block back."""
-    x, rows = heap[at : at + n].copy(), np.empty((k, n))
+    x, rows = np.empty(n), np.empty((k, n))
+    copy(heap, at, n, x, _ZERO)
     for y in range(k):
-        rows[y] = heap[at + n * (y + 1) : at + n * (y + 2)]
+        copy(heap, at + n * (y + 1), n, rows[y], _ZERO)
     release(pointer(heap, at), pointer(state, 0), at, n * (k + 1))
     return Steps(x, rows, n)
 

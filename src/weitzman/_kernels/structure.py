@@ -29,6 +29,7 @@ from .operations import (
     USER,
 )  # fmt: skip
 
+_NONE = np.int64(-1)
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
 
 
@@ -104,7 +105,7 @@ def _copied(x, n):
 
 
 @helper()
-def _sort(keys, others, lo, hi):
+def sort(keys, others, lo, hi):
     """Sort ``keys[lo:hi]``, and ``others`` along with it, by Shell's method."""
     gap = 1
     while gap < (hi - lo) // 2:
@@ -123,7 +124,7 @@ def _sort(keys, others, lo, hi):
 def postorder(parent):
     """Boxes with children first, and lists of children; boxes on a cycle are left out."""
     n = parent.size
-    first, after = _filled(n, -1), _filled(n, -1)
+    first, after = _filled(n, _NONE), _filled(n, _NONE)
     roots = np.empty(n, np.int64)
     top = 0
     for v in range(n - 1, -1, -1):
@@ -172,7 +173,7 @@ def intern_rows(data, start):
     size = 16
     while size < 2 * n:
         size *= 2
-    table = _filled(size, -1)
+    table = _filled(size, _NONE)
     number, first, count = np.empty(n, np.int64), np.empty(n, np.int64), 0
     for i in range(n):
         lo, length = start[i], start[i + 1] - start[i]
@@ -205,9 +206,9 @@ def intern_rows(data, start):
 def sort_levels(rewards, start):
     """Sorted rewards of each row without doubles and minus infinity; where those of a row start."""
     n = start.size - 1
-    out, at, used = _copied(rewards, rewards.size), _filled(n + 1, 0), 0
+    out, at, used = _copied(rewards, rewards.size), _filled(n + 1, np.int64(0)), 0
     for r in range(n):
-        _sort(out, out, start[r], start[r + 1])
+        sort(out, out, start[r], start[r + 1])
         first = used
         for j in range(start[r], start[r + 1]):
             if out[j] > -np.inf and (used == first or out[used - 1] != out[j]):
@@ -220,11 +221,11 @@ def sort_levels(rewards, start):
 @kernel()
 def order_ties(by, values):
     """Make a sorting order stable: among equal values, the first position first."""
-    start = 0
+    start = np.int64(0)
     for end in range(1, by.size + 1):
         if end == by.size or values[by[end]] != values[by[start]]:
             if end - start > 1:
-                _sort(by, by, start, end)
+                sort(by, by, start, end)
             start = end
 
 
@@ -237,9 +238,9 @@ def classify(tree, marks, count):
     size = 16
     while size < 2 * n:
         size *= 2
-    table = _filled(size, -1)
-    class_of, member = _filled(law.size, -1), np.empty(n, np.int64)
-    at, child = _filled(n + 1, 0), np.empty(n, np.int64)
+    table = _filled(size, _NONE)
+    class_of, member = _filled(law.size, _NONE), np.empty(n, np.int64)
+    at, child = _filled(n + 1, np.int64(0)), np.empty(n, np.int64)
     copies = np.empty(n)
     bits = copies.view(np.int64)
     classes = 0
@@ -253,7 +254,7 @@ def classify(tree, marks, count):
             end += 1
             u = after[u]
         if end - lo > 1:
-            _sort(child, copies, lo, end)
+            sort(child, copies, lo, end)
             last, end = end, lo
             for j in range(lo, last):
                 if end > lo and child[j] == child[end - 1]:
@@ -350,7 +351,7 @@ def build_operations(classes, marks, known, states, tops):
     ops, powers = _empty_table(classes, tops)
     values = _room_for_values(classes, tops)
     member, at, child, copies = classes.member, classes.at, classes.child, classes.copies
-    op_of, used = np.empty(member.size, np.int64), 0
+    op_of, used = np.empty(member.size, np.int64), np.int64(0)
     for c in range(member.size):
         v, n = member[c], at[c + 1] - at[c]
         left, times = -1, 1.0
@@ -372,10 +373,10 @@ def build_operations(classes, marks, known, states, tops):
         n = cuts[p + 1] - cuts[p]
         for j in range(n):
             values.op[j], values.copies[j] = op_of[top[cuts[p] + j]], tops.copies[cuts[p] + j]
-        part_op[p], part_power[p], used = _balance(values, n, 1, ops, powers, used)
+        part_op[p], part_power[p], used = _balance(values, n, np.int64(1), ops, powers, used)
     for p in range(parts):
         values.op[p], values.copies[p] = part_op[p], part_power[p]
-    last, times, used = _balance(values, parts, 1, ops, powers, used)
+    last, times, used = _balance(values, parts, np.int64(1), ops, powers, used)
     _set_users(ops, used, last)
     return Operations(ops, powers, op_of, part_op, last, times)
 
@@ -402,7 +403,7 @@ def _set_users(ops, used, last):
 def assign_owners(ops, part_op, last):
     """The part that alone needs each operation, or SHARED, or FINAL; and the number of uses."""
     n = ops.shape[0]
-    owner, refs = _filled(n, UNUSED), _filled(n, 0)
+    owner, refs = _filled(n, np.int64(UNUSED)), _filled(n, np.int64(0))
     owner[last] = FINAL
     for p in range(part_op.size):
         owner[part_op[p]] = p

@@ -148,7 +148,7 @@ def thin(draft, eps, loose, value):
     bound = 4.0 * eps
     _candidates(draft, bound, loose)
     grid, row = pointer(grid_of(value, lanes), 1), rows_of(value, lanes)
-    c, kept, i = 0, 0, 0
+    c, kept, i = np.int64(0), np.int64(0), 0
     while c < m:
         for j in range(c, loose[i]):
             grid[kept] = draft.x[j]

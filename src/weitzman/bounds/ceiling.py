@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels import ceilings, structure
 from ..forest.model import Forest
 
@@ -45,7 +45,7 @@ class Ceiling:
         circles = (edge >= np.repeat(np.arange(len(law)), np.diff(edge_at))).any()
         rounds = max(1, int(min(_ROUNDS, _WORK / work))) if circles else 1
         ceilings.settle(
-            f.laws.matrices, f.rewards.matrices._replace(data=rewards),
+            f.laws.matrices, f.rewards.matrices._replace(data=frozen(rewards)),
             ceilings.Kinds(law, reward, cost, start, edge_at, edge),
             ceilings.Ceilings(index, below, at), rounds, _STEADY * span,
         )  # fmt: skip
@@ -66,7 +66,9 @@ def _kinds(forest: Forest, order: IntArray) -> tuple[IntArray, IntArray, IntArra
 def _number(rows: IntArray) -> tuple[IntArray, IntArray]:
     """Number equal rows alike, in the order of the first of each, which are also given."""
     at = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
-    number, first = structure.intern_rows(np.ascontiguousarray(rows).reshape(-1), at)
+    number, first = structure.intern_rows(
+        frozen(np.ascontiguousarray(rows).reshape(-1)), frozen(at)
+    )
     return number, first
 
 

@@ -89,6 +89,7 @@ def _part(forest: Forest, keep: IntArray, reward: IntArray, rewards: Pool) -> di
         "endless": f.endless[keep],
         "outside": f.outside,
         "minimize": f.minimize,
+        "unit": f.unit,
     }
 
 

@@ -17,8 +17,8 @@ from ..engine.indices import Policy
 from ..errors import InvalidForest, UnknownName
 from ..forest.model import Forest
 from ..policy.frontier import Box
-from ..policy.ledger import Opened
 from ..policy.search import Search
+from ..policy.walk import Opened
 from .bracket import Closed, InPlay, Situation, forest_of
 from .lazy_forest import LazyForest, check_limits
 from .refining import Decision

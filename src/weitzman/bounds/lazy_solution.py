@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._common.numbers import about, ends
 from ..engine.indices import Policy
 from ..engine.solution import Solution
 from .refining import Ending
@@ -58,9 +59,10 @@ class LazySolution:
 
     def __str__(self) -> str:
         what = "open nothing" if self.first is None else f"open {self.first} first"
-        sure = "proven" if self.proven else f"may lose up to {self.regret:.3g}"
+        sure = "proven" if self.proven else f"may lose up to {about(self.regret)}"
+        low, high = ends(self.lower, self.upper)
         return (
-            f"value from {self.lower:.9g} to {self.upper:.9g}; {what} ({sure}); "
+            f"value from {low} to {high}; {what} ({sure}); "
             f"{self.expanded} nodes expanded. {self.ending.value}"
         )
 

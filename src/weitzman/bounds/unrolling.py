@@ -43,7 +43,7 @@ def unrolled(forest: Forest, levels: int) -> tuple[Forest, IntArray]:
     whole = Forest(
         parent=parent, law=f.law[box], reward=f.reward[box], cost=f.cost[box], laws=f.laws,
         rewards=f.rewards, costs=f.costs, count=f.count[box], endless=endless, outside=f.outside,
-        minimize=f.minimize, names=names, state_names=f.state_names,
+        minimize=f.minimize, unit=f.unit, names=names, state_names=f.state_names,
     )  # fmt: skip
     return whole, box
 

@@ -221,7 +221,8 @@ class Chain:
             hours[rest] = _sparse.absorb(inner)
         else:
             leave = self.law[rest][:, aim].sum(axis=1)
-            hours[rest] = markov.absorb(inner, leave, np.ones(len(rest)))
+            one = np.ones((len(rest), 1))
+            hours[rest] = markov.absorb(np.ascontiguousarray(inner), leave, one)[:, 0]
         again = np.flatnonzero(~never & aim)
         hours[again] = 1 + self.law[again][:, rest] @ hours[rest]
         return hours

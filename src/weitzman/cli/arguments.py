@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
+import difflib
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
+from .budget_command import add_budget_commands
 from .chain_command import add_chain_command
+from .check_command import add_check_command
 from .compare_command import add_compare_commands
+from .convert_command import add_convert_command
+from .demo_command import add_demo_command
 from .evaluate_command import add_evaluate_command
 from .explore_command import add_explore_command
-from .option_types import outside_option, positive, whole
 from .replay_command import add_replay_command
 from .report_command import add_report_command
 from .run_command import add_run_command
+from .schema_command import add_schema_command
+from .solve_command import add_solve_command
+from .template_command import add_template_command
 from .truncate_command import add_truncate_command
 
 _ABOUT = """\
@@ -35,6 +42,7 @@ start here:
   weitzman run boxes.json --journal run.db   follow it, one box at a time
   weitzman report boxes.json -o report.html  a page to read, try out and send
   weitzman explore boxes.json           build, change and try it in the browser
+  weitzman template stages.xlsx         a spreadsheet to fill in
   weitzman schema                       all that a file may say
 
 exit codes:
@@ -45,37 +53,6 @@ exit codes:
   70   a bug in this program
   130  interrupted"""
 
-_SOLVE = """\
-Print the value of the search, the box to open first, and the index of every
-box.
-
-The index of a box is the reward in hand at which opening it makes no
-difference. The best policy: among the boxes that can be opened take the one of
-highest index, and open it if that index is above the best reward so far;
-otherwise stop. (When minimizing: lowest index, below the least loss.)"""
-
-_JSON = """\
---json prints one object:
-  {"value": 94.325, "gap": 0.0, "status": "exact", "boxes": [
-    {"name": "B", "index": [15.0, 914.0]}, ...]}
-The true value is within gap of value; status is exact, certified, or coarse
-(gap is larger than asked for). index has an entry for each state of the
-parent, one for a root; null stands for an infinite one."""
-
-_CONVERT = """\
-Read an instance from one file and write it to another; the endings of the
-names tell how.
-
-  .json     for people and programs; see weitzman schema
-  .json.gz  the same, compressed
-  .wz       compact columns with checksums, for millions of boxes
-  .csv      a table with a row for each box, state of its parent and own state
-            (needs pandas). It holds neither objective nor outside option: say
-            --minimize and --outside when reading one here; all other commands
-            maximize, and take 0."""
-
-_FILE = "instance: .json, .json.gz, .wz, or a table .csv"
-
 
 class _Parser(argparse.ArgumentParser):
     """Help as it is written above, and errors in one line."""
@@ -85,7 +62,26 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(prog, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"weitzman: error: {message}. See {self.prog} --help.\n")
+        end = "" if message.endswith("?") else "."
+        self.exit(2, f"weitzman: error: {message}{end} See {self.prog} --help.\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Name the command that was perhaps meant."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            raise argparse.ArgumentError(
+                None, f"there is no command {value!r}{_meant(value, action.choices)}"
+            )
+        super()._check_value(action, value)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Name the option that was perhaps meant."""
+        found, rest = super().parse_known_args(args, namespace)
+        wrong = next((x for x in rest if x.startswith("--")), None)
+        if wrong is not None:
+            known = [x for x in self._option_string_actions if x.startswith("--")]
+            word = wrong.partition("=")[0]
+            self.error(f"there is no option {word!r}{_meant(word, known)}")
+        return found, rest
 
 
 def parser() -> argparse.ArgumentParser:
@@ -94,15 +90,10 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"weitzman {_version()}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
 
-    demo = commands.add_parser("demo", help="solve and explain a small example")
-    demo.description = "Solve a small built-in example and explain the best policy in words."
-    demo.add_argument("--json", action="store_true", help="print the file of the example instead")
-
-    solve = commands.add_parser("solve", help="value, first box and all indices")
-    solve.description, solve.epilog = _SOLVE, _JSON
-    _solve_options(solve)
-
+    add_demo_command(commands)
+    add_solve_command(commands)
     add_evaluate_command(commands)
+    add_budget_commands(commands)
     add_compare_commands(commands)
     add_run_command(commands)
     add_truncate_command(commands)
@@ -111,51 +102,16 @@ def parser() -> argparse.ArgumentParser:
     add_explore_command(commands)
     add_replay_command(commands)
 
-    check = commands.add_parser("check", help="say whether a file is valid, and its size")
-    check.description = "Print ok and the size of the instance, or what is wrong with it."
-    check.add_argument("file", metavar="FILE", help=_FILE)
-
-    convert = commands.add_parser("convert", help="from one file format to another")
-    convert.description = _CONVERT
-    convert.add_argument("source", metavar="FROM", help="file to read")
-    convert.add_argument("target", metavar="TO", help="file to write; it is replaced if it exists")
-    convert.add_argument(
-        "--outside", type=outside_option, metavar="X",
-        help="outside option of a .csv (default 0); none: something must be taken",
-    )  # fmt: skip
-    convert.add_argument("--minimize", action="store_true", help="rewards of a .csv are losses")
-
-    schema = commands.add_parser("schema", help="print the JSON Schema of instance files")
-    schema.description = "Print the JSON Schema (draft 2020-12) of the format weitzman/1."
+    add_check_command(commands)
+    add_convert_command(commands)
+    add_template_command(commands)
+    add_schema_command(commands)
     return top
 
 
-def _solve_options(solve: argparse.ArgumentParser) -> None:
-    solve.add_argument("file", metavar="FILE", help=_FILE)
-    form = solve.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON, for programs")
-    form.add_argument("--explain", action="store_true", help="print the policy step by step")
-    solve.add_argument(
-        "--limit", type=partial(whole, least=0), default=40, metavar="ROWS",
-        help="rows of the table, or lines of the explanation (default 40; 0: all)",
-    )  # fmt: skip
-    solve.add_argument(
-        "--tolerance", type=positive, default=1e-9, metavar="T",
-        help="error of the value, as a share of the range of rewards (default 1e-9)",
-    )  # fmt: skip
-    solve.add_argument(
-        "--exact", action="store_true", help="no error but rounding; slower on deep forests"
-    )
-    solve.add_argument(
-        "--clip", action="store_true",
-        help="do not compute indices below the outside option (faster)",
-    )  # fmt: skip
-    solve.add_argument(
-        "--threads",
-        type=partial(whole, least=1),
-        metavar="N",
-        help="threads to use (default: all cores)",
-    )
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _version() -> str:

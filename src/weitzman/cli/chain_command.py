@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._common.numbers import about, number
+
 if TYPE_CHECKING:
     from ..chains.chain import Chain
     from ..chains.endless import EndlessLine
@@ -150,22 +152,23 @@ def _facts(report: _Report) -> Iterator[tuple[str, str]]:
     if report.mixing_time is not None:
         yield "mixing time", f"{report.mixing_time} boxes to come within 1/4 of stationary"
     if report.rate is not None:
-        yield "distance", f"at most {report.rate.C:.6g} * {report.rate.alpha:.6g}^t after t boxes"
+        factor, base = number(report.rate.C), number(report.rate.alpha)
+        yield "distance", f"at most {factor} * {base}^t after t boxes"
     top = c.rewards.max()
     if top > -math.inf:
         names = [report.given.states[s] for s in c.top]
         share = ""
         if report.stationary is not None:
             often = 100 * report.stationary[c.top].sum()
-            share = f", {often:.4g}% of all boxes in the long run"
-        yield "top reward", f"{top:.6g} (state {_few(names)}){share}"
+            share = f", {about(often)}% of all boxes in the long run"
+        yield "top reward", f"{number(top)} (state {_few(names)}){share}"
     if report.exact is not None:
-        sure = f"{report.exact} boxes show it with probability {1 - report.delta:.10g} or more"
+        sure = f"{report.exact} boxes show it with probability {number(1 - report.delta)} or more"
         yield "", sure
     if report.line is not None and report.given.start is None:
         yield "value", 'unknown without a "start"'
     elif report.value is not None:
-        yield "value", f"{report.value:.10g}, of the endless line"
+        yield "value", f"{number(report.value)}, of the endless line"
 
 
 def _few(names: list[str]) -> str:
@@ -178,7 +181,7 @@ def _bounds(miss: MissBounds) -> Iterator[tuple[str, ...]]:
     yield "bound", "boxes", "true probability", "holds"
     for name, boxes in miss.boxes.items():
         word = "yes" if miss.holds(name) else "no"
-        yield name, f"{boxes}", f"{miss.misses[name]:.4g}", word
+        yield name, f"{boxes}", about(miss.misses[name]), word
 
 
 def _states(report: _Report) -> Iterator[tuple[str, ...]]:
@@ -188,12 +191,12 @@ def _states(report: _Report) -> Iterator[tuple[str, ...]]:
     head = ["state", "reward", "stationary"]
     yield tuple(head if line is None else [*head, "index", "then"])
     for s, name in enumerate(report.given.states):
-        reward = "none" if c.rewards[s] == -math.inf else f"{c.rewards[s]:.6g}"
-        share = "" if report.stationary is None else f"{report.stationary[s]:.6g}"
+        reward = "none" if c.rewards[s] == -math.inf else number(c.rewards[s])
+        share = "" if report.stationary is None else number(report.stationary[s])
         row = [cell(name), reward, share]
         if line is not None:
             goes_on = line.index[s] > max(c.rewards[s], report.given.outside)
-            row += [f"{line.index[s]:.8g}", "go on" if goes_on else "stop"]
+            row += [number(line.index[s]), "go on" if goes_on else "stop"]
         yield tuple(row)
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ..policy.simulation_result import Simulation
     from ..strategies.comparison import Comparison
 
+from .._common.numbers import about, number, rough
+from .instance_file import add_instance, read_instance
+
 _SIMULATE = """\
 Play the best policy many times with randomly drawn boxes, and print what it
 earns, spends and opens: means with 95% confidence, and quantiles.
@@ -62,7 +65,7 @@ def add_compare_commands(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="instance: .json, .json.gz or .wz")
+    add_instance(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     _number(parser, "--episodes", 1, "episodes to play (default 100000)", default=100_000)
     _number(parser, "--seed", 0, "seed of the random numbers (default 0)", default=0)
@@ -82,11 +85,10 @@ def _number(
 def simulate(arguments: argparse.Namespace) -> None:
     """Carry out ``weitzman simulate``."""
     from ..engine.solver import solve
-    from ..files.instances import load
     from ..policy.simulation import simulate as play
     from .console import killable, progress_bar
 
-    solution = solve(load(arguments.file), threads=arguments.threads)
+    solution = solve(read_instance(arguments), threads=arguments.threads)
     with progress_bar(sys.stderr, "playing") as progress, killable():
         run = partial(
             play, solution, arguments.episodes, threads=arguments.threads, progress=progress
@@ -96,7 +98,9 @@ def simulate(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(_json(_played(played, solution.value)))
         return
-    print(f"value {solution.value:.10g}, computed with an error of at most {solution.gap:.1g}")
+    print(
+        f"value {number(solution.value)}, computed with an error of at most {rough(solution.gap)}"
+    )
     print(played.table())
     if alone is not None:
         print(_difference(alone, played))
@@ -120,18 +124,18 @@ def _played(played: Simulation, value: float) -> dict[str, Any]:
 
 def _difference(alone: Simulation, together: Simulation) -> str:
     return (
-        f"one box at a time: payoff {alone.payoff.mean:.6g} in {alone.rounds.mean:.4g} rounds; "
-        f"{together.workers} at once: {together.payoff.mean:.6g} in {together.rounds.mean:.4g}"
+        f"one box at a time: payoff {number(alone.payoff.mean)} in {about(alone.rounds.mean)} "
+        f"rounds; {together.workers} at once: {number(together.payoff.mean)} in "
+        f"{about(together.rounds.mean)}"
     )
 
 
 def compare(arguments: argparse.Namespace) -> None:
     """Carry out ``weitzman compare``."""
-    from ..files.instances import load
     from ..strategies.comparison import compare as all_strategies
     from .console import killable, progress_bar
 
-    forest = load(arguments.file)
+    forest = read_instance(arguments)
     with progress_bar(sys.stderr, "comparing") as progress, killable():
         found = all_strategies(
             forest,

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ..engine.solution import Solution
     from ..engine.what_if import BreakEven
 
+from .._common.numbers import number
+from .instance_file import add_instance, read_instance
+
 _ABOUT = """\
 Say exactly what following the best policy will look like: how often each box
 is opened and chosen, what is spent, and what is taken in the end. Nothing is
@@ -37,7 +40,7 @@ def add_evaluate_command(commands: argparse._SubParsersAction[Any]) -> None:
     """Add ``evaluate`` to the commands of the parser."""
     parser = commands.add_parser("evaluate", help="what the best policy will do, exactly")
     parser.description, parser.epilog = _ABOUT, _JSON
-    parser.add_argument("file", metavar="FILE", help="instance: .json, .json.gz or .wz")
+    add_instance(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.add_argument(
         "--limit", type=int, default=40, metavar="ROWS", help="rows of the table (default 40)"
@@ -51,9 +54,8 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from ..engine.evaluation import evaluate as run
     from ..engine.solver import solve
     from ..engine.what_if import break_even
-    from ..files.instances import load
 
-    solution = solve(load(arguments.file))
+    solution = solve(read_instance(arguments))
     if arguments.break_even is not None:
         turn = break_even(solution, arguments.break_even, arguments.after)
         print(_turn_json(turn) if arguments.json else _turn(solution, arguments, turn))
@@ -65,11 +67,11 @@ def evaluate(arguments: argparse.Namespace) -> None:
 def _turn(solution: Solution, arguments: argparse.Namespace, turn: BreakEven) -> str:
     box, after = arguments.break_even, arguments.after
     shown = "" if after is None else f" after {after}"
-    lines = [f"{box} costs {turn.cost:.6g}{shown} now."]
+    lines = [f"{box} costs {number(turn.cost)}{shown} now."]
     if turn.worth == math.inf:
         lines.append("Something must be taken, so no cost rules it out by itself.")
     else:
-        lines.append(f"From {turn.worth:.8g} on it is never worth opening{shown}.")
+        lines.append(f"From {number(turn.worth)} on it is never worth opening{shown}.")
     f = solution.forest
     root = f.box(box)
     while f.parent[root] >= 0:
@@ -80,7 +82,7 @@ def _turn(solution: Solution, arguments: argparse.Namespace, turn: BreakEven) ->
     elif turn.first is None:
         lines.append(f"The search would not begin with {f.name(root)} even if {box} were free.")
     else:
-        lines.append(f"{begin} as long as {box} costs less than {turn.first:.8g}.")
+        lines.append(f"{begin} as long as {box} costs less than {number(turn.first)}.")
     return "\n".join(lines)
 
 

@@ -9,8 +9,16 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .console import Misused
+from .instance_file import add_table_options, read_instance
+from .option_types import whole
+from .output_file import output
+
 if TYPE_CHECKING:
+    from ..engine.plan import Progress
     from ..show.report import Source
+
+_ENDINGS = (".html", ".htm", ".xlsx")
 
 _ABOUT = """\
 Write a report that one can send: one HTML file that opens from disk, needs no
@@ -38,16 +46,12 @@ _SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a replay stands near its beg
 
 def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command to those of the parser; :func:`report` carries it out."""
-    from .option_types import whole
-
     parser = commands.add_parser("report", help="one HTML file to read, try out and send")
     parser.description, parser.epilog = _ABOUT, _EXAMPLES
+    parser.add_argument("file", metavar="FILE", help="instance, table, journal, model, or replay")
     parser.add_argument(
-        "file", metavar="FILE", help="instance (.json, .json.gz or .wz), journal, model, or replay"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="HTML", required=True,
-        help="file to write; it is replaced if it exists",
+        "-o", "--output", metavar="OUT", required=True,
+        help="file to write: .html, .xlsx, or - for HTML to standard output",
     )  # fmt: skip
     parser.add_argument("--title", help="what it is about (default: the name of FILE)")
     parser.add_argument(
@@ -58,21 +62,38 @@ def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
         "--runs", type=partial(whole, least=1), default=20, metavar="N",
         help="runs that may be started, if FILE is a fitted model (default 20)",
     )  # fmt: skip
+    add_table_options(parser)
 
 
 def report(arguments: argparse.Namespace) -> None:
     """Carry out the command."""
-    from ..show.report import write_report
     from .console import killable, progress_bar
 
+    name = arguments.output
+    if name != "-" and not name.lower().endswith(_ENDINGS):
+        raise Misused(f"a report ends in .html or .xlsx, but it is {name!r}.")
+    with output(name, arguments.file, suffix=".html") as path:
+        with progress_bar(sys.stderr, "computing") as progress, killable():
+            _write(arguments, path, progress)
+        if name != "-":
+            print(f"{path}: {os.path.getsize(path) / 1000:.0f} kB")
+
+
+def _write(arguments: argparse.Namespace, path: str, progress: Progress | None) -> None:
+    from ..forest.model import Forest
+    from ..show.report import write_report
+    from ..show.report_workbook import write_workbook
+
+    source = _source(arguments)
+    if path.lower().endswith(".xlsx"):
+        if not isinstance(source, Forest):
+            raise Misused("a workbook is made of an instance; of other files write .html.")
+        write_workbook(source, path, progress)
+        return
     title = os.path.basename(arguments.file) if arguments.title is None else arguments.title
-    with progress_bar(sys.stderr, "computing") as progress, killable():
-        source = _source(arguments.file)
-        write_report(
-            source, arguments.output, title=title, top=arguments.top, runs=arguments.runs,
-            progress=progress,
-        )  # fmt: skip
-    print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1000:.0f} kB")
+    write_report(
+        source, path, title=title, top=arguments.top, runs=arguments.runs, progress=progress
+    )
 
 
 class _Printed:
@@ -85,12 +106,12 @@ class _Printed:
         return self._text
 
 
-def _source(path: str) -> Source:
+def _source(arguments: argparse.Namespace) -> Source:
     """What a file holds, told by how it begins."""
-    from ..files.instances import load
     from ..policy.search import Search
     from ..show.report import learnt
 
+    path = arguments.file
     head, text = _head(path), path.lower().endswith(".json")
     if head.startswith(_SQLITE):
         with Search.join(path) as search:
@@ -98,7 +119,7 @@ def _source(path: str) -> Source:
     if text and learnt.FORMAT in head:
         return learnt.load(path)
     replay = _replay(path) if text and _SUMMARY in head else None
-    return load(path) if replay is None else _Printed(replay)
+    return read_instance(arguments) if replay is None else _Printed(replay)
 
 
 def _replay(path: str) -> str | None:

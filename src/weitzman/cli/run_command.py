@@ -57,6 +57,10 @@ def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
     """Ask and tell until it is best to stop or the answers end."""
     say = _Speaker(target)
     while (box := search.ask()) is not None:
+        if box.move == "take":
+            say(search.explain())
+            search.take(box)
+            continue
         say(search.explain(box))
         say(f"  {_standing(search)}{_others(search)}")
         if not _told(search, box, source, say):
@@ -133,6 +137,9 @@ class _Speaker:
 
 
 def _standing(search: Search) -> str:
+    if search.policy.forest.prizes > 1:
+        taken = ", ".join(f"{reward:.6g} from {box}" for box, reward in search.taken) or "none"
+        return f"prizes taken: {taken}; spent {search.spent:.6g}, payoff {search.payoff:.6g}"
     where = "outside option" if search.best_box is None else f"from {search.best_box}"
     loss = search.policy.forest.minimize
     return (

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..bounds.truncation import Truncation
 
+from .._common.numbers import about, ends
+from .instance_file import add_instance, read_instance
+from .output_file import refuse_same
+
 _ABOUT = """\
 Cut lines and trees at the least depth that is certified to lose no more than
 --gap, and say what is kept and what the whole is worth.
@@ -34,7 +38,7 @@ def add_truncate_command(commands: argparse._SubParsersAction[Any]) -> None:
     """Add ``truncate`` to the commands of the parser."""
     parser = commands.add_parser("truncate", help="cut off what lies too deep to matter")
     parser.description, parser.epilog = _ABOUT, _JSON
-    parser.add_argument("file", metavar="FILE", help="instance: .json, .json.gz or .wz")
+    add_instance(parser)
     parser.add_argument(
         "--gap", type=positive, required=True, metavar="G",
         help="the most that may be lost, in the unit of the rewards",
@@ -60,9 +64,11 @@ def truncate(arguments: argparse.Namespace) -> None:
     """Carry the command out."""
     from .._common.text import columns
     from ..bounds.truncation import truncate as run
-    from ..files.instances import load, save
+    from ..files.instances import save
 
-    cut = run(load(arguments.file), gap=arguments.gap)
+    if arguments.output is not None:
+        refuse_same(arguments.output, arguments.file)
+    cut = run(read_instance(arguments), gap=arguments.gap)
     if arguments.output is not None:
         save(cut.forest, arguments.output)
     if arguments.json:
@@ -75,12 +81,13 @@ def truncate(arguments: argparse.Namespace) -> None:
 
 
 def _rows(cut: Truncation) -> list[tuple[str, str]]:
-    share = "all" if cut.kept == cut.of else f"{cut.kept / cut.of:.3g} of them"
+    low, high = ends(cut.lower, cut.upper)
+    share = "all" if cut.kept == cut.of else f"{about(cut.kept / cut.of)} of them"
     of = f"{cut.of}   ({share})" if cut.of < math.inf else "endlessly many"
     return [
         ("depth", f"{cut.depth}"),
         ("boxes kept", f"{cut.kept} of {of}"),
-        ("lower", f"{cut.lower:.10g}"),
-        ("upper", f"{cut.upper:.10g}"),
-        ("lost", f"at most {cut.gap:.3g}"),
+        ("lower", low),
+        ("upper", high),
+        ("lost", f"at most {about(cut.gap)}"),
     ]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
+from .._common.numbers import about, number
 from .._common.text import cell, columns
 from .._kernels import operations, reach, structure
 from .._kernels.blocks import new_heap
@@ -88,10 +89,9 @@ class Evaluation:
         Expected number of copies of each box that are opened; without copies, the probability.
     chosen : PerBox
         ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
-        Between equal rewards the box of lowest number is chosen, the outside option before any.
-        Of copies of a box whose indices tie after different states of their parents, the one
-        after the lower state is taken to come first, where a search goes by the number of the
-        copy: with optimal indices the value is the same, openings may differ.
+        Between equal rewards the box of lowest number is chosen, whichever was opened first (of
+        its copies the one in the lower state), and the outside option before any: as in
+        ``Search.best_box``. Ties of indices are broken as in a search, too.
     opened_after : PerBox
         ``opened_after[box][state]``: expected openings of the box after its parent showed that
         state (one entry for a root).
@@ -155,12 +155,12 @@ class Evaluation:
         by = np.argsort(-self.opened, kind="stable")[:limit]
         c = self.columns()
         rows = [
-            (cell(c["box"][v]), *(f"{c[k][v]:.6g}" for k in ("opened", "chosen", "spend")))
+            (cell(c["box"][v]), *(number(c[k][v]) for k in ("opened", "chosen", "spend")))
             for v in by
         ]
         lines = [
             f"{self._headline()}   "
-            f"openings {self.openings:.6g}   outside option taken {self.outside:.4g}",
+            f"openings {number(self.openings)}   outside option taken {about(self.outside)}",
             *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
         ]
         if len(self.opened) > len(by):
@@ -172,11 +172,12 @@ class Evaluation:
         f, sign = self.forest, "+" if self.forest.minimize else "-"
         if f.risk_tolerance is not None:
             return (
-                f"certainty equivalent {self.value:.10g}   expected: reward {self.reward:.10g} "
-                f"{sign} spend {self.spend:.10g}"
+                f"certainty equivalent {number(self.value)}   expected: reward "
+                f"{number(self.reward)} {sign} spend {number(self.spend)}"
             )
-        line = f"value {self.value:.10g} = reward {self.reward:.10g} {sign} spend {self.spend:.10g}"
-        return f"{line}, discounted   time {self.time:.6g}" if f.factors is not None else line
+        made = f"reward {number(self.reward)} {sign} spend {number(self.spend)}"
+        line = f"value {number(self.value)} = {made}"
+        return f"{line}, discounted   time {number(self.time)}" if f.factors is not None else line
 
     def __str__(self) -> str:
         return self.table()
@@ -355,8 +356,9 @@ def _both_ways(
     parts = len(plan.part_op)
     seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
     route = reach.Route(
-        ops=plan.ops, powers=plan.powers, laws=plan.weights.laws.data,
-        law_at=plan.weights.laws.start, ranks=rewards, rank_at=plan.reward_at, clear=step.clear,
+        ops=plan.ops, powers=plan.powers, laws=frozen(plan.weights.laws.data),
+        law_at=frozen(plan.weights.laws.start), ranks=rewards, rank_at=plan.reward_at,
+        clear=step.clear,
         sigma=sigma, sigma_at=step.sigma_of, loc=step.loc, least=least,
         stop=step.stop,
     )  # fmt: skip

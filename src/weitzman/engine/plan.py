@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common import interruption
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels import blocks, capped, operations, structure
 from ..chains.chain import Chain
 from ..chains.endless import solve_line
@@ -134,16 +134,17 @@ class Plan:
             roots = f.roots
         else:
             tree = tree._replace(order=tree.order[in_trees(f.parent, tree.order, roots)])
-        classes = structure.classify(tree, structure.Marks(key, reward, w.cost), f.count)
+        marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
+        classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
-        levels, level_at = _up_to(w.top, *structure.sort_levels(rewards, reward_at))
+        levels, level_at = _up_to(w.top, *structure.sort_levels(frozen(rewards), frozen(reward_at)))
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[roots], return_inverse=True)
         top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[roots])
         cuts = _cut(top, len(member) + len(classes.child))
         ops, powers, op_of, part_op, last, last_power = structure.build_operations(
-            classes, structure.Marks(w.law, reward, w.cost), f.endless, states,
+            classes, marks._replace(law=frozen(w.law)), f.endless, states,
             structure.Tops(top, top_copies, cuts),
         )  # fmt: skip
         sigma_at = np.concatenate([[0], np.cumsum(states)])
@@ -248,13 +249,16 @@ class Pass:
         """Carry out operations in a heap of their own and return it."""
         p, w = self.plan, self.plan.weights
         heap, state = blocks.new_heap(1024)
+        read: dict[str, FloatArray | IntArray] = {
+            "ops": p.ops, "powers": p.powers, "laws": w.laws.data, "law_at": w.laws.start,
+            "reward": p.reward, "reward_at": p.reward_at, "levels": p.levels,
+            "level_at": p.level_at, "costs": w.costs.data, "cost_at": w.costs.start,
+            "cost_shape": w.costs.shape, "defect": w.defect, "defect_at": w.defect_at,
+            "known": p.known.data, "known_at": p.known.at, "known_size": p.known.size,
+        }  # fmt: skip
         program = capped.Program(
-            ops=p.ops, powers=p.powers, laws=w.laws.data, law_at=w.laws.start, reward=p.reward,
-            reward_at=p.reward_at, levels=p.levels, level_at=p.level_at, costs=w.costs.data,
-            cost_at=w.costs.start, cost_shape=w.costs.shape, defect=w.defect,
-            defect_at=w.defect_at, known=p.known.data, known_at=p.known.at,
-            known_size=p.known.size, low=self.low, outside=p.outside, eps=self.eps,
-            given=self.given, weighed=len(w.defect) > 0,
+            **{name: frozen(column) for name, column in read.items()}, low=self.low,
+            outside=p.outside, eps=self.eps, given=self.given, weighed=len(w.defect) > 0,
         )  # fmt: skip
         slate = capped.Slate(
             loc=self.loc, refs=self.refs, sigma=self.sigma, sigma_at=self.sigma_of,

@@ -35,6 +35,8 @@ def run_several(
     step = Pass.start(plan, eps, plan.outside if clip else -np.inf, progress=progress)
     trees = _trees(step, threads)
     k, x0 = plan.forest.prizes, plan.outside
+    if len(trees.point) == 0:  # nothing can be found
+        return Run(k * x0, 0.0, step.sigma, step.width, (np.empty(0), np.empty(0)))
     by = np.argsort(-trees.point, kind="stable")
     point = trees.point[by]
     filled, unfilled, _ = walk(trees.tree[by], trees.tail[by], trees.copies, k, False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import number, rough
 from .._common.text import cell, columns
 from .._kernels import boxes
 from ..errors import InvalidArgument, UnknownName
@@ -155,9 +156,9 @@ class Solution:
             "" if p is None else f"{cell(p)} = {cell(s)}"
             for p, s in zip(c["parent"], c["state"], strict=True)
         ]
-        numbers = [[f"{x:.6g}" for x in c["cost"]], [f"{x:.8g}" for x in c["index"]]]
+        numbers = [[number(x) for x in c["cost"]], [number(x) for x in c["index"]]]
         rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
-        lines = [f"value {self.value:.10g}   gap {self.gap:.2g}   {self.status.value}"]
+        lines = [f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"]
         lines += columns([("box", "after", "cost", "index"), *rows], right=2)
         if self._rows() > len(after):
             lines.append(f"... {self._rows() - len(after)} more rows")
@@ -183,13 +184,13 @@ class Solution:
         more = self._rows() - len(c["box"])
         foot = f"<p>… and {more} more rows</p>" if more > 0 else ""
         return (
-            f"<p><b>value {self.value:.10g}</b>, gap {self.gap:.2g}. {escape(self.status.value)}"
-            f"</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+            f"<p><b>value {number(self.value)}</b>, gap {rough(self.gap)}. "
+            f"{escape(self.status.value)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
         )
 
 
 def _cell(x: object) -> str:
-    return f"{x:.8g}" if isinstance(x, float) else str(x)
+    return number(x) if isinstance(x, float) else str(x)
 
 
 def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:

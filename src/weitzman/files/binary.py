@@ -28,7 +28,7 @@ from .._common.arrays import IntArray
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from ..forest.pools import Pool
-from .json_reader import read_terms
+from .json_reader import TERMS, read_terms
 from .json_writer import written_terms
 from .parsing import fields, is_number, whole, wrong
 from .reading import parse, shown
@@ -158,7 +158,7 @@ def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     data = file.read(length)
     if len(data) < length or zlib.crc32(data) != crc:
         raise InvalidFile("the header is damaged. Copy or write the file again.")
-    header = fields(parse(data), "the header", (*_HEADER, "rate", "risk_tolerance", "prizes"))
+    header = fields(parse(data), "the header", (*_HEADER, *TERMS))
     for key in _HEADER:
         if key not in header:
             raise InvalidFile(f"the header: {key!r} is missing.")

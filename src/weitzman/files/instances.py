@@ -20,7 +20,8 @@ from ..errors import InvalidFile
 from ..forest.model import Forest
 from . import binary, json_reader, json_writer, reading
 from .safely import check_regular, explained, replacing
-from .tables import load_table
+from .sheets import is_table
+from .tables import AS_WRITTEN, TableOptions, load_table, save_table
 
 MAX_BYTES = 2**29
 """The longest JSON text that is read, once unpacked: its objects take ten times as much memory."""
@@ -30,15 +31,18 @@ _CHUNK = 2**20
 Path = str | os.PathLike[str]
 
 
-def load(path: Path) -> Forest:
-    """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file, or a table (``.csv``).
+def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
+    """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file, or from a table.
 
-    A table has the columns of :func:`~weitzman.files.from_pandas`. It says no more than its boxes,
-    so the rewards are maximized and the outside option is 0; ``weitzman convert`` takes others.
+    Tables (``.csv``, ``.tsv``, ``.xlsx``) have the columns of
+    :func:`~weitzman.files.from_pandas`, and may say the outside option, the objective and the
+    unit above them.
 
     Parameters
     ----------
     path : str or path
+    options : TableOptions
+        For a table: what it does not say itself.
 
     Returns
     -------
@@ -53,8 +57,8 @@ def load(path: Path) -> Forest:
         The file is readable but its boxes break a rule.
     """
     name = os.fspath(path)
-    if name.lower().endswith(".csv"):
-        return load_table(name, None, False)
+    if is_table(name):
+        return load_table(name, options)
     with explained(name, "read"):
         read, _ = _FORMATS[_suffix(name)]
         check_regular(os.stat(name))
@@ -62,7 +66,7 @@ def load(path: Path) -> Forest:
 
 
 def save(forest: Forest, path: Path) -> None:
-    """Write a forest to a ``.json``, ``.json.gz`` or ``.wz`` file.
+    """Write a forest to a ``.json``, ``.json.gz`` or ``.wz`` file, or as a table.
 
     The file appears complete or not at all: if writing fails, what was there stays.
 
@@ -87,6 +91,9 @@ def save(forest: Forest, path: Path) -> None:
     Forest(1 described boxes, 1 with copies, 1 roots, 1 laws, outside 0)
     """
     name = os.fspath(path)
+    if is_table(name):
+        save_table(forest, name)
+        return
     with explained(name, "written"):
         _, write = _FORMATS[_suffix(name)]
         with replacing(name) as file:
@@ -106,7 +113,8 @@ def _suffix(name: str) -> str:
         if name.lower().endswith(suffix):
             return suffix
     raise InvalidFile(
-        "the name of an instance file must end in .json, .json.gz or .wz (or .csv, to read one)."
+        "the name of an instance file must end in .json, .json.gz or .wz, or be that of a "
+        "table: .csv, .tsv or .xlsx."
     )
 
 

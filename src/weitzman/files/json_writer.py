@@ -40,10 +40,11 @@ def pieces(forest: Forest) -> Iterator[str]:
     yield "  ]\n}\n"
 
 
-def written_terms(f: Forest) -> dict[str, float | int]:
-    """Rate, risk tolerance and prizes, where a forest has them."""
+def written_terms(f: Forest) -> dict[str, str | float | int]:
+    """Unit, rate, risk tolerance and prizes, where a forest has them."""
     terms = {"rate": f.rate, "risk_tolerance": f.risk_tolerance}
-    found: dict[str, float | int] = {key: x for key, x in terms.items() if x is not None}
+    found: dict[str, str | float | int] = {"unit": f.unit} if f.unit else {}
+    found |= {key: x for key, x in terms.items() if x is not None}
     return found | ({"prizes": int(f.prizes)} if f.prizes > 1 else {})
 
 

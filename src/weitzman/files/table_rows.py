@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..errors import InvalidForest
-from ..forest.columns import label, short
-from ..forest.pools import Pool, starts
+from ..forest.columns import default_outside, label, short
+from ..forest.model import Forest
+from ..forest.pools import Pool, intern_pool, starts
 from ..forest.rules import like
+from ..forest.terms import pair
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
 
@@ -41,8 +45,9 @@ class Rows:
     start: IntArray
     state_name: IntArray
 
-    def __init__(self, pd: Any, table: Any) -> None:
-        self._pd, self._table = pd, table
+    def __init__(self, table: Mapping[str, list[Any]], place: Callable[[int], str]) -> None:
+        """Columns by name, None where a cell is empty; ``place`` says where a row stands."""
+        self._table, self._place = table, place
         self._check_columns()
         self._read_boxes()
         self._read_states()
@@ -100,6 +105,21 @@ class Rows:
                      "gives another than a row before it", "Make two states of it.")  # fmt: skip
         return out
 
+    def time_column(self, terms: Mapping[str, Any]) -> str | None:
+        """The column that tells what time an opening takes, if there is one."""
+        there = [c for c in ("factor", "duration") if c in self._table]
+        if len(there) == 2:
+            raise InvalidForest(
+                "time is told by factors, or by durations and a rate, but the table has columns "
+                "for both. Leave out one."
+            )
+        if there == ["duration"] and "rate" not in terms:
+            raise InvalidForest(
+                "a table with durations needs a rate at which later payoffs are discounted. Set "
+                "`table.attrs['rate']`, or say rate above the heading: 0 if time costs nothing."
+            )
+        return there[0] if there else None
+
     def counts(self) -> IntArray:
         """The count of every box, 1 where the table does not say."""
         if "count" not in self._table:
@@ -115,9 +135,9 @@ class Rows:
         if "endless" not in self._table:
             return np.zeros(len(self.names), bool)
         said = self._table["endless"]
-        known = said.isin([True, False]).to_numpy()
+        known = np.array([x in (True, False) for x in said])
         self._refuse(~known, "`endless` must be True or False", "has something else")
-        column = said.to_numpy().astype(bool)
+        column = np.array(said).astype(bool)
         out: BoolArray = column[_first(self.box, len(self.names))]
         self._refuse(column != out[self.box], "a box is endless or not", "differs from the first")
         return out
@@ -132,19 +152,20 @@ class Rows:
     def _check_columns(self) -> None:
         missing = [c for c in COLUMNS if c not in self._table]
         if missing:
-            hint = like(missing[0], [str(c) for c in self._table.columns])
+            others = [str(c) for c in self._table if c not in COLUMNS]
+            hint = like(missing[0], others).replace("did you mean", "is it")
             raise InvalidForest(
                 f"the table must have the columns {', '.join(COLUMNS)}, but {missing[0]!r} is "
                 f"missing ({len(missing)} such columns{hint})."
             )
-        if len(self._table) == 0:
+        if not self._table["box"]:
             raise InvalidForest("a forest needs at least one box, but the table has no rows.")
 
     def _read_boxes(self) -> None:
         (box, above), known = self._codes("box", "parent")
         if (box < 0).any():
             raise InvalidForest(
-                f"every row must name its box, but row {np.argmax(box < 0)} does not "
+                f"every row must name its box, but {self._place(int(np.argmax(box < 0)))} does not "
                 f"({(box < 0).sum()} such rows)."
             )
         n = int(box.max()) + 1  # boxes were named first
@@ -170,7 +191,8 @@ class Rows:
         (state, after), self._state_names = self._codes("state", "parent_state")
         self._refuse(state < 0, "every row must have a state", "has none", "Name it.")
         k, box, n = len(self._state_names), self.box, len(self.names)
-        code, found = self._pd.factorize(box * k + state)
+        code, kinds = factorized((box * k + state).tolist())
+        found = np.array(kinds, np.int64)
         by = np.argsort(found // k, kind="stable")
         slot = np.empty_like(by)
         slot[by] = np.arange(len(by))
@@ -201,7 +223,7 @@ class Rows:
         known: dict[str, int] = {}
         codes = []
         for column in columns:
-            code, found = self._pd.factorize(self._table[column])
+            code, found = factorized(self._table[column])
             number = [known.setdefault(label(x), len(known)) for x in found]
             codes.append(np.array([*number, -1], np.int64)[code])
         return codes, list(known)
@@ -209,21 +231,77 @@ class Rows:
     def _numbers(self, column: str, needed: Any = True) -> FloatArray:
         """A column of numbers; NaN where one is missing and not needed."""
         given = self._table[column]
-        number = self._pd.to_numeric(given, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-        bad = np.isnan(number) & (needed | given.notna().to_numpy())
-        first = int(np.argmax(bad))
-        self._refuse(
-            bad, f"the column {column!r} must hold numbers", f"has {short(given.iloc[first])}"
-        )
-        return np.array(number)
+        number = _as_numbers(given)
+        bad = np.isnan(number) & (needed | np.array([x is not None for x in given]))
+        first = given[int(np.argmax(bad))]
+        fault = "has none" if first is None else f"has {short(first)}"
+        self._refuse(bad, f"the column {column!r} must hold numbers", fault)
+        return number
 
     def _refuse(self, bad: Any, rule: str, fault: str, advice: str = "") -> None:
         if bad.any():
             row = int(np.argmax(bad))
             raise InvalidForest(
-                f"{rule}, but row {row} of the table (box {self.names[self.box[row]]!r}) {fault} "
+                f"{rule}, but {self._place(row)} (box {self.names[self.box[row]]!r}) {fault} "
                 f"({int(bad.sum())} such rows). {advice}".rstrip()
             )
+
+
+def forest_of_rows(
+    rows: Rows, *, outside: float | None, minimize: bool, terms: Mapping[str, Any]
+) -> Forest:
+    """The forest that the rows of a table describe, on terms that stand beside them."""
+    laws, law, _ = intern_pool(rows.laws())
+    costs, cost, _ = intern_pool(rows.opening("cost"))
+    there = rows.time_column(terms)
+    times: dict[str, Any] = {}
+    if there is not None:
+        time, which, _ = intern_pool(rows.opening(there))
+        cost, costs, times[f"{there}s"] = pair(cost, costs, which, time)
+    shape = np.column_stack([np.ones_like(rows.size), rows.size])
+    _, tag, _ = intern_pool(Pool(rows.state_name.astype(np.float64), rows.start, shape))
+    values = rows.rewards(np.inf if minimize else -np.inf)
+    rewards, reward, first = intern_pool(Pool(values, rows.start, shape), tag)
+    names, states = tuple(rows.names), (rows.labels(int(v)) for v in first)
+    return Forest(
+        parent=rows.parent,
+        law=law,
+        reward=reward,
+        cost=cost,
+        laws=laws,
+        rewards=rewards,
+        costs=costs,
+        count=rows.counts(),
+        endless=rows.endless(),
+        outside=default_outside(outside, minimize),
+        minimize=minimize,
+        **times,
+        **terms,
+        names=None if names == digits(len(names)) else names,
+        state_names=tuple(None if s == digits(len(s)) else s for s in states),
+    )
+
+
+def factorized(values: Iterable[Any]) -> tuple[IntArray, list[Any]]:
+    """Numbers of values in order of appearance (-1: None), and the values."""
+    known: dict[Any, int] = {}
+    code = [-1 if x is None else known.setdefault(x, len(known)) for x in values]
+    return np.array(code, np.int64), list(known)
+
+
+def _as_numbers(column: list[Any]) -> FloatArray:
+    """Floats; NaN for what is none, or too large for one."""
+    try:
+        return np.array(column, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([_as_number(x) for x in column])
+
+
+def _as_number(x: Any) -> float:
+    try:
+        return math.nan if x is None else float(x)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def digits(n: int) -> tuple[str, ...]:

@@ -1,65 +1,224 @@
-"""Forests as ``.csv`` files, by way of pandas."""
+"""Forests as spreadsheets: ``.csv``, ``.tsv`` and ``.xlsx``, as people fill them in.
+
+A row for each box, state of its parent and own state. Blank cells of a box repeat the one above, as
+merged cells do; a sheet may begin with a title and with settings (outside option, objective, unit).
+"""
 
 from __future__ import annotations
 
+import csv
+import datetime
+import io
 import math
-import os
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 from ..errors import InvalidFile
 from ..forest.model import Forest
-from .pandas_tables import from_pandas, to_pandas
-from .safely import check_regular, explained, replacing
+from .cells import Cell, Comma, fraction, plain_number, taken_apart
+from .headings import Heading, checked_unit, heading, yes_or_no
+from .json_reader import TERMS
+from .safely import explained, replacing
+from .sheets import WORKBOOK, sheets
+from .table_rows import Rows, forest_of_rows
+from .written_tables import settings_of, written_columns
 
-_TEXT = ("box", "parent", "parent_state", "state")
-_REAL = ("reward", "probability", "cost")
+_NUMBERS = ("reward", "probability", "cost", "count", "factor", "duration")
+_FILLED = (
+    "parent",
+    "parent_state",
+    "cost",
+    "count",
+    "endless",
+    "factor",
+    "duration",
+)  # blank: as in the row above
+_SHOWN = 40
 
 
-def load_table(path: str, outside: float | None, minimize: bool) -> Forest:
-    """Read a forest from a table; the options say what the table does not hold.
+class TableOptions(NamedTuple):
+    """What a table need not say itself; what is given here comes first.
 
-    An outside option that is infinite means that something must be taken.
+    ``outside`` infinite: something must be taken. ``comma``: what a comma in a number means.
     """
-    pandas = _pandas()
-    if outside is not None and math.isinf(outside):
-        outside = math.inf if minimize else -math.inf
+
+    outside: float | None = None
+    minimize: bool | None = None
+    unit: str | None = None
+    comma: Comma | None = None
+
+
+AS_WRITTEN = TableOptions()
+
+
+def load_table(path: str, options: TableOptions = AS_WRITTEN) -> Forest:
+    """Read a forest from a table."""
     with explained(path, "read"):
-        check_regular(os.stat(path))
-        with open(path, "rb") as file:
-            table = _read(pandas, file)
-        return from_pandas(table, outside=outside, minimize=minimize)
+        return _forest(heading(sheets(path)), options)
 
 
 def save_table(forest: Forest, path: str) -> None:
-    """Write a forest as a table."""
-    _pandas()
+    """Write a forest as a table, with its settings above the heading unless they are the usual."""
     with explained(path, "written"), replacing(path) as file:
-        to_pandas(forest).to_csv(file, index=False)
+        if path.lower().endswith(WORKBOOK):
+            from .workbooks import write_forest
+
+            write_forest(forest, file)
+            return
+        text = io.StringIO(newline="")
+        mark = "\t" if path.lower().endswith(".tsv") else ","
+        rows = csv.writer(text, delimiter=mark, lineterminator="\n")
+        rows.writerows(settings_of(forest))
+        columns = written_columns(forest)
+        rows.writerow(columns)
+        rows.writerows(zip(*columns.values(), strict=True))
+        file.write(text.getvalue().encode())
 
 
-def _read(pandas: Any, file: BinaryIO) -> Any:
-    """A table whose names are text and whose numbers are read to the last digit."""
-    try:
-        table = pandas.read_csv(
-            file,
-            dtype=dict.fromkeys(_TEXT + _REAL, str),
-            keep_default_na=False,  # a box may be called NA
-            na_values=[""],
-            low_memory=False,
-        )
-        for name in _REAL:
-            if name in table:
-                table[name] = table[name].map(float, na_action="ignore").astype(float)
-    except ValueError as error:
-        raise InvalidFile(f"not a table of boxes: {str(error).strip().rstrip('.')}.") from None
-    return table
+def _forest(head: Heading, options: TableOptions) -> Forest:
+    table = _Table(head, options.comma)
+    minimize = head.settings.get("minimize", False)
+    minimize = bool(minimize if options.minimize is None else options.minimize)
+    outside = head.settings.get("outside") if options.outside is None else options.outside
+    if outside is not None and math.isinf(outside):
+        outside = math.inf if minimize else -math.inf
+    rows = Rows(table.columns, lambda i: f"row {table.numbers[i]}")
+    terms = {key: x for key, x in head.settings.items() if key in TERMS}
+    terms["unit"] = _unit(head, table, options)
+    return forest_of_rows(rows, outside=outside, minimize=minimize, terms=terms)
 
 
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
+def _unit(head: Heading, table: _Table, options: TableOptions) -> str:
+    """The unit that is said by an option, above the heading, in it, or by the cells."""
+    if options.unit is not None:
+        return checked_unit(options.unit, "the unit")
+    if "unit" in head.settings:
+        return str(head.settings["unit"])
+    said = {head.units[c] for c in ("reward", "cost") if c in head.units} or table.currencies
+    if len(said) > 1:
+        one, other = sorted(said)[:2]
         raise InvalidFile(
-            'tables need pandas, which is not installed. Run: pip install "weitzman[table]"'
-        ) from None
-    return pandas
+            f"rewards and costs must be in one unit, but there are {one!r} and {other!r}. Convert "
+            f"one of them, or say the unit above the heading."
+        )
+    return checked_unit(said.pop(), "the unit") if said else ""
+
+
+class _Table:
+    """The cells below a heading as columns of names and numbers."""
+
+    def __init__(self, head: Heading, comma: Comma | None) -> None:
+        self.head = head
+        self.currencies: set[str] = set()
+        self.numbers: list[int] = []
+        self.columns: dict[str, list[Any]] = {c: [] for c in head.columns}
+        self._read()
+        if not self.numbers:
+            raise InvalidFile("a forest needs at least one box, but the table has no rows.")
+        marks = self._commas(comma)
+        for column in _NUMBERS:
+            if column in self.columns:
+                self._to_numbers(column, marks)
+        self._complete()
+
+    def _read(self) -> None:
+        """All rows, with blanks filled from above."""
+        above: dict[str, Any] = {}
+        for row in self.head.rows:
+            here = {c: self._at(row.cells, i) for c, i in self.head.columns.items()}
+            if all(x is None for x in here.values()):
+                continue
+            if here["box"] is None:
+                here["box"] = above.get("box")
+            if above and here["box"] == above["box"]:
+                for column in _FILLED:
+                    if here.get(column, "") is None:
+                        here[column] = above[column]
+            for column, x in here.items():
+                self.columns[column].append(x)
+            self.numbers.append(row.number)
+            above = here
+
+    @staticmethod
+    def _at(cells: list[Any], i: int) -> Any:
+        return (None if cells[i] == "" else cells[i]) if i < len(cells) else None
+
+    def _commas(self, given: Comma | None) -> Comma:
+        """What commas mean in this sheet, by the numbers that leave no doubt."""
+        if given is not None:
+            return given
+        seen: dict[Comma | None, tuple[int, str]] = {}
+        for column in _NUMBERS:
+            for row, x in zip(self.numbers, self.columns.get(column, ()), strict=False):
+                if isinstance(x, str) and ("," in x or "." in x):
+                    cell = taken_apart(x)
+                    if cell is not None:
+                        seen.setdefault(cell.comma, (row, x))
+        both = [seen.get(Comma.DECIMAL), seen.get(Comma.THOUSANDS)]
+        if both[0] and both[1]:
+            raise InvalidFile(_TWO_WAYS.format(both[0], both[1]))
+        open_ = seen.get(None)
+        if open_ and "," in open_[1] and not both[1]:
+            raise InvalidFile(_OPEN.format(*open_))
+        return Comma.DECIMAL if both[0] else Comma.THOUSANDS
+
+    def _to_numbers(self, column: str, comma: Comma) -> None:
+        factor = 0.01 if self.head.units.get(column) == "%" else 1.0
+        found = self.columns[column]
+        for i, x in enumerate(found):
+            if x is not None:
+                found[i] = self._number(x, column, i, comma) * factor
+
+    def _number(self, x: Any, column: str, i: int, comma: Comma) -> float:
+        if isinstance(x, int | float) and not isinstance(x, bool):
+            return _as_float(x)
+        if isinstance(x, str):
+            number = plain_number(x) if comma is Comma.THOUSANDS else None
+            number = fraction(x) if number is None else number
+            cell = taken_apart(x) if number is None else None
+            if cell is not None:
+                number = self._of(cell, comma)
+            if number is not None and math.isfinite(number):
+                return number
+        date = " Spreadsheets turn 1/2 into a date: format the cell as text."
+        is_date = isinstance(x, datetime.date | datetime.time)
+        raise InvalidFile(
+            f"the column {self.head.titles[column]!r} must hold numbers, but row "
+            f"{self.numbers[i]} (box {self.columns['box'][i]!r}) has {str(x)[:_SHOWN]!r}."
+            f"{date if is_date else ''}"
+        )
+
+    def _of(self, cell: Cell, comma: Comma) -> float:
+        if cell.currency:
+            self.currencies.add(cell.currency)
+        return cell.value(comma)
+
+    def _complete(self) -> None:
+        """The columns that may be left out: all boxes are roots, states are called by reward."""
+        n = len(self.numbers)
+        for column in ("parent", "parent_state", "reward"):
+            self.columns.setdefault(column, [None] * n)
+        if "state" not in self.columns:
+            self.columns["state"] = list(self.columns["reward"])
+        if "endless" in self.columns:
+            self.columns["endless"] = [
+                yes_or_no(x, f"row {row}: endless")
+                for row, x in zip(self.numbers, self.columns["endless"], strict=True)
+            ]
+
+
+def _as_float(x: float) -> float:
+    try:
+        return float(x)
+    except OverflowError:  # a whole number of 400 digits
+        return math.inf
+
+
+_TWO_WAYS = (
+    "all numbers must be written in one way, but row {0[0]} has {0[1]!r}, with a decimal comma, "
+    "and row {1[0]} has {1[1]!r}, with a decimal point. Write them in one way."
+)
+_OPEN = (
+    "row {0} has {1!r}, which may be a number of four or more digits or one with a decimal comma, "
+    "and no other number of the sheet tells which. Write it without the comma, or say --decimal "
+    "point or --decimal comma."
+)

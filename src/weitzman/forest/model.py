@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
+from .._common.numbers import Amounts
 from .._kernels.structure import postorder
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from .columns import (
@@ -71,6 +72,8 @@ class Forest:
         The outside option; minus infinity (plus, when minimizing) if something must be taken.
     minimize : bool
         Rewards are losses: minimize the least loss plus all costs.
+    unit : str
+        The unit of rewards and costs, for people: "$", "EUR", "hours".
     factors : Pool, or None
         Beside ``costs``, one for each: what everything after the opening is multiplied by, above 0
         and at most 1, in the same shapes. None: time costs nothing.
@@ -99,6 +102,7 @@ class Forest:
     endless: BoolArray = field(default_factory=lambda: np.empty(0, bool))
     outside: float = 0.0
     minimize: bool = False
+    unit: str = ""
     factors: Pool | None = None
     durations: Pool | None = None
     rate: float | None = None
@@ -161,6 +165,7 @@ class Forest:
         endless: ArrayLike | None = None,
         minimize: bool = False,
         states: Sequence[Sequence[object] | None] | Sequence[object] | None = None,
+        unit: str = "",
         factor: ArrayLike | Sequence[ArrayLike] | None = None,
         duration: ArrayLike | Sequence[ArrayLike] | None = None,
         rate: float | None = None,
@@ -193,6 +198,8 @@ class Forest:
             and has the costs of this box, given the state of the one before.
         minimize : bool
         states : one shared list of names, or n lists, optional
+        unit : str
+            Of rewards and costs, for people.
         factor : number, or n entries, optional
             What everything after the opening of a box is multiplied by: above 0 and at most 1, in
             the forms of ``cost``.
@@ -240,6 +247,7 @@ class Forest:
             endless=flags(endless, n, "endless"),
             outside=default_outside(outside, minimize),
             minimize=minimize,
+            unit=unit,
             factors=beside if durations is None else None,
             durations=None if durations is None else beside,
             rate=rate,
@@ -256,6 +264,7 @@ class Forest:
         *,
         cost: Mapping[str | int, ArrayLike] | None = None,
         outside: float | None = None,
+        unit: str | None = None,
         rate: float | None = None,
         risk_tolerance: float | None = None,
         prizes: int | None = None,
@@ -272,7 +281,12 @@ class Forest:
         2.5
         """
         columns = {name: getattr(self, name) for name in _FIELDS}
-        terms = {"outside": outside, "rate": rate, "risk_tolerance": risk_tolerance}
+        terms: dict[str, Any] = {
+            "outside": outside,
+            "unit": unit,
+            "rate": rate,
+            "risk_tolerance": risk_tolerance,
+        }
         terms["prizes"] = prizes
         columns |= {name: x for name, x in terms.items() if x is not None}
         if cost:
@@ -344,6 +358,13 @@ class Forest:
     def sign(self) -> float:
         """1 when maximizing, -1 when minimizing: rewards times this are better the higher."""
         return -1.0 if self.minimize else 1.0
+
+    @property
+    def amounts(self) -> Amounts:
+        """How rewards, costs, indices and values are written for people: one way for all."""
+        parts = self.rewards.data, self.costs.data, np.array([self.outside])
+        known = np.concatenate([part[np.isfinite(part)] for part in parts])
+        return Amounts(self.unit, float(np.ptp(known)) if len(known) else 0.0)
 
     @property
     def boxes(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels.matrices import Matrices
 from .._kernels.structure import intern_rows
 
@@ -83,7 +83,7 @@ def stack_pool(stack: FloatArray) -> tuple[Pool, IntArray]:
     n, rows, cols = stack.shape
     data = np.ascontiguousarray(stack, np.float64).reshape(-1) + 0.0  # -0.0 and 0.0 are one number
     start = np.arange(n + 1, dtype=np.int64) * (rows * cols)
-    number, first = intern_rows(data.view(np.int64), start)
+    number, first = intern_rows(frozen(data.view(np.int64)), frozen(start))
     if len(first) < n:
         data = data.reshape(n, rows * cols)[first].reshape(-1)
         start = start[: len(first) + 1]
@@ -123,10 +123,10 @@ def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray
     Returns the smaller pool, the place in it of each matrix, and the first matrix at each place.
     """
     data = pool.data + 0.0  # -0.0 and 0.0 are one number
-    bits, _ = intern_rows(data.view(np.int64), pool.start)
+    bits, _ = intern_rows(frozen(data.view(np.int64)), pool.start)
     key = np.column_stack([bits, pool.shape] if tag is None else [bits, pool.shape, tag])
     at = np.arange(len(pool) + 1, dtype=np.int64) * key.shape[1]
-    number, first = intern_rows(np.ascontiguousarray(key, np.int64).reshape(-1), at)
+    number, first = intern_rows(frozen(np.ascontiguousarray(key, np.int64).reshape(-1)), frozen(at))
     if len(first) == len(pool):
         return Pool(data, pool.start, pool.shape), number, first
     return Pool(data, pool.start, pool.shape).take(first), number, first

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.arrays import BoolArray, IntArray
+from .._common.arrays import BoolArray, IntArray, frozen
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SUM_TOLERANCE = 1e-9
 MAX_COUNT = 10**15
 
+MAX_UNIT = 12  # characters of a unit
+
 
 def check(forest: Forest) -> None:
     """Raise :class:`InvalidForest` for the first rule that is broken."""
@@ -30,6 +32,7 @@ def check(forest: Forest) -> None:
     check_parent(forest.parent, forest.name)
     _check_count(forest)
     _check_outside(forest)
+    _check_unit(forest)
     _check_shapes(forest)
     _check_endless(forest)
     _check_laws(forest)
@@ -123,7 +126,7 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
             f"a parent must be the number of a box (0 to {n - 1}) or -1 for a root, but that of "
             f"box {name(bad[0])!r} is {parent[bad[0]]} ({len(bad)} such boxes)."
         )
-    order, _, _ = postorder(parent)
+    order, _, _ = postorder(frozen(parent))
     if len(order) < n:
         lost = np.setdiff1d(np.arange(n), order)
         v = int(lost[0])
@@ -155,6 +158,14 @@ def _check_outside(f: Forest) -> None:
         raise InvalidForest(
             f"the outside option must be a finite number, or {must_take} if something must be "
             f"taken, but it is {f.outside}."
+        )
+
+
+def _check_unit(f: Forest) -> None:
+    if not isinstance(f.unit, str) or len(f.unit) > MAX_UNIT or not f.unit.isprintable():
+        raise InvalidForest(
+            f"the unit must be a text of at most {MAX_UNIT} printable characters, but it is "
+            f"{str(f.unit)[:40]!r}."
         )
 
 

@@ -1,7 +1,7 @@
 """From logged curves to a forest: what past runs say about the next one.
 
-:class:`Curves` holds a log, :func:`fit` learns a :class:`LineModel` from it, whose ``lines(n)`` is
-a forest of n new runs; :func:`draws` and :func:`diagnose` say how far to trust it.
+:class:`Curves` holds a log, :func:`fit` learns a model of a run from it, whose ``lines(n)`` is a
+forest of n new runs; :func:`draws` and :func:`diagnose` say how far to trust it.
 
 May import ``policy``, ``engine`` and what lies below them.
 """
@@ -14,6 +14,8 @@ from .laws import Settings
 from .line_model import LineModel
 from .model_files import load, save
 from .priors import default_curves, transfer
+from .resemblance import Resemblance, ResemblanceModel
+from .run_model import RunModel, Shown
 from .sample_log import sample
 
 __all__ = [
@@ -21,7 +23,11 @@ __all__ = [
     "Diagnosis",
     "Draws",
     "LineModel",
+    "Resemblance",
+    "ResemblanceModel",
+    "RunModel",
     "Settings",
+    "Shown",
     "default_curves",
     "diagnose",
     "draws",

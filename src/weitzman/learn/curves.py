@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.rules import like
+from .known import Config
+from .log_settings import settings_of
 from .log_tables import Columns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
@@ -45,6 +47,8 @@ class Curves:
         nobody knows what would have followed.
     minimize : bool
         Lower scores are better.
+    settings : tuple of mappings
+        What each run was started with, from names to values; empty if that is not known.
     """
 
     runs: tuple[str, ...]
@@ -56,6 +60,7 @@ class Curves:
     kind: tuple[str, ...]
     ended: BoolArray
     minimize: bool = False
+    settings: tuple[Config, ...] = ()
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
@@ -77,6 +82,7 @@ class Curves:
         kind: str | Sequence[str] | None = None,
         ended: str | bool | None = None,
         minimize: bool = False,
+        settings: Any = None,
     ) -> Curves:
         """Read curves from a table with one row for each step of each run.
 
@@ -97,6 +103,10 @@ class Curves:
             and the others were cut off.
         minimize : bool
             Lower scores are better.
+        settings : list of str, path, pandas.DataFrame, or mapping from names to columns
+            What runs were started with: columns of the log, or a table of its own with one row for
+            each run, joined by the columns that name a run and its task, or those of them that it
+            has. Numbers, texts, and blanks where a setting does not apply.
 
         Examples
         --------
@@ -123,7 +133,8 @@ class Curves:
         keys = list(number)
         kinds = words(table, kind) if kind is not None else None
         paid = numbers(table, cost) if cost is not None else np.ones(size)
-        last = order[start[1:] - 1]
+        first, last = order[start[:-1]], order[start[1:] - 1]
+        called = [x for c in (task, run) for x in ([c] if isinstance(c, str) else c or ())]
         return cls(
             runs=tuple(k[1] for k in keys),
             start=start,
@@ -134,6 +145,7 @@ class Curves:
             kind=_constant(kinds, of_row, keys) if kinds is not None else ("",) * len(keys),
             ended=_ended(table, ended, last, when, [k[0] for k in keys]),
             minimize=minimize,
+            settings=() if settings is None else tuple(settings_of(table, settings, first, called)),
         )
 
     def __len__(self) -> int:
@@ -188,6 +200,7 @@ class Curves:
             kind=tuple(self.kind[i] for i in which),
             ended=self.ended[which],
             minimize=self.minimize,
+            settings=tuple(self.settings[i] for i in which) if self.settings else (),
         )
 
     def worth(self, price: float) -> FloatArray:
@@ -267,6 +280,7 @@ def _check(c: Curves) -> None:
     if not rising or c.start[-1] != rows:
         raise InvalidArgument("`start` must rise from 0 to the number of rows, one entry per run.")
     sizes = {"score": rows, "cost": rows, "task": n, "kind": n, "ended": n}
+    sizes |= {"settings": n} if c.settings else {}
     for name, wanted in sizes.items():
         if len(getattr(c, name)) != wanted:
             found = len(getattr(c, name))

@@ -135,12 +135,7 @@ def _promises(
     for _ in range(splits):
         order = random.permutation(len(ladder))
         known, unknown = order[: len(order) // 2], order[len(order) // 2 :]
-        half = LineModel(
-            ladder.select(known),
-            price=model.price,
-            minimize=model.minimize,
-            settings=model.settings,
-        )
+        half = model.relearnt(ladder.select(known))
         said.append(solve(half.lines(len(unknown)), threads=1).value)
         came.append(rehearse(half, ladder.select(unknown)))
     return np.array(said), np.array(came)

@@ -35,7 +35,7 @@ class Draws:
         return np.array([solve(model.lines(n), threads=1).value for model in self.models])
 
     def moves(
-        self, best: float | None, runs: Sequence[tuple[Sequence[Any], ...]] = ()
+        self, best: float | None, runs: Sequence[Sequence[Any]] = ()
     ) -> dict[int | str, float]:
         """The share of the draws that make each move: a run by number, "new" or "stop".
 
@@ -84,14 +84,4 @@ def draws(model: LineModel, n: int = 50, *, seed: int | np.random.Generator = 0)
     ladder = model.ladder
     weights = random.dirichlet(ladder.weight, size=n) * ladder.weight.sum()
     weights = np.maximum(weights, 1e-9)  # no run may vanish, or a row might rest on none
-    return Draws(
-        tuple(
-            LineModel(
-                replace(ladder, weight=w),
-                price=model.price,
-                minimize=model.minimize,
-                settings=model.settings,
-            )
-            for w in weights
-        )
-    )
+    return Draws(tuple(model.relearnt(replace(ladder, weight=w)) for w in weights))

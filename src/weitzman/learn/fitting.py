@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ..errors import InvalidArgument
 from .curves import Curves
+from .known import Encoder
 from .ladder import choose_rungs, climb
-from .laws import Settings
 from .line_model import LineModel
-from .rehearsal import choices, choose
+from .rehearsal import Recipe, choices, choose, make
+from .resemblance import ResemblanceModel
 
 
 def fit(
     curves: Curves,
     *,
-    price: float,
+    price: float | None = None,
+    full_run_cost: float | None = None,
     limit: float | None = None,
-    settings: Settings | Sequence[Settings] | None = None,
-) -> LineModel:
+    settings: Recipe | Sequence[Recipe] | None = None,
+) -> LineModel | ResemblanceModel:
     """Learn the law of a run from curves.
 
     Parameters
@@ -28,16 +32,19 @@ def fit(
         The log, of one task: scores must mean the same in all runs.
     price : float
         What one point of score is worth, in units of cost.
+    full_run_cost : float
+        Instead: how many points of score a full run costs, on average.
     limit : float, optional
         The best score that there can be, such as 1 for an accuracy, if that is known.
-    settings : Settings, or several, optional
+    settings : Settings or Resemblance, or several, optional
         How curves become laws. Of several, those are taken that earn most when each half of the log
-        is searched with what the other half teaches; by default two are tried, with and without
-        imagined runs that are better than all.
+        is searched with what the other half teaches. By default :class:`Resemblance` if the curves
+        have settings; else two :class:`Settings`, with and without imagined runs that are better
+        than all.
 
     Returns
     -------
-    LineModel
+    LineModel or ResemblanceModel
 
     Examples
     --------
@@ -48,7 +55,7 @@ def fit(
     ...     "score": [0.5, 0.7, 0.4, 0.5, 0.6, 0.9], "cost": [1, 1, 1, 1, 1, 1]})
     >>> model = learn.fit(curves, price=40)
     >>> model
-    LineModel(3 runs, 2 rungs up to step 2, price 40)
+    LineModel(3 runs, 2 rungs up to step 2, price 40: a full run costs 0.05 points)
     >>> bool(weitzman.solve(model.lines(10)).value > model.worth(0.7))
     True
     """
@@ -57,7 +64,9 @@ def fit(
             f"a model is of one task, but the curves are of {len(curves.tasks)}. Choose one with "
             f"`of_task`, or read them without `task` if their scores mean the same."
         )
-    tried = [settings] if isinstance(settings, Settings) else list(settings or choices())
+    worth = price_of(curves, price, full_run_cost)
+    encoder = Encoder.of(curves.settings)
+    tried = [settings] if isinstance(settings, Recipe) else list(settings or choices(encoder))
     if limit is not None:
         tried = [replace(s, limit=float(limit)) for s in tried]
     ratios = {s.ratio for s in tried}
@@ -65,10 +74,29 @@ def fit(
         raise InvalidArgument(
             f"settings to choose from must share the ratio of rungs, but there are {len(ratios)}."
         )
-    ladder = climb(curves, choose_rungs(curves, tried[0].ratio))
+    ladder = climb(curves, choose_rungs(curves, tried[0].ratio), encoder)
     if not len(ladder):
         raise InvalidArgument(
             "no run was seen as far as the first rung: nothing can be learnt from this log."
         )
-    chosen = choose(ladder, price=price, minimize=curves.minimize, candidates=tried)
-    return LineModel(ladder, price=price, minimize=curves.minimize, settings=chosen)
+    minimize = curves.minimize
+    chosen = choose(ladder, encoder, price=worth, minimize=minimize, candidates=tried)
+    return make(ladder, encoder, price=worth, minimize=minimize, settings=chosen)
+
+
+def price_of(curves: Curves, price: float | None, full_run_cost: float | None) -> float:
+    """What a point of score is worth, said directly or by the points that a full run costs."""
+    if (price is None) == (full_run_cost is None):
+        raise InvalidArgument("give either `price` or `full_run_cost`.")
+    if full_run_cost is None:
+        assert price is not None
+        return price
+    if not 0 < full_run_cost < np.inf:
+        raise InvalidArgument(
+            f"`full_run_cost` must be above 0 and finite, but it is {full_run_cost!r}."
+        )
+    whole = curves.ended if curves.ended.any() else np.ones(len(curves), bool)
+    mean = float(curves.total_cost[whole].mean())
+    if not mean > 0:
+        raise InvalidArgument("the runs of the log cost nothing: state `price` instead.")
+    return mean / full_run_cost

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray, IntArray
 from .curves import BoolArray, Curves
+from .known import NOTHING, Encoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,8 +22,13 @@ class Ladder:
         Segment r of a run goes from the rung before (or the start) to step ``rungs[r]``.
     best : (n, R) array of float
         The best score up to the end of the segment, turned so that higher is better.
+    last, mean : (n, R) arrays of float
+        The last score of the segment and the mean of its scores, turned likewise; NaN where there
+        is none.
     cost : (n, R) array of float
         What the segment cost.
+    config : (n, D) array of float
+        The settings of the run, as numbers; see :class:`~weitzman.learn.known.Encoder`.
     seen : (n,) array of int
         How many segments were seen to their end. What follows is padding in ``best`` and ``cost``.
     gone : (n,) array of bool
@@ -33,7 +39,10 @@ class Ladder:
 
     rungs: IntArray
     best: FloatArray
+    last: FloatArray
+    mean: FloatArray
     cost: FloatArray
+    config: FloatArray
     seen: IntArray
     gone: BoolArray
     weight: FloatArray
@@ -70,13 +79,13 @@ def choose_rungs(curves: Curves, ratio: float) -> IntArray:
     return steps[np.minimum(chosen, len(steps) - 1)]
 
 
-def climb(curves: Curves, rungs: IntArray) -> Ladder:
+def climb(curves: Curves, rungs: IntArray, encoder: Encoder = NOTHING) -> Ladder:
     """The curves as seen from the rungs; runs of which no segment was seen are left out."""
-    ladder = climb_all(curves, rungs)
+    ladder = climb_all(curves, rungs, encoder)
     return ladder.select(ladder.seen > 0)
 
 
-def climb_all(curves: Curves, rungs: IntArray) -> Ladder:
+def climb_all(curves: Curves, rungs: IntArray, encoder: Encoder = NOTHING) -> Ladder:
     """The curves as seen from the rungs, all of them."""
     n, size = len(curves), len(rungs)
     run, segment = curves.run_of_row, np.searchsorted(rungs, curves.step)
@@ -86,19 +95,35 @@ def climb_all(curves: Curves, rungs: IntArray) -> Ladder:
     best = np.full((n, size), -np.inf)
     np.fmax.at(best, at, score[inside])
     best = np.maximum.accumulate(best, axis=1)
+    last, mean = _shown(score[inside], at, (n, size))
     cost = np.zeros((n, size))
     np.add.at(cost, at, curves.cost[inside])
 
-    last = curves.start[1:] - 1
-    final = np.minimum(segment[last], size - 1)
-    whole = curves.ended | (curves.step[last] >= rungs[final])
+    end = curves.start[1:] - 1
+    final = np.minimum(segment[end], size - 1)
+    whole = curves.ended | (curves.step[end] >= rungs[final])
     seen, gone = final + whole, curves.ended | (final + whole == size)
     lost = _diverged(np.isnan(score[inside]), at, (n, size))
     cut = lost < seen
     seen, gone = np.where(cut, lost + 1, seen), gone | cut
     some = np.isfinite(best)
     floor = best[some].min() if some.any() else 0.0
-    return Ladder(rungs, np.maximum(best, floor), cost, seen, gone, np.ones(n))
+    config = encoder.numbers(curves.settings, n)
+    best = np.maximum(best, floor)
+    return Ladder(rungs, best, last, mean, cost, config, seen, gone, np.ones(n))
+
+
+def _shown(
+    score: FloatArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]
+) -> tuple[FloatArray, FloatArray]:
+    """The last score and the mean score of each segment; NaN where there is none."""
+    good = ~np.isnan(score)
+    place = at[0][good], at[1][good]
+    last, total, count = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
+    last[place] = score[good]  # rows ascend, so the last one of a segment stays
+    np.add.at(total, place, score[good])
+    np.add.at(count, place, 1.0)
+    return last, np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
 
 
 def _diverged(bad: BoolArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> IntArray:

@@ -16,7 +16,7 @@ by multiples of the mean excess of the best few; ``tail`` says how many runs the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,10 +69,14 @@ class Settings:
             "points must be at least 5": self.points >= 5,
             "levels must be at least 1": self.levels >= 1,
         }
-        for rule, kept in rules.items():
-            if not kept:
-                name = rule.split()[0]
-                raise InvalidArgument(f"{rule}, but it is {getattr(self, name)!r}.")
+        check_rules(self, rules)
+
+
+def check_rules(options: object, rules: dict[str, bool]) -> None:
+    """Raise InvalidArgument at the first rule that is broken; a rule begins with a name."""
+    for rule, kept in rules.items():
+        if not kept:
+            raise InvalidArgument(f"{rule}, but it is {getattr(options, rule.split()[0])!r}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +118,7 @@ def segments(ladder: Ladder, settings: Settings, ceiling: float = np.inf) -> lis
     usual = usual_cost(ladder)
     last = int(ladder.seen.max())
     if settings.tail > 0:
-        ladder = ladder.joined(_imagined(ladder, settings.tail, ceiling))
+        ladder = ladder.joined(imagined(ladder, settings.tail, ceiling))
     level = cost_levels(ladder.cost, usual)
     seen = np.arange(level.shape[1]) < ladder.seen[:, None]
     count = settings.levels if float(np.std(level[seen])) > _ALIKE else 1
@@ -172,7 +176,7 @@ def cost_levels(cost: FloatArray, usual: FloatArray) -> FloatArray:
     return np.maximum(level, -2 * _FAR)
 
 
-def _imagined(ladder: Ladder, tail: float, ceiling: float) -> Ladder:
+def imagined(ladder: Ladder, tail: float, ceiling: float) -> Ladder:
     """Runs better than all at every rung."""
     best = ladder.best
     size = best.shape[1]
@@ -190,13 +194,10 @@ def _imagined(ladder: Ladder, tail: float, ceiling: float) -> Ladder:
     final = best[np.arange(len(best)), ladder.seen - 1]
     like = np.argsort(final, kind="stable")[-len(_EXCESS) :]
     like = np.resize(like, len(_EXCESS))
-    return Ladder(
-        ladder.rungs,
-        scores,
-        ladder.cost[like],
-        ladder.seen[like],
-        ladder.gone[like],
-        tail * _CHANCE,
+    runs = ladder.select(like)
+    rise = scores - runs.best
+    return replace(
+        runs, best=scores, last=runs.last + rise, mean=runs.mean + rise, weight=tail * _CHANCE
     )
 
 

@@ -13,15 +13,17 @@ from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .curves import Curves
+from .known import Config
 from .ladder import Ladder, climb
 from .laws import Segment, Settings, cost_levels, segments
+from .run_model import RunModel, Shown, gain_of
 
 
-class LineModel:
+class LineModel(RunModel):
     """The law of a run, learnt from a log, with the index of every state.
 
-    Made by :func:`weitzman.learn.fitting`, :func:`~weitzman.learn.load` or
-    :func:`~weitzman.learn.priors`.
+    Made by :func:`weitzman.learn.fit`, :func:`~weitzman.learn.load` or
+    :func:`~weitzman.learn.transfer`.
 
     Attributes
     ----------
@@ -39,11 +41,11 @@ class LineModel:
     """
 
     def __init__(self, ladder: Ladder, *, price: float, minimize: bool, settings: Settings) -> None:
-        _check_price(price)
+        check_price(price)
         self.price, self.minimize, self.settings = float(price), minimize, settings
         self.ladder = ladder
-        _check_limit(ladder, settings, minimize)
-        self._segments = segments(ladder, settings, ceiling_of(settings, minimize))
+        check_limit(ladder, settings.limit, minimize)
+        self._segments = segments(ladder, settings, ceiling_of(settings.limit, minimize))
         self.rungs = ladder.rungs[: len(self._segments)]
         solution = solve(self.lines(), threads=1)
         self.value = float(solution.value)
@@ -55,14 +57,14 @@ class LineModel:
     def __repr__(self) -> str:
         return (
             f"LineModel({len(self.ladder)} runs, {len(self.rungs)} rungs up to step "
-            f"{self.rungs[-1]}, price {self.price:g}{', minimize' if self.minimize else ''})"
+            f"{self.rungs[-1]}, {priced(self)}{', minimize' if self.minimize else ''})"
         )
 
     def lines(self, n: int = 1) -> Forest:
         """A forest of n new runs, in worth and cost; box r of a line goes on to ``rungs[r]``."""
         return _forest(self._segments, self.price, [(0, None, n)], self.rungs)
 
-    def rest(self, runs: Sequence[tuple[Sequence[Any], ...]], fresh: int) -> Forest | None:
+    def rest(self, runs: Sequence[Sequence[Any]], fresh: int) -> Forest | None:
         """What can still be opened: the rest of some runs, and new ones; None if nothing.
 
         Parameters
@@ -87,15 +89,6 @@ class LineModel:
                 parts.append((0, None, 1))
         return _forest(self._segments, self.price, parts, self.rungs) if parts else None
 
-    def worth(self, score: float) -> float:
-        """What a score is worth, in units of cost."""
-        return -self.price * score if self.minimize else self.price * score
-
-    def next_rung(self, step: int | None) -> int | None:
-        """The step at which the next decision falls; None where the line ends."""
-        place = 0 if step is None else int(np.searchsorted(self.rungs, step, "right"))
-        return int(self.rungs[place]) if place < len(self.rungs) else None
-
     @property
     def fresh_index(self) -> float:
         """The index of starting a new run, in worth."""
@@ -106,6 +99,7 @@ class LineModel:
         steps: Sequence[int],
         scores: Sequence[float],
         costs: Sequence[float] | None = None,
+        settings: Config | None = None,
     ) -> float:
         """The index of going on with a run that has shown these scores, in units of cost.
 
@@ -118,6 +112,8 @@ class LineModel:
         costs : sequence, optional
             What each row cost. Where runs differ in cost, those of a run tell what its next steps
             will cost; without them the usual cost is taken.
+        settings : mapping, optional
+            Not looked at: to this model all runs are alike until they start.
 
         Examples
         --------
@@ -131,6 +127,13 @@ class LineModel:
         if before is None:
             return self.fresh_index if reached == 0 else -np.inf
         return float(before @ self._indices[reached])
+
+    def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
+        """What going on adds to a worth in hand, after costs, with these runs and new ones."""
+        begun = [run[:3] for run in runs if len(run.steps)]
+        going = [run for run in begun if self.next_index(*run) > best]  # the others add nothing
+        new = fresh + len(runs) - len(begun) if self.fresh_index > best else 0
+        return gain_of(self.rest(going, new) if going or new else None, best)
 
     def rows(self, r: int) -> FloatArray:
         """The number of runs that each row of the law of segment r rests on."""
@@ -153,7 +156,10 @@ class LineModel:
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
-        ladder = self.ladder.joined(climb(curves, self.ladder.rungs))
+        return self.relearnt(self.ladder.joined(climb(curves, self.ladder.rungs)))
+
+    def relearnt(self, ladder: Ladder) -> LineModel:
+        """The same kind of model, learnt from other runs."""
         return LineModel(ladder, price=self.price, minimize=self.minimize, settings=self.settings)
 
     def _state(
@@ -186,25 +192,43 @@ class LineModel:
         return float(cost_levels(paid, usual)[0, -1])
 
 
-def ceiling_of(settings: Settings, minimize: bool) -> float:
+def full_run_cost(ladder: Ladder, price: float) -> float:
+    """What a run that goes to its end costs on average, in points of score."""
+    over = ladder.gone if ladder.gone.any() else np.ones(len(ladder), bool)
+    seen = np.arange(ladder.cost.shape[1]) < ladder.seen[:, None]
+    paid = (ladder.cost * seen).sum(axis=1)[over]
+    return float(np.average(paid, weights=ladder.weight[over])) / price
+
+
+def priced(model: Any) -> str:
+    """The price in words: of a point in units of cost, and of a full run in points."""
+    points = full_run_cost(model.ladder, model.price)
+    return f"price {model.price:.6g}: a full run costs {points:.3g} points"
+
+
+def ceiling_of(limit: float | None, minimize: bool) -> float:
     """The limit of scores, turned so that higher is better."""
-    if settings.limit is None:
+    if limit is None:
         return np.inf
-    return -settings.limit if minimize else settings.limit
+    return -limit if minimize else limit
 
 
-def _check_price(price: object) -> None:
+def check_price(price: object) -> None:
+    """Raise InvalidArgument unless a price is positive and finite."""
     if not isinstance(price, Real) or not 0 < float(price) < np.inf:
         raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
 
 
-def _check_limit(ladder: Ladder, settings: Settings, minimize: bool) -> None:
-    if settings.limit is not None and not np.isfinite(settings.limit):
-        raise InvalidArgument(f"the limit must be finite, or None, but it is {settings.limit!r}.")
+def check_limit(ladder: Ladder, limit: float | None, minimize: bool) -> None:
+    """Raise InvalidArgument if a run is better than the limit."""
+    if limit is None:
+        return
+    if not np.isfinite(limit):
+        raise InvalidArgument(f"the limit must be finite, or None, but it is {limit!r}.")
     best = float(ladder.best.max())
-    if best > ceiling_of(settings, minimize):
+    if best > ceiling_of(limit, minimize):
         raise InvalidArgument(
-            f"no score may be better than the limit of {settings.limit:g}, but a run showed "
+            f"no score may be better than the limit of {limit:g}, but a run showed "
             f"{-best if minimize else best:g}. Give the best score that there can be, or none."
         )
 

@@ -22,6 +22,11 @@ class Columns:
         self._source = source
         self._names = [str(name) for name in source]
 
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return self._names
+
     def __getitem__(self, name: str) -> Any:
         if name not in self._names:
             raise InvalidArgument(

@@ -30,6 +30,11 @@ Path = str | os.PathLike[str]
 
 def save(model: LineModel, path: Path) -> None:
     """Write a model to a ``.json`` file, which appears complete or not at all."""
+    if not isinstance(model, LineModel):
+        raise InvalidArgument(
+            f"a file holds a LineModel, but this is a {type(model).__name__}. Keep its curves and "
+            f"settings, and fit it again."
+        )
     ladder = model.ladder
     sign = -1.0 if model.minimize else 1.0
     head = {
@@ -127,7 +132,10 @@ def _ladder(runs: list[Any], rungs: np.ndarray, sign: float) -> Ladder:
         weight[i] = _number(run["weight"], f"{where}: weight", above=0.0)
         best[i], cost[i, : seen[i]] = sign * shown[-1], paid
         best[i, : seen[i]] = sign * shown
-    return Ladder(rungs.astype(np.int64), best, cost, seen, gone | (seen == size), weight)
+    unknown, config = np.full((n, size), np.nan), np.zeros((n, 0))
+    over = gone | (seen == size)
+    steps = rungs.astype(np.int64)
+    return Ladder(steps, best, unknown, unknown, cost, config, seen, over, weight)
 
 
 def _all_fields(

@@ -53,8 +53,8 @@ def transfer(
     >>> curves = learn.sample()
     >>> prior = learn.fit(curves.of_task("letter"), price=1000)
     >>> first = curves.of_task("pendigits").select([0, 20, 40, 60])
-    >>> learn.transfer(prior, first)
-    LineModel(104 runs, 13 rungs up to step 19, price 1000)
+    >>> learn.transfer(prior, first).fresh_index > 0
+    True
     """
     if curves.minimize != model.minimize:
         raise InvalidArgument("the model and the curves must both maximize or both minimize.")
@@ -66,7 +66,7 @@ def transfer(
     if rescale and len(new):
         known = _rescaled(known, new)
     settings = replace(model.settings, limit=limit)
-    ceiling = ceiling_of(settings, model.minimize)
+    ceiling = ceiling_of(limit, model.minimize)
     known = replace(known, best=np.minimum(known.best, ceiling))
     known = replace(known, weight=known.weight * (weight / known.weight.sum()))
     return LineModel(

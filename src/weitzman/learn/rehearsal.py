@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from .known import NOTHING, Encoder
 from .ladder import Ladder
 from .laws import Settings
 from .line_model import LineModel
+from .resemblance import Resemblance, ResemblanceModel
 
 SPLITS = 8  # halves of the log that teach; the same for all choices
 ORDERS = 6  # searches after each
@@ -18,15 +20,36 @@ _FEWEST = 8  # runs in a log that can be split
 _SEED = 20160  # of the splits, so that the same log gives the same model
 
 
-def choices() -> list[Settings]:
-    """The settings that are tried unless the user says otherwise: with and without a tail."""
+Recipe = Settings | Resemblance
+
+
+def choices(encoder: Encoder = NOTHING) -> list[Recipe]:
+    """What is tried unless the user says otherwise.
+
+    Where settings are known, runs are told apart by resemblance; else by their best score, with and
+    without a tail.
+    """
     usual = Settings()
-    return [usual, replace(usual, tail=0.0)]
+    return [Resemblance()] if encoder.names else [usual, replace(usual, tail=0.0)]
+
+
+def make(
+    ladder: Ladder, encoder: Encoder, *, price: float, minimize: bool, settings: Recipe
+) -> LineModel | ResemblanceModel:
+    """The model that the settings stand for."""
+    if isinstance(settings, Settings):
+        return LineModel(ladder, price=price, minimize=minimize, settings=settings)
+    return ResemblanceModel(ladder, encoder, price=price, minimize=minimize, settings=settings)
 
 
 def choose(
-    ladder: Ladder, *, price: float, minimize: bool, candidates: Sequence[Settings]
-) -> Settings:
+    ladder: Ladder,
+    encoder: Encoder = NOTHING,
+    *,
+    price: float,
+    minimize: bool,
+    candidates: Sequence[Recipe],
+) -> Recipe:
     """The settings that earned most when each half of the log was searched by the other's model.
 
     A search is among as many runs as the log has, drawn from that half with replacement: among
@@ -41,8 +64,8 @@ def choose(
         halves = order[: len(order) // 2], order[len(order) // 2 :]
         for known, unknown in (halves, halves[::-1]):
             models = [
-                LineModel(ladder.select(known), price=price, minimize=minimize, settings=settings)
-                for settings in candidates
+                make(ladder.select(known), encoder, price=price, minimize=minimize, settings=x)
+                for x in candidates
             ]
             for _ in range(ORDERS):
                 runs = ladder.select(random.choice(unknown, len(ladder)))
@@ -50,28 +73,19 @@ def choose(
     return candidates[int(np.argmax(earned))]
 
 
-def rehearse(model: LineModel, runs: Ladder) -> float:
-    """What following the model's indices earns on these runs, in their order."""
+def rehearse(model: LineModel | ResemblanceModel, runs: Ladder) -> float:
+    """What following the model's indices earns on these runs; of equal ones the first counts."""
     index = model.indices_of(runs)
     size = index.shape[1]
     worth = model.price * runs.best
-    best, spent, fresh = -np.inf, 0.0, 0
-    waiting: list[tuple[float, int, int]] = []  # (minus index, run, segment to come)
-    while True:
-        if fresh < len(runs) and (not waiting or -waiting[0][0] < model.fresh_index):
-            move = (-model.fresh_index, fresh, 0)
-        elif waiting:
-            move = waiting[0]
-        else:
-            return best - spent
-        if not -move[0] > best:
-            return best - spent
-        _, run, r = move
-        if r == 0:
-            fresh += 1
-        else:
-            heapq.heappop(waiting)
+    best, spent = -np.inf, 0.0
+    # (minus index, whether it is new, run, segment to come)
+    waiting = [(-x, True, run, 0) for run, x in enumerate(index[:, 0].tolist())]
+    heapq.heapify(waiting)
+    while waiting and -waiting[0][0] > best:
+        _, _, run, r = heapq.heappop(waiting)
         spent += float(runs.cost[run, r])
         best = max(best, float(worth[run, r]))
         if r + 1 < min(int(runs.seen[run]), size):
-            heapq.heappush(waiting, (-float(index[run, r + 1]), run, r + 1))
+            heapq.heappush(waiting, (-float(index[run, r + 1]), False, run, r + 1))
+    return best - spent

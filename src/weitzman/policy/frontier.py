@@ -7,15 +7,18 @@ root down to the box itself. Of an endless box the last number is its place alon
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from heapq import heappop, heappush, heapreplace
+from collections.abc import Callable, Container, Iterator
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Any, Generic, TypeVar
 
 from ..engine.indices import Policy
 
 Copy = tuple[int, ...]
 Id = tuple[int, Copy]
-Entry = tuple[float, int, int, Copy, int]
-"""Minus the index, the box, its parent's state, its first copy not yet passed, the last copy."""
+Group = tuple[int, int, Copy, int]
+"""A box, its parent's state, its first copy not yet passed, the last copy. The order of ties."""
+
+Key = TypeVar("Key", bound=Any)
 
 ALONE = 0  # instead of that number, where no further copies follow
 
@@ -36,6 +39,9 @@ class Box(str):
         The number of the copy, from 1, of each box with copies on the way from the root to this
         one; empty where there are none. Of an endless box the last number is its place along the
         line.
+    move : str
+        "open"; or "take", where there are several prizes and the reward of this box is to be taken
+        for good.
 
     Examples
     --------
@@ -46,25 +52,79 @@ class Box(str):
     'c'
     """
 
-    __slots__ = ("copy", "name", "number")
+    __slots__ = ("copy", "move", "name", "number")
     copy: Copy
+    move: str
     name: str
     number: int
 
-    def __new__(cls, name: str, number: int, copy: Copy = ()) -> Box:
+    def __new__(cls, name: str, number: int, copy: Copy = (), move: str = "open") -> Box:
         self = super().__new__(cls, f"{name}#{'.'.join(map(str, copy))}" if copy else name)
-        self.name, self.number, self.copy = name, number, copy
+        self.name, self.number, self.copy, self.move = name, number, copy, move
         return self
 
     def __index__(self) -> int:
         return self.number
 
-    def __getnewargs__(self) -> tuple[str, int, Copy]:  # type: ignore[override]
-        return self.name, self.number, self.copy
+    def __getnewargs__(self) -> tuple[str, int, Copy, str]:  # type: ignore[override]
+        return self.name, self.number, self.copy, self.move
 
 
-class Frontier:
-    """The boxes that can be opened, as a heap.
+class Offers(Generic[Key]):
+    """What can be opened, best first: the highest index, and of equal ones the lowest key.
+
+    Parameters
+    ----------
+    free : callable
+        Whether a key is still on offer. The others are passed over once they come to the top.
+
+    Examples
+    --------
+    >>> offers = Offers[str](lambda key: key != "gone")
+    >>> for key, index in {"b": 2.0, "a": 2.0, "gone": 3.0}.items():
+    ...     offers.put(key, index)
+    >>> offers.top(), offers.next(best=2.0)
+    (('a', 2.0), None)
+    """
+
+    def __init__(self, free: Callable[[Key], bool]) -> None:
+        self._free = free
+        self._heap: list[tuple[float, Key]] = []
+
+    def __iter__(self) -> Iterator[tuple[Key, float]]:
+        """All that are still on offer, in no order."""
+        return ((key, -minus) for minus, key in self._heap if self._free(key))
+
+    def put(self, key: Key, index: float) -> None:
+        """Offer something."""
+        heappush(self._heap, (-index, key))
+
+    def top(self) -> tuple[Key, float] | None:
+        """The best offer and its index; None if nothing is left."""
+        while self._heap:
+            minus, key = self._heap[0]
+            if self._free(key):
+                return key, -minus
+            self.take()
+        return None
+
+    def next(self, best: float) -> tuple[Key, float] | None:
+        """The best offer, if its index exceeds the best so far; None: stop."""
+        top = self.top()
+        return top if top is not None and top[1] > best else None
+
+    def take(self) -> None:
+        """Leave the best offer behind."""
+        heappop(self._heap)
+
+    def withdraw(self, key: Key) -> None:
+        """Leave one offer behind, wherever it stands."""
+        self._heap = [entry for entry in self._heap if entry[1] != key]
+        heapify(self._heap)
+
+
+class Frontier(Offers[Group]):
+    """The boxes that can be opened.
 
     The heap holds the roots only down to the first that was never on top: ``policy.root`` has them
     in order. Copies are one entry, which steps from one to the next. Boxes that are ``told`` or
@@ -73,22 +133,11 @@ class Frontier:
     """
 
     def __init__(self, policy: Policy, told: Container[Id], out: Container[Id]) -> None:
+        super().__init__(lambda group: (box := _first(group)) not in told and box not in out)
         self._policy = policy
         self._count, self._endless = policy.forest.count, policy.forest.endless
-        self._told, self._out = told, out
-        self._heap: list[Entry] = []
         self._roots = 0  # so many roots have been put into the heap
         self._next_root()
-
-    def top(self) -> tuple[Id, float] | None:
-        """The best box and its index (higher is better); None if no box is left."""
-        heap = self._heap
-        while heap:
-            minus, v, _, copy, _ = heap[0]
-            if self._free((v, copy)):
-                return (v, copy), -minus
-            self._pass()
-        return None
 
     def add_children(self, box: Id, state: int) -> None:
         """A box was opened and showed ``state``."""
@@ -103,67 +152,76 @@ class Frontier:
     def put_back(self, box: Id, state: int) -> None:
         """A box can be opened (again) after its parent showed ``state``, it alone."""
         v, copy = box
-        heappush(self._heap, (-self.index(v, state), v, state, copy, ALONE))
+        self.put((v, state, copy, ALONE), self.index(v, state))
 
     def best_first(self) -> Iterator[tuple[Id, float]]:
         """All boxes that can be opened and their indices, one copy after the other."""
-        ahead: list[tuple[Entry, int]] = [(self._heap[0], 0)] if self._heap else []
+        ahead = [(self._heap[0], 0)] if self._heap else []
         roots, last = self._roots, None
         while ahead:
-            entry, at = heappop(ahead)
-            minus, v, _, copy, _ = entry
-            if (v, copy) != last and self._free((v, copy)):  # equal entries follow each other
-                last = v, copy
-                yield last, -minus
+            (minus, group), at = heappop(ahead)
+            box = _first(group)
+            if box != last and self._free(group):  # equal entries follow each other
+                last = box
+                yield box, -minus
             for below in (2 * at + 1, 2 * at + 2) if at >= 0 else ():
                 if below < len(self._heap):
                     heappush(ahead, (self._heap[below], below))
-            rest = _rest(entry)
+            rest = _rest(group)
             if rest is not None:
-                heappush(ahead, (rest, -1))
-            elif v == self._policy.root[roots - 1] and roots < len(self._policy.root):
-                heappush(ahead, (self._entry(int(self._policy.root[roots]), (), 0), -1))
+                heappush(ahead, ((minus, rest), -1))
+            elif box[0] == self._policy.root[roots - 1] and roots < len(self._policy.root):
+                v = int(self._policy.root[roots])
+                heappush(ahead, ((-self.index(v, 0), self._group(v, (), 0)), -1))
                 roots += 1
 
     def index(self, v: int, state: int) -> float:
         """The index of a box after its parent showed ``state`` (0 for a root)."""
         return float(self._policy.index[self._policy.index_at[v] + state])
 
-    def _free(self, box: Id) -> bool:
-        return box not in self._told and box not in self._out
+    def take(self) -> None:
+        """Leave the first copy of the best group behind."""
+        minus, group = self._heap[0]
+        rest = _rest(group)
+        if rest is not None:
+            heapreplace(self._heap, (minus, rest))
+            return
+        heappop(self._heap)
+        if group[0] == self._policy.root[self._roots - 1]:  # the others come after it
+            self._next_root()
 
-    def _entry(self, v: int, above: Copy, state: int) -> Entry:
+    def mark(self) -> tuple[list[tuple[float, Group]], int]:
+        """How it stands now, for :meth:`go_back`."""
+        return self._heap.copy(), self._roots
+
+    def go_back(self, mark: tuple[list[tuple[float, Group]], int]) -> None:
+        """Stand as it stood."""
+        self._heap, self._roots = mark
+
+    def _group(self, v: int, above: Copy, state: int) -> Group:
         count = int(self._count[v])
-        minus = -self.index(v, state)
         if self._endless[v]:
-            return minus, v, state, (*above, 1), ALONE
+            return v, state, (*above, 1), ALONE
         if count > 1:
-            return minus, v, state, (*above, 1), count
-        return minus, v, state, above, ALONE
+            return v, state, (*above, 1), count
+        return v, state, above, ALONE
 
     def _push(self, v: int, above: Copy, state: int) -> None:
-        heappush(self._heap, self._entry(v, above, state))
+        self.put(self._group(v, above, state), self.index(v, state))
 
     def _next_root(self) -> None:
         if self._roots < len(self._policy.root):
             self._push(int(self._policy.root[self._roots]), (), 0)
             self._roots += 1
 
-    def _pass(self) -> None:
-        """Leave the first copy of the top entry behind."""
-        entry = self._heap[0]
-        rest = _rest(entry)
-        if rest is not None:
-            heapreplace(self._heap, rest)
-            return
-        heappop(self._heap)
-        if entry[1] == self._policy.root[self._roots - 1]:  # the others come after it
-            self._next_root()
+
+def _first(group: Group) -> Id:
+    return group[0], group[2]
 
 
-def _rest(entry: Entry) -> Entry | None:
+def _rest(group: Group) -> Group | None:
     """The copies after the first."""
-    minus, v, state, copy, last = entry
+    v, state, copy, last = group
     if last == ALONE or copy[-1] == last:
         return None
-    return minus, v, state, (*copy[:-1], copy[-1] + 1), last
+    return v, state, (*copy[:-1], copy[-1] + 1), last

@@ -9,8 +9,8 @@ model      ``number`` (0, then one more for each replacement), ``part``, ``piece
            ``crc`` of the data. The parts, cut into pieces: ``forest`` (format .wz), ``index_at``
            and ``index`` (format .npy, without pickle)
 event      ``number`` (1, 2, ...), ``time`` (seconds since 1970), ``worker``, ``kind`` (ask, tell,
-           release, resume, replace), ``box``, ``state``, ``reward``, ``cost``, ``model``, ``crc``
-           of all this and of the ``crc`` before. SQLite keeps the last number elsewhere, too
+           take, release, resume, replace), ``box``, ``state``, ``reward``, ``cost``, ``model``,
+           ``crc`` of all this and of the ``crc`` before. SQLite keeps the last number elsewhere
 =========  =====================================================================================
 
 How durable it is: each event is one transaction with ``synchronous=EXTRA``. When a call returns,

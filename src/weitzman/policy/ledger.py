@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
-
-import numpy as np
 
 from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidForest, UnknownName
 from .answers import Rule, number, state_of
-from .frontier import Box, Frontier, Id
+from .frontier import Box, Id
+from .walk import Walk
 
 _COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
 
 State = str | int | float
-Kind = Literal["ask", "tell", "release", "resume", "replace"]
+Kind = Literal["ask", "tell", "take", "release", "resume", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,96 +31,17 @@ class Event:
     model: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A box that was opened, and how the search stood then.
-
-    Attributes
-    ----------
-    box : Box
-    state : str
-        Name of the state it showed, or its number if it has no name.
-    state_number : int
-    reward : float or None
-        The true reward; None for a state that has none.
-    cost : float
-        What was paid.
-    best : float
-        Best reward so far, the outside option included.
-    best_box : Box or None
-        Where it was found; None for the outside option.
-    spent : float
-        All costs so far.
-    """
-
-    box: Box
-    state: str
-    state_number: int
-    reward: float | None
-    cost: float
-    best: float
-    best_box: Box | None
-    spent: float
-
-
-class Ledger:
-    """The state of a search; a function of the policy, the rule and the events in their order.
-
-    ``told`` is in the order of the answers, and its last entry has all totals: an answer is in it
-    wholly or not at all.
-    """
+class Ledger(Walk):
+    """The state of a search; a function of the policy, the rule and the events in their order."""
 
     def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
         _check_names(policy)
-        if policy.forest.prizes > 1:
-            policy.forest.must_be_plain("a search")
-        self.policy, self.rule, self.me = policy, rule, me
-        self.forest = policy.forest
-        self.sign = policy.forest.sign
-        self._numbered = policy.forest.endless | (policy.forest.count > 1)
+        super().__init__(policy)
+        self.rule, self.me = rule, me
         self._copies = bool(self._numbered.any())
-        self.told: dict[Id, Opened] = {}
-        self.out: dict[Id, str] = {}  # handed out, to whom
         self.again: dict[Id, None] = {}  # out to this worker, which has yet to be given them
         self.owner = ""  # who resumed the search last
         self.model = 0  # how often the policy was replaced
-        self.frontier = Frontier(policy, self.told, self.out)
-
-    # -- how it stands -------------------------------------------------------------------------
-
-    @property
-    def best(self) -> tuple[float, Box | None, float]:
-        """Best reward so far, the box that holds it, and what was spent."""
-        if not self.told:
-            return self.forest.outside, None, 0.0
-        last = next(reversed(self.told.values()))
-        return last.best, last.best_box, last.spent
-
-    def next(self) -> tuple[Id, float] | None:
-        """The best box that can be opened, and its index, if that pays."""
-        top = self.frontier.top()
-        return top if top is not None and top[1] > self.sign * self.best[0] else None
-
-    def box(self, box: Id) -> Box:
-        """The handle of a box."""
-        return Box(self.forest.name(box[0]), *box)
-
-    def state_above(self, box: Id) -> int:
-        """What the parent showed (0 for a root); an error if the box cannot be opened."""
-        v, copy = box
-        most, above = self._most(v), self.above(box)
-        own = copy[-1:] if self._numbered[v] else ()
-        if not self._numbered[v] or (own and 1 <= own[0] <= most):
-            if above is None and copy == own:
-                return 0
-            if above is not None and above in self.told:
-                return self.told[above].state_number
-        self._check_copy(box)
-        assert above is not None
-        raise InvalidAnswer(
-            f"a box can be opened after its parent, but {self.box(above)!r}, the parent of "
-            f"{self.box(box)!r}, was not opened."
-        )
 
     def locate(self, box: str | int) -> Id:
         """The box that a handle, its text or a number stands for."""
@@ -160,11 +78,20 @@ class Ledger:
         else:
             raise InvalidAnswer(f"say what box {self.box(here)!r} showed: a state or reward=.")
         if true is None:
-            known = float(self.forest.rewards[int(self.forest.reward[v])][0, y])
-            true = known if np.isfinite(known) else None
+            true = self.reward(v, y)
         if paid is None:
-            paid = self._cost(v, above, y)
+            paid = self.cost(v, above, y)
         return Event("tell", self.me, self.box(here), y, true, paid)
+
+    def taking(self, box: str | int) -> list[Event]:
+        """The event of taking a reward, checked; none if it was taken before."""
+        if self.hands is None:
+            raise InvalidAnswer(
+                "rewards are taken one by one where there are several prizes, but here is only one:"
+                " stop, and the best reward is yours."
+            )
+        here = self.locate(box)
+        return [Event("take", self.me, self.box(here))] if self.hands.check(here) else []
 
     def giving_back(self, box: str | int) -> Event:
         """The event of a release, checked."""
@@ -190,6 +117,12 @@ class Ledger:
                 self.again[here] = None
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
             return
+        if event.kind == "take":
+            assert self.hands is not None
+            reward = self.told[here].reward
+            assert reward is not None
+            self.hands.take(here, reward)
+            return
         if event.kind == "release":
             self.frontier.put_back(here, self.state_above(here))
         elif here not in self.told:
@@ -199,58 +132,7 @@ class Ledger:
         self.out.pop(here, None)
         self.again.pop(here, None)
 
-    def open(self, here: Id, state: int, reward: float | None, cost: float) -> None:
-        """Write down an answer, once it is checked."""
-        self.frontier.add_children(here, state)
-        best, best_box, spent = self.best
-        box = self.box(here)
-        if reward is not None and self.sign * reward > self.sign * best:
-            best, best_box = reward, box
-        names = self.forest.state_names[int(self.forest.reward[here[0]])]
-        name = str(state) if names is None else names[state]
-        seen = Opened(box, name, state, reward, cost, best, best_box, spent + cost)
-        self.told[here] = seen
-
     # -- details -------------------------------------------------------------------------------
-
-    def above(self, box: Id) -> Id | None:
-        """The parent of a box; None for a root."""
-        v, copy = box
-        up = int(self.forest.parent[v])
-        if self.forest.endless[v] and copy and copy[-1] > 1:
-            return v, (*copy[:-1], copy[-1] - 1)
-        return None if up < 0 else (up, copy[:-1] if self._numbered[v] else copy)
-
-    def _most(self, v: int) -> float:
-        """How many copies there are, or places along a line."""
-        return math.inf if self.forest.endless[v] else int(self.forest.count[v])
-
-    def _cost(self, v: int, above: int, state: int) -> float:
-        cost = self.forest.costs[int(self.forest.cost[v])]
-        rows, columns = cost.shape
-        return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
-
-    def _check_copy(self, box: Id) -> None:
-        """An error if there is no such copy, whatever was opened."""
-        v, copy = box
-        counts = list(self._counts(v))[::-1]
-        name = self.forest.name(v)
-        if len(copy) != len(counts):
-            like = Box(name, v, (1,) * len(counts))
-            raise InvalidAnswer(
-                f"box {name!r} needs {len(counts)} numbers of copies, such as {like!r}, but "
-                f"{self.box(box)!r} has {len(copy)}."
-            )
-        if any(not 1 <= own <= count for own, count in zip(copy, counts, strict=True)):
-            ends = (own if n == math.inf else n for n, own in zip(counts, copy, strict=True))
-            most = Box(name, v, tuple(map(int, ends)))
-            raise InvalidAnswer(f"there is no {self.box(box)!r}: copies go up to {most!r}.")
-
-    def _counts(self, v: int) -> Iterator[float]:
-        while v >= 0:
-            if self._numbered[v]:
-                yield self._most(v)
-            v = int(self.forest.parent[v])
 
     def _check_same(
         self, box: Id, state: State | None, reward: float | None, cost: float | None

@@ -4,73 +4,86 @@ from __future__ import annotations
 
 import math
 
-from ..engine.solution import mean_cost
 from .frontier import Id
-from .ledger import Ledger
+from .walk import Walk
+from .words import best_text, cost_text
 
 
-def why_open(ledger: Ledger, box: Id) -> str:
+def why(walk: Walk) -> str:
+    """Why to open the box that is next, or why to stop."""
+    found = walk.next()
+    if found is None and (prize := walk.next_prize()) is not None:
+        return why_take(walk, prize)
+    return why_stop(walk) if found is None else why_open(walk, found[0])
+
+
+def why_open(walk: Walk, box: Id) -> str:
     """Why a box that is out, or can be opened, is to be opened; or why not."""
-    state = ledger.state_above(box)
-    index, best = ledger.frontier.index(box[0], state), ledger.sign * ledger.best[0]
-    above, higher = _words(ledger)
-    name, shown = ledger.box(box), f"{ledger.sign * index + 0.0:.6g}"
-    if box in ledger.told:
-        return f"{name} was opened already and showed {ledger.told[box].state}."
-    if index <= best and box not in ledger.out:
-        return f"Do not open {name}: its index {shown} is not {above} {_so_far(ledger)}."
+    state = walk.state_above(box)
+    index, best = walk.frontier.index(box[0], state), walk.bar
+    above, higher = _words(walk)
+    name, shown = walk.box(box), f"{walk.sign * index + 0.0:.6g}"
+    if box in walk.told:
+        return f"{name} was opened already and showed {walk.told[box].state}."
+    if index <= best and box not in walk.out:
+        return f"Do not open {name}: its index {shown} is not {above} {_so_far(walk)}."
     if index <= best:
         return (
-            f"{name} is handed out, but its index {shown} is not {above} {_so_far(ledger)} any "
+            f"{name} is handed out, but its index {shown} is not {above} {_so_far(walk)} any "
             f"more: give it back if it is not being opened yet."
         )
-    what = f"Open {name} (cost {_cost(ledger, box[0], state)})"
-    top = ledger.frontier.top()
+    what = f"Open {name} (cost {cost_text(walk.forest, box[0], state)})"
+    top = walk.top()
     rest = ""
     if top is None or top[1] <= index:
         rest = f", and no box that can be opened has a {higher} one"
-    return f"{what}: its index {shown} is {above} {_so_far(ledger)}{rest}."
+    return f"{what}: its index {shown} is {above} {_so_far(walk)}{rest}."
 
 
-def why_stop(ledger: Ledger) -> str:
+def why_take(walk: Walk, box: Id) -> str:
+    """Why the reward of a box is to be taken for good."""
+    above, _ = _words(walk)
+    return (
+        f"Take {walk.told[box].reward:.6g} from {walk.box(box)} for good and close its tree: no "
+        f"box that can be opened has an index {above} that."
+    )
+
+
+def why_stop(walk: Walk) -> str:
     """Why no further box is to be opened."""
-    above, higher = _words(ledger)
+    if walk.hands is not None and not walk.out:
+        places = f"{len(walk.hands.taken)} of {walk.hands.places} prizes taken"
+        why = "all places are filled" if walk.hands.full else (
+            f"no index and no reward in hand is {_words(walk)[0]} the outside option"
+        )  # fmt: skip
+        return f"Stop, {places}: {why}."
+    above, higher = _words(walk)
     most = higher[:-1] + "st"
-    top = ledger.frontier.top()
-    if ledger.out:
-        names = [str(ledger.box(box)) for box in list(ledger.out)[:4]]
-        more = f" and {len(ledger.out) - 4} more" if len(ledger.out) > 4 else ""
+    top = walk.top()
+    if walk.out:
+        names = [str(walk.box(box)) for box in list(walk.out)[:4]]
+        more = f" and {len(walk.out) - 4} more" if len(walk.out) > 4 else ""
         what = f"Wait for {', '.join(names)}{more}"
-        over = _so_far(ledger)
+        over = _so_far(walk)
     else:
-        what, over = f"Stop and take {_best(ledger)}", "that"
+        what, over = f"Stop and take {best_text(walk)}", "that"
     if top is None:
-        return f"{what}: no other box can be opened now." if ledger.out else (
+        return f"{what}: no other box can be opened now." if walk.out else (
             f"{what}: no box is left to open."
         )  # fmt: skip
-    (box, index), other = top, "other " if ledger.out else ""
+    (box, index), other = top, "other " if walk.out else ""
     best = ""
     if math.isfinite(index):
-        best = f"; the {most} is {ledger.sign * index + 0.0:.6g}, of {ledger.box(box)}"
+        best = f"; the {most} is {walk.sign * index + 0.0:.6g}, of {walk.box(box)}"
     return f"{what}: no {other}box that can be opened has an index {above} {over}{best}."
 
 
-def _words(ledger: Ledger) -> tuple[str, str]:
-    return ("below", "lower") if ledger.forest.minimize else ("above", "higher")
+def _words(walk: Walk) -> tuple[str, str]:
+    return ("below", "lower") if walk.forest.minimize else ("above", "higher")
 
 
-def _so_far(ledger: Ledger) -> str:
-    what = "the least loss so far" if ledger.forest.minimize else "the best so far"
-    return f"{what} ({_best(ledger)})"
-
-
-def _cost(ledger: Ledger, v: int, state: int) -> str:
-    sure = ledger.forest.costs.shape[ledger.forest.cost[v], 1] == 1
-    return f"{mean_cost(ledger.forest, v)[state]:.6g}{'' if sure else ' on average'}"
-
-
-def _best(ledger: Ledger) -> str:
-    best, box, _ = ledger.best
-    if not math.isfinite(best):
-        return "nothing"
-    return f"{best:.6g}, the outside option" if box is None else f"{best:.6g} from {box}"
+def _so_far(walk: Walk) -> str:
+    if walk.hands is not None:
+        return f"every reward in hand and the outside option ({walk.sign * walk.bar:.6g})"
+    what = "the least loss so far" if walk.forest.minimize else "the best so far"
+    return f"{what} ({best_text(walk)})"

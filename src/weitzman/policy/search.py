@@ -26,10 +26,10 @@ from .answers import Rule
 from .frontier import Box as Box
 from .journal import Path
 from .ledger import Event, Ledger, State
-from .ledger import Opened as Opened
-from .reasons import why_open, why_stop
+from .reasons import why, why_open
 from .record import Record
 from .replacing import replaced
+from .walk import Opened as Opened
 
 
 class Search:
@@ -128,7 +128,9 @@ opened has a higher one.'
     def ask(self, boxes: int) -> list[Box]: ...
 
     def ask(self, boxes: int | None = None) -> Box | list[Box] | None:
-        """What to open next.
+        """What to open next; with several prizes also what to take: see :attr:`Box.move`.
+
+        A box whose move is "take" was opened before: :meth:`take` its reward for good.
 
         Parameters
         ----------
@@ -153,6 +155,9 @@ opened has a higher one.'
             self._last = found[-1] if found else None
             for _ in found:
                 again.pop(next(iter(again)))
+            prize = None if found else self._ledger.next_prize()
+            if prize is not None:
+                found = [Box(self._ledger.forest.name(prize[0]), *prize, move="take")]
         if boxes is not None:
             return found
         return found[0] if found else None
@@ -167,7 +172,7 @@ opened has a higher one.'
         wanted -= len(ledger.again)
         if wanted < 1 or ledger.next() is None:
             return []
-        ranked, best = islice(ledger.frontier.best_first(), wanted), ledger.sign * ledger.best[0]
+        ranked, best = islice(ledger.frontier.best_first(), wanted), ledger.bar
         return [Event("ask", ledger.me, ledger.box(x)) for x, index in ranked if index > best]
 
     def tell(
@@ -202,6 +207,26 @@ opened has a higher one.'
 
         self._record.act(decide)
 
+    def take(self, box: str | int) -> None:
+        """Take the reward of an opened box for good and close its tree, where there are prizes.
+
+        With a journal, it is on disk when this returns. Taking it again changes nothing.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> staff = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3, prizes=2)
+        >>> search = weitzman.Search(weitzman.solve(staff).policy())
+        >>> for found in (10, 0, 10):
+        ...     box = search.ask()
+        ...     search.tell(box, reward=found)
+        ...     while (move := search.ask()) is not None and move.move == "take":
+        ...         search.take(move)
+        >>> search.done, search.taken, search.payoff
+        (True, [('0#1', 10.0), ('0#3', 10.0)], 17.0)
+        """
+        self._record.act(lambda ledger: ledger.taking(box))
+
     def release(self, box: str | int) -> None:
         """Give a box back that was handed out and will not be opened now."""
         self._record.act(lambda ledger: [ledger.giving_back(box)])
@@ -229,13 +254,20 @@ opened has a higher one.'
 
     @property
     def best(self) -> float:
-        """The best reward so far (least loss, when minimizing), the outside option included."""
+        """The best reward so far (least loss, when minimizing), the outside option included.
+
+        Of several prizes, their sum if one stopped now.
+        """
         with self._record.lock:
             return self._ledger.best[0]
 
     @property
     def best_box(self) -> Box | None:
-        """Where it was found, the first of several; None for the outside option."""
+        """The box that holds it; None for the outside option.
+
+        Of equal rewards that of the box of lowest number, then of the state of lowest number, then
+        of the first copy; the outside option before any. So :func:`~weitzman.evaluate` counts, too.
+        """
         with self._record.lock:
             return self._ledger.best[1]
 
@@ -247,16 +279,50 @@ opened has a higher one.'
 
     @property
     def payoff(self) -> float:
-        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``."""
+        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``.
+
+        With discounting, both are discounted by the factors of the model, as if the boxes had been
+        opened one after the other.
+        """
         with self._record.lock:
             best, _, spent = self._ledger.best
+            if self._ledger.forest.factors is not None:
+                worth, spent, _ = self._ledger.discounted()
+                best *= worth
             return best - self._ledger.sign * spent
 
     @property
-    def done(self) -> bool:
-        """Whether no box is out and none is worth opening."""
+    def expected(self) -> float:
+        """What the search will have earned on average if it goes on in the best way.
+
+        What was spent so far is included. When minimizing, what it will have cost. Boxes that are
+        handed out count as closed. The policy must be the optimal one.
+        """
         with self._record.lock:
-            return not self._ledger.out and self._ledger.next() is None
+            return self._ledger.worth()
+
+    @property
+    def time(self) -> float:
+        """How long it has taken by the model, one box after the other; 0 without durations."""
+        with self._record.lock:
+            timed = self._ledger.forest.factors is not None
+            return self._ledger.discounted()[2] if timed else 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether no box is out, none is worth opening and no reward worth taking."""
+        with self._record.lock:
+            ledger = self._ledger
+            waits = ledger.out or ledger.next() is not None
+            return not waits and ledger.next_prize() is None
+
+    @property
+    def taken(self) -> list[tuple[Box, float]]:
+        """Rewards taken for good, in that order, where there are several prizes."""
+        with self._record.lock:
+            hands = self._ledger.hands
+            found = () if hands is None else hands.taken.values()
+            return [(self._ledger.box(box), reward) for box, reward in found]
 
     @property
     def pending(self) -> list[Box]:
@@ -298,8 +364,7 @@ opened has a higher one.'
             ledger, last = self._ledger, self._last if box is None else box
             if last is not None and (box is not None or ledger.locate(last) in ledger.out):
                 return why_open(ledger, ledger.locate(last))
-            found = ledger.next()
-            return why_stop(ledger) if found is None else why_open(ledger, found[0])
+            return why(ledger)
 
     def __repr__(self) -> str:
         opened, out = len(self._ledger.told), len(self._ledger.out)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray, IntArray
 from .._kernels import episodes as kernel
+from .._kernels.prize_episodes import collect
 from ..chains.following import must_stop
 from ..engine.indices import Policy
 from ..engine.plan import Progress
@@ -55,7 +56,8 @@ def simulate(
         Where randomness comes from, or a seed. Two numbers are taken from it.
     workers : int
         Open so many boxes at once: in each round those of highest index above the best reward so
-        far (fewer if there are fewer), then see all that they show. The optimal policy is no
+        far (fewer if there are fewer), then see all that they show. A round takes as long as its
+        slowest box. The optimal policy is no
         longer optimal then: compare ``payoff`` and ``rounds`` with those of one worker.
     budget : int, optional
         Open exactly so many boxes, highest index first, whatever is found (fewer if there are
@@ -78,8 +80,10 @@ def simulate(
     rule = as_policy(policy, "simulate")
     at_least_one(workers=workers, budget=1 if budget is None else budget)
     f, tables = rule.forest, tabulate(rule)
-    if f.risk_tolerance is None:
-        f.must_be_plain("simulation")
+    if f.prizes > 1 and (workers > 1 or budget is not None):
+        raise InvalidArgument(
+            "with several prizes, boxes are opened one at a time and without a budget of openings."
+        )
     if budget is None:
         check_stops(rule)
     boxes = math.inf if f.endless.any() else f.boxes
@@ -90,7 +94,11 @@ def simulate(
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
         heap = scratch.pop() if scratch else kernel.Lists(np.empty(64), np.empty((64, 6), np.int64))
-        scratch.append(kernel.play(tables, game, first, last, kernel.Tally(out, opened), heap))
+        tally = kernel.Tally(out, opened)
+        if f.prizes > 1:
+            scratch.append(collect(tables, game, int(f.prizes), first, last, tally, heap))
+        else:
+            scratch.append(kernel.play(tables, game, first, last, tally, heap))
 
     return run_episodes(
         play, f, episodes, workers=workers, keep=keep, threads=threads, progress=progress
@@ -132,6 +140,14 @@ def tabulate(policy: Policy) -> kernel.Tables:
     boxes[:, kernel.COST_STEP] = cols > 1
     boxes[:, kernel.STATES] = f.rewards.shape[f.reward, 1]
     boxes[:, kernel.COUNT] = f.count
+    factors = durations = np.empty(0)
+    if f.factors is not None:
+        boxes[:, kernel.FACTOR_AT] = f.factors.start[f.cost]
+        rows, cols = f.factors.shape[f.cost].T
+        boxes[:, kernel.FACTOR_ROW] = np.where(rows > 1, cols, 0)
+        boxes[:, kernel.FACTOR_STEP] = cols > 1
+        factors = f.factors.data
+        durations = -np.log(factors) if f.durations is None else f.durations.data
     row, owner = f.laws.rows()
     return kernel.Tables(
         siblings=kernel.list_siblings(
@@ -142,6 +158,8 @@ def tabulate(policy: Policy) -> kernel.Tables:
         chances=kernel.cumulate(f.laws.data, row, f.laws.shape[owner, 1]),
         rewards=policy.rewards,
         costs=f.costs.data,
+        factors=factors,
+        durations=durations,
     )
 
 
@@ -171,7 +189,7 @@ def run_episodes(
 
     def work() -> None:
         nonlocal worse, done
-        out, mine, below = np.empty((kernel.RECORDED, chunk)), np.zeros(len(forest), np.int64), 0
+        out, mine, below = np.zeros((kernel.RECORDED, chunk)), np.zeros(len(forest), np.int64), 0
         while True:
             with lock:
                 c = next(todo, None)
@@ -180,7 +198,8 @@ def run_episodes(
             a, n = int(first[c]), int(size[c])
             play(a, a + n, out, mine)
             kernel.moments(out, n, mean[c], square[c])
-            below += int(kernel.count_below(out[kernel.PAYOFF], n, sign * forest.outside))
+            nothing = sign * forest.outside * forest.prizes
+            below += int(kernel.count_below(out[kernel.PAYOFF], n, nothing))
             part = kept[:, a : a + n]
             part[:] = out[:, : part.shape[1]]
             with lock:
@@ -200,14 +219,14 @@ def run_episodes(
             with lock:  # after an error or an interrupt, nobody begins another chunk
                 todo = iter(range(0))
     center, deviation = merge(size, mean, square)
-    signs = np.array([sign, sign, 1.0, 1.0, 1.0])
+    signs = np.array([sign, sign, 1.0, 1.0, 1.0, 1.0])
     kept *= signs[:, None]
     kept.flags.writeable = False
-    payoff, reward, spend, openings, rounds = (
+    payoff, reward, spend, openings, rounds, time = (
         Sample(values, episodes, float(m), float(d))
         for values, m, d in zip(kept, signs * center, deviation, strict=True)
     )
     return Simulation(
-        forest, workers, payoff, reward, spend, openings, rounds, worse / episodes,
+        forest, workers, payoff, reward, spend, openings, rounds, time, worse / episodes,
         opened / episodes,
     )  # fmt: skip

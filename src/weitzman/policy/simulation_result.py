@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .._common.arrays import FloatArray
+from .._common.numbers import number, percent, rough
 from .._common.text import columns as aligned
 from ..forest.model import Forest
 from .sampling import Sample, share_interval, two_sided
@@ -14,7 +15,7 @@ from .sampling import Sample, share_interval, two_sided
 if TYPE_CHECKING:
     import pandas as pd
 
-_SAMPLES = ("payoff", "reward", "spend", "openings", "rounds")
+_SAMPLES = ("payoff", "reward", "spend", "openings", "rounds", "time")
 _QUANTILES = (0.05, 0.5, 0.95)
 
 
@@ -37,6 +38,9 @@ class Simulation:
         Boxes opened.
     rounds : Sample
         Rounds in which boxes were opened, all of one round at once.
+    time : Sample
+        Time to the end, as in :class:`~weitzman.engine.Evaluation`; 0 without discounting. With it,
+        payoff, reward and spend are discounted.
     loss : float
         Share of the episodes that ended worse than with the outside option and nothing opened.
     opened : (n,) array of float
@@ -50,6 +54,7 @@ class Simulation:
     spend: Sample
     openings: Sample
     rounds: Sample
+    time: Sample
     loss: float
     opened: FloatArray
 
@@ -63,8 +68,11 @@ class Simulation:
         return share_interval(self.loss, self.episodes, level)
 
     def columns(self) -> dict[str, FloatArray]:
-        """Payoff, reward, spend, openings and rounds of every episode that was kept."""
-        return {name: getattr(self, name).values for name in _SAMPLES}
+        """Payoff, reward, spend, openings, rounds (and time, if it counts) of the episodes kept."""
+        return {name: getattr(self, name).values for name in self._samples()}
+
+    def _samples(self) -> tuple[str, ...]:
+        return _SAMPLES if self.forest.factors is not None else _SAMPLES[:-1]
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for every episode that was kept."""
@@ -75,7 +83,7 @@ class Simulation:
     def summary(self, level: float = 0.95) -> list[dict[str, Any]]:
         """For each quantity its mean, standard error, confidence interval and quantiles."""
         out = []
-        for name in _SAMPLES:
+        for name in self._samples():
             sample: Sample = getattr(self, name)
             low, high = sample.interval(level)
             row = {"name": name, "mean": sample.mean, "standard_error": sample.standard_error}
@@ -93,8 +101,8 @@ class Simulation:
             [
                 f"{self.episodes} episodes, {at_once}",
                 *aligned(self._cells(level), right=1),
-                f"worse than opening nothing: {100 * self.loss:.3g}% of the episodes "
-                f"({100 * low:.3g}% to {100 * high:.3g}%)",
+                f"worse than opening nothing: {percent(self.loss)} of the episodes "
+                f"({percent(low)} to {percent(high)})",
             ]
         )
 
@@ -103,7 +111,11 @@ class Simulation:
         cells = [["", "mean", f"± ({100 * level:g}%)", *(f"{100 * q:g}%" for q in _QUANTILES)]]
         for row in self.summary(level):
             name, mean, error, _, _, *quantiles = row.values()
-            numbers = [f"{mean:.6g}", f"{z * error:.2g}", *(f"{x:.6g}" for x in quantiles)]
+            numbers = [
+                number(mean, error=z * error),
+                rough(z * error),
+                *(number(x) for x in quantiles),
+            ]
             cells.append([name, *numbers])
         return cells
 
@@ -119,7 +131,7 @@ class Simulation:
     def _repr_html_(self) -> str:
         head, *body = self._cells(0.95)
         return (
-            f"<p>{self.episodes} episodes, {100 * self.loss:.3g}% of them worse than opening "
+            f"<p>{self.episodes} episodes, {percent(self.loss)} of them worse than opening "
             f"nothing</p><table><thead>{_row('th', head)}</thead><tbody>"
             f"{''.join(_row('td', row) for row in body)}</tbody></table>"
         )

@@ -164,7 +164,7 @@ def _tilted(f: Forest, box: int, share: float) -> FloatArray:
     rewards = f.sign * f.rewards[int(f.reward[box])][0]
     best = rewards == rewards.max()
     p = law[:, best].sum(axis=1, keepdims=True)
-    q = np.minimum(p * (1 + share), np.where(p < 1, 1.0, p))
+    q = np.where(p < 1, np.minimum(p * (1 + share), 1.0), p)  # a sure state has no other to give to
     with np.errstate(divide="ignore", invalid="ignore"):
         up = np.where(p > 0, q / p, 1.0)
         down = np.where(p < 1, (1 - q) / (1 - p), 1.0)

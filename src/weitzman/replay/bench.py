@@ -8,6 +8,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from ..learn.curves import Curves
+from ..learn.known import Config
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +31,8 @@ class Table:
         The worst score of the table: what a search has that saw nothing but divergence.
     sign : float
         1.0, or -1.0 when lower scores are better.
+    settings : tuple of mappings
+        What each run was started with; empty if that is not known.
     """
 
     step: IntArray
@@ -39,6 +42,7 @@ class Table:
     length: IntArray
     floor: float
     sign: float
+    settings: tuple[Config, ...] = ()
 
     @classmethod
     def of(cls, curves: Curves) -> Table:
@@ -57,7 +61,7 @@ class Table:
         seen = score[np.isfinite(score)]
         floor = float(seen.min()) if len(seen) else 0.0
         top = np.maximum(np.maximum.accumulate(score, axis=1), floor)
-        return cls(step, score, top, spend, length, floor, sign)
+        return cls(step, score, top, spend, length, floor, sign, curves.settings)
 
     def hindsight(self, runs: IntArray, price: float) -> tuple[float, float]:
         """Score and spend of one who knows all: the best run, stopped at its best moment."""
@@ -89,6 +93,12 @@ class Bench:
         self.spent = 0.0
         self.longest = table.score.shape[1]  # rows of the longest run
         self._table, self._order = table, order
+
+    @property
+    def settings(self) -> list[Config] | None:
+        """What each run would be started with, which is known beforehand; None if it is not."""
+        known = self._table.settings
+        return [known[i] for i in self._order.tolist()] if known else None
 
     def __len__(self) -> int:
         """How many runs there are to start."""

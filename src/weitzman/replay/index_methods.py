@@ -20,7 +20,7 @@ Fit = Callable[[Curves, float], Model]
 
 
 def fit(curves: Curves, price: float) -> Model:
-    """The model of :func:`weitzman.learn.fitting` as it comes."""
+    """The model of :func:`weitzman.learn.fit` as it comes."""
     from ..learn.fitting import fit as learn
 
     return learn(curves, price=price)
@@ -51,13 +51,19 @@ class IndexPolicy:
 
 def race(bench: Bench, model: Model, refit: bool) -> Iterator[None]:
     """Make the moves that :class:`~weitzman.tune.Race` asks for until it stops."""
-    moves = Race(model, available=len(bench))
+    settings = bench.settings
+    some = {"available": len(bench)} if settings is None else {"candidates": settings}
+    moves = Race(model, **some)
     learn = Refit(moves) if refit else None
+    begun: list[int] = []  # the run of the bench that each run of the race is
     while (move := _next(moves, learn)) is not None:
-        run = moves.started() if move.run is None else move.run
-        for step, score, cost in bench.follow(run, move.until):
+        run = move.run
+        if run is None:
+            run = moves.started(move.candidate)
+            begun.append(run if move.candidate is None else move.candidate)
+        for step, score, cost in bench.follow(begun[run], move.until):
             moves.observe(run, step, score, cost)
-        if bench.is_over(run):
+        if bench.is_over(begun[run]):
             moves.ended(run)
     yield
 

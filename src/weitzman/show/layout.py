@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from .._common.numbers import rough, whole
 from .._common.text import cell, columns
 from ..engine.solution import Solution, Status
 from ..forest.model import Forest
@@ -16,13 +18,19 @@ from ..forest.model import Forest
 def headline(solution: Solution) -> list[tuple[str, str]]:
     """The value, and what to open first."""
     f, gap = solution.forest, solution.gap
-    error = "exact up to rounding" if gap == 0 else f"error at most {gap:.2g}"
-    rows = [("value", f"{solution.value:.10g}   ({error})")]
+    error = "exact up to rounding" if gap == 0 else f"error at most {rough(gap)}"
+    rows = [("value", f"{f.amounts(solution.value, gap)}   ({error})")]
+    terms = [
+        (f.factors is not None, "payoffs are discounted to the start"),
+        (f.risk_tolerance is not None, f"certainty equivalent, risk tolerance {f.risk_tolerance}"),
+        (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
+    ]
+    rows += [("meaning", text) for there, text in terms if there]
     if solution.first is None:
-        rows.append(("open first", f"nothing: take the outside option, {f.outside:.10g}"))
+        rows.append(("open first", f"nothing: take the outside option, {f.amounts(f.outside)}"))
     else:
         index = solution.indices(solution.first)[0]
-        rows.append(("open first", f"{cell(f.name(solution.first))}   (index {index:.8g})"))
+        rows.append(("open first", f"{cell(f.name(solution.first))}   (index {f.amounts(index)})"))
     if solution.status is Status.COARSE:
         rows.append(("note", "the error is larger than asked for: --exact has none but rounding"))
     return rows
@@ -35,10 +43,10 @@ def indices(solution: Solution, limit: int) -> Iterator[str]:
         "" if p is None else f"{cell(p)} = {cell(s)}"
         for p, s in zip(c["parent"], c["state"], strict=True)
     ]
-    numbers = [[f"{x:.6g}" for x in c["cost"]], [f"{x:.8g}" for x in c["index"]]]
+    f = solution.forest
+    numbers = [[f.amounts(x) for x in c[key]] for key in ("cost", "index")]
     rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
     yield from columns([("box", "after", "cost", "index"), *rows], right=2)
-    f = solution.forest
     more = int(f.laws.shape[f.law, 0].sum()) - len(after)
     if more:
         yield f"... and {more} more rows (--limit 0 shows all)"
@@ -57,22 +65,33 @@ def json_lines(solution: Solution) -> Iterator[str]:
     yield "]}"
 
 
-def summary(forest: Forest) -> list[tuple[str, str]]:
-    """The size of a problem."""
+def sizes(forest: Forest) -> dict[str, Any]:
+    """The size of a problem, for programs."""
     f = forest
     states = f.rewards.shape[f.reward, 1]
-    least, most = int(states.min()), int(states.max())
-    must = "something must be taken"
-    outside = f"outside option {f.outside:.10g}" if np.isfinite(f.outside) else must
-    return [
-        ("boxes", f"{len(f)}"),
-        ("with copies", f"{f.boxes}"),
-        ("roots", f"{f.roots.size}"),
-        ("states", f"{least}" if least == most else f"{least} to {most}"),
-        ("distinct laws", f"{len(np.unique(f.law))}"),
-        ("depth", f"{_depth(f)}"),
-        ("objective", f"{'minimize' if f.minimize else 'maximize'}, {outside}"),
-    ]
+    return {
+        "boxes": len(f),
+        "with copies": f.boxes,
+        "roots": int(f.roots.size),
+        "states": [int(states.min()), int(states.max())],
+        "distinct laws": len(np.unique(f.law)),
+        "depth": _depth(f),
+        "objective": "minimize" if f.minimize else "maximize",
+        "outside": f.outside if np.isfinite(f.outside) else None,
+        "unit": f.unit,
+    }
+
+
+def summary(forest: Forest) -> list[tuple[str, str]]:
+    """The size of a problem."""
+    found = sizes(forest)
+    least, most = found["states"]
+    must, outside = "something must be taken", found["outside"]
+    rows = [(key, whole(found[key])) for key in ("boxes", "with copies", "roots")]
+    rows.append(("states", f"{least}" if least == most else f"{least} to {most}"))
+    rows += [(key, whole(found[key])) for key in ("distinct laws", "depth")]
+    taken = must if outside is None else f"outside option {forest.amounts(outside)}"
+    return [*rows, ("objective", f"{found['objective']}, {taken}")]
 
 
 def _depth(f: Forest) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .._common.numbers import number
 from .._common.text import columns as aligned
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
@@ -72,7 +73,7 @@ class Approximation:
         for name, boxes, value, note in rows:
             ratio = self.ratio(value)
             cells.append(
-                [name, boxes, f"{value:.8g}", "" if math.isnan(ratio) else f"{ratio:.4f}", note]
+                [name, boxes, number(value), "" if math.isnan(ratio) else f"{ratio:.4f}", note]
             )
         return "\n".join(aligned(cells, right=1))
 

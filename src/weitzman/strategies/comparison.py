@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common.numbers import about, number, rough
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
@@ -135,9 +136,11 @@ class Comparison:
             share = self.share(s.key)
             cells.append(
                 [
-                    s.name, f"{s.value:.8g}", f"{z * s.error:.2g}" if s.error else "",
-                    f"{self.lost(s.key):.4g}", "" if math.isnan(share) else f"{100 * share:.4g}%",
-                    _known(s.openings, 4), "" if s.bound == s.value else _known(s.bound, 8), s.how,
+                    s.name, number(s.value, error=z * s.error),
+                    rough(z * s.error) if s.error else "",
+                    about(self.lost(s.key)), "" if math.isnan(share) else f"{about(100 * share)}%",
+                    _known(s.openings, about),
+                    "" if s.bound == s.value else _known(s.bound, number), s.how,
                 ]
             )  # fmt: skip
         return cells
@@ -145,7 +148,7 @@ class Comparison:
     def _gaps(self) -> Iterator[str]:
         for key, what in (("fixed_order", "fixed order"), ("fixed_set", "fixed set")):
             low, high = self.gap(key)
-            gap = f"{high:.4g}" if low == high else f"between {low:.4g} and {high:.4g}"
+            gap = about(high) if low == high else f"between {about(low)} and {about(high)}"
             yield f"adaptivity gap over the best {what}: {gap}"
 
     def __str__(self) -> str:
@@ -169,8 +172,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _known(x: float, digits: int) -> str:
-    return "" if math.isnan(x) else f"{x:.{digits}g}"
+def _known(x: float, written: Callable[[float], str]) -> str:
+    return "" if math.isnan(x) else written(x)
 
 
 def compare(

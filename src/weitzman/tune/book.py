@@ -22,8 +22,11 @@ class NoMore(Exception):
 class Book(Protocol):
     """Where it is written down what was started, seen and paid."""
 
-    def begin(self, run: int) -> None:
-        """Note a new run with its configuration; NoMore if there is none."""
+    def begin(self, run: int, candidate: int | None) -> None:
+        """Note a new run with its configuration; NoMore if there is none.
+
+        ``candidate`` is the number of the configuration, if the race has chosen one.
+        """
 
     def config(self, run: int) -> Any:
         """What a run is started with."""

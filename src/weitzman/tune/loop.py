@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
@@ -108,11 +109,14 @@ class Loop:
             if move.run is None:
                 self._check_hope()
                 try:
-                    self.book.begin(len(self.race.runs))
+                    self.book.begin(len(self.race.runs), move.candidate)
                 except NoMore:
                     self.race.exhausted()
                     continue
-                run = self.race.started()
+                run = self.race.started(move.candidate)
+                config = self.book.config(run)
+                if isinstance(config, Mapping):
+                    self.race.describe(run, config)
                 self._tell("start", run)
                 return run, move.until
             if self._can_go_on(move.run):

@@ -1,50 +1,15 @@
-"""What a race deals in: a model of runs, runs, and moves."""
+"""What a race deals in: runs and moves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from ..forest.model import Forest
+from ..learn.known import Config
+from ..learn.run_model import RunModel as Model
+from ..learn.run_model import Shown
 
-
-class Model(Protocol):
-    """What a race needs to know of a run; :class:`~weitzman.learn.LineModel` has it all."""
-
-    @property
-    def price(self) -> float:
-        """What one point of score is worth, in units of cost."""
-
-    @property
-    def minimize(self) -> bool:
-        """Whether low scores are good."""
-
-    @property
-    def fresh_index(self) -> float:
-        """The index of starting a new run."""
-
-    def worth(self, score: float) -> float:
-        """What a score is worth, in units of cost; higher is better, also when minimizing."""
-
-    def next_rung(self, step: int | None) -> int | None:
-        """Up to which step the next move goes; None if the line ends at ``step``."""
-
-    def next_index(
-        self, steps: Sequence[int], scores: Sequence[float], costs: Sequence[float] | None = None
-    ) -> float:
-        """The index of going on with a run that has shown these scores at these costs.
-
-        -inf at its end, and for one that has diverged, if such runs do not recover.
-        """
-
-    def rest(self, runs: Sequence[tuple[Sequence[float], ...]], fresh: int) -> Forest | None:
-        """What can still be opened; None if nothing is left.
-
-        The rest of these runs, given as (steps, scores, costs), and so many new ones.
-        """
+__all__ = ["Model", "Move", "Run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +26,21 @@ class Move:
         Its index, in units of cost.
     best : float
         The worth of the best score when the move was chosen.
+    candidate : int or None
+        For a new run the number of its candidate, if the race was given any.
     """
 
     run: int | None
     until: int
     index: float
     best: float
+    candidate: int | None = None
 
     @property
     def reason(self) -> str:
         """One sentence why."""
-        what = "Start a run, and train it" if self.run is None else f"Advance run {self.run}"
+        new = "a run" if self.candidate is None else f"candidate {self.candidate}"
+        what = f"Start {new}, and train it" if self.run is None else f"Advance run {self.run}"
         if not math.isfinite(self.best):
             return f"{what} to step {self.until}: nothing has been seen yet."
         return (
@@ -93,6 +62,8 @@ class Run:
         Until which step it is being advanced; None while it waits or once it is over.
     over : str
         "" as long as it can go on, otherwise "ended", "failed" or "left".
+    settings : mapping or None
+        What it was started with, if that is known.
     """
 
     number: int
@@ -101,3 +72,9 @@ class Run:
     costs: list[float]
     until: int | None
     over: str = ""
+    settings: Config | None = None
+
+    @property
+    def shown(self) -> Shown:
+        """What a model is told of it."""
+        return Shown(self.steps, self.scores, self.costs, self.settings)

@@ -21,7 +21,7 @@ from .loop import Loop
 from .outcome import Display, Result, result_of
 from .race import Model, Race, Run
 from .runs import SECONDS, Clock, Row
-from .whole import Lines, whole_index
+from .whole import whole_index
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -117,8 +117,7 @@ class StopWhenNotWorthIt:
 
     def __init__(self, model: Any) -> None:
         self._model: Model = model
-        lines: Lines = model
-        self.index = whole_index(lines)
+        self.index = whole_index(model)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         optuna = need("optuna", "optuna")
@@ -166,6 +165,8 @@ class _Trials:
             self.trials.append(self._optuna.trial.Trial(self._study, trial._trial_id))
         # of equal scores the first counts: one that can still win, then
         for number, trial in sorted(enumerate(mine), key=lambda x: x[1].state == state.PRUNED):
+            if trial.params:
+                self._race.describe(number, trial.params)
             steps = sorted(trial.intermediate_values)
             costs = trial.user_attrs.get(COSTS, [])
             for step, cost in zip(steps, costs, strict=False):  # the last may be of no step yet
@@ -183,7 +184,7 @@ class _Trials:
         else:
             self._race.leave(run)
 
-    def begin(self, run: int) -> None:
+    def begin(self, run: int, candidate: int | None) -> None:
         trial = self._study.ask()
         trial.set_user_attr(RUN, run)
         self.trials.append(trial)
@@ -193,6 +194,8 @@ class _Trials:
 
     def seen(self, run: int, row: Row) -> None:
         trial = self.trials[run]
+        if trial.params:
+            self._race.describe(run, trial.params)
         trial.set_user_attr(COSTS, [*self._race.runs[run].costs, row.cost])
         trial.report(row.score, row.step)
 

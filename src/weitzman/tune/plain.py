@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from typing import Any, Literal
 
 from ..errors import InvalidArgument, InvalidFile
+from ..learn.run_model import check_model
 from .book import Callback, Catch, NoMore, Settings, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
@@ -44,9 +45,10 @@ def optimize(
         ``past`` (a :class:`Past`) it must also bring back a run from its checkpoint.
     configs : iterable, or callable
         The configurations in the order in which to start them; or a function of the number of the
-        run.
-    model : Model
-        What to expect of a run, and the price of a score: see :func:`weitzman.learn.fitting`.
+        run. A list of mappings from names to values is a list of candidates: a model that was
+        learnt from runs with settings chooses which to start.
+    model : RunModel
+        What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`.
     journal : str or path, optional
         A file that makes the search survive crashes. If it is there, the search goes on where it
         stood, and nothing that was paid for is repeated.
@@ -69,7 +71,7 @@ def optimize(
         started again, it begins with that step.
     refit : bool, optional
         Fit the model anew now and then, to what it knew and what this search has shown. By default
-        if it can (if it has ``updated``, as that of :func:`weitzman.learn.fitting`).
+        if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
     clock : callable
         What a step costs that does not say so: the difference of two readings.
     progress : bool
@@ -100,8 +102,8 @@ def optimize(
     )  # fmt: skip
     check_settings(settings, start)
     _check_configs(configs)
-    available = len(configs) if isinstance(configs, Sized) else None
-    race = Race(model, available=available, outside=outside, budget=budget)
+    check_model(model)
+    race = Race(model, **_supply(configs), outside=outside, budget=budget)
     book = _Book(configs, None if journal is None else Journal(journal, minimize=model.minimize))
     try:
         loop = Loop(race, book, start, settings)
@@ -110,6 +112,13 @@ def optimize(
     finally:
         book.close()
     return result_of(race, book.configs, loop.how_over)
+
+
+def _supply(configs: Configs) -> dict[str, Any]:
+    """What a race is told of the configurations: candidates, their number, or nothing."""
+    if isinstance(configs, Sequence) and configs and all(isinstance(x, Mapping) for x in configs):
+        return {"candidates": configs}
+    return {"available": len(configs) if isinstance(configs, Sized) else None}
 
 
 def _check_configs(configs: object) -> None:
@@ -148,9 +157,12 @@ class _Book:
         if kind == "start" or (kind == "seen" and race.runs[run].until is None):
             loop.learn()  # a decision was made here, by a model that had learnt until then
         if kind == "start":
-            self._check_same(run, event["config"])
+            candidate = event.get("candidate")
+            self._check_same(run, run if candidate is None else candidate, event["config"])
             self.configs.append(event["config"])
-            race.started()
+            race.started(candidate)
+            if isinstance(event["config"], Mapping):
+                race.describe(run, event["config"])
         elif kind == "seen":
             score = float("nan") if event["score"] is None else event["score"]
             race.observe(run, event["step"], score, event["cost"])
@@ -163,11 +175,11 @@ class _Book:
         else:
             raise ValueError(f"unknown kind {kind!r}")
 
-    def _check_same(self, run: int, config: Any) -> None:
+    def _check_same(self, run: int, number: int, config: Any) -> None:
         """Whether a list of configurations is that of the journal."""
         if not isinstance(self._given, Sequence):
             return
-        now = as_json(self._given[run], run) if run < len(self._given) else "missing"
+        now = as_json(self._given[number], run) if number < len(self._given) else "missing"
         if now != config:
             assert self._journal is not None
             raise InvalidArgument(
@@ -175,11 +187,12 @@ class _Book:
                 f"started with {config!r}, but now it is {now!r}. Use another journal."
             )
 
-    def begin(self, run: int) -> None:
-        config = self._next(run)
+    def begin(self, run: int, candidate: int | None) -> None:
+        chosen = {} if candidate is None else {"candidate": candidate}
+        config = self._next(run) if candidate is None else self._given[candidate]  # type: ignore[index]
         if self._journal is not None:
             config = as_json(config, run)
-            self._journal.add({"event": "start", "run": run, "config": config})
+            self._journal.add({"event": "start", "run": run, "config": config, **chosen})
         self.configs.append(config)
 
     def _next(self, run: int) -> Any:

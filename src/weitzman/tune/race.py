@@ -1,10 +1,12 @@
 """Which run to advance, whether to start another, when to stop: the one rule behind every driver.
 
-A run is a line of boxes. Its model (usually a :class:`~weitzman.learn.LineModel`) says at which
-steps a decision falls, and gives the index of going on with a run that has shown certain scores,
-and that of starting a new one. The rule is that of :class:`~weitzman.Policy`: make the move of
-highest index while it exceeds the worth of the best score so far; otherwise stop. Equal indices:
-the run that was started first, a new run last, as on a forest of lines side by side.
+A run is a line of boxes. Its model (see :class:`~weitzman.learn.RunModel`) says at which steps a
+decision falls, and gives the index of going on with a run that has shown certain scores, and that
+of starting a new one. Where the settings of the runs that can be started are known, each of these
+*candidates* has an index of its own, so that the race also chooses what to start. The rule is that
+of :class:`~weitzman.Policy`: make the move of highest index while it exceeds the worth of the best
+score so far; otherwise stop. Equal indices: the run that was started first, a new run last, and of
+candidates the first, as on a forest of lines side by side.
 
 A race trains nothing and waits for nothing. It is told what was seen, in whatever order that comes,
 and says what to do next; the same reports in the same order lead to the same moves.
@@ -14,9 +16,11 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable, Sequence
 
-from ..engine.solver import solve
 from ..errors import InvalidAnswer, InvalidArgument
+from ..learn.known import Config
+from ..learn.run_model import Shown, check_model
 from .moves import Model as Model
 from .moves import Move as Move
 from .moves import Run as Run
@@ -25,11 +29,12 @@ ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain i
 
 
 class Race:
-    """Decides which run to advance. See :class:`~weitzman.learn.LineModel` for the model.
+    """Decides which run to advance.
 
     Parameters
     ----------
-    model : Model
+    model : RunModel
+        What to expect of a run: see :func:`weitzman.learn.fit`.
     available : int, optional
         How many runs can be started. By default as many as one likes.
     outside : float, optional
@@ -37,6 +42,9 @@ class Race:
         least one run is started.
     budget : float, optional
         No move is begun once this much is spent, whatever it might be worth.
+    candidates : sequence of mappings, optional
+        The settings of the runs that can be started, which are then ``available``. See
+        :meth:`offer` to add some later.
 
     Examples
     --------
@@ -59,7 +67,11 @@ class Race:
         available: int | None = None,
         outside: float | None = None,
         budget: float | None = None,
+        candidates: Sequence[Config] | None = None,
     ) -> None:
+        check_model(model)
+        if available is not None and candidates is not None:
+            raise InvalidArgument("give either `available` or `candidates`.")
         if available is not None and available < 0:
             raise InvalidArgument(f"`available` must be 0 or more, but it is {available}.")
         if outside is not None and math.isnan(outside):
@@ -77,6 +89,12 @@ class Race:
         self._best = self.outside  # its worth, or the outside option
         self._again: list[int] = []  # runs whose move was given back, first come first served
         self._waiting: list[tuple[float, int]] = []  # heap of (-index, run)
+        self._candidates: list[Config] = []
+        self._pool: list[tuple[float, int]] = []  # heap of (-index, candidate)
+        self._picked: list[int] = []  # candidates handed out and not yet started
+        if candidates is not None:
+            self._left = 0
+            self.offer(candidates)
 
     # -- deciding ------------------------------------------------------------------------------
 
@@ -92,6 +110,9 @@ class Race:
         if move.run is None:
             self._left -= 1
             self._owed += 1
+            if move.candidate is not None:
+                heapq.heappop(self._pool)
+                self._picked.append(move.candidate)
         elif self._again:
             self._again.pop(0)
         else:
@@ -112,7 +133,8 @@ class Race:
         index, number = top
         until = self.model.next_rung(None if number is None else self.runs[number].steps[-1])
         assert until is not None  # the index would be -inf
-        return Move(number, until, index, best)
+        candidate = self._pool[0][1] if number is None and self._pool else None
+        return Move(number, until, index, best, candidate)
 
     def _top(self) -> tuple[float, int | None] | None:
         """The highest index, and whose it is; runs that are over are thrown away on the way."""
@@ -120,29 +142,75 @@ class Race:
             return None
         while self._waiting and self.runs[self._waiting[0][1]].over:
             heapq.heappop(self._waiting)
-        fresh = self.model.fresh_index if self._left > 0 else -math.inf
+        fresh = self._fresh()
         if self._waiting and -self._waiting[0][0] >= fresh:
             return -self._waiting[0][0], self._waiting[0][1]
         return (fresh, None) if self._left > 0 else None
 
+    def _fresh(self) -> float:
+        """The index of the best new run; -inf if there is none."""
+        if not self._left > 0:
+            return -math.inf
+        return -self._pool[0][0] if self._pool else self.model.fresh_index
+
     def _index(self, run: Run) -> float:
         if not run.steps:
-            return self.model.fresh_index
-        return self.model.next_index(run.steps, run.scores, run.costs)
+            if run.settings is None:
+                return self.model.fresh_index
+            return float(self.model.start_indices([run.settings])[0])
+        return float(self.model.next_indices([run.shown])[0])
 
     # -- what happened -------------------------------------------------------------------------
 
-    def started(self) -> int:
-        """A new run was started; returns its number. It is in flight until its first rung."""
+    def offer(self, candidates: Sequence[Config]) -> None:
+        """Add runs that can be started, by their settings; they are numbered on."""
+        first = len(self._candidates)
+        self._candidates.extend(candidates)
+        self._left += len(candidates)
+        self._enlist(range(first, len(self._candidates)))
+
+    def started(self, candidate: int | None = None) -> int:
+        """A new run was started; returns its number. It is in flight until its first rung.
+
+        Of several candidates handed out it is the first, unless another is named.
+        """
+        if self._candidates and candidate is None and self._picked:
+            candidate = self._picked[0]
         if self._owed:
             self._owed -= 1
         elif self._left > 0:
             self._left -= 1
         else:
             raise InvalidAnswer(f"no further run is available: {len(self.runs)} were started.")
-        run = Run(len(self.runs), [], [], [], self.model.next_rung(None))
-        self.runs.append(run)
-        return run.number
+        settings = self._take(candidate) if self._candidates else None
+        until = self.model.next_rung(None)
+        self.runs.append(Run(len(self.runs), [], [], [], until, settings=settings))
+        return len(self.runs) - 1
+
+    def describe(self, run: int, settings: Config) -> None:
+        """Say what a run was started with, as soon as that is known."""
+        self._going(run).settings = settings
+
+    def _take(self, candidate: int | None) -> Config:
+        """A candidate is being started, whether it was handed out or not."""
+        waiting = [number for _, number in self._pool]
+        candidate = min(waiting, default=None) if candidate is None else candidate
+        if candidate in self._picked:
+            self._picked.remove(candidate)
+        elif candidate in waiting:
+            self._pool = [x for x in self._pool if x[1] != candidate]
+            heapq.heapify(self._pool)
+        else:
+            raise InvalidAnswer(f"candidate {candidate} is not there, or was started before.")
+        assert candidate is not None
+        return self._candidates[candidate]
+
+    def _enlist(self, numbers: Iterable[int]) -> None:
+        """Candidates can be started, each with its index."""
+        which = list(numbers)
+        index = self.model.start_indices([self._candidates[i] for i in which])
+        for i, x in zip(which, index, strict=True):
+            heapq.heappush(self._pool, (-float(x), i))
 
     def observe(self, run: int, step: int, score: float, cost: float) -> None:
         """A run has shown a score at a step, for which so much was paid since the step before.
@@ -206,17 +274,19 @@ class Race:
     def exhausted(self) -> None:
         """There are no more runs to start; a new one that was handed out is taken back."""
         self._left, self._owed = 0, 0
+        self._pool, self._picked = [], []
 
     def change_model(self, model: Model) -> None:
         """Go on with another model, fitted anew: all indices change, what was seen stays."""
         if model.minimize != self.model.minimize:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")
-        waiting = [number for _, number in self._waiting if not self.runs[number].over]
-        self.model, self._waiting = model, []
+        waiting = [self.runs[i] for _, i in self._waiting if not self.runs[i].over]
+        pool = [number for _, number in self._pool]
+        self.model, self._waiting, self._pool = model, [], []
+        self._enlist(pool)
         if self.best_score is not None:
             self._best = max(self.outside, model.worth(self.best_score))  # the price may change
-        for number in waiting:
-            self._wait(self.runs[number])
+        self._wait(*waiting)
 
     def _compare(self, run: Run) -> None:
         """Whether the last score of a run is the best of all."""
@@ -234,11 +304,13 @@ class Race:
             raise InvalidAnswer(f"run {run} is over ({self.runs[run].over}): nothing can follow.")
         return self.runs[run]
 
-    def _wait(self, run: Run) -> None:
-        """A run has reached a rung: it waits for the next decision, if its line goes on."""
-        run.until = None
-        index = self._index(run) if self.model.next_rung(run.steps[-1]) is not None else -math.inf
-        heapq.heappush(self._waiting, (-index, run.number))
+    def _wait(self, *runs: Run) -> None:
+        """Runs have reached a rung: they wait for the next decision, if their lines go on."""
+        index = self.model.next_indices([run.shown for run in runs])
+        for run, x in zip(runs, index, strict=True):
+            run.until = None
+            over = self.model.next_rung(run.steps[-1]) is None
+            heapq.heappush(self._waiting, (math.inf if over else -float(x), run.number))
 
     def _stop(self, run: int, how: str) -> None:
         it = self._going(run)
@@ -310,14 +382,13 @@ class Race:
         best = self.best
         if not math.isfinite(best):
             return math.inf if self._left > 0 or self.in_flight else 0.0
-        seen = [run for run in self.runs if run.steps and not run.over]
-        going = [(r.steps, r.scores, r.costs) for r in seen if self._index(r) > best]  # else 0
-        unseen = sum(not run.steps and not run.over for run in self.runs) + self._owed
-        fresh = int(min(self._left + unseen, ENDLESS)) if self.model.fresh_index > best else 0
-        rest = self.model.rest(going, fresh) if going or fresh else None
-        if rest is None:
-            return 0.0
-        return max(solve(rest.changed(outside=best)).value - best, 0.0)
+        going = [run.shown for run in self.runs if run.steps and not run.over]
+        unseen = [run.settings for run in self.runs if not run.steps and not run.over]
+        known = [x for x in unseen if x is not None] + [self._candidates[i] for i in self._picked]
+        known += [self._candidates[i] for _, i in self._pool]
+        blank = unseen.count(None) + self._owed - len(self._picked)
+        fresh = blank + (0 if self._candidates else int(min(self._left, ENDLESS)))
+        return self.model.gain(best, [*going, *(Shown((), (), (), x) for x in known)], fresh)
 
     @property
     def reason(self) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InvalidArgument
+from ..learn.known import Config
+from .moves import Run
 from .race import Race
 
 if TYPE_CHECKING:
@@ -68,7 +71,15 @@ def curves_of(race: Race) -> Curves:
         kind=names,
         ended=np.array([_ended(race, run.steps[-1], run.over) for run in shown], bool),
         minimize=race.model.minimize,
+        settings=_settings(shown),
     )
+
+
+def _settings(runs: Sequence[Run]) -> tuple[Config, ...]:
+    """What the runs were started with; nothing if that is known of none."""
+    if all(run.settings is None for run in runs):
+        return ()
+    return tuple(run.settings or {} for run in runs)
 
 
 def _ended(race: Race, step: int, over: str) -> bool:

@@ -4,7 +4,8 @@ Each line is one event as a JSON object, so that any tool can read it:
 
 ==========  ======================================================================================
 journal     ``version``, ``minimize``: the first line
-start       ``run``, ``config``: a run was started
+start       ``run``, ``config``: a run was started; ``candidate``: its number among those to choose
+            from, if there were any
 seen        ``run``, ``step``, ``score`` (null: it had diverged), ``cost``, ``measured`` (whether
             the cost is the time that the step took)
 paid        ``run``, ``cost``: training up to a lost checkpoint, which showed nothing new

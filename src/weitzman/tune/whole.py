@@ -7,8 +7,6 @@ the index of a new run that may be left early.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from .._common.arrays import FloatArray
@@ -16,22 +14,15 @@ from ..engine.solution import mean_cost
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.builder import line
-from ..forest.model import Forest
+from ..learn.run_model import RunModel
 
 
-class Lines(Protocol):
-    """A model that can be written out as a forest."""
-
-    def lines(self, n: int = 1) -> Forest:
-        """So many new runs."""
-
-
-def whole_index(model: Lines) -> float:
+def whole_index(model: RunModel) -> float:
     """The worth from which on no further whole run pays for itself.
 
     Parameters
     ----------
-    model : LineModel
+    model : RunModel
 
     Examples
     --------

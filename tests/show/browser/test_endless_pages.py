@@ -10,7 +10,6 @@ from test_report_page import _embedded, read  # noqa: F401
 
 import weitzman
 from weitzman.show.page.page_data import problem
-from weitzman.show.page.remaining import expected
 
 STEP = {0: {0: 0.6, 5: 0.3, 10: 0.1}, 5: {0: 0.3, 5: 0.4, 10: 0.3}, 10: {0: 0.1, 5: 0.3, 10: 0.6}}
 
@@ -42,7 +41,7 @@ def test_what_is_expected_is_a_fair_game():
         search = walk(drafts(), rng)
         box = search.ask()
         if box is None:
-            assert expected(search) == pytest.approx(search.payoff)
+            assert search.expected == pytest.approx(search.payoff)
             continue
         forest, mean = search.policy.forest, 0.0
         above = {(s.box.number, s.box.copy): s.state_number for s in search.history}
@@ -55,9 +54,9 @@ def test_what_is_expected_is_a_fair_game():
             for s in search.history:
                 after.tell(s.box, s.state)
             after.tell(box, forest.states(v)[y])
-            mean += p * expected(after)
+            mean += p * after.expected
             checked += 1
-        assert mean == pytest.approx(expected(search), abs=1e-9)
+        assert mean == pytest.approx(search.expected, abs=1e-9)
     assert checked > 40
 
 

@@ -1,6 +1,6 @@
 // One box in detail: its name and parent, its cost, its states and their chances.
 
-import { el, name, number, refill } from "../page/text.js";
+import { amount, el, name, number, refill } from "../page/text.js";
 import {
   addState, boxOf, changeBox, childrenOf, isEndless, removeState, setChance, setCost, setEndless,
   setReward, setStateName, shapeCost, stateTitle, within,
@@ -183,7 +183,7 @@ export class Editor {
       cell.textContent = Number.isFinite(sum) ? number(sum) : "?";
       cell.classList.toggle("wrong", !right);
       cell.title = right ? "" : "Chances must sum to 1";
-      index.textContent = problem ? number(problem.boxes[v].index[s]) : "";
+      index.textContent = problem ? amount(problem.boxes[v].index[s]) : "";
     });
     for (const input of this.place.querySelectorAll("input.figure")) {
       const bad = input.value.trim() === "" ? !input.placeholder

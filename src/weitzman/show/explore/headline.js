@@ -1,6 +1,6 @@
 // The decision and the value, or what is wrong, in a few words.
 
-import { el, name, number, plural } from "../page/text.js";
+import { about, amount, el, name, plural, rough } from "../page/text.js";
 import { isEndless } from "./edit.js";
 
 export function headline(doc, solved) {
@@ -10,13 +10,13 @@ export function headline(doc, solved) {
   const all = doc.boxes.every((box) => box.count === 1 && !isEndless(box)); // written one by one
   const boxes = all ? `of ${plural(doc.boxes.length, "box", "boxes")}`
     : solved.openings === 1 ? "box" : "boxes";
-  const opened = `${number(solved.openings, 3)} ${boxes}`;
-  const gap = solved.gap ? ` Error of the value: at most ${number(solved.gap, 2)}.` : "";
+  const opened = `${about(solved.openings)} ${boxes}`;
+  const gap = solved.gap ? ` Error of the value: at most ${rough(solved.gap)}.` : "";
   return [
     el("h1", {}, ...first),
     el("p", { class: "value" }, el("span", {}, `${what} `),
-      el("b", { id: "value" }, number(solved.value, 10))),
-    el("p", { class: "hint" }, `${opened} opened on average, ${number(solved.spend)} spent.${gap}`),
+      el("b", { id: "value" }, amount(solved.value, solved.gap))),
+    el("p", { class: "hint" }, `${opened} opened on average, ${amount(solved.spend)} spent.${gap}`),
   ];
 }
 

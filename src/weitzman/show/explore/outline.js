@@ -2,7 +2,7 @@
 // with the keyboard.
 
 import { range } from "../page/draw.js";
-import { el, number, percent, refill } from "../page/text.js";
+import { about, el, percent, refill } from "../page/text.js";
 import { childrenOf, isEndless } from "./edit.js";
 
 const LONG = 200; // rows beyond which those out of sight are not laid out
@@ -190,7 +190,7 @@ export class Outline {
 /** The chance that a box is opened, or how many of its copies are on average. */
 function howOften(problem, v, opened) {
   if (problem.single[v]) return percent(opened);
-  return opened > 0 && opened < 0.001 ? "<0.001" : number(opened, 3);
+  return opened > 0 && opened < 0.001 ? "<0.001" : about(opened);
 }
 
 /** The boxes with their levels, each before those behind it. */

@@ -1,7 +1,7 @@
 // What if one number of the chosen box were another: a curve of exact answers, and a slider on it.
 
 import { Curve } from "../page/chart.js";
-import { el, name, number, refill } from "../page/text.js";
+import { amount, el, name, number, refill } from "../page/text.js";
 import { asked } from "./ask.js";
 import { boxOf, setChances, setCost, setReward, stateTitle, toFile } from "./edit.js";
 
@@ -78,10 +78,11 @@ export class WhatIf {
     const { doc, chosen } = this;
     const [was, would] = [value[now], value[i]];
     const verb = doc.objective === "minimize" ? "cost in all " : "be worth ";
-    const more = i === now ? ", as it is now" : ` (now ${number(was)} at ${number(x[now])})`;
+    const say = chosen.what === "chance" ? number : amount;
+    const more = i === now ? ", as it is now" : ` (now ${amount(was)} at ${say(x[now])})`;
     const start = first[i] === null ? "and nothing would be opened." : ["and begin with ",
       name(doc.boxes[first[i]].name), "."];
-    refill(this.text, `At ${number(x[i], 4)} the search would ${verb}`, el("b", {}, number(would)),
+    refill(this.text, `At ${say(x[i])} the search would ${verb}`, el("b", {}, amount(would)),
       `${more}, `, start);
     this.curve.slider.setAttribute("aria-valuetext", `${chosen.title}: ${this.text.textContent}`);
     this.use.disabled = i === now;

@@ -17,10 +17,8 @@ from ...engine.solver import solve
 from ...errors import InvalidFile, WeitzmanError
 from ...files import reading as _text
 from ...files.instances import load
-from ...policy.frontier import Box
-from ...policy.search import Search
+from ...policy.walk import Walk
 from ..page import finite
-from ..page.remaining import expected
 from ..report import render
 from ..report.findings import content
 from .own_file import OwnFile
@@ -88,7 +86,9 @@ class Workbench:
 
     def _solve(self, request: Any) -> Answer:
         start = time.perf_counter()
-        solution = solve(forest(_field(request, "document")))
+        problem = forest(_field(request, "document"))
+        problem.must_be_plain("the explorer")
+        solution = solve(problem)
         e, f = evaluate(solution), solution.forest
         with self._lock:
             self._number += 1
@@ -118,14 +118,12 @@ class Workbench:
             solution = self._solved.get(key) if isinstance(key, int) else None
         if solution is None:
             raise InvalidFile("that solution is no longer kept. Solve again.")
-        f = solution.forest
-        search = Search(solution)
+        f, walk = solution.forest, Walk(solution.policy())
         for v, copy, y in _steps(_field(request, "steps"), len(f)):
-            names = f.state_names[int(f.reward[v])]
             if y >= f.rewards[int(f.reward[v])].shape[1]:
                 raise InvalidFile(f"box {f.name(v)!r} has no state {y}.")
-            search.tell(Box(f.name(v), v, copy), y if names is None else names[y])
-        return {"value": expected(search), "advice": search.explain()}
+            walk.show((v, copy), y)
+        return {"value": walk.worth()}
 
     def _save(self, request: Any) -> Answer:
         name = request.get("name") if isinstance(request, dict) else None

@@ -1,6 +1,6 @@
 // The forest as a drawing: roots on the left, what lies behind them to the right.
 
-import { number, percent, plural, short, svg } from "./text.js";
+import { about, amount, number, percent, plural, short, svg } from "./text.js";
 
 const NARROW = 190; // width of a box, and of one with a long name
 const WIDE = 250;
@@ -96,7 +96,7 @@ function node(problem, v, at, look, choose, chosen) {
   const box = problem.boxes[v];
   const { opened, mark, title } = look;
   const [index, cost] = notesOf(look);
-  const copies = box.endless ? " …" : box.count > 1 ? ` ×${number(box.count, 4)}` : "";
+  const copies = box.endless ? " …" : box.count > 1 ? ` ×${number(box.count)}` : "";
   const letters = Math.floor((at.width - 20) / LETTER) - copies.length;
   const shown = short(box.name, letters);
   const pick = choose
@@ -148,8 +148,8 @@ export function reveal(place, selector) {
 /** What a drawing says of a box: its index (or their range) and how likely it is opened. */
 export function lookOf(problem, v, { row = null, opened = null, mark = "closed" } = {}) {
   const { index } = problem.boxes[v];
-  const cost = row === null ? costs(problem, v) : number(problem.meanCost(v, row), 3);
-  const known = row === null ? range(index) : number(index[row], 5);
+  const cost = row === null ? costs(problem, v) : amount(problem.meanCost(v, row));
+  const known = row === null ? range(index) : amount(index[row]);
   const told = opened !== null && opened !== undefined;
   const chance = told && problem.single[v] ? opened : null;
   const often = told ? `, ${openings(problem, v, opened)}` : "";
@@ -165,7 +165,7 @@ export function lookOf(problem, v, { row = null, opened = null, mark = "closed" 
 /** How often a box is opened: a chance, or how many of its copies. */
 export function openings(problem, v, opened) {
   return problem.single[v] ? `opened with chance ${percent(opened)}`
-    : `${number(opened, 4)} of them opened on average`;
+    : `${about(opened)} of them opened on average`;
 }
 
 /** Numbers as "5", or as "5 to 9" if they differ. */
@@ -173,11 +173,11 @@ export function range(numbers) {
   const known = numbers.filter((x) => x !== null);
   if (known.length === 0) return "none";
   const [low, high] = [Math.min(...known), Math.max(...known)];
-  return low === high ? number(low, 5) : `${number(low, 3)} to ${number(high, 3)}`;
+  return low === high ? amount(low) : `${amount(low)} to ${amount(high)}`;
 }
 
 function costs(problem, v) {
   const rows = problem.boxes[v].law.map((_, row) => problem.meanCost(v, row));
   const [low, high] = [Math.min(...rows), Math.max(...rows)];
-  return low === high ? number(low, 3) : `${number(low, 2)} to ${number(high, 2)}`;
+  return low === high ? amount(low) : `${amount(low)} to ${amount(high)}`;
 }

@@ -13,7 +13,7 @@ from ...engine.evaluation import Evaluation
 from ...engine.indices import Policy
 from ...forest.model import Forest
 from ...forest.pools import Pool
-from ...policy.ledger import Opened
+from ...policy.walk import Opened
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -1,6 +1,6 @@
 // Boxes on a forest with the index of each, as the page needs them. All numbers come from Python.
 
-import { number } from "./text.js";
+import { amount } from "./text.js";
 
 /**
  * boxes: [{name, parent (number or -1), count, endless, rewards, states (names or null), law, cost,
@@ -58,7 +58,7 @@ export class Problem {
   /** What opening costs if that is sure, else what it costs on average. */
   costText(v, row) {
     const sure = this.boxes[v].cost[0].length === 1;
-    return `${number(this.meanCost(v, row))}${sure ? "" : " on average"}`;
+    return `${amount(this.meanCost(v, row))}${sure ? "" : " on average"}`;
   }
 
   costPaid(v, row, y) {
@@ -75,7 +75,7 @@ export class Problem {
   /** A state by its reward if that says it all, else by name and reward. */
   stateText(v, y) {
     const { states, rewards } = this.boxes[v];
-    const worth = rewards[y] === null ? null : number(rewards[y]);
+    const worth = rewards[y] === null ? null : amount(rewards[y]);
     const alone = rewards.indexOf(rewards[y]) === rewards.lastIndexOf(rewards[y]);
     if (states && worth !== null && Number(states[y]) === rewards[y]) return worth;
     if (!states && worth !== null && alone) return worth;

@@ -1,7 +1,7 @@
 // The stepper: shows what to open next and why, takes what was seen, goes back, plays futures.
 
 import { drawing, lookOf } from "./draw.js";
-import { el, name, number, percent, plural, refill, svg } from "./text.js";
+import { amount, el, name, percent, plural, refill, rough, svg } from "./text.js";
 import { Walk, randomness } from "./walk.js";
 
 const FUTURES = 2000;
@@ -83,12 +83,12 @@ export class Stepper {
   playMany() {
     const payoffs = this.walk.futures(FUTURES, this.#random()).sort((a, b) => a - b);
     const { mean, error } = summary(payoffs);
-    const at = (q) => number(payoffs[Math.floor(q * (payoffs.length - 1))]);
+    const at = (q) => amount(payoffs[Math.floor(q * (payoffs.length - 1))]);
     const what = this.walk.problem.minimize ? "in all" : "payoff";
     refill(
       this.parts.played,
       el("p", {}, `${plural(FUTURES, "random future")} from here: mean ${what} `,
-        el("b", {}, number(mean, 4)), ` ± ${number(1.96 * error, 2)}; one in twenty is below `,
+        el("b", {}, amount(mean, 1.96 * error)), ` ± ${rough(1.96 * error)}; one in twenty is below `,
         `${at(0.05)}, one in twenty above ${at(0.95)}.`),
       histogram(payoffs),
     );
@@ -113,13 +113,13 @@ export class Stepper {
   #advice(hidden) {
     const { walk } = this;
     if (hidden) {
-      const index = number(walk.problem.sign * hidden[0]);
+      const index = amount(walk.problem.sign * hidden[0]);
       return ["Open ", name(hidden[1]), ` (index ${index}). That box is folded away here: see `,
         "“weitzman run” or “weitzman explore” for the rest of the way."];
     }
     if (!this.other) return walk.why();
     return ["Instead of the best box you open ", name(walk.label(this.other)),
-      `, of index ${number(walk.problem.sign * this.other.rank)}. `,
+      `, of index ${amount(walk.problem.sign * this.other.rank)}. `,
       "What it shows counts all the same, and the advice after it is again the best."];
   }
 
@@ -153,7 +153,7 @@ export class Stepper {
     const groups = walk.available().filter((g) => g !== best).sort((a, b) => b.rank - a.rank);
     this.parts.others.hidden = hidden !== null || !groups.length;
     const option = (g, i) => el("option", { value: i, ".selected": g === this.other },
-      `${walk.label(g)} (index ${number(walk.problem.sign * g.rank)})`);
+      `${walk.label(g)} (index ${amount(walk.problem.sign * g.rank)})`);
     const list = el("select", { "aria-label": "Open another box instead",
       onchange: () => this.prefer(list.value === "" ? null : groups[list.value]) },
       el("option", { value: "" }, this.other ? "back to the best box" : "choose …"),
@@ -169,11 +169,11 @@ export class Stepper {
     refill(
       this.parts.standing,
       el("div", {}, el("dt", {}, loss ? "Least loss so far" : "Best so far"),
-        el("dd", {}, walk.best === null ? "nothing" : number(walk.best),
+        el("dd", {}, walk.best === null ? "nothing" : amount(walk.best),
           el("small", {}, " ", ...from))),
-      el("div", {}, el("dt", {}, "Spent"), el("dd", {}, number(walk.spent))),
+      el("div", {}, el("dt", {}, "Spent"), el("dd", {}, amount(walk.spent))),
       el("div", {}, el("dt", {}, loss ? "If you stop: loss and costs" : "If you stop: payoff"),
-        el("dd", {}, walk.payoff === null ? "none" : number(walk.payoff))),
+        el("dd", {}, walk.payoff === null ? "none" : amount(walk.payoff))),
       walk.next() ? el("div", {}, el("dt", {}, "If you go on: expected"), expected) : null,
     );
     if (walk.next()) this.#expect(expected);
@@ -191,9 +191,9 @@ export class Stepper {
     if (walk !== this.walk || steps !== walk.told.length) return; // the user was faster
     this.expected = found?.value ?? found?.mean ?? null;
     if (!found) refill(place, el("small", {}, "not known here: boxes are folded away"));
-    else if (!found.error) refill(place, number(this.expected));
-    else refill(place, number(this.expected, 4), el("small", {},
-      ` ± ${number(1.96 * found.error, 2)}, from ${FUTURES} played futures`));
+    else if (!found.error) refill(place, amount(this.expected));
+    else refill(place, amount(this.expected, 1.96 * found.error), el("small", {},
+      ` ± ${rough(1.96 * found.error)}, from ${FUTURES} played futures`));
     place.dataset.value = this.expected;
   }
 
@@ -202,7 +202,7 @@ export class Stepper {
     refill(this.parts.history, walk.told.map((s, i) =>
       el("li", { class: i < walk.given.length ? "given" : "" },
         name(s.box), " showed ", name(walk.problem.stateText(s.v, s.y)),
-        el("small", {}, ` cost ${number(s.cost)}`))));
+        el("small", {}, ` cost ${amount(s.cost)}`))));
     this.parts.history.hidden = !walk.told.length;
   }
 
@@ -283,10 +283,10 @@ function bars(counts, low, high) {
   return svg(
     "svg",
     { viewBox: `0 0 ${wide} 74`, class: "bars", role: "img",
-      "aria-label": `Payoffs from ${number(low)} to ${number(high)}` },
+      "aria-label": `Payoffs from ${amount(low)} to ${amount(high)}` },
     counts.map((n, i) =>
       svg("rect", { x: i * 10 + 1, y: 60 - tall(n), width: 8, height: tall(n) })),
-    svg("text", { x: 1, y: 72 }, number(low)),
-    svg("text", { x: wide - 1, y: 72, "text-anchor": "end" }, number(high)),
+    svg("text", { x: 1, y: 72 }, amount(low)),
+    svg("text", { x: wide - 1, y: 72, "text-anchor": "end" }, amount(high)),
   );
 }

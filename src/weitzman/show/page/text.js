@@ -1,28 +1,86 @@
 // Numbers and text as people read them, and elements that hold text and nothing else.
 
-/** A number with so many significant digits, as Python's format "g" writes it. */
-export function number(x, digits = 6) {
-  if (x === null || x === undefined || Number.isNaN(x)) return "none";
-  if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
-  if (x === 0) return "0";
-  const [mantissa, power] = x.toExponential(digits - 1).split("e");
-  const e = Number(power);
-  const bare = (s) => (s.includes(".") ? s.replace(/\.?0+$/, "") : s);
-  const text =
-    e < -4 || e >= digits
-      ? `${bare(mantissa)}e${e < 0 ? "-" : "+"}${String(Math.abs(e)).padStart(2, "0")}`
-      : bare(x.toFixed(digits - 1 - e));
-  return text.replaceAll("-", "−");
+/** How the amounts of the problem on this page are written: its unit, and the range of them all. */
+export const amounts = { unit: "", spread: 0 };
+
+/** An amount of the problem with its unit; with an error, nothing beyond its second digit. */
+export function amount(x, error = 0) {
+  return withUnit(number(x, { spread: amounts.spread, error }), amounts.unit);
 }
 
-/** A chance as a percentage. */
+/**
+ * A number as people read it, by the rules of `_common/numbers.py`, which a test compares: six
+ * significant digits (from the spread on, where one is given), commas, no zeros at the end.
+ */
+export function number(x, { spread = 0, error = 0, digits = 6 } = {}) {
+  if (x === null || x === undefined || Number.isNaN(x)) return "none";
+  if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
+  if (x === 0 || Math.abs(x) < 1e-12 * spread) return "0";
+  let decimals = decimalsOf(x, spread, digits);
+  if (error > 0 && Number.isFinite(error)) decimals = Math.min(decimals, 1 - power(error, 2));
+  let text;
+  if (Math.abs(x) >= 1e15 || Math.abs(x) < 1e-6) {
+    const [mantissa, e] = x.toExponential(Math.abs(x) > 1 ? 5 : 2).split("e");
+    text = `${bare(mantissa)}e${Number(e)}`;
+  } else if (decimals < 0) {
+    const unit = 10 ** -decimals;
+    const sign = Math.sign(x);
+    text = thousands((sign * Math.floor(Math.abs(x) / unit + 0.5) * unit).toFixed(0));
+  } else {
+    text = thousands(bare(x.toFixed(decimals)));
+  }
+  return text === "-0" ? "0" : text.replaceAll("-", "−");
+}
+
+function decimalsOf(x, spread, digits) {
+  const own = -power(x, digits);
+  if (!(spread > 0) || !Number.isFinite(spread)) return Math.max(0, digits - 1 + own);
+  const some = Math.max(0, digits - 1 - power(spread, digits), 2 + own);
+  return Math.min(Math.max(0, 15 + own), some);
+}
+
+/** A number with three significant digits, for means of counts and factors. */
+export function about(x) {
+  return number(x, { digits: 3 });
+}
+
+/** An error or a distance: two digits. */
+export function rough(x) {
+  return number(x, { error: Math.abs(x) });
+}
+
+function power(x, digits) {
+  return x ? Number(x.toExponential(digits - 1).split("e")[1]) : 0;
+}
+
+function bare(text) {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+function thousands(text) {
+  const [whole, rest] = text.split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return rest === undefined ? grouped : `${grouped}.${rest}`;
+}
+
+/** A written number with its unit: a currency sign before it, any other unit after it. */
+export function withUnit(text, unit) {
+  if (!unit || text === "none") return text;
+  if (!/\p{Sc}$/u.test(unit)) return `${text} ${unit}`;
+  return text.startsWith("−") ? `−${unit}${text.slice(1)}` : `${unit}${text}`;
+}
+
+/** A chance; 0% and 100% are said of what is impossible and what is certain alone. */
 export function percent(p) {
-  return p > 0 && p < 1e-5 ? "<0.001%" : `${number(100 * p, 3)}%`;
+  if (p > 0 && p < 1e-5) return "<0.001%";
+  if (p >= 0.9995 && p < 1 - 1e-12) return ">99.9%";
+  const x = Number((100 * p).toPrecision(12));
+  return x ? `${bare(x.toFixed(Math.max(0, 2 - power(x, 3))))}%` : "0%";
 }
 
 /** "1 box", "2 boxes". */
 export function plural(n, one, many = `${one}s`) {
-  return `${number(n, 10)} ${n === 1 ? one : many}`;
+  return `${number(n)} ${n === 1 ? one : many}`;
 }
 
 /** A name in running text: shown whatever it contains, and not mixed up with its neighbors. */

@@ -2,10 +2,12 @@
 //
 // The rule is that of weitzman.Policy: open the available box of highest index while that exceeds
 // the best reward so far; of equal ones the box of lowest number, of its copies that whose parent
-// showed the state of lowest number, and then the first; an index
-// equal to the best means stop. Indices never change on the way, so nothing is computed again.
+// showed the state of lowest number, and then the first; an index equal to the best means stop. Of
+// equal rewards the outside option comes first, then box, state and copy in the same order. It is
+// tested step by step against weitzman.policy.walk. Indices never change on the way, so nothing is
+// computed again.
 
-import { name, number } from "./text.js";
+import { amount, name } from "./text.js";
 
 export class Walk {
   constructor(problem, given = []) {
@@ -96,7 +98,7 @@ export class Walk {
       const soFar = problem.minimize ? "the least loss so far" : "the best so far";
       return [
         "Open ", name(this.label(group)), ` (cost ${cost}): its index `,
-        `${number(problem.sign * group.rank)} is ${above} ${soFar} (`, ...this.#bestText(),
+        `${amount(problem.sign * group.rank)} is ${above} ${soFar} (`, ...this.#bestText(),
         `), and no box that can be opened has a ${more} one.`,
       ];
     }
@@ -104,7 +106,7 @@ export class Walk {
     const what = ["Stop and take ", ...this.#bestText()];
     if (!top) return [...what, ": no box is left to open."];
     const rest = Number.isFinite(top.rank)
-      ? [`; the ${more.slice(0, -1)}st is ${number(problem.sign * top.rank)}, of `,
+      ? [`; the ${more.slice(0, -1)}st is ${amount(problem.sign * top.rank)}, of `,
           name(this.label(top))]
       : [];
     return [...what, `: no box that can be opened has an index ${above} that`, ...rest, "."];
@@ -145,6 +147,7 @@ export class Walk {
     this.told = [];
     this.best = problem.outside;
     this.bestBox = null;
+    this.holder = null; // the step that showed the best
     this.spent = 0;
     this.groups = problem.roots.map((v) => fresh(problem, v, 0, []));
   }
@@ -152,12 +155,17 @@ export class Walk {
   #open(group, y, reward, cost) {
     const { problem } = this;
     const box = this.label(group);
-    if (problem.signed(reward) > this.bestRank()) [this.best, this.bestBox] = [reward, box];
     this.spent += cost;
-    this.told.push({
+    const step = {
       box, v: group.v, copy: group.copy, row: group.row, y, reward, cost,
-      group: this.groups.indexOf(group), best: this.best, bestBox: this.bestBox, spent: this.spent,
-    });
+      group: this.groups.indexOf(group),
+    };
+    const rank = problem.signed(reward);
+    const better = rank > this.bestRank();
+    if (better || (rank === this.bestRank() && this.holder && earlier(step, this.holder))) {
+      [this.best, this.bestBox, this.holder] = [reward, box, step];
+    }
+    this.told.push({ ...step, best: this.best, bestBox: this.bestBox, spent: this.spent });
     for (const u of problem.after(group.v)) this.groups.push(behind(problem, group, u, y));
     group.left -= 1;
     if (group.left > 0) {
@@ -181,7 +189,7 @@ export class Walk {
 
   #bestText() {
     if (this.best === null) return ["nothing"];
-    const best = number(this.best);
+    const best = amount(this.best);
     return this.bestBox === null
       ? [`${best}, the outside option`]
       : [`${best} from `, name(this.bestBox)];
@@ -222,10 +230,21 @@ function before(a, b) {
   if (a.rank !== b.rank) return a.rank > b.rank;
   if (a.v !== b.v) return a.v < b.v;
   if (a.row !== b.row) return a.row < b.row;
-  for (let i = 0; i < Math.min(a.copy.length, b.copy.length); i++) {
-    if (a.copy[i] !== b.copy[i]) return a.copy[i] < b.copy[i];
+  return lower(a.copy, b.copy);
+}
+
+/** Whether a step holds the best rather than another that showed the same reward. */
+function earlier(a, b) {
+  if (a.v !== b.v) return a.v < b.v;
+  if (a.y !== b.y) return a.y < b.y;
+  return lower(a.copy, b.copy);
+}
+
+function lower(a, b) {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    if (a[i] !== b[i]) return a[i] < b[i];
   }
-  return a.copy.length < b.copy.length;
+  return a.length < b.length;
 }
 
 function sameCopy(a, b) {

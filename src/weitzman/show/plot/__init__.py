@@ -16,6 +16,8 @@
 :func:`endless`             after which states of an endless line to go on?
 :func:`dag`                 which boxes depend on which, and what to open first?
 :func:`replay`              what would each method have earned on past runs?
+:func:`frontier`            what is the most reward for every spend?
+:func:`tornado`             which numbers matter?
 ==========================  ======================================================================
 
 Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
@@ -36,6 +38,7 @@ from .draw_boxes import break_even, openings, strategies
 from .draw_graph import bounds, dag, endless
 from .draw_laws import capped_value, payoff, phi
 from .draw_paths import learning_curves, line, search, truncation
+from .draw_questions import frontier, tornado
 from .draw_replay import replay
 from .draw_tree import forest
 from .graph_data import bounds_data, endless_data, graph_places
@@ -58,6 +61,7 @@ __all__ = [
     "endless",
     "endless_data",
     "forest",
+    "frontier",
     "graph_places",
     "learning_curves",
     "line",
@@ -73,6 +77,7 @@ __all__ = [
     "solution",
     "strategies",
     "strategies_data",
+    "tornado",
     "tree",
     "truncation",
     "truncation_data",

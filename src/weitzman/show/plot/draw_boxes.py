@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common.numbers import percent, rough
 from ...engine.evaluation import Evaluation
 from ...engine.indices import Policy
 from ...engine.solution import Solution
 from ...strategies.comparison import Comparison
 from .boxes_data import break_even_data, openings_data, strategies_data
-from .style import BLUE, SKY, VERMILION, axes, calm, ink, key, muted, named_rows, number, percent
+from .style import BLUE, SKY, VERMILION, axes, calm, ink, key, muted, named_rows, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def openings(
 def _left_out(boxes: int, shown: int, opened: float) -> str:
     if boxes == shown:
         return ""
-    often = "<0.01" if 0 < opened < 0.01 else f"{opened:.2g}"
+    often = "<0.01" if 0 < opened < 0.01 else rough(opened)
     return f"\n{shown} of {boxes:,} boxes; the others are opened {often} times in all"
 
 
@@ -110,7 +111,7 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     named_rows(ax, d.names)
     for y, value in enumerate(d.value):  # in a column of their own
         ax.text(
-            1.01, y, number(value, 5), transform=ax.get_yaxis_transform(), va="center",
+            1.01, y, number(value), transform=ax.get_yaxis_transform(), va="center",
             fontsize="small",
         )  # fmt: skip
     ax.set_xlabel(what)

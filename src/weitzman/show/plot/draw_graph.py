@@ -81,7 +81,7 @@ def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -
         key(ax)
     if best is not None:
         gain = "costs" if graph.minimize else "earns"
-        heading(ax, f"Searching well {gain} {number(best.value, 5)} on average")
+        heading(ax, f"Searching well {gain} {number(best.value)} on average")
     return ax
 
 
@@ -191,6 +191,6 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("expected loss and cost" if found.solution.forest.minimize else "value")
     key(ax)
     first = "Open nothing" if found.first is None else f"Open {plain(found.first)} first"
-    sure = "proven" if found.proven else f"may lose up to {number(found.regret, 2)}"
+    sure = "proven" if found.proven else f"may lose up to {number(found.regret)}"
     heading(ax, f"{first} ({sure})")
     return ax

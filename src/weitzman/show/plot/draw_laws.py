@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ..._common.numbers import percent
 from ...engine.indices import Policy
 from ...engine.solution import Solution
 from .laws_data import CappedLaw, PayoffLaw, capped_law, payoff_law
-from .style import BLUE, ORANGE, SKY, axes, calm, heading, ink, key, muted, number, percent, plain
+from .style import BLUE, ORANGE, SKY, axes, calm, heading, ink, key, muted, number, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,9 +61,9 @@ def phi(
 
 def _mark_turn(ax: Axes, solution: Solution, law: CappedLaw, box: str | int | None) -> None:
     f = solution.forest
-    x, text = law.index, f"index {number(law.index, 5)}"
+    x, text = law.index, f"index {number(law.index)}"
     if box is None:
-        x, text = f.outside, f"value {number(solution.value, 5)} at {number(f.outside)}"
+        x, text = f.outside, f"value {number(solution.value)} at {number(f.outside)}"
     if not law.low <= x <= law.high:
         return
     ax.plot([x], law.phi(np.array([x])), "o", color=ink(), ms=6, zorder=4, label=text)
@@ -156,7 +157,7 @@ def payoff(
         )  # fmt: skip
     ax.set_ylim(0, 1.06 * float((good + bad).max()))
     word = "cost" if f.minimize else "payoff"
-    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean, 5)}")
+    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean)}")
     ax.set_xlabel("least loss plus all costs" if f.minimize else "payoff: reward less all costs")
     ax.set_ylabel("probability")
     key(ax)

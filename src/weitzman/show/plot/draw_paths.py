@@ -11,8 +11,9 @@ from ..._common.arrays import FloatArray, IntArray
 from ..._common.optional import need
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
+from ...learn.run_model import RunModel
 from ...policy.search import Search
-from .paths_data import LineGrid, Model, SearchPath, decision_region, line_grid, search_path
+from .paths_data import LineGrid, SearchPath, decision_region, line_grid, search_path
 from .style import (
     BLUE,
     ORANGE,
@@ -168,7 +169,7 @@ class Curves(Protocol):
 
 def learning_curves(
     curves: Curves,
-    model: Model | None = None,
+    model: RunModel | None = None,
     *,
     best: float | None = None,
     limit: int = 150,
@@ -217,7 +218,7 @@ def learning_curves(
     return ax
 
 
-def _shade(ax: Axes, model: Model, low: float, high: float, best: float | None) -> None:
+def _shade(ax: Axes, model: RunModel, low: float, high: float, best: float | None) -> None:
     edges = np.linspace(low, high, 121)
     steps, go_on = decision_region(model, (edges[1:] + edges[:-1]) / 2, best)
     if not len(steps):

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common.numbers import percent, rough
 from ..._common.optional import need
 from ...engine.solution import Solution
-from .style import BLUE, PLAIN, axes, heading, ink, mixed, muted, number, percent, plain, span
+from .style import BLUE, PLAIN, axes, heading, ink, mixed, muted, number, plain, span
 from .tree_data import Tree, tree
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     _folded(ax, t, size)
     gain = "costs" if solution.forest.minimize else "earns"
     what = "copies opened on average" if (t.opened > 1 + _ROUNDING).any() else "chance to be opened"
-    value = number(solution.value, 5)
+    value = number(solution.value)
     heading(ax, f"Searching well {gain} {value} on average\nIn the circles: {what}")
     return ax
 
@@ -92,7 +93,7 @@ def _circles(ax: Axes, t: Tree, size: float) -> None:
         zorder=2,
     )  # fmt: skip
     for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
-        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else f"{p:.2g}" if p < 99.5 else ">99"
+        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else rough(p) if p < 99.5 else ">99"
         color = "white" if p > 0.5 else ink()
         ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
 

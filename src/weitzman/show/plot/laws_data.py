@@ -93,6 +93,8 @@ def capped_law(
     """
     check_solution(solution, "the law of a capped value")
     f = solution.forest
+    if f.risk_tolerance is not None or f.prizes > 1:
+        f.must_be_plain("the law of a capped value")
     index = np.nan if box is None else solution.index(box, state)
     part = f if box is None else f.subtree(box, state)
     sign = f.sign

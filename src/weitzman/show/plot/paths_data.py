@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._common.arrays import FloatArray, IntArray
+from ..._common.numbers import number
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...forest.model import Forest
+from ...learn.run_model import RunModel
 from ...policy.search import Search
 from .laws_data import check_solution, state_called
 from .tree_data import children
@@ -155,7 +157,7 @@ def line_grid(solution: Solution, box: str | int | None = None) -> LineGrid:
     in_hand = np.maximum(sign * reward[by], sign * f.outside)
     return LineGrid(
         boxes=[f.name(v) for v in way[1:]],
-        states=[f.states(top)[s] for s in by] if named else [f"{x:.6g}" for x in reward[by]],
+        states=[f.states(top)[s] for s in by] if named else [number(x) for x in reward[by]],
         named=named,
         index=index,
         go_on=sign * index > in_hand[:, None],
@@ -180,27 +182,8 @@ def _same_states(f: Forest, a: int, b: int) -> bool:
     return same and f.states(a) == f.states(b)
 
 
-class Model(Protocol):
-    """What the picture of learning curves needs to know of a fitted model."""
-
-    minimize: bool
-
-    @property
-    def rungs(self) -> IntArray:
-        """The steps at which decisions are made."""
-        ...
-
-    def worth(self, score: float) -> float:
-        """What a score is worth."""
-        ...
-
-    def next_index(self, steps: Sequence[int], scores: Sequence[float]) -> float:
-        """The index of going on with a run of this history."""
-        ...
-
-
 def decision_region(
-    model: Model, scores: ArrayLike, best: float | None = None
+    model: RunModel, scores: ArrayLike, best: float | None = None
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Where a run is worth going on with.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common import numbers
 from ..._common.arrays import FloatArray
 from ..._common.optional import need
 from ..._common.text import cell
@@ -102,11 +103,9 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset(found)
 
 
-def number(x: float, digits: int = 4) -> str:
-    """A number as people write it: a few digits, a true minus sign."""
-    if not np.isfinite(x):
-        return "∞" if x > 0 else "\u2212∞"
-    return f"{x:.{digits}g}".replace("-", "\u2212")
+def number(x: float) -> str:
+    """A number as everywhere else, with a true minus sign."""
+    return numbers.number(x).replace("-", "\u2212")
 
 
 def span(ends: FloatArray) -> str:
@@ -130,13 +129,6 @@ def colors(n: int) -> list[str]:
     more = max(0, n - len(CYCLE))
     shades = [(i / max(more, 1), (0.45, 0.9)[i % 2], (0.55, 0.8)[i // 2 % 2]) for i in range(more)]
     return [*CYCLE[:n], *(to_hex(from_hsv(shade)) for shade in shades)]
-
-
-def percent(p: float) -> str:
-    """A probability in per cent; never 0% or 100% unless it is."""
-    if 0 < p < 0.005:
-        return "<1%"
-    return ">99%" if 0.995 <= p < 1 - 1e-12 else f"{100 * p:.0f}%"
 
 
 def named_rows(ax: Axes, names: list[str]) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any, Protocol, runtime_checkable
 
+from ..._common.numbers import percent
 from ...engine.indices import Policy
 from ...engine.plan import Progress
 from ...engine.solution import Solution
@@ -13,6 +14,7 @@ from ...engine.solver import solve
 from ...errors import InvalidArgument
 from ...files.safely import explained, replacing
 from ...forest.model import Forest
+from ...learn.run_model import RunModel
 from ...policy.search import Search
 from ..page import page_data as data
 from ..page import script, style, whole
@@ -22,7 +24,7 @@ from . import html_tables as tables
 from . import phrases as words
 from .decisions import decisions, table
 from .findings import TOP, Content, content, cost_now
-from .learnt import RUNS, Learnt
+from .learnt import RUNS
 from .summary import glance
 
 Path = str | os.PathLike[str]
@@ -37,7 +39,7 @@ class Summarized(Protocol):
         ...
 
 
-Source = Forest | Solution | Search | Learnt | Summarized
+Source = Forest | Solution | Search | RunModel | Summarized
 
 _INDEX = (
     "The index of a box is the reward in hand at which opening it makes no difference. It takes "
@@ -111,7 +113,7 @@ def write_report(
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
 
 
-def _policy(source: Forest | Solution | Search | Learnt, runs: int) -> Policy:
+def _policy(source: Forest | Solution | Search | RunModel, runs: int) -> Policy:
     """What to follow from the start on."""
     if isinstance(source, Search):
         return source.policy
@@ -233,7 +235,7 @@ def _boxes(c: Content) -> Child:
         rest = 1 - float(c.evaluation.opened[c.keep].sum()) / max(c.evaluation.openings, 1e-300)
         folded = h(
             "p", f"{n - shown:,} of {n:,} boxes are folded away: those opened least often. "
-            f"Together they are {words.percent(max(0.0, rest))} of all openings.", class_="hint",
+            f"Together they are {percent(max(0.0, rest))} of all openings.", class_="hint",
         )  # fmt: skip
     find = h(
         "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"

@@ -16,15 +16,16 @@ from ...engine.solver import solve
 from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
+from ...learn.run_model import RunModel
 from ...policy.frontier import Box
-from ...policy.ledger import Opened
+from ...policy.reasons import why
 from ...policy.search import Search
 from ...policy.simulation import simulate
 from ...policy.simulation_result import Simulation
+from ...policy.walk import Opened, Walk
 from ...strategies.comparison import Comparison, compare
 from ..page.page_data import important
-from ..page.remaining import expected
-from .learnt import RUNS, Learnt, forest, spread
+from .learnt import RUNS, forest, spread
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
@@ -106,7 +107,7 @@ class Content:
 
 
 def content(
-    source: Forest | Solution | Search | Learnt,
+    source: Forest | Solution | Search | RunModel,
     *,
     top: int = TOP,
     runs: int = RUNS,
@@ -114,7 +115,7 @@ def content(
 ) -> Content:
     """Compute all that a report on a problem, a fitted model or a search under way says."""
     between = None
-    if isinstance(source, Learnt):
+    if isinstance(source, RunModel):
         between = spread(source, runs)
         source = forest(source, runs)
     if isinstance(source, Search):
@@ -127,8 +128,9 @@ def content(
             f"a report needs a forest, a solution, a search, a fitted model or a replay, but got a "
             f"{type(source).__name__}."
         )
-    search = _seen(source) if isinstance(source, Search) else Search(policy)
-    told = tuple(search.history)
+    solution.forest.must_be_plain("a report")
+    told = tuple(source.history) if isinstance(source, Search) else ()
+    walk = Walk.along(policy, told)  # nothing is out: such boxes may still be the ones to open
     found = evaluate(solution)
     what_if = []
     for i, v in enumerate(examined := _examined(found)):
@@ -146,20 +148,10 @@ def content(
         runner_up=_runner_up(solution),
         told=told,
         pending=tuple(source.pending) if isinstance(source, Search) else (),
-        advice=search.explain() if told else None,
-        expected=expected(search) if told else solution.value,
+        advice=why(walk) if told else None,
+        expected=walk.worth() if told else solution.value,
         between=between,
     )
-
-
-def _seen(search: Search) -> Search:
-    """What a search has seen, and nothing handed out: such boxes may still be the ones to open."""
-    again = Search(search.policy)
-    f = again.policy.forest
-    for step in search.history:
-        state = _state(f, step.box.number, step.state_number)
-        again.tell(step.box, state, reward=step.reward, cost=step.cost)
-    return again
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | None:
@@ -175,13 +167,12 @@ def _runner_up(solution: Solution) -> RunnerUp | None:
     if len(f) > _LARGE or len(policy.root) < 2 or solution.first is None:
         return None
     second = int(policy.root[1])
-    value = 0.0
+    walk, value = Walk(policy), 0.0
+    box = second, (1,) if f.count[second] > 1 or f.endless[second] else ()
     for y, p in enumerate(f.laws[int(f.law[second])][0].tolist()):
         if p > 0:
-            search = Search(policy)
-            copy = (1,) if f.count[second] > 1 else ()
-            search.tell(Box(f.name(second), second, copy), _state(f, second, y))
-            value += p * expected(search)
+            with walk.supposing(box, y):
+                value += p * walk.worth()
     return RunnerUp(second, value)
 
 

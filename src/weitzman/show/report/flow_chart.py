@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..._common.numbers import percent
 from ..._common.text import printable
 from ..page.html import Markup, h
 from .decisions import MORE, STOP, Decision
-from .phrases import number, percent
+from .phrases import number
 
 _WIDE, _HIGH = 176, 40  # of a box
 _ACROSS, _DOWN = 118, 14  # room for what was seen; between boxes

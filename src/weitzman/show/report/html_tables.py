@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._common.arrays import FloatArray
+from ..._common.numbers import percent
 from ...engine.solution import mean_cost
 from ...policy.sampling import two_sided
 from ..page.html import Child, Markup, h, join, name
 from ..page.page_data import alone
 from .findings import Content, WhatIf, cost_now
-from .phrases import number, percent
+from .phrases import estimate, number
 
 _STUB = 3.0  # per cent of the width: what stands beyond the break of a bar
 _CLOSE = 0.9  # of the gain of the best strategy: who reaches it is drawn to scale
@@ -79,7 +80,7 @@ def strategies(c: Content) -> Markup | None:
         h(
             "tr",
             h("th", s.name, scope="row"),
-            h("td", number(s.value), f" ± {z * s.error:.2g}" if s.error else None, class_="number"),
+            h("td", estimate(s.value, z * s.error), class_="number"),
             h("td", _bar(s.value, scale), class_="bar"),
             h("td", number(found.lost(s.key)), class_="number"),
             h("td", "" if math.isnan(s.openings) else number(s.openings), class_="number"),

@@ -7,14 +7,15 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
+from ..._common import numbers
 from ..._common.arrays import FloatArray
+from ..._common.numbers import about, percent, rough
 from ...engine.solution import Status, mean_cost
 from ...policy.words import explain
 from ..page.html import Child, Markup, h, name
 from .findings import Content, RunnerUp
 
 _LINES = 40  # of the plan
-_RARE = 1e-5  # chances below are not told apart
 _ROUNDING = 1e-9  # differences, as a share of the value, that are none
 _ENDS = 4  # boxes named among those taken in the end
 
@@ -75,9 +76,9 @@ def _over(c: Content) -> bool:
 
 def _expect(c: Content) -> str:
     e, f = c.evaluation, c.forest
-    boxes = f"{e.openings:.3g} of {f.boxes:,} boxes"
+    boxes = f"{about(e.openings)} of {f.boxes:,} boxes"
     if f.endless.any():  # there is no number of all
-        boxes = "1 box" if e.openings == 1 else f"{e.openings:.3g} boxes"
+        boxes = "1 box" if e.openings == 1 else f"{about(e.openings)} boxes"
     if f.minimize:
         return (
             f"Expect a total of {number(c.solution.value)}: a loss of {number(e.reward)} on "
@@ -150,9 +151,9 @@ def certainty(c: Content) -> Iterator[Markup]:
     if s.status is Status.EXACT:
         text = "The value and the indices are exact up to rounding"
     elif s.status is Status.CERTIFIED:
-        text = f"The value is certified: its error is at most {s.gap:.2g}"
+        text = f"The value is certified: its error is at most {rough(s.gap)}"
     else:
-        text = f"The value may be off by up to {s.gap:.2g}, which is more than was asked for"
+        text = f"The value may be off by up to {rough(s.gap)}, which is more than was asked for"
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
     if c.runner_up is not None and not c.told:
         yield h("p", _margin(c, c.runner_up))
@@ -198,11 +199,10 @@ def _extreme(c: Content) -> str:
 
 def number(x: float) -> str:
     """A number as people read it."""
-    if not np.isfinite(x):
-        return "∞" if x > 0 else "−∞"
-    return f"{x + 0.0:.6g}".replace("-", "−")
+    return numbers.number(x).replace("-", "−")
 
 
-def percent(p: float) -> str:
-    """A chance."""
-    return "<0.001%" if 0 < p < _RARE else f"{100 * p:.3g}%"
+def estimate(x: float, error: float) -> str:
+    """A number and its error, none of them with digits that the error makes void."""
+    text = f"{numbers.number(x, error=error)} ± {numbers.rough(error)}" if error else number(x)
+    return text.replace("-", "−")

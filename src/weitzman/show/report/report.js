@@ -5,7 +5,7 @@ import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
 import { unpack } from "../page/problem.js";
 import { Walk } from "../page/walk.js";
-import { el, name, number, plural, refill } from "../page/text.js";
+import { about, amount, el, name, plural, refill } from "../page/text.js";
 
 const PAPER = 1500; // width of a drawing that can still be read when it is shrunk to a sheet
 const ROWS = 25; // of the table, before all are asked for
@@ -111,9 +111,9 @@ function whatIf(place) {
   function say(i) {
     const w = data.whatIf[which.value];
     const verb = problem.minimize ? "cost in all " : "be worth ";
-    const times = w.factor[i] === 1 ? "as now" : `${number(w.factor[i], 3)} times as now`;
-    refill(text, "If ", name(w.name), ` cost ${number(w.factor[i] * w.cost)} (${times}), `,
-      `the search would ${verb}`, el("b", {}, number(w.value[i])),
+    const times = w.factor[i] === 1 ? "as now" : `${about(w.factor[i])} times as now`;
+    refill(text, "If ", name(w.name), ` cost ${amount(w.factor[i] * w.cost)} (${times}), `,
+      `the search would ${verb}`, el("b", {}, amount(w.value[i])),
       w.first[i] === null ? " and nothing would be opened." : [" and begin with ", name(w.first[i]), "."]);
     curve.slider.setAttribute("aria-valuetext", text.textContent);
   }

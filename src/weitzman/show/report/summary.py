@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..._common.numbers import about, percent
 from ..page.html import Child, Markup, h, name
 from .findings import Content
-from .phrases import number, percent
+from .phrases import number
 
 _NAMED = 3  # boxes
 
@@ -23,7 +24,7 @@ def _facts(c: Content) -> list[tuple[str, Child]]:
     facts: list[tuple[str, Child]] = [
         (earns, number(c.solution.value)),
         ("Spent on average", number(e.spend)),
-        ("Boxes opened on average", number(float(f"{e.openings:.3g}"))),
+        ("Boxes opened on average", about(e.openings)),
         ("Nine in ten searches end between", f"{number(low)} and {number(high)}"),
     ]
     if s.loss > 0:

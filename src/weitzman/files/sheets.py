@@ -1,0 +1,182 @@
+"""Cells of a spreadsheet, or of a text with separators, with the row numbers that people see.
+
+Encodings (UTF-8, UTF-16, Latin-1) and separators (comma, semicolon, tab) are found out. Small files
+that unpack to huge ones are refused before memory is spent.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .._common.optional import need
+from ..errors import InvalidFile
+from .safely import check_regular
+
+TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+WORKBOOK = ".xlsx"
+SUFFIXES = (*TEXT, WORKBOOK)
+
+_SEPARATORS = ",;\t"
+_ROOM, _FACTOR = 2**24, 16  # bytes that any packed file may unpack to, and more by its size
+_MOST = 2**29  # bytes of a text
+_LOOKED = 20  # lines that tell the separator
+_WIDEST = 2**20  # characters of a cell
+_COLUMNS = 200  # of a sheet; what stands to the right of them is not read
+
+
+class Row(NamedTuple):
+    """A row that is not blank: its number in the sheet, from 1 on, and its cells."""
+
+    number: int
+    cells: list[Any]
+
+
+class Sheet(NamedTuple):
+    """A sheet by its name, empty for a text, and its rows."""
+
+    name: str
+    rows: list[Row]
+
+
+def is_table(name: str) -> bool:
+    """Whether the ending of a name is that of a table."""
+    return name.lower().endswith(SUFFIXES)
+
+
+def sheets(path: str) -> list[Sheet]:
+    """The sheets of a file; a text has one."""
+    check_regular(os.stat(path))
+    if path.lower().endswith(WORKBOOK):
+        return list(_workbook(path))
+    return [Sheet("", list(_text_rows(decoded(_unpacked(path)))))]
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def decoded(data: bytes) -> str:
+    """Text by its byte order mark, as UTF-8 if it is that, or else as Windows writes it."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "")):
+        if data.startswith(mark):
+            return _strictly(data, encoding or "utf-8-sig")
+    if data[1:2] == b"\0" or data[:1] == b"\0":
+        return _strictly(data, "utf-16-le" if data[1:2] == b"\0" else "utf-16-be")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace")
+
+
+def _strictly(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InvalidFile(
+            f"the text begins as {encoding.upper()}, but byte {error.start} does not fit. Save the "
+            f"file again."
+        ) from None
+
+
+def _unpacked(path: str) -> bytes:
+    if not path.lower().endswith(".gz"):
+        if os.path.getsize(path) > _MOST:
+            raise InvalidFile(f"a table must have at most {_MOST:,} bytes, but it has more.")
+        with open(path, "rb") as file:
+            return file.read()
+    most = _ROOM + _FACTOR * os.path.getsize(path)
+    try:
+        with gzip.open(path, "rb") as packed:
+            data = packed.read(most + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
+    if len(data) > most:
+        raise InvalidFile(
+            f"a packed table of this size must have at most {most:,} bytes once unpacked, but it "
+            f"has more. Unpack it."
+        )
+    return data
+
+
+def _text_rows(text: str) -> Iterator[Row]:
+    """Rows of a text that are not blank, by the line in which they end."""
+    if "\0" in text:
+        raise InvalidFile("a table must be text, but it has null characters in it.")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator(text))
+    csv.field_size_limit(_WIDEST)
+    number = 0
+    try:
+        for cells in reader:
+            number += 1  # as a spreadsheet counts: a cell of two lines is in one row
+            found = [cell.strip() for cell in cells]
+            if any(found):
+                yield Row(number, found)
+    except csv.Error as error:
+        raise InvalidFile(f"not a table: {error}, after row {number}.") from None
+
+
+def separator(text: str) -> str:
+    """What stands between the cells: the mark that most lines have equally often, and most of."""
+    lines = [x for x in text[: _LOOKED * 4096].splitlines() if x.strip()][:_LOOKED]
+    best, found = ",", (0, 0)
+    for mark in _SEPARATORS:
+        counts = [_outside_quotes(line, mark) for line in lines]
+        for n in set(counts) - {0}:
+            best, found = max((best, found), (mark, (counts.count(n), n)), key=lambda x: x[1])
+    return best
+
+
+def _outside_quotes(line: str, mark: str) -> int:
+    return sum(part.count(mark) for part in line.split('"')[::2])
+
+
+# -- workbooks -------------------------------------------------------------------------------------
+
+
+def _workbook(path: str) -> Iterator[Sheet]:
+    openpyxl = need("openpyxl", "excel")
+    _check_packed(path)
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()  # what the file says about its size need not be true
+            yield Sheet(sheet.title, list(_sheet_rows(sheet)))
+        book.close()
+    except (OSError, MemoryError, InvalidFile):
+        raise
+    except Exception as error:  # whatever a damaged file brings about in there
+        text = " ".join(str(error).split())[:200]
+        raise InvalidFile(f"not a workbook: {text or type(error).__name__}.") from None
+
+
+def _sheet_rows(sheet: Any) -> Iterator[Row]:
+    for number, cells in enumerate(sheet.iter_rows(max_col=_COLUMNS), 1):
+        found = [_cell(cell) for cell in cells]
+        if any(x is not None for x in found):
+            yield Row(number, found)
+
+
+def _cell(cell: Any) -> Any:
+    value = cell.value
+    return (value.strip() or None) if isinstance(value, str) else value
+
+
+def _check_packed(path: str) -> None:
+    """Refuse what is no archive, or one that unpacks to far more than its size."""
+    most = _ROOM + _FACTOR * os.path.getsize(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError) as error:
+        raise InvalidFile(f"not a workbook: {str(error).rstrip('.')}.") from None
+    if size > most:
+        raise InvalidFile(
+            f"a workbook of this size must have at most {most:,} bytes once unpacked, but it has "
+            f"{size:,}. Save it as .csv."
+        )

@@ -1,0 +1,248 @@
+r"""A run goes on as those of the log that it resembles; each of these went its own way.
+
+Before segment r a run of which :math:`x` is known resembles the logged runs j that were seen to its
+end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
+:math:`K_{jr}` be what run j was worth from there on to one who follows indices: its *capped value*.
+The index of going on is the root of
+
+.. math:: \sum_j w_r(x, j)\, (K_{jr} - \sigma)^+ = c_r(x).
+
+Capped values follow backward along each run, from its own best scores b and its own indices:
+
+.. math:: K_{jr} = \max(b_{jr}, \min(\sigma_{j,r+1}, K_{j,r+1})),
+
+and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run never looks at the
+run itself, so its capped value takes no advantage of what it will show. Runs resemble each other
+for one step at a time only: what is known is not blurred from rung to rung, as in a chain.
+Of a run that was cut off it is not known what followed: it has several capped values, spread as
+those of the runs that it resembles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._kernels.reservations import reservations
+from .known import Encoder, features, is_category
+from .ladder import Ladder
+from .laws import cost_levels, usual_cost
+from .trees import Trees
+
+_ATOMS = 4  # capped values of a run
+_FAR = 3.0  # beyond a factor of 20 costs are not scaled further
+_ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
+_COST = 0.5  # what a standard deviation of cost counts against one of scores when trees split
+_SEED = 20160  # of the trees, so that the same log gives the same model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One segment of a line.
+
+    Attributes
+    ----------
+    trees : Trees
+        Grown from the runs that were seen to its end.
+    runs : (n,) array of int
+        These runs, as numbers in the ladder.
+    cost, level : (n,) arrays of float
+        What the segment cost each run, and how dear the one before it was.
+    """
+
+    trees: Trees
+    runs: IntArray
+    cost: FloatArray
+    level: FloatArray
+
+    def law(
+        self, known: FloatArray, level: FloatArray, own: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Rows over the runs, and mean costs, for runs so known whose last segment was so dear.
+
+        ``own`` says which runs of the ladder these are, if they are any.
+        """
+        place = np.full(len(known), -1)
+        if own is not None:
+            at = np.minimum(np.searchsorted(self.runs, own), len(self.runs) - 1)
+            place = np.where(self.runs[at] == own, at, -1)
+        row = self.trees.rows(known, place)
+        scale = np.exp(np.clip(level[:, None] - self.level, -_FAR, _FAR))
+        return row, np.asarray((row * scale * self.cost).sum(axis=1))
+
+    def usual(self) -> tuple[FloatArray, FloatArray]:
+        """The same for a run of which nothing is known: one row and its cost."""
+        row = (self.trees.weight / self.trees.weight.sum())[None]
+        return row, (row * self.cost).sum(axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kin:
+    """The stages of a line, and the runs that they were learnt from.
+
+    Attributes
+    ----------
+    ladder : Ladder
+    encoder : Encoder
+    levels : (n, R) array of float
+        How dear each segment of each run was; 0 where runs cost about the same.
+    stages : list of Stage
+    """
+
+    ladder: Ladder
+    encoder: Encoder
+    levels: FloatArray
+    stages: list[Stage]
+
+    @classmethod
+    def of(cls, ladder: Ladder, encoder: Encoder, *, trees: int, leaf: int) -> Kin:
+        """Grow trees for every segment that a run was seen to finish."""
+        levels = levels_of(ladder, usual_cost(ladder))
+        random = np.random.default_rng(_SEED)
+        stages = []
+        for r in range(int(ladder.seen.max())):
+            runs = np.flatnonzero(ladder.seen > r)
+            mine, level = ladder.select(runs), levels[runs]
+            grown = Trees.grown(
+                features(mine, r, level), is_category(encoder, r), _target(mine, r, level),
+                mine.weight, trees=trees, leaf=leaf, random=random,
+            )  # fmt: skip
+            before = level[:, r - 1] if r else np.zeros(len(runs))
+            stages.append(Stage(grown, runs, mine.cost[:, r], before))
+        return cls(ladder, encoder, levels, stages)
+
+    def law(
+        self, r: int, runs: Ladder, levels: FloatArray, own: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Rows and mean costs of segment r for these runs, by what they had shown before it."""
+        before = levels[:, r - 1] if r else np.zeros(len(runs))
+        return self.stages[r].law(features(runs, r, levels), before, own)
+
+    def logged_law(self, r: int, own: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The same for runs of the log, each by what the others teach."""
+        return self.law(r, self.ladder.select(own), self.levels[own], own)
+
+    def goes_on(self, r: int) -> BoolArray:
+        """Which runs that were seen to the end of segment r can go on."""
+        runs = self.stages[r].runs
+        over = self.ladder.gone[runs] & (self.ladder.seen[runs] == r + 1)
+        return ~over if r + 1 < len(self.stages) else np.zeros(len(runs), bool)
+
+
+def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
+    """How dear each segment of each run was; 0 where runs cost about the same."""
+    level = cost_levels(ladder.cost, usual)
+    seen = np.arange(level.shape[1]) < ladder.seen[:, None]
+    alike = not seen.any() or float(np.std(level[seen])) <= _ALIKE
+    return np.zeros_like(level) if alike else level
+
+
+def _target(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
+    """What trees tell apart: the score at the end of a segment, the last score, and the cost."""
+    final = ladder.best[np.arange(len(ladder)), ladder.seen - 1]
+    columns = [_upper(ladder.best[:, r]), _upper(final)]
+    if level.any():
+        columns.append(_COST * _standard(level[:, r]))
+    return np.column_stack(columns)
+
+
+def _upper(score: FloatArray) -> FloatArray:
+    """Scores as they differ above the median: how bad a bad run is does not matter."""
+    return _standard(np.maximum(score, np.median(score)))
+
+
+def _standard(x: FloatArray) -> FloatArray:
+    """Without mean, in standard deviations."""
+    width = float(x.std())
+    return (x - x.mean()) / width if width > 0 else np.zeros_like(x)
+
+
+def thinned(ladder: Ladder, most: int) -> Ladder:
+    """At most so many runs: a third are the best, the others every so many, which count more."""
+    n, own = len(ladder), most // 3
+    if n <= most:
+        return ladder
+    final = ladder.best[np.arange(n), ladder.seen - 1]
+    down = np.argsort(-final, kind="stable")
+    rest = np.linspace(own, n - 1, most - own).round().astype(np.int64)
+    kept = ladder.select(np.concatenate([down[:own], down[rest]]))
+    weight = kept.weight.copy()
+    weight[own:] *= ladder.weight[down[own:]].sum() / weight[own:].sum()
+    return replace(kept, weight=weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Capped:
+    """What runs of the log were worth from each segment on to one who follows indices.
+
+    Attributes
+    ----------
+    value : list of (n, m) arrays
+        For each stage the capped values of its runs, m equally likely ones each.
+    """
+
+    value: list[FloatArray]
+
+    @classmethod
+    def of(cls, kin: Kin, price: float) -> Capped:
+        """Backward from the last segment to the first."""
+        out = cls([])
+        for r in reversed(range(len(kin.stages))):
+            runs = kin.stages[r].runs
+            worth = np.repeat(price * kin.ladder.best[runs, r][:, None], _ATOMS, axis=1)
+            going = kin.goes_on(r)
+            if going.any():
+                ahead = out._ahead(kin, r, runs[going])
+                worth[going] = np.maximum(worth[going], ahead)
+            out.value.insert(0, worth)
+        return out
+
+    def _ahead(self, kin: Kin, r: int, runs: IntArray) -> FloatArray:
+        """What going on after segment r was worth to these runs, at most their indices.
+
+        The values of the next stage come first, since the stages before it are not known yet.
+        """
+        row, cost = kin.logged_law(r + 1, runs)
+        index = _roots(self.value[0], row, cost)
+        next_runs = kin.stages[r + 1].runs
+        place = np.minimum(np.searchsorted(next_runs, runs), len(next_runs) - 1)
+        seen = next_runs[place] == runs
+        ahead = self.value[0][place]
+        if not seen.all():
+            ahead[~seen] = _quantiles(self.value[0], row[~seen])
+        return np.minimum(index[:, None], ahead)
+
+    def index(self, r: int, row: FloatArray, cost: FloatArray) -> FloatArray:
+        """The index of going through stage r with these rows and costs."""
+        return _roots(self.value[r], row, cost)
+
+    def tails(self, r: int, row: FloatArray, index: FloatArray, worth: FloatArray) -> FloatArray:
+        """The chance that the capped value of each row exceeds each worth: (rows, worths)."""
+        value = self.value[r]
+        above = np.stack([(value > s).mean(axis=1) for s in worth], axis=1)
+        return np.asarray(np.where(worth < index[:, None], _mixed(row, above), 0.0))
+
+
+def _mixed(row: FloatArray, values: FloatArray) -> FloatArray:
+    """The product of two matrices, without threads that would wait for each other."""
+    return np.asarray(np.einsum("ij,jk->ik", row, values))
+
+
+def _roots(value: FloatArray, row: FloatArray, cost: FloatArray) -> FloatArray:
+    """The index of every row over runs with these capped values."""
+    flat = value.ravel()
+    down = np.argsort(-flat, kind="stable")
+    chances = np.ascontiguousarray(row) / value.shape[1]
+    return np.asarray(reservations(flat[down], down // value.shape[1], chances, cost))
+
+
+def _quantiles(value: FloatArray, row: FloatArray) -> FloatArray:
+    """Capped values spread as those of the runs that each row resembles."""
+    flat = value.ravel()
+    up = np.argsort(flat, kind="stable")
+    reached = np.cumsum(np.repeat(row / value.shape[1], value.shape[1], axis=1)[:, up], axis=1)
+    levels = (np.arange(value.shape[1]) + 0.5) / value.shape[1]
+    places = (reached[:, :, None] < levels).sum(axis=1)
+    return np.asarray(flat[up][np.minimum(places, len(flat) - 1)])

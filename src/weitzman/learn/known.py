@@ -1,0 +1,115 @@
+"""What is known of a run at a rung, as a row of numbers for trees to split by.
+
+Settings come as one mapping for each run, from names to numbers, texts or anything else. A name
+whose values are all numbers is a number; trees look at the order of values only, so that it does
+not matter whether a scale is logarithmic. Any other name is a category. What a run does not have,
+because it was not noted or depends on another setting, is missing, which trees can split by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._common.arrays import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from .ladder import Ladder
+
+Config = Mapping[str, Any]
+CURVE = 8  # features of a curve
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """How settings become numbers: for each name None, or the categories that it may take."""
+
+    names: tuple[str, ...]
+    categories: tuple[dict[str, int] | None, ...]
+
+    @classmethod
+    def of(cls, settings: Sequence[Config]) -> Encoder:
+        """An encoder for settings like these; a name that says nothing is left out."""
+        rows = [flat(config) for config in settings]
+        names, kinds = [], []
+        for name in dict.fromkeys(name for row in rows for name in row):
+            values = [row.get(name) for row in rows]
+            kind = None if all(map(_is_number, values)) else _codes(values)
+            if len({_number(x, kind) for x in values}) > 1:
+                names.append(name)
+                kinds.append(kind)
+        return cls(tuple(names), tuple(kinds))
+
+    def numbers(self, settings: Sequence[Config], n: int) -> FloatArray:
+        """Settings of n runs as numbers, a row each; all missing where there are none."""
+        out = np.full((n, len(self.names)), np.nan)
+        for i, config in enumerate(settings if self.names else ()):
+            row = flat(config)
+            for d, (name, kind) in enumerate(zip(self.names, self.categories, strict=True)):
+                out[i, d] = _number(row.get(name), kind)
+        return out
+
+    @property
+    def is_category(self) -> BoolArray:
+        """Which columns are categories."""
+        return np.array([kind is not None for kind in self.categories], bool)
+
+
+NOTHING = Encoder((), ())
+
+
+def flat(config: Config, prefix: str = "") -> dict[str, Any]:
+    """Settings within settings, under names such as ``optimizer/momentum``."""
+    out: dict[str, Any] = {}
+    for name, value in config.items():
+        inner = isinstance(value, Mapping)
+        out.update(flat(value, f"{prefix}{name}/") if inner else {f"{prefix}{name}": value})
+    return out
+
+
+def _missing(x: object) -> bool:
+    return x is None or (isinstance(x, float) and x != x) or x == ""
+
+
+def _is_number(x: object) -> bool:
+    return _missing(x) or isinstance(x, (Real, np.bool_))
+
+
+def _codes(values: Iterable[object]) -> dict[str, int]:
+    words = dict.fromkeys(str(x) for x in values if not _missing(x))
+    return {word: code for code, word in enumerate(words)}
+
+
+def _number(x: Any, kind: dict[str, int] | None) -> float | None:
+    """A setting as a number; None, which becomes NaN, if it is missing or not known."""
+    if _missing(x):
+        return None
+    if kind is not None:
+        return kind.get(str(x))
+    return float(x) if _is_number(x) else None
+
+
+def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
+    """What is known of each run before segment r: its curve so far, then its settings.
+
+    ``level`` says how dear its segments were. Before anything was seen (r is 0) only settings are.
+    """
+    if r == 0:
+        return ladder.config
+    best, last, mean = ladder.best[:, r - 1], ladder.last[:, r - 1], ladder.mean[:, r - 1]
+    nothing = np.full(len(best), np.nan)
+    before = [x[:, r - 2] if r > 1 else nothing for x in (ladder.best, ladder.last, ladder.mean)]
+    columns = [
+        best, last, mean, best - before[0], last - before[1], mean - before[2], best - last,
+        level[:, r - 1],
+    ]  # fmt: skip
+    return np.column_stack([*columns, ladder.config])
+
+
+def is_category(encoder: Encoder, r: int) -> BoolArray:
+    """Which columns of :func:`features` are categories."""
+    return np.concatenate([np.zeros(CURVE if r else 0, bool), encoder.is_category])

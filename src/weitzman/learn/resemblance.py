@@ -1,0 +1,336 @@
+"""A model whose states are the logged runs themselves: a run goes on as those that it resembles."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._common.arrays import FloatArray, IntArray
+from ..errors import InvalidArgument
+from ..forest.model import Forest
+from .curves import Curves
+from .kin import Capped, Kin, thinned
+from .known import Config, Encoder
+from .ladder import Ladder, climb, climb_all
+from .laws import check_rules, cost_levels, imagined, usual_cost
+from .line_model import ceiling_of, check_limit, check_price, priced
+from .run_model import RunModel, Shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resemblance:
+    """How logged runs become the states of a :class:`ResemblanceModel`.
+
+    Attributes
+    ----------
+    ratio : float
+        A rung is set where a run has paid this many times what it had paid at the one before.
+    trees : int
+        Trees grown for each segment.
+    leaf : int
+        Runs that a leaf keeps at least.
+    states : int
+        Runs of the log that serve as states at most. Of more, some below the best stand for others.
+    tail : float
+        For how many runs of the log the imagined ones count that are better than all.
+    limit : float or None
+        The best score that there can be, such as 1 for an accuracy or 0 for a loss, if known.
+    """
+
+    ratio: float = 1.4
+    trees: int = 64
+    leaf: int = 3
+    states: int = 1000
+    tail: float = 0.3
+    limit: float | None = None
+
+    def __post_init__(self) -> None:
+        check_rules(
+            self,
+            {
+                "ratio must be above 1": self.ratio > 1,
+                "trees must be at least 1": self.trees >= 1,
+                "leaf must be at least 1": self.leaf >= 1,
+                "states must be at least 3": self.states >= 3,
+                "tail must be at least 0": self.tail >= 0,
+            },
+        )
+
+
+_FINE = 400  # worths at which the gain is looked at
+
+
+class ResemblanceModel(RunModel):
+    """The law of a run by its resemblance to logged runs, with the index of any run.
+
+    Made by :func:`weitzman.learn.fit` from curves with settings.
+
+    Attributes
+    ----------
+    price : float
+        What one point of score is worth, in units of cost.
+    minimize : bool
+        Lower scores are better.
+    settings : Resemblance
+    rungs : (R,) array of int
+        The steps at which it is decided whether a run goes on.
+    ladder : Ladder
+        The runs that it was learnt from, as seen from the rungs.
+    encoder : Encoder
+        How settings become numbers.
+
+    Examples
+    --------
+    Runs of a higher rate score higher, so one with a high rate is worth more before it starts.
+
+    >>> from weitzman import learn
+    >>> rate = [i / 20 for i in range(20) for _ in range(2)]
+    >>> log = learn.Curves.read(
+    ...     {"run": [i // 2 for i in range(40)], "step": [1, 2] * 20, "rate": rate,
+    ...      "score": [x * t for x, t in zip(rate, [1, 2] * 20)], "cost": [1] * 40},
+    ...     settings=["rate"])
+    >>> model = learn.fit(log, price=10)
+    >>> low, high = model.start_indices([{"rate": 0.1}, {"rate": 0.9}])
+    >>> bool(low < high)
+    True
+    """
+
+    def __init__(
+        self,
+        ladder: Ladder,
+        encoder: Encoder,
+        *,
+        price: float,
+        minimize: bool,
+        settings: Resemblance,
+    ) -> None:
+        self.minimize, self.settings = minimize, settings
+        self.ladder, self.encoder = ladder, encoder
+        check_limit(ladder, settings.limit, minimize)
+        known = thinned(ladder, settings.states)
+        if settings.tail > 0:
+            ceiling = ceiling_of(settings.limit, minimize)
+            known = known.joined(imagined(known, settings.tail, ceiling))
+        self._kin = Kin.of(known, encoder, trees=settings.trees, leaf=settings.leaf)
+        self.rungs = ladder.rungs[: len(self._kin.stages)]
+        self._usual = usual_cost(known)
+        self._solve(price)
+
+    def _solve(self, price: float) -> None:
+        check_price(price)
+        self.price = float(price)
+        self._capped = Capped.of(self._kin, self.price)
+        self._fresh = float(self._capped.index(0, *self._kin.stages[0].usual())[0])
+
+    def at_price(self, price: float) -> ResemblanceModel:
+        """The same law at another price."""
+        other = copy.copy(self)
+        other._solve(price)
+        return other
+
+    def __repr__(self) -> str:
+        return (
+            f"ResemblanceModel({len(self.ladder)} runs, {len(self.encoder.names)} settings, "
+            f"{len(self.rungs)} rungs up to step {self.rungs[-1]}, {priced(self)}"
+            f"{', minimize' if self.minimize else ''})"
+        )
+
+    # -- indices -------------------------------------------------------------------------------
+
+    @property
+    def fresh_index(self) -> float:
+        """The index of starting a run of which nothing is known."""
+        return self._fresh
+
+    def start_indices(self, settings: Sequence[Config]) -> FloatArray:
+        """The index of starting a run with each of these settings."""
+        known = self.encoder.numbers(settings, len(settings))
+        law = self._kin.stages[0].law(known, np.zeros(len(known)))
+        return self._capped.index(0, *law)
+
+    def next_index(
+        self,
+        steps: Sequence[int],
+        scores: Sequence[float],
+        costs: Sequence[float] | None = None,
+        settings: Config | None = None,
+    ) -> float:
+        """The index of going on with a run that has shown these scores, in units of cost.
+
+        Minus infinity at its end, and where its last score is NaN: it has diverged.
+        """
+        return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
+
+    def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
+        """The index of going on with each of several runs."""
+        out = np.full(len(runs), -np.inf)
+        for r, which, row, cost in self._laws(runs):
+            out[which] = self._capped.index(r, row, cost)
+        return out
+
+    def indices_of(self, runs: Ladder) -> FloatArray:
+        """The index of each segment of these runs, given what they had shown before."""
+        levels = self._levels(runs)
+        out = np.full((len(runs), len(self.rungs)), -np.inf)
+        for r in range(len(self.rungs)):
+            some = np.flatnonzero(runs.seen >= r)
+            if len(some):
+                law = self._kin.law(r, runs.select(some), levels[some])
+                out[some, r] = self._capped.index(r, *law)
+        return out
+
+    def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
+        """What going on adds to a worth in hand, after costs, with these runs and new ones.
+
+        The value of lines side by side is the mean of the best capped value.
+        """
+        laws = [(r, row, cost, 1) for r, _, row, cost in self._laws(runs)]
+        if fresh:
+            laws.append((0, *self._kin.stages[0].usual(), fresh))
+        indices = [self._capped.index(r, row, cost) for r, row, cost, _ in laws]
+        top = max((float(x.max()) for x in indices), default=best)
+        if not top > best:
+            return 0.0
+        worth = self._worths(best, top)
+        none = np.zeros(len(worth) - 1)  # log of the chance that no run exceeds
+        for (r, row, _, copies), index in zip(laws, indices, strict=True):
+            tail = self._capped.tails(r, row, index, worth[:-1])
+            none += copies * np.log1p(-np.minimum(tail, 1.0 - 1e-15)).sum(axis=0)
+        return float((-np.expm1(none) * np.diff(worth)).sum())
+
+    def _worths(self, best: float, top: float) -> FloatArray:
+        """Worths in between at which something may change."""
+        values = np.unique(np.concatenate([x.ravel() for x in self._capped.value]))
+        inside = values[(values > best) & (values < top)]
+        return np.unique(np.concatenate([[best], _some(inside, _FINE), [top]]))
+
+    def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, FloatArray, FloatArray]]:
+        """By stage: which runs stand before it, their rows and their costs."""
+        ladder = self._climbed(runs)
+        levels = self._levels(ladder)
+        out = []
+        for r in range(len(self.rungs)):
+            which = np.flatnonzero((ladder.seen == r) & ~ladder.gone)
+            known = [i for i in which.tolist() if r or runs[i].settings is not None]
+            if r == 0 and len(known) < len(which):
+                row, cost = self._kin.stages[0].usual()
+                blank = np.setdiff1d(which, known)
+                out.append((0, blank, np.repeat(row, len(blank), 0), np.repeat(cost, len(blank))))
+            if known:
+                some = np.array(known)
+                out.append((r, some, *self._kin.law(r, ladder.select(some), levels[some])))
+        return out
+
+    def _climbed(self, runs: Sequence[Shown]) -> Ladder:
+        """Runs under way as seen from the rungs."""
+        shown = [run for run in runs if len(run.steps)]
+        ladder = self._blank(runs)
+        if shown:
+            some = np.array([i for i, run in enumerate(runs) if len(run.steps)])
+            part = climb_all(_curves(shown, self.minimize), self.rungs)
+            for name in ("best", "last", "mean", "cost", "seen", "gone"):
+                getattr(ladder, name)[some] = getattr(part, name)
+            ladder.gone[some] |= [bool(np.isnan(run.scores[-1])) for run in shown]
+        return ladder
+
+    def _blank(self, runs: Sequence[Shown]) -> Ladder:
+        n, size = len(runs), len(self.rungs)
+        best, last, mean = (np.full((n, size), np.nan) for _ in range(3))
+        config = self.encoder.numbers([run.settings or {} for run in runs], n)
+        seen, gone = np.zeros(n, np.int64), np.zeros(n, bool)
+        cost, weight = np.zeros((n, size)), np.ones(n)
+        return Ladder(self.rungs, best, last, mean, cost, config, seen, gone, weight)
+
+    def _levels(self, runs: Ladder) -> FloatArray:
+        if not self._kin.levels.any():
+            return np.zeros_like(runs.cost)
+        return cost_levels(runs.cost, self._usual[: runs.cost.shape[1]])
+
+    # -- as a forest, and learning more ----------------------------------------------------------
+
+    def lines(self, n: int = 1) -> Forest:
+        """A forest of n new runs of which nothing is known before they start, in worth and cost."""
+        return _forest(self._kin, self.price, n)
+
+    def updated(self, curves: Curves) -> ResemblanceModel:
+        """The model learnt from these curves too, with the same rungs and settings.
+
+        For runs of a search under way: they are cut off where they stand, unless they have ended.
+        """
+        if curves.minimize != self.minimize:
+            raise InvalidArgument("the model and the curves must both maximize or both minimize.")
+        return self.relearnt(self.ladder.joined(climb(curves, self.ladder.rungs, self.encoder)))
+
+    def relearnt(self, ladder: Ladder) -> ResemblanceModel:
+        """The same kind of model, learnt from other runs."""
+        return ResemblanceModel(
+            ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings
+        )
+
+
+def _some(values: FloatArray, most: int) -> FloatArray:
+    """At most so many of them, spread evenly."""
+    places = np.linspace(0, len(values) - 1, min(len(values), most)).round().astype(np.int64)
+    return values[places]
+
+
+def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
+    """Runs under way as curves. Without costs a run is as dear as usual, as one that is free."""
+    for run in runs:
+        if (
+            len(
+                {
+                    len(run.steps),
+                    len(run.scores),
+                    len(run.steps if run.costs is None else run.costs),
+                }
+            )
+            > 1
+        ):
+            raise InvalidArgument("a run has as many scores and costs as steps.")
+    paid = [np.zeros(len(run.steps)) if run.costs is None else run.costs for run in runs]
+    blank = ("",) * len(runs)
+    return Curves(
+        runs=tuple(map(str, range(len(runs)))),
+        start=np.cumsum([0, *(len(run.steps) for run in runs)]),
+        step=np.concatenate([np.asarray(run.steps, np.int64) for run in runs]),
+        score=np.concatenate([np.asarray(run.scores, np.float64) for run in runs]),
+        cost=np.concatenate([np.asarray(x, np.float64) for x in paid]),
+        task=blank,
+        kind=blank,
+        ended=np.zeros(len(runs), bool),
+        minimize=minimize,
+    )
+
+
+def _forest(kin: Kin, price: float, n: int) -> Forest:
+    """New runs as lines; the states of a box are runs of the log.
+
+    A forest has no memory but the state of a box, so a run goes on from rung to rung as those that
+    it resembles, and resembles itself no more than others do. What follows a run that is over shows
+    the lowest score, and costs so much that no policy opens it.
+    """
+    worth = price * kin.ladder.best
+    low = min(float(worth[s.runs, r].min()) for r, s in enumerate(kin.stages))
+    row, cost = kin.stages[0].usual()
+    law: list[FloatArray] = [row]
+    paid: list[FloatArray | float] = [float(cost[0])]
+    rewards = [worth[s.runs, r] for r, s in enumerate(kin.stages)]
+    for r in range(1, len(kin.stages)):
+        going, runs = kin.goes_on(r - 1), kin.stages[r - 1].runs
+        matrix = np.zeros((len(runs), len(kin.stages[r].runs)))
+        matrix[:, int(np.argmin(rewards[r]))] = 1.0
+        dear = np.full(len(runs), 1.0 + float(rewards[r].max()) - low)
+        if going.any():
+            matrix[going], dear[going] = kin.logged_law(r, runs[going])
+        law.append(matrix)
+        paid.append(dear)
+    size = len(kin.stages)
+    return Forest.from_arrays(
+        parent=np.arange(-1, size - 1), cost=paid, rewards=rewards, law=law,
+        count=[n] + [1] * (size - 1), names=[f"0:{step}" for step in kin.ladder.rungs[:size]],
+        outside=-np.inf,
+    )  # fmt: skip

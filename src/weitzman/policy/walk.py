@@ -1,0 +1,334 @@
+"""A walk through a forest: what is open, what next, what remains, what it is worth from here.
+
+The rule is that of :class:`weitzman.Policy`: open the box of highest index while that exceeds the
+best reward so far; otherwise stop. Equal indices: the box of lowest number first; of its copies
+that whose parent showed the state of lowest number, and then the first. An index equal to the best:
+stop. Of equal rewards the outside option is taken before any box, and among boxes the same order
+holds, whichever was opened first: box, then state, then copy.
+
+Searches, explanations and reports are walks. The compiled episodes and the script of the pages
+follow the same rule in their own languages, and are tested against this one step by step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine.indices import Policy
+from ..engine.solver import solve
+from ..errors import InvalidAnswer
+from ..forest.model import _FIELDS, Forest
+from .frontier import Box, Frontier, Group, Id
+from .hands import Hands
+
+Closed = tuple[int, int]
+"""A box that can be opened and the state of its parent (0 for a root): what copies share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A box that was opened, and how the search stood then.
+
+    Attributes
+    ----------
+    box : Box
+    state : str
+        Name of the state it showed, or its number if it has no name.
+    state_number : int
+    reward : float or None
+        The true reward; None for a state that has none.
+    cost : float
+        What was paid.
+    best : float
+        Best reward so far, the outside option included; of several prizes, their sum if one
+        stopped then.
+    best_box : Box or None
+        The box that holds it; None for the outside option.
+    spent : float
+        All costs so far.
+    """
+
+    box: Box
+    state: str
+    state_number: int
+    reward: float | None
+    cost: float
+    best: float
+    best_box: Box | None
+    spent: float
+
+
+class Walk:
+    """A walk through the boxes of a policy.
+
+    Attributes
+    ----------
+    told : dict
+        What was opened, in the order of the answers. The last entry has all totals, so that an
+        answer is in it wholly or not at all.
+    out : dict
+        Boxes that are being opened, and by whom. They are not offered again.
+    frontier : Frontier
+        What can be opened.
+    hands : Hands, or None
+        What each tree holds and what was taken, where there are several prizes.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy, self.forest = policy, policy.forest
+        self.sign = policy.forest.sign
+        self._numbered = policy.forest.endless | (policy.forest.count > 1)
+        self.told: dict[Id, Opened] = {}
+        self.out: dict[Id, str] = {}
+        self.hands = Hands(self) if policy.forest.prizes > 1 else None
+        self.frontier = Frontier(policy, self.told, self.out if self.hands is None else self.hands)
+
+    @classmethod
+    def along(cls, policy: Policy, steps: Iterable[Opened]) -> Walk:
+        """A walk that has opened what another one has; nothing is out."""
+        walk = cls(policy)
+        for step in steps:
+            box = step.box.number, step.box.copy
+            walk.open(box, step.state_number, step.reward, step.cost)
+        return walk
+
+    # -- what is open, what next ---------------------------------------------------------------
+
+    @property
+    def best(self) -> tuple[float, Box | None, float]:
+        """Best reward so far, the box that holds it, and what was spent."""
+        if not self.told:
+            return self.forest.outside * self.forest.prizes, None, 0.0
+        last = next(reversed(self.told.values()))
+        if self.hands is not None:
+            return self.hands.total(), None, last.spent
+        return last.best, last.best_box, last.spent
+
+    @property
+    def bar(self) -> float:
+        """What an index must exceed to be worth opening, signed."""
+        return self.sign * self.best[0] if self.hands is None else self.hands.bar()
+
+    def top(self) -> tuple[Id, float] | None:
+        """The best box that can be opened, and its index (higher is better)."""
+        return _first(self.frontier.top())
+
+    def next(self) -> tuple[Id, float] | None:
+        """The same if opening it pays; None: stop."""
+        return _first(self.frontier.next(self.bar))
+
+    def next_prize(self) -> Id | None:
+        """The reward to take now, where there are several prizes."""
+        found = None if self.hands is None else self.hands.worth_taking()
+        return None if found is None else found[0]
+
+    def box(self, box: Id) -> Box:
+        """The handle of a box."""
+        return Box(self.forest.name(box[0]), *box)
+
+    def above(self, box: Id) -> Id | None:
+        """The parent of a box; None for a root."""
+        v, copy = box
+        up = int(self.forest.parent[v])
+        if self.forest.endless[v] and copy and copy[-1] > 1:
+            return v, (*copy[:-1], copy[-1] - 1)
+        return None if up < 0 else (up, copy[:-1] if self._numbered[v] else copy)
+
+    def state_above(self, box: Id) -> int:
+        """What the parent showed (0 for a root); an error if the box cannot be opened."""
+        v, copy = box
+        most, above = self._most(v), self.above(box)
+        own = copy[-1:] if self._numbered[v] else ()
+        if not self._numbered[v] or (own and 1 <= own[0] <= most):
+            if above is None and copy == own:
+                return 0
+            if above is not None and above in self.told:
+                return self.told[above].state_number
+        self._check_copy(box)
+        assert above is not None
+        raise InvalidAnswer(
+            f"a box can be opened after its parent, but {self.box(above)!r}, the parent of "
+            f"{self.box(box)!r}, was not opened."
+        )
+
+    # -- a step --------------------------------------------------------------------------------
+
+    def show(self, box: Id, state: int) -> None:
+        """Open a box that shows a state, with the reward and the cost of the model."""
+        cost = self.cost(box[0], self.state_above(box), state)
+        self.open(box, state, self.reward(box[0], state), cost)
+
+    def open(self, box: Id, state: int, reward: float | None, cost: float) -> None:
+        """Open a box that can be opened: it showed a state, with its true reward and cost."""
+        self.frontier.add_children(box, state)
+        best, best_box, spent = self.best
+        here = self.box(box)
+        if self.hands is not None:
+            self.hands.found(box, reward)
+            best = self.hands.total()
+        elif reward is not None and self._takes(here, state, reward):
+            best, best_box = reward, here
+        names = self.forest.state_names[int(self.forest.reward[box[0]])]
+        name = str(state) if names is None else names[state]
+        self.told[box] = Opened(here, name, state, reward, cost, best, best_box, spent + cost)
+
+    @contextmanager
+    def supposing(self, box: Id, state: int) -> Iterator[None]:
+        """Stand as if a box had shown a state; afterwards as before."""
+        before = self.frontier.mark()
+        self.show(box, state)
+        try:
+            yield
+        finally:
+            self.told.popitem()
+            self.frontier.go_back(before)
+
+    def reward(self, v: int, state: int) -> float | None:
+        """The reward of a state; None if it has none."""
+        known = float(self.forest.rewards[int(self.forest.reward[v])][0, state])
+        return known if math.isfinite(known) else None
+
+    def cost(self, v: int, above: int, state: int) -> float:
+        """What opening a box costs in the model, after that state of its parent and its own."""
+        cost = self.forest.costs[int(self.forest.cost[v])]
+        rows, columns = cost.shape
+        return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
+
+    def _takes(self, box: Box, state: int, reward: float) -> bool:
+        """Whether a box is the one to be taken from now on."""
+        best, holder, _ = self.best
+        if reward != best or holder is None:
+            return self.sign * reward > self.sign * best
+        held = self.told[holder.number, holder.copy].state_number
+        return (box.number, state, box.copy) < (holder.number, held, holder.copy)
+
+    # -- what remains --------------------------------------------------------------------------
+
+    def closed(self, box: int | None = None) -> Counter[Closed]:
+        """How many copies of each box can be opened, by what their parents showed.
+
+        Parameters
+        ----------
+        box : int, optional
+            This box alone.
+        """
+        f, policy, at = self.forest, self.policy, self.policy.child_at
+        roots = f.roots.tolist() if box is None else [box] * (int(f.parent[box]) < 0)
+        closed = Counter({(v, 0): int(f.count[v]) for v in roots})
+        for (v, copy), seen in self.told.items():
+            if box is None or v == box:
+                above = self.above((v, copy))
+                closed[v, 0 if above is None else self.told[above].state_number] -= 1
+            for u in policy.child[at[v] : at[v + 1]].tolist():
+                if box is None or u == box:
+                    closed[u, seen.state_number] += int(f.count[u])
+        return +closed
+
+    def remaining(self) -> Forest | None:
+        """The boxes still closed, as they stand after what was seen; None: it is best to stop.
+
+        The outside option is the best so far. Boxes that can be opened become roots; those whose
+        index does not exceed the best are left out with all behind them, since they will never be
+        opened.
+        """
+        best = self.best[0]
+        index, at = self.policy.index, self.policy.index_at
+        closed = self.closed().items()
+        tops = {(v, s): n for (v, s), n in closed if index[at[v] + s] > self.sign * best}
+        return _rest(self.policy, tops, best) if tops else None
+
+    def worth(self) -> float:
+        """What the walk will have earned in the end if it goes on in the best way (spent included).
+
+        When minimizing, what it will have cost.
+        """
+        self.forest.must_be_plain("what a walk will have earned")
+        forest, (best, _, spent) = self.remaining(), self.best
+        value = best if forest is None else solve(forest).value
+        return value - self.sign * spent
+
+    def discounted(self) -> tuple[float, float, float]:
+        """The factor of all that was opened, what was spent, discounted, and the time it took."""
+        f, worth, spent, time = self.forest, 1.0, 0.0, 0.0
+        assert f.factors is not None, "a forest with discounting"
+        for box, seen in self.told.items():
+            at = (np.array([f.cost[box[0]]]), np.array([self.state_above(box)]))
+            state = np.array([seen.state_number])
+            spent += worth * seen.cost
+            factor = float(f.factors.entries(*at, state)[0])
+            time -= math.log(factor) if f.durations is None else 0.0
+            time += 0.0 if f.durations is None else float(f.durations.entries(*at, state)[0])
+            worth *= factor
+        return worth, spent, time
+
+    # -- details -------------------------------------------------------------------------------
+
+    def _most(self, v: int) -> float:
+        """How many copies there are, or places along a line."""
+        return math.inf if self.forest.endless[v] else int(self.forest.count[v])
+
+    def _check_copy(self, box: Id) -> None:
+        """An error if there is no such copy, whatever was opened."""
+        v, copy = box
+        counts = list(self._counts(v))[::-1]
+        name = self.forest.name(v)
+        if len(copy) != len(counts):
+            like = Box(name, v, (1,) * len(counts))
+            raise InvalidAnswer(
+                f"box {name!r} needs {len(counts)} numbers of copies, such as {like!r}, but "
+                f"{self.box(box)!r} has {len(copy)}."
+            )
+        if any(not 1 <= own <= count for own, count in zip(copy, counts, strict=True)):
+            ends = (own if n == math.inf else n for n, own in zip(counts, copy, strict=True))
+            most = Box(name, v, tuple(map(int, ends)))
+            raise InvalidAnswer(f"there is no {self.box(box)!r}: copies go up to {most!r}.")
+
+    def _counts(self, v: int) -> Iterator[float]:
+        while v >= 0:
+            if self._numbered[v]:
+                yield self._most(v)
+            v = int(self.forest.parent[v])
+
+
+def _first(top: tuple[Group, float] | None) -> tuple[Id, float] | None:
+    """The first box of the best group, and its index."""
+    return None if top is None else ((top[0][0], top[0][2]), top[1])
+
+
+def _rest(policy: Policy, tops: dict[Closed, int], best: float) -> Forest:
+    """The boxes that can be opened, so many copies of each, and all that is behind them."""
+    f, at = policy.forest, policy.child_at
+    keep = [v for v, _ in tops]
+    parent = [-1] * len(keep)
+    at_end = 0
+    while at_end < len(keep):  # breadth first: what is behind each box
+        v = keep[at_end]
+        below = policy.child[at[v] : at[v + 1]].tolist()
+        if at_end >= len(tops):  # an endless box stands for all that follow it
+            below = [u for u in below if u != v]
+        keep += below
+        parent += [at_end] * len(below)
+        at_end += 1
+    columns: dict[str, Any] = {name: getattr(f, name) for name in _FIELDS}
+    n = len(tops)
+    for name in ("law", "reward", "cost", "count", "endless"):
+        columns[name] = columns[name][keep]
+    columns["endless"][:n] = False  # the next of a line, and behind it all further ones
+    columns |= {"parent": np.array(parent), "outside": best, "names": None}
+    columns["count"][:n] = list(tops.values())
+    columns["laws"] = f.laws.with_more([f.laws[int(f.law[v])][s : s + 1] for v, s in tops])
+    columns["law"][:n] = len(f.laws) + np.arange(n)
+    for name in ("costs", "factors", "durations"):
+        if (pool := columns[name]) is not None:
+            entries = [(pool[int(f.cost[v])], s) for v, s in tops]
+            rows = [c[s : s + 1] if len(c) > 1 else c for c, s in entries]
+            columns[name] = pool.with_more(rows)
+    columns["cost"][:n] = len(f.costs) + np.arange(n)
+    return Forest(**columns)

@@ -1,0 +1,339 @@
+"""Logged runs as states: laws and indices against plain twins, settings of any kind, symmetries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weitzman
+from weitzman import learn
+from weitzman.errors import InvalidArgument
+from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown
+from weitzman.learn.known import Encoder, features
+from weitzman.learn.trees import Trees
+
+PLAIN = Resemblance(tail=0.0, ratio=1.01, trees=16, leaf=2)
+PRICE = 10.0
+
+
+def log(seed=0, n=24, steps=3, settings=None, **more):
+    """Runs whose scores rise with their rate; costs 1 a step."""
+    random = np.random.default_rng(seed)
+    rate = random.uniform(0, 1, n)
+    kind = random.choice(["a", "b"], n)
+    noise = random.normal(0, 0.05, (n, steps))
+    score = rate[:, None] * np.arange(1, steps + 1) / steps + 0.2 * (kind == "b")[:, None] + noise
+    table = {
+        "run": np.repeat(np.arange(n), steps),
+        "step": np.tile(np.arange(1, steps + 1), n),
+        "score": score.ravel(),
+        "cost": np.ones(n * steps),
+        "rate": np.repeat(rate, steps),
+        "kind": np.repeat(kind, steps),
+    }
+    return Curves.read(table, settings=settings or ["rate", "kind"], **more)
+
+
+def fitted(curves, **changes):
+    options = {"price": PRICE, "settings": PLAIN, **changes}
+    return learn.fit(curves, **options)
+
+
+# -- laws ----------------------------------------------------------------------------------------
+
+
+def walked(trees: Trees, x, t):
+    """The leaf of one tree that a row falls into, one question after the other."""
+    feature, split, left, begin = trees.nodes
+    node = 0
+    while feature[begin[t] + node] >= 0:
+        f, at = feature[begin[t] + node], split[begin[t] + node]
+        value = x[f]
+        low = np.isnan(value) or value <= at
+        goes_left = value == at if trees.category[f] else low
+        node = left[begin[t] + node] + (not goes_left)
+    return node
+
+
+def plain_row(trees: Trees, known, x, own=-1):
+    """How much each run resembles a row, tree by tree."""
+    total = np.zeros(len(known))
+    for t, bag in enumerate(trees.bags):
+        if own >= 0 and bag[own]:
+            continue
+        here = walked(trees, x, t)
+        mates = [j for j in np.flatnonzero(bag) if walked(trees, known[j], t) == here]
+        weight = trees.weight[mates]
+        total[mates] += weight / weight.sum()
+    return total / total.sum()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_resemblance_is_what_the_leaves_say(seed):
+    random = np.random.default_rng(seed)
+    known = np.column_stack([random.normal(size=(15, 2)), random.integers(0, 3, 15)])
+    known[random.random(known.shape) < 0.15] = np.nan
+    category = np.array([False, False, True])
+    target, weight = random.normal(size=(15, 2)), random.uniform(0.5, 2.0, 15)
+    trees = Trees.grown(known, category, target, weight, trees=9, leaf=2, random=random)
+    new = np.column_stack([random.normal(size=(4, 2)), random.integers(0, 4, 4)])
+    found = trees.rows(new, np.full(4, -1))
+    wanted = [plain_row(trees, known, x) for x in new]
+    assert found == pytest.approx(np.array(wanted), abs=1e-12)
+    own = trees.rows(known, np.arange(15))
+    wanted = [plain_row(trees, known, x, i) for i, x in enumerate(known)]
+    assert own == pytest.approx(np.array(wanted), abs=1e-12)
+    assert np.diag(own).tolist() == [0.0] * 15  # nothing resembles itself
+    for t, bag in enumerate(trees.bags):
+        leaves = [walked(trees, known[j], t) for j in np.flatnonzero(bag)]
+        assert min(np.bincount(leaves)[np.unique(leaves)]) >= 2
+
+
+def test_trees_find_what_matters():
+    random = np.random.default_rng(0)
+    known = random.normal(size=(60, 4))
+    target = (known[:, 2] > 0).astype(float)[:, None]
+    options = {"trees": 40, "leaf": 3, "random": random}
+    trees = Trees.grown(known, np.zeros(4, bool), target, np.ones(60), **options)
+    row = trees.rows(known, np.arange(60))
+    assert (row @ target - target).__abs__().mean() < 0.1
+    assert np.abs(target.mean() - target).mean() > 0.4  # without looking
+
+
+# -- indices -------------------------------------------------------------------------------------
+
+
+def root(row, values, cost):
+    """Where the mean excess over a worth comes down to the cost, by bisection."""
+    low, high = min(values) - cost - 1.0, max(values) + 1.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        excess = sum(w * max(v - middle, 0.0) for w, v in zip(row, values, strict=True))
+        low, high = (middle, high) if excess > cost else (low, middle)
+    return (low + high) / 2
+
+
+def capped_values(model):
+    """Capped values of all runs, stage by stage, for logs in which every run came to its end."""
+    kin = model._kin
+    out = {}
+    for r in reversed(range(len(kin.stages))):
+        for j in kin.stages[r].runs.tolist():
+            out[j, r] = model.price * kin.ladder.best[j, r]
+            if r + 1 < len(kin.stages) and kin.ladder.seen[j] > r + 1:
+                row, cost = kin.logged_law(r + 1, np.array([j]))
+                ahead = [out[k, r + 1] for k in kin.stages[r + 1].runs.tolist()]
+                index = root(row[0], ahead, cost[0])
+                out[j, r] = max(out[j, r], min(index, out[j, r + 1]))
+    return out
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_indices_are_those_of_a_plain_recursion(seed):
+    model = fitted(log(seed, n=9, steps=4))
+    wanted = capped_values(model)
+    for r, stage in enumerate(model._kin.stages):
+        for i, j in enumerate(stage.runs.tolist()):
+            assert model._capped.value[r][i] == pytest.approx(wanted[j, r], abs=1e-9)
+    first = [wanted[j, 0] for j in model._kin.stages[0].runs.tolist()]
+    row, cost = model._kin.stages[0].usual()
+    assert model.fresh_index == pytest.approx(root(row[0], first, cost[0]), abs=1e-9)
+    config = {"rate": 0.8, "kind": "b"}
+    row, cost = model._kin.stages[0].law(model.encoder.numbers([config], 1), np.zeros(1))
+    found = model.start_indices([config])[0]
+    assert found == pytest.approx(root(row[0], first, cost[0]), abs=1e-9)
+
+
+def test_a_run_that_was_cut_off_may_go_on_as_others_did():
+    scores = [[0.1, 0.9], [0.1, 0.5], [0.1, 0.7], [0.1, 0.3], [0.1]]
+    rows = [(i, t + 1, x) for i, run in enumerate(scores) for t, x in enumerate(run)]
+    run, step, score = zip(*rows, strict=True)
+    curves = Curves.read({"run": run, "step": step, "score": score, "cost": [0.01] * len(run)})
+    model = learn.fit(curves, price=1.0, settings=Resemblance(tail=0.0, ratio=1.01, leaf=4))
+    found = model._capped.value[0][4]
+    assert (np.diff(found) > 0).any()
+    assert set(found.tolist()) <= {0.3, 0.5, 0.7, 0.9, float(found.max())}  # or the index
+
+
+def test_a_known_law_is_recovered():
+    random = np.random.default_rng(0)
+    score = random.choice([0.0, 0.5, 1.0], 1500, p=[0.6, 0.3, 0.1])
+    later = np.where(random.random(1500) < 0.3, np.minimum(score + 0.5, 1.0), score)
+    table = {
+        "run": np.repeat(np.arange(1500), 2), "step": np.tile([1, 2], 1500),
+        "score": np.column_stack([score, later]).ravel(), "cost": np.ones(3000),
+    }  # fmt: skip
+    options = Resemblance(tail=0.0, ratio=1.01, leaf=30, states=1500, trees=20)
+    model = learn.fit(Curves.read(table), price=10.0, settings=options)
+    law = [[0.7, 0.3, 0.0], [0.0, 0.7, 0.3], [0.0, 0.0, 1.0]]
+    line = weitzman.line([[0.6, 0.3, 0.1], law], rewards=[0, 5, 10], cost=1.0)
+    solution = weitzman.solve(line)
+    assert model.fresh_index == pytest.approx(solution.index(0), rel=0.02)
+    assert model.next_index([1], [0.5]) == pytest.approx(solution.indices(1)[1], rel=0.03)
+
+
+def test_the_gain_is_that_of_a_forest_of_capped_values():
+    model = fitted(log(1, n=12, steps=4))
+    values = model._capped.value[0][:, 0]
+    _, cost = model._kin.stages[0].usual()
+    for n, best in ((1, 0.0), (1, 6.0), (5, 6.0), (5, 7.0)):
+        box = weitzman.line([np.full(12, 1 / 12)], rewards=values, cost=cost[0], count=n)
+        wanted = weitzman.solve(box.changed(outside=best)).value - best
+        assert model.gain(best, [], n) == pytest.approx(wanted, abs=1e-9)
+    assert model.gain(1e6, [], 5) == 0.0
+
+
+def test_a_model_of_one_rung_is_a_forest():
+    model = fitted(log(2, n=12, steps=1))
+    assert weitzman.solve(model.lines()).index(0) == pytest.approx(model.fresh_index)
+    assert weitzman.solve(fitted(log(2, n=12, steps=4)).lines(3)).value > 0.0
+
+
+def test_what_a_run_has_shown_is_looked_up_as_in_the_log():
+    curves = log(1)
+    model = fitted(curves)
+    ladder = model.ladder
+    for i in (0, 5, 11):
+        rows = slice(curves.start[i], curves.start[i] + 2)
+        shown = Shown(curves.step[rows], curves.score[rows], curves.cost[rows], curves.settings[i])
+        wanted = features(ladder, 2, model._kin.levels)[i]
+        found = features(model._climbed([shown]), 2, np.zeros((1, 3)))[0]
+        assert found == pytest.approx(wanted, nan_ok=True)
+        both = model.next_indices([shown, shown])
+        assert [model.next_index(*shown)] * 2 == pytest.approx(both.tolist())
+    assert model.next_index([3], [0.5]) == -np.inf  # at its end
+    assert model.next_index([1, 2], [0.5, np.nan]) == -np.inf  # diverged
+    assert model.next_index([], []) == model.fresh_index
+    with pytest.raises(InvalidArgument, match="as many scores"):
+        model.next_index([1, 2], [0.5])
+
+
+def test_a_free_step_has_the_index_of_the_best_that_may_come():
+    curves = log(0, n=10, steps=1)
+    free = Curves.read(
+        {"run": list(curves.runs), "step": [1] * 10, "score": curves.score, "cost": [0] * 10},
+    )
+    model = learn.fit(free, price=1.0, settings=PLAIN)
+    assert model.fresh_index == pytest.approx(curves.score.max())
+
+
+# -- symmetries ----------------------------------------------------------------------------------
+
+
+def test_only_the_order_of_a_number_matters():
+    curves = log(2)
+    other = Curves(**{
+        **{f: getattr(curves, f) for f in ("runs", "start", "step", "score", "cost", "task",
+                                           "kind", "ended", "minimize")},
+        "settings": tuple({**s, "rate": 10 ** (5 * s["rate"])} for s in curves.settings),
+    })  # fmt: skip
+    one, two = fitted(curves), fitted(other)
+    asked = [{"rate": 0.3, "kind": "a"}, {"rate": 0.9, "kind": "b"}]
+    scaled = [{**s, "rate": 10 ** (5 * s["rate"])} for s in asked]
+    assert one.start_indices(asked).tolist() == two.start_indices(scaled).tolist()
+
+
+def test_low_scores_may_be_the_good_ones():
+    up = log(3)
+    down = Curves(**{
+        **{f: getattr(up, f) for f in ("runs", "start", "step", "cost", "task", "kind", "ended",
+                                       "settings")},
+        "score": -up.score, "minimize": True,
+    })  # fmt: skip
+    one, two = fitted(up), fitted(down)
+    assert two.fresh_index == one.fresh_index
+    history = [1, 2], np.array([0.2, 0.4])
+    assert one.next_index(*history) == two.next_index(history[0], -history[1])
+
+
+def test_another_price_needs_no_new_trees():
+    curves = log(0)
+    one, two = fitted(curves).at_price(3.0), fitted(curves, price=3.0)
+    assert one.fresh_index == two.fresh_index
+    assert (
+        one.start_indices(curves.settings).tolist() == two.start_indices(curves.settings).tolist()
+    )
+
+
+def test_few_states_stand_for_many_runs():
+    curves = log(4, n=200)
+    many, few = (fitted(curves, settings=Resemblance(states=k, tail=0)) for k in (300, 100))
+    assert few.fresh_index == pytest.approx(many.fresh_index, rel=0.02)
+    assert len(few._kin.ladder) == 100
+    assert few._kin.ladder.weight.sum() == pytest.approx(200)
+    assert few._kin.logged_law(1, np.arange(9))[0].sum(axis=1) == pytest.approx(np.ones(9))
+
+
+def test_learning_more_is_learning_from_all():
+    curves = log(5, n=40)
+    part, rest = curves.select(np.arange(25)), curves.select(np.arange(25, 40))
+    both = fitted(part).updated(rest)
+    assert both.fresh_index == fitted(curves).fresh_index
+    with pytest.raises(InvalidArgument, match="both maximize"):
+        fitted(part).updated(log(5, minimize=True))
+
+
+# -- settings ------------------------------------------------------------------------------------
+
+
+def test_settings_tell_good_candidates():
+    curves = log(6, n=80, steps=4)
+    model = learn.fit(curves, price=PRICE)
+    assert isinstance(model, ResemblanceModel)
+    grid = [{"rate": x, "kind": k} for x in (0.1, 0.5, 0.9) for k in ("a", "b")]
+    index = model.start_indices(grid).reshape(3, 2)
+    assert (np.diff(index, axis=0) > 0).all()
+    assert index[2, 1] > index[2, 0]
+    with_unknown = model.start_indices([{"rate": 0.9, "kind": "c"}, {"rate": 0.9}, {}])
+    assert np.isfinite(with_unknown).all()
+
+
+def test_costs_depend_on_settings():
+    random = np.random.default_rng(0)
+    big = random.random(60) < 0.5
+    table = {
+        "run": np.repeat(np.arange(60), 2), "step": np.tile([1, 2], 60), "big": np.repeat(big, 2),
+        "score": random.uniform(0, 1, 120), "cost": np.repeat(np.where(big, 8.0, 0.5), 2),
+    }  # fmt: skip
+    model = learn.fit(Curves.read(table, settings=["big"]), price=20.0, settings=Resemblance())
+    dear, cheap = model.start_indices([{"big": True}, {"big": False}])
+    assert cheap > dear + 3.0
+
+
+def test_settings_of_any_kind_become_numbers():
+    encoder = Encoder.of([
+        {"rate": 0.1, "deep": {"layers": 2}, "same": 1, "on": True, "what": "x", "mixed": 1},
+        {"rate": None, "deep": {"layers": 3, "drop": 0.5}, "same": 1, "on": False, "mixed": "y"},
+    ])  # fmt: skip
+    assert encoder.names == ("rate", "deep/layers", "on", "what", "mixed", "deep/drop")
+    assert encoder.is_category.tolist() == [False, False, False, True, True, False]
+    row = encoder.numbers([{"what": "new", "deep": {"drop": 0.1}, "mixed": "y", "rate": "?"}], 1)
+    assert np.isnan(row[0, :4]).all()
+    assert row[0, 4:].tolist() == [1.0, 0.1]
+
+
+def test_settings_are_read_from_a_table_of_their_own():
+    rows = {"seed": [0, 0, 1, 1], "config": ["p", "q", "p", "q"], "step": [1] * 4,
+            "score": [1.0, 2.0, 3.0, 4.0], "cost": [1] * 4}  # fmt: skip
+    curves = Curves.read(
+        rows, run=["seed", "config"], settings={"config": ["q", "p"], "rate": [0.5, 0.1]}
+    )
+    assert [dict(x) for x in curves.settings] == [{"rate": 0.1}, {"rate": 0.5}] * 2
+    assert [dict(x) for x in curves.select([3]).settings] == [{"rate": 0.5}]
+    for table, words in (
+        ({"config": ["q"], "rate": [1]}, "config p has none .2 such runs"),
+        ({"config": ["q", "p", "q"], "rate": [1, 2, 3]}, "several for config q"),
+        ({"rate": [1]}, "must share a column"),
+    ):
+        with pytest.raises(InvalidArgument, match=words):
+            Curves.read(rows, run=["seed", "config"], settings=table)
+
+
+def test_a_full_run_has_its_price():
+    curves = log(0)
+    assert learn.fit(curves, full_run_cost=0.1, settings=PLAIN).price == pytest.approx(30.0)
+    for wrong in ({}, {"price": 1.0, "full_run_cost": 1.0}, {"full_run_cost": 0.0}):
+        with pytest.raises(InvalidArgument, match=r"price|full_run_cost"):
+            learn.fit(curves, settings=PLAIN, **wrong)
+    with pytest.raises(InvalidArgument, match="trees must be at least 1, but it is 0"):
+        Resemblance(trees=0)

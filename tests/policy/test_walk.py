@@ -1,0 +1,243 @@
+"""One walk, and all that follow the same rule in their own way: compiled, written out, enumerated.
+
+The search is tested against the exact oracle in test_search.py, and its steps are those of a walk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from followed_runs import forest_of, written_out
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from random_problems import forests
+from random_walks import possible, ruled_forests
+from reference import _Adaptive
+
+import weitzman
+from weitzman import Forest, Policy, Search
+from weitzman._kernels import episodes, worlds
+from weitzman.errors import InvalidAnswer
+from weitzman.policy.simulation import stream_key, tabulate
+from weitzman.policy.walk import Walk
+
+STEPS = 12  # of a walk along a line that may have no end
+
+# -- every way that a walk can go ----------------------------------------------------------------
+
+
+class Tally:
+    """How likely each box is opened after each state, and each state chosen; by enumeration."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.walk, f = Walk(policy), policy.forest
+        self.opened = [np.zeros(len(f.laws[int(m)])) for m in f.law]
+        self.chosen = [np.zeros(f.rewards[int(m)].size) for m in f.reward]
+        self.outside = 0.0
+        self._go_on(1.0)
+
+    def _go_on(self, chance: float) -> None:
+        walk, found = self.walk, self.walk.next()
+        if found is None:
+            holder = walk.best[1]
+            if holder is None:
+                self.outside += chance
+            else:
+                state = walk.told[holder.number, holder.copy].state_number
+                self.chosen[holder.number][state] += chance
+            return
+        box = found[0]
+        self.opened[box[0]][walk.state_above(box)] += chance
+        for y, p in possible(walk, box):
+            with walk.supposing(box, y):
+                self._go_on(chance * p)
+
+
+@given(ruled_forests(max_boxes=3, max_states=2, copies=2, endless=False))
+def test_evaluation_is_the_mean_over_all_walks(policy: Policy) -> None:
+    """Also where indices tie among copies after different states, and where rewards are equal."""
+    assume(policy.forest.boxes <= 8)
+    found, truth = weitzman.evaluate(policy), Tally(policy)
+    for v in range(len(policy.forest)):
+        assert found.opened_after[v] == pytest.approx(truth.opened[v], abs=1e-12)
+        if np.isfinite(policy.outside):
+            assert found.chosen[v] == pytest.approx(truth.chosen[v], abs=1e-12)
+    if np.isfinite(policy.outside):
+        assert found.outside == pytest.approx(truth.outside, abs=1e-12)
+
+
+def test_the_box_that_is_taken_is_the_one_that_evaluation_counts() -> None:
+    """Both show 3. The second is opened first, and the first one is taken all the same."""
+    forest = Forest.from_arrays(parent=[-1, -1], cost=[1, 1], rewards=[[3], [3]], law=[[1], [1]])
+    policy = Policy.of(forest, np.arange(2), np.array([4.0, 5.0]))
+    assert [w.tolist() for w in weitzman.evaluate(policy).chosen] == [[1.0], [0.0]]
+    search = Search(policy)
+    held = []
+    while (box := search.ask()) is not None:
+        search.tell(box, 0)
+        held.append(search.best_box)
+    assert held == ["1", "0"]
+    assert [step.best_box for step in search.history] == ["1", "0"]
+
+
+@given(ruled_forests(), st.data())
+def test_supposing_leaves_no_trace(policy: Policy, data: st.DataObject) -> None:
+    walk = Walk(policy)
+    for _ in range(4):
+        ranked = list(zip(range(20), walk.frontier.best_first(), strict=False))
+        before = (walk.top(), walk.best, walk.closed(), dict(walk.told), ranked)
+        if not ranked:
+            return
+        _, (box, _) = data.draw(st.sampled_from(ranked))
+        y, _ = data.draw(st.sampled_from(possible(walk, box)))
+        with walk.supposing(box, y):
+            assert walk.told[box].state_number == y
+        ranked = list(zip(range(20), walk.frontier.best_first(), strict=False))
+        assert before == (walk.top(), walk.best, walk.closed(), dict(walk.told), ranked)
+        walk.show(box, y)
+        for v in range(len(policy.forest)):
+            alone = {key: n for key, n in walk.closed().items() if key[0] == v}
+            assert walk.closed(v) == alone
+
+
+def test_a_walk_checks_what_it_is_shown() -> None:
+    walk = Walk(weitzman.solve(weitzman.line([[1.0]], rewards=[1], cost=0, count=2)).policy())
+    with pytest.raises(InvalidAnswer, match="there is no '0#3'"):
+        walk.show((0, (3,)), 0)
+
+
+# -- compiled episodes ---------------------------------------------------------------------------
+
+
+def played(policy: Policy, workers: int, most: int, key: Any) -> tuple[list[float], list[int]]:
+    """Payoff, reward, spend and openings of one episode of so many boxes, and what was opened."""
+    game = episodes.Game(len(policy.root), policy.outside, workers, most, True, key)
+    out, opened = np.empty((episodes.RECORDED, 1)), np.zeros(len(policy.forest), np.int64)
+    room = episodes.Lists(np.empty(64), np.empty((64, 6), np.int64))
+    episodes.play(tabulate(policy), game, 0, 1, episodes.Tally(out, opened), room)
+    return out[:4, 0].tolist(), opened.tolist()
+
+
+@given(ruled_forests(), st.integers(0, 2**32), st.integers(1, 3))
+def test_compiled_episodes_take_the_same_steps(policy: Policy, seed: int, workers: int) -> None:
+    """Cut after each number of boxes: the same box was opened, with the same state and cost."""
+    key, f = stream_key(seed), policy.forest
+    table, walk = tabulate(policy), Walk(policy)
+    stream, opened, batch = episodes._stream(key, 0), [0] * len(f), []
+    for step in range(STEPS):
+        best, _, spent = walk.best
+        best *= f.sign
+        wanted = [best - spent, best, spent, step]
+        assert played(policy, workers, step, key) == (pytest.approx(wanted, abs=1e-12), opened)
+        if not batch:
+            ranked = zip(range(workers), walk.frontier.best_first(), strict=False)
+            batch = [box for _, (box, index) in ranked if index > best]
+        if not batch:
+            assert played(policy, workers, 10**6, key)[1] == opened
+            return
+        box = batch.pop(0)
+        v, k = box[0], f.rewards[int(f.reward[box[0]])].size
+        stream = np.uint64((int(stream) + int(episodes._GOLDEN)) % 2**64)
+        at = table.boxes[v, episodes.LAW_AT] + walk.state_above(box) * k
+        walk.show(box, int(episodes._draw(table.chances, at, k, episodes._uniform(stream))))
+        opened[v] += 1
+
+
+# -- worlds whose states are drawn ---------------------------------------------------------------
+
+
+@given(ruled_forests(copies=1, endless=False), st.data())
+def test_worlds_are_walked_alike(policy: Policy, data: st.DataObject) -> None:
+    f = policy.forest
+    n = len(f)
+    states = [data.draw(st.integers(0, f.rewards[int(m)].size - 1)) for m in f.reward]
+    has = (f.parent >= 0).astype(np.int64)
+    graph = worlds.Graph(
+        up=f.parent, index_at=policy.index_at, index=policy.index,
+        above_at=np.concatenate([[0], np.cumsum(has)]), above=f.parent[f.parent >= 0],
+        step=np.ones(int(has.sum()), np.int64), known_at=policy.index_at, known=policy.index,
+        before_at=np.zeros(n + 1, np.int64), before=np.zeros(0, np.int64),
+    )  # fmt: skip
+    walk, open_ = Walk(policy), np.zeros(n, bool)
+    while (found := walk.next()) is not None:
+        v = found[0][0]
+        assert worlds._best_box(graph, np.array(states), open_, f.sign * walk.best[0]) == v
+        walk.show(found[0], states[v])
+        open_[v] = True
+    assert worlds._best_box(graph, np.array(states), open_, f.sign * walk.best[0]) == -1
+    rewards = f.sign * np.array([[f.rewards[int(f.reward[v])][0, y] for v, y in enumerate(states)]])
+    costs = 2.0 ** np.arange(n)[None]  # so that their sum tells which were opened
+    best, spend, openings = worlds.follow(graph, np.array([states]), rewards, costs, policy.outside)
+    assert (best[0], spend[0], openings[0]) == (
+        f.sign * walk.best[0], float(costs[0, open_].sum()), open_.sum(),
+    )  # fmt: skip
+
+
+# -- in words ------------------------------------------------------------------------------------
+
+
+def test_of_tied_copies_the_words_name_the_one_that_is_asked_for() -> None:
+    """Two copies of A, and behind each a B whose index is the same after a as after b."""
+    boxes = weitzman.Builder()
+    boxes.add("A", cost=0, rewards={"a": 0.5, "b": 0.5}, worth={"a": 0, "b": 0}, count=2)
+    boxes.add("B", parent="A", cost=0, rewards={"a": {0: 0.9, 10: 0.1}, "b": {0: 0.1, 10: 0.9}})
+    solution = weitzman.solve(boxes.build())
+    assert solution.index("B", "a") == solution.index("B", "b")
+    search = Search(solution)
+    for state in ("b", "a"):
+        search.tell(search.ask(), state)
+    assert search.ask() == "B#2"
+    lines = weitzman.explain(solution).splitlines()
+    first = lines.index(next(line for line in lines if line.startswith("  If A shows b")))
+    then = next(line for line in lines[first:] if line.startswith("    If A shows a"))
+    assert then.endswith("open B behind A = a, worth 0 (cost 0).")
+
+
+# -- what remains --------------------------------------------------------------------------------
+
+
+@given(forests(max_boxes=3), st.booleans(), st.data())
+def test_what_is_expected_agrees_with_the_exact_oracle(small, minimize, data):
+    """From the start and after every step of a search that opens boxes in any order."""
+    count = [data.draw(st.sampled_from([1, 1, 2])) for _ in small.boxes]
+    full, copies = written_out(small, count)
+    if len(copies) > 5:
+        return
+    oracle, sign = _Adaptive(full), -1.0 if minimize else 1.0
+    search = weitzman.Search(weitzman.solve(forest_of(small, count, minimize=minimize)))
+    seen: list[int | None] = [None] * len(copies)
+    while True:
+        value = sign * float(oracle.value(tuple(seen))[0]) - sign * search.spent
+        assert search.expected == pytest.approx(value, abs=1e-9)
+        open_now = search.available(None)
+        if not open_now or not data.draw(st.booleans()):
+            return
+        box, _ = data.draw(st.sampled_from(open_now))
+        place = copies.index((box.number, box.copy))
+        above = tuple(s for p in full.parents[place] if (s := seen[p]) is not None)
+        chances = full.law[place][above]
+        y = data.draw(st.sampled_from([y for y, p in enumerate(chances) if p > 0]))
+        search.tell(box, y)
+        seen[place] = y
+
+
+def rest(search: Search) -> Forest | None:
+    return Walk.along(search.policy, search.history).remaining()
+
+
+def test_nothing_is_left_where_nothing_is_worth_opening():
+    chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=6)
+    search = weitzman.Search(weitzman.solve(chest))
+    assert rest(search) is None
+    assert search.expected == 0
+
+
+def test_many_copies_are_not_written_out():
+    chest = weitzman.line([[0.999, 0.001]], rewards=[0, 10], cost=0.001, count=10**12)
+    search = weitzman.Search(weitzman.solve(chest))
+    before = search.expected
+    search.tell(search.ask(), 0)
+    assert len(rest(search)) == 1
+    assert search.expected == pytest.approx(before - 0.001, abs=1e-6)

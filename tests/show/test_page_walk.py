@@ -1,0 +1,180 @@
+"""The script of the pages takes the same steps as the walk, and gives the same reasons."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_walks import possible, ruled_forests
+
+from weitzman import Policy
+from weitzman.policy.reasons import why
+from weitzman.policy.walk import Walk
+from weitzman.show.page import _EXPORT, _IMPORT, finite
+from weitzman.show.page.page_data import problem, steps
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="NODE IS NOT INSTALLED: walk.js is not tested")
+
+STEPS = 8
+
+DRIVER = """
+import { createInterface } from "node:readline";
+
+function standing(walk) {
+  const next = walk.next();
+  return {
+    next: next && walk.label(next), why: plain(walk.why()), best: walk.best, bestBox: walk.bestBox,
+    spent: walk.spent, closed: walk.available().map((g) => [g.v, g.row, g.left]),
+    history: walk.told.map((s) => [s.box, s.best, s.bestBox, s.spent]),
+  };
+}
+
+/** How a walk stands after steps that were given, and after each further one that it takes. */
+function walked({ problem, given, shown }) {
+  const walk = new Walk(unpack(problem), given);
+  const all = [standing(walk)];
+  for (const y of shown) {
+    walk.tell(walk.next(), y);
+    all.push(standing(walk));
+  }
+  for (const was of all.slice(0, -1).reverse()) {
+    walk.undo();
+    if (JSON.stringify(standing(walk)) !== JSON.stringify(was)) throw new Error("undo");
+  }
+  return all;
+}
+
+function played({ problem, given, chances }) {
+  const drawn = [...chances];
+  return new Walk(unpack(problem), given).futures(1, () => drawn.shift() ?? 0);
+}
+
+const questions = { walked, played };
+for await (const line of createInterface({ input: process.stdin })) {
+  const { what, ...rest } = JSON.parse(line);
+  let answer;
+  try { answer = questions[what](rest); } catch (error) { answer = { error: error.stack }; }
+  console.log(JSON.stringify(answer));
+}
+"""
+
+
+class Script:
+    """The page's script in a process of its own."""
+
+    def __init__(self, path: str) -> None:
+        self._process = subprocess.Popen(
+            [str(NODE), path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, what: str, **request: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(finite({"what": what, **request})), file=self._process.stdin, flush=True)
+        answer = json.loads(self._process.stdout.readline())
+        assert "error" not in answer, answer
+        return answer
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
+    folder = files("weitzman.show.page")
+    texts = [folder.joinpath(n).read_text("utf-8") for n in ("text.js", "problem.js", "walk.js")]
+    path = tmp_path_factory.mktemp("node") / "walk.mjs"
+    path.write_text("\n".join([_EXPORT.sub("", _IMPORT.sub("", t)) for t in texts] + [DRIVER]))
+    script = Script(str(path))
+    yield script
+    script.close()
+
+
+def standing(walk: Walk) -> dict[str, Any]:
+    """How a walk stands, in the words of the driver."""
+    found, (best, best_box, spent) = walk.next(), walk.best
+    return {
+        "next": None if found is None else str(walk.box(found[0])),
+        "why": why(walk).replace("-", "−"),
+        "best": best if np.isfinite(best) else None,
+        "bestBox": best_box,
+        "spent": spent,
+        "closed": dict(walk.closed()),
+        "history": [
+            [s.box, s.best if np.isfinite(s.best) else None, s.best_box, s.spent]
+            for s in walk.told.values()
+        ],
+    }
+
+
+def merged(answer: dict[str, Any]) -> dict[str, Any]:
+    """Groups of copies that are alike, counted together."""
+    closed: Counter[tuple[int, int]] = Counter()
+    for v, row, left in answer["closed"]:
+        closed[v, row] += left
+    return {**answer, "closed": dict(closed)}
+
+
+def any_steps(walk: Walk, data: st.DataObject) -> None:
+    """Open some boxes that can be opened, in any order."""
+    for _ in range(data.draw(st.integers(0, 4), label="given")):
+        ranked = list(islice(walk.frontier.best_first(), 20))
+        if not ranked:
+            return
+        box, _ = data.draw(st.sampled_from(ranked))
+        walk.show(box, data.draw(st.sampled_from(possible(walk, box)))[0])
+
+
+@settings(max_examples=120)
+@given(policy=ruled_forests(), data=st.data())
+def test_the_script_takes_the_same_steps(
+    script: Script, policy: Policy, data: st.DataObject
+) -> None:
+    """After steps that were taken in any order, and then after each that the rule asks for."""
+    keep = np.arange(len(policy.forest))
+    walk = Walk(policy)
+    any_steps(walk, data)
+    given = steps(list(walk.told.values()), keep)
+    wanted, shown = [standing(walk)], []
+    while len(shown) < STEPS and (found := walk.next()) is not None:
+        shown.append(data.draw(st.sampled_from(possible(walk, found[0])))[0])
+        walk.show(found[0], shown[-1])
+        wanted.append(standing(walk))
+    answer = script.ask("walked", problem=problem(policy, keep), given=given, shown=shown)
+    assert [merged(a) for a in answer] == wanted
+
+
+@settings(max_examples=60)
+@given(policy=ruled_forests(endless=False), data=st.data())
+def test_futures_are_played_by_the_same_rule(
+    script: Script, policy: Policy, data: st.DataObject
+) -> None:
+    keep, f = np.arange(len(policy.forest)), policy.forest
+    walk = Walk(policy)
+    any_steps(walk, data)
+    given = steps(list(walk.told.values()), keep)
+    chances = data.draw(st.lists(st.floats(0, 0.999), min_size=60, max_size=60))
+    drawn = iter(chances)
+    while (found := walk.next()) is not None:
+        u = next(drawn, 0.0)
+        total, state = 0.0, -1
+        for y, p in possible(walk, found[0]):
+            total, state = total + p, y
+            if u < total:
+                break
+        walk.show(found[0], state)
+    best, _, spent = walk.best
+    if np.isfinite(best):
+        answer = script.ask("played", problem=problem(policy, keep), given=given, chances=chances)
+        assert answer == [pytest.approx(best - f.sign * spent, abs=1e-9)]
