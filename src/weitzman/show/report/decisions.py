@@ -13,6 +13,7 @@ import numpy as np
 from ..._common.arrays import FloatArray
 from ...engine.indices import Policy
 from ...engine.solution import mean_cost
+from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...policy.frontier import Box
 from ...policy.search import Search
@@ -82,6 +83,11 @@ def decisions(policy: Policy, limit: int = LIMIT) -> list[Decision]:
     >>> [(d.seen, d.action, d.best) for d in decisions(weitzman.solve(chest).policy())]
     [('', 'open', 0.0), ('0', 'stop', 0.0), ('10', 'stop', 10.0)]
     """
+    if policy.forest.prizes > 1:
+        raise InvalidArgument(
+            f"a tree of decisions shows the search for one prize, but there are "
+            f"{policy.forest.prizes}. Use a report in HTML."
+        )
     f, found = policy.forest, []
     waiting: deque[tuple[int, str, float, float, tuple[Step, ...]]] = deque([(-1, "", 1, 1, ())])
     opened = 0
