@@ -22,7 +22,7 @@ from ..page.html import Child, Markup, h, join
 from . import flow_chart, replayed
 from . import html_tables as tables
 from . import phrases as words
-from .decisions import decisions, table
+from .decision_tree import decisions, table
 from .findings import TOP, Content, content, cost_now
 from .learnt import RUNS
 from .summary import glance

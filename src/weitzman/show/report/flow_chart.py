@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..._common.numbers import percent
 from ..._common.text import printable
 from ..page.html import Markup, h
-from .decisions import MORE, STOP, Decision
+from .decision_tree import MORE, STOP, Decision
 from .phrases import number
 
 _WIDE, _HIGH = 176, 40  # of a box

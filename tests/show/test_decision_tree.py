@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weitzman
-from weitzman.show.report.decisions import Decision, decisions
+from weitzman.show.report.decision_tree import Decision, decisions
 
 
 def openings_of(found: list[Decision]) -> dict[str, float]:
