@@ -27,11 +27,11 @@ EDGES = {
     "files": "_common chains errors forest",
     "engine": "_common _kernels chains errors forest",
     "policy": "_common _kernels chains engine errors files forest",
-    "bounds": "_common _kernels engine errors forest policy",
+    "bounds": "_common _kernels engine errors files forest policy",
     "strategies": "_common _kernels engine errors forest policy",
     "questions": "_common _kernels engine errors forest",
     "learn": "_common _kernels engine errors files forest",
-    "tune": "_common engine errors forest learn",
+    "tune": "_common engine errors files forest learn",
     "replay": "_common engine errors forest learn tune",
     "show": (
         "_common bounds chains engine errors files forest learn policy questions replay strategies"

@@ -231,7 +231,7 @@ def test_a_resumed_search_goes_on_as_it_would_have(tmp_path):
     while (box := search.ask()) is not None:
         names.append(str(box))
         search.tell(box, drawn(WORLD)(str(box)))
-        search.close()  # as good as a crash: nothing is written on closing
+        search.close()  # as good as a crash
         search = LazySearch.resume(hashed(depth=40), path, budget=50)
     assert names == straight
 
@@ -257,7 +257,7 @@ def test_another_forest_is_refused(tmp_path):
             LazySearch.resume(other, path)
     dearer = hashed(depth=40)
     dearer.outside = 1.0
-    with pytest.raises(InvalidForest, match="but the outside option is missing or different"):
+    with pytest.raises(InvalidForest, match="roots or the outside option is missing"):
         LazySearch.resume(dearer, path)
     assert len(LazySearch.resume(hashed(depth=40), path, budget=100).history) == 2
 

@@ -61,12 +61,12 @@ Open A (cost 20): its index 707 is above the best so far (0, the outside option)
 can be opened has a higher one.
   best 0 (outside option), spent 0, payoff 0; also there: C#1 (index 40), C#2 (index 40), C#3 \
 (index 40), ...
-What did A show? (1, 900; =REWARD; quit) 900
+What did A show? (1, 900; =REWARD; undo; quit) 900
 Open B (cost 3): its index 914 is above the best so far (900 from A), and no box that can be \
 opened has a higher one.
   best 900 (from A), spent 20, payoff 880; also there: C#1 (index 40), C#2 (index 40), C#3 \
 (index 40), ...
-What did B show? (890, 920; =REWARD; quit) 890
+What did B show? (890, 920; =REWARD; undo; quit) 890
 Stop and take 900 from A: no box that can be opened has an index above that; the highest is 40, \
 of C#1.
   best 900 (from A), spent 23, payoff 877
@@ -129,8 +129,9 @@ class Terminal(io.StringIO):
 
 def test_at_a_terminal_one_can_try_again() -> None:
     search, out = Search(solve(forest())), io.StringIO()
-    talk(search, Terminal("red\n=899\n900@-1\n1\n50\n"), out, kept=False)
-    assert out.getvalue().count("What did A show?") == 4
+    talk(search, Terminal("red\n=899\ny\n900@-1\n\n900\nn\n1\nyes\n50\n\n"), out, kept=False)
+    assert out.getvalue().count("What did A show?") == 5
+    assert "  A showed 900 and cost -1. Right? [Y/n] " in out.getvalue()
     assert "box 'A' has no state 'red'" in out.getvalue()
     assert "a cost must not be negative" in out.getvalue()
     assert [x.reward for x in search.history] == [1.0, 50.0]
@@ -180,12 +181,40 @@ def test_losses_and_names_that_are_numbers_or_words_of_the_command() -> None:
     again = Search(solve(boxes))
     talk(again, io.StringIO("007\n"), io.StringIO(), kept=False)
     assert again.history[0].reward == 3.0
-    assert "What did a\\tb show? (007, quit; =REWARD; quit)" in out.getvalue()
+    assert "What did a\\tb show? (007, quit; =REWARD; undo; quit)" in out.getvalue()
     assert out.getvalue().endswith("  least loss 6 (from a\\tb), spent 2, in all 8\n")
 
 
 def test_states_without_names() -> None:
     boxes = Forest.from_arrays(parent=[-1], cost=[1], rewards=[3.0, 5.0], law=[[0.5, 0.5]])
-    search = Search(solve(boxes))
-    talk(search, io.StringIO("1\n"), io.StringIO(), kept=False)
+    search, out = Search(solve(boxes)), io.StringIO()
+    talk(search, io.StringIO("2\n"), out, kept=False)
+    assert "What did 0 show? (1: reward 3, 2: reward 5; =REWARD; undo; quit) 2" in out.getvalue()
     assert search.best == 5.0
+    with pytest.raises(InvalidAnswer, match="a number from 1 to 2, but got 0"):
+        talk(Search(solve(boxes)), io.StringIO("0\n"), io.StringIO(), kept=False)
+
+
+def test_states_are_numbered_from_one_as_they_are_on_screen() -> None:
+    boxes = Forest.from_arrays(
+        parent=[-1], cost=[1], rewards=[3.0, 5.0, 7.0], law=[[0.5, 0.0, 0.5]],
+        states=[["poor", "fair", "good"]],
+    )  # fmt: skip
+    for typed in ("2", "good"):
+        search, out = Search(solve(boxes)), io.StringIO()
+        talk(search, io.StringIO(f"{typed}\n"), out, kept=False)
+        assert "(1: poor, 2: good; =REWARD; undo; quit)" in out.getvalue()
+        assert search.history[0].state == "good"
+
+
+def test_an_answer_is_taken_back(command: Command, place: Path) -> None:
+    out = command("boxes.json --journal run.db", "900\nundo\n1\nquit\n")
+    assert (
+        "Took back 900 from A. The best so far is 0 (the outside option) instead of 900, and 0 is "
+        "spent instead of 20. Not handed out any more: B."
+    ) in out
+    assert out.count("What did A show?") == 2
+    with Search.resume(place / "run.db") as search:
+        assert [x.state for x in search.history] == ["1"]
+    with pytest.raises(InvalidAnswer, match="there is no answer to take back"):
+        command("boxes.json", "undo\n")

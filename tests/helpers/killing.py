@@ -128,8 +128,10 @@ class Reaper:
             name = min(alive, key=lambda name: alive[name][1])
             child, end = alive.pop(name)
             time.sleep(max(0.0, end - time.monotonic()))
+            log.add("killing", name, "")
             os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
+            log.add("killed", name, "")
             self.kills += os.WIFSIGNALED(status)
             if not over(log, name):
                 alive[name] = fork(task, path, name, log), self._soon()
@@ -148,13 +150,23 @@ def ending(path: str) -> list[list[object]]:
         return [*rows, [search.best, search.best_box, search.spent]]
 
 
-def openers(log: Log) -> dict[str, set[str]]:
-    """Who opened each box."""
-    found: dict[str, set[str]] = {}
-    for kind, who, box in log.lines():
-        if kind == "opened":
-            found.setdefault(box, set()).add(who)
+def opened_twice(log: Log) -> list[str]:
+    """Boxes that a worker opened while another, which had opened them before, was alive."""
+    lines = log.lines()
+    found = []
+    for i, (kind, who, box) in enumerate(lines):
+        for j, (other_kind, other, other_box) in enumerate(
+            lines[i + 1 :] if kind == "opened" else ()
+        ):
+            if (other_kind, other_box) == ("opened", box) and other != who:
+                found += [] if _killed_between(lines, who, i, i + 1 + j) else [box]
     return found
+
+
+def _killed_between(lines: list[list[str]], who: str, i: int, j: int) -> bool:
+    begun = [k for k, line in enumerate(lines) if line[:2] == ["killing", who]]
+    over = [k for k, line in enumerate(lines) if line[:2] == ["killed", who]]
+    return any(start < j and i < end for start, end in zip(begun, over, strict=False))
 
 
 def main(folder: Path, wanted: int, seed: int) -> dict[str, object]:
@@ -178,7 +190,7 @@ def main(folder: Path, wanted: int, seed: int) -> dict[str, object]:
             ending(path)
         lost += [line for line in log.lines() if line[0] == "lost"]
         failed += [line for line in log.lines() if line[0] == "failed"]
-        twice += [box for box, who in openers(log).items() if len(who) > 1]
+        twice += opened_twice(log)
     wrong = {"different": different, "lost": lost, "failed": failed, "twice": twice}
     return {"wrong": wrong, "kills": reaper.kills, "searches": searches, "boxes": len(end) - 1}
 

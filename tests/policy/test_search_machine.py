@@ -17,7 +17,7 @@ from reference import Problem
 
 from weitzman.engine.indices import Policy
 from weitzman.errors import InvalidAnswer
-from weitzman.policy import journal_file as _file
+from weitzman.files import event_file as _file
 from weitzman.policy.search import Search
 
 
@@ -29,7 +29,8 @@ class Naive:
         self.parent = [p[0] if p else -1 for p in problem.parents]
         self.boxes = instances(self.parent, count)
         self.told: dict[Instance, tuple[int, float, float | None]] = {}
-        self.out: list[Instance] = []
+        self.out: list[Instance] = []  # in the order in which they were handed out
+        self.asked: dict[Instance, int] = {}  # when, of boxes that are out or were told so
 
     def above(self, box: Instance) -> tuple[int, ...]:
         above = parent_of(box, self.parent, self.count)
@@ -69,6 +70,18 @@ class Naive:
         self.told[box] = state, price if cost is None else cost, reward
         if box in self.out:
             self.out.remove(box)
+        else:
+            self.asked.pop(box, None)
+
+    def leaves(self) -> list[Instance]:
+        above = {parent_of(box, self.parent, self.count) for box in self.told}
+        return [box for box in self.told if box not in above]
+
+    def undo(self, box: Instance) -> None:
+        del self.told[box]
+        closed = [x for x in self.out if parent_of(x, self.parent, self.count) == box]
+        self.out = [x for x in self.out if x not in closed] + [box] * (box in self.asked)
+        self.out.sort(key=self.asked.__getitem__)
 
 
 class Machine(RuleBasedStateMachine):
@@ -82,7 +95,7 @@ class Machine(RuleBasedStateMachine):
         self.minimize, self.sign = minimize, -1.0 if minimize else 1.0
         self.names = [f"b{v}" for v in range(len(problem.parents))]
         self.naive = Naive(problem, count, data.draw(arbitrary_indices(problem)))
-        self.again: list[Instance] = []
+        self.asks = 0
         self.folder = Path(tempfile.mkdtemp())
         self.path = self.folder / "run.db"
         kept = {"journal": self.path} if self.journal else {}
@@ -109,10 +122,13 @@ class Machine(RuleBasedStateMachine):
         assert self.search.ask(boxes) == self.expected(boxes)
 
     def expected(self, boxes: int) -> list[str]:
-        old, self.again = self.again[:boxes], self.again[boxes:]
-        new = self.naive.worth()[: boxes - len(old)]
-        self.naive.out += new
-        return [self.text(box) for box in [*old, *new]]
+        n = self.naive
+        new = n.worth()[: max(0, boxes - len(n.out))]
+        for box in new:
+            self.asks += 1
+            n.asked[box] = self.asks
+        n.out += new
+        return [self.text(box) for box in n.out[:boxes]]
 
     @rule(
         data=st.data(), cost=st.none() | st.integers(0, 9), reward=st.none() | st.integers(-9, 40)
@@ -126,8 +142,6 @@ class Machine(RuleBasedStateMachine):
         true = None if reward is None else self.sign * reward
         self.search.tell(self.text(box), state, reward=true, cost=cost)
         self.naive.tell(box, state, cost, reward)
-        if box in self.again:
-            self.again.remove(box)
 
     @rule(data=st.data())
     def tell_again(self, data: st.DataObject) -> None:
@@ -146,8 +160,21 @@ class Machine(RuleBasedStateMachine):
         box = data.draw(st.sampled_from(self.naive.out))
         self.search.release(self.text(box))
         self.naive.out.remove(box)
-        if box in self.again:
-            self.again.remove(box)
+
+    @rule(data=st.data())
+    def undo(self, data: st.DataObject) -> None:
+        n = self.naive
+        if not n.told:
+            return
+        box = data.draw(st.sampled_from(sorted(n.told)))
+        if box not in n.leaves():
+            with pytest.raises(InvalidAnswer, match="while no box below it is open"):
+                self.search.undo(self.text(box))
+            return
+        last = box == list(n.told)[-1]
+        said = self.search.undo(None if last else self.text(box))
+        assert said.startswith("Took back ")
+        n.undo(box)
 
     @rule(data=st.data())
     def refuse(self, data: st.DataObject) -> None:
@@ -178,7 +205,7 @@ class Machine(RuleBasedStateMachine):
         self.naive = Naive(problem, count, data.draw(arbitrary_indices(problem)))
         self.naive.told = {(place[v], copy): seen for (v, copy), seen in old.told.items()}
         self.naive.out = [(place[v], copy) for v, copy in old.out]
-        self.again = [(place[v], copy) for v, copy in self.again]
+        self.naive.asked = {(place[v], copy): when for (v, copy), when in old.asked.items()}
         self.names = [self.names[v] for v in order]
         self.search.replace(self.policy())
 
@@ -187,7 +214,6 @@ class Machine(RuleBasedStateMachine):
     def die_and_resume(self) -> None:
         self.search.close()
         self.search = Search.resume(self.path)
-        self.again = list(self.naive.out)
 
     # -- always ------------------------------------------------------------------------------
 

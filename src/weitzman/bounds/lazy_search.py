@@ -2,21 +2,25 @@
 
 All bookkeeping is that of :class:`weitzman.Search`, journal included. Its model holds the boxes
 opened so far and their children; after each answer the model is replaced by one that has the new
-children, with the lower bounds of the indices as they are now.
+children, with the lower bounds of the indices as they are now. The journal does not hold these
+models, since the lazy forest gives them again: each event has a mark of its box, to compare.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from ..engine.indices import Policy
-from ..errors import InvalidForest, UnknownName
+from ..errors import UnknownName
 from ..forest.model import Forest
 from ..policy.frontier import Box
+from ..policy.ledger import Event
+from ..policy.record import changed
 from ..policy.search import Search
 from ..policy.walk import Opened
 from .bracket import Closed, InPlay, Situation, forest_of
@@ -24,8 +28,8 @@ from .lazy_forest import LazyForest, check_limits
 from .refining import Decision
 
 if TYPE_CHECKING:
+    from ..files.event_log import Path
     from ..policy.answers import Rule
-    from ..policy.journal import Path
     from ..policy.ledger import State
 
 
@@ -81,26 +85,34 @@ class LazySearch:
     ) -> None:
         self._set(lazy, gap, budget)
         policy = self._decide([], lazy.outside)
-        self._search = Search(policy, journal=journal, rewards=rewards)
+        self._search = Search._lazily(policy, rewards, journal)
 
     @classmethod
     def resume(
-        cls, lazy: LazyForest, path: Path, *, gap: float = 0.0, budget: int = 10_000
+        cls,
+        lazy: LazyForest,
+        path: Path,
+        *,
+        gap: float = 0.0,
+        budget: int = 10_000,
+        take_over: bool = False,
     ) -> LazySearch:
         """Continue a search from its journal, as the only process that does.
 
         The lazy forest must be made as it was made before; what its function gives for the boxes
-        in the journal is compared.
+        in the journal is compared. ``take_over`` as in :meth:`Search.resume
+        <weitzman.Search.resume>`.
         """
         self = cls.__new__(cls)
         self._set(lazy, gap, budget)
-        self._search = Search.resume(path)
-        try:
-            _check_same(self._search.policy.forest, self._visible(self._search.history)[1])
-        except BaseException:
-            self._search.close()
-            raise
-        self._told = -1  # the model may be older than the last answer
+
+        def model(events: list[Event]) -> Policy:
+            opened = [str(event.box) for event in events if event.kind == "tell"]
+            forest = self._visible(opened)[1]
+            return Policy.of(forest, *_no_indices(forest))
+
+        self._search = Search._resume_lazily(path, model, take_over=take_over)
+        self._told = -1  # the model has no indices yet
         return self
 
     def _set(self, lazy: LazyForest, gap: float, budget: int) -> None:
@@ -135,6 +147,13 @@ class LazySearch:
         except UnknownName:  # perhaps a child of the box told last
             self._catch_up()
         self._search.tell(box, state, reward=reward, cost=cost)
+
+    def undo(self, box: str | None = None) -> str:
+        """Take an answer back, as in :meth:`Search.undo <weitzman.Search.undo>`."""
+        self._catch_up()
+        said = self._search.undo(box)
+        self._told = -1
+        return said
 
     def release(self, box: str) -> None:
         """Give a box back that was handed out and will not be opened now."""
@@ -229,12 +248,12 @@ class LazySearch:
         """Decide anew if there are answers that the model does not have."""
         history = self._search.history
         if len(history) != self._told:
-            self._search.replace(self._decide(history, self._search.best))
+            self._search._substitute(self._decide(history, self._search.best))
             self._told = len(history)
 
     def _decide(self, history: list[Opened], best: float) -> Policy:
         """Expand until the decision is good enough; the lower bounds of the indices as a policy."""
-        seen, forest = self._visible(history)
+        seen, forest = self._visible([told.box.name for told in history])
         situation = Situation(self._closed(history, seen), best)
         at, index = _no_indices(forest)
         if not situation.closed:
@@ -254,19 +273,20 @@ class LazySearch:
             index[at[place[closed.node]] + closed.state] = bracket.sign * low
         return Policy.of(forest, at, index)
 
-    def _visible(self, history: list[Opened]) -> tuple[InPlay, Forest]:
+    def _visible(self, opened: Iterable[str]) -> tuple[InPlay, Forest]:
         """What was opened, and all children of it."""
         seen = self._lazy.start()
         place: dict[str, int] = {}
-        opened: set[str] = set()
-        for told in history:
+        expanded: set[str] = set()
+        for box in opened:
             for i in range(len(place), len(seen)):
                 place[seen.tree.nodes[seen.node[i]].name] = i
-            if told.box.name not in place:
-                raise _changed(repr(told.box.name))
-            if told.box.name not in opened:  # else another copy of it was
-                opened.add(told.box.name)
-                seen.expand(place[told.box.name])
+            name = box if box in place else box.rpartition("#")[0]
+            if name not in place:
+                raise changed(repr(box))
+            if name not in expanded:  # else another copy of it was
+                expanded.add(name)
+                seen.expand(place[name])
         return seen, forest_of(seen, seen.columns(), self._lazy.minimize, named=True)
 
     def _closed(self, history: list[Opened], seen: InPlay) -> list[Closed]:
@@ -295,28 +315,3 @@ def _no_indices(forest: Forest) -> tuple[IntArray, FloatArray]:
     rows = forest.laws.shape[forest.law, 0]
     index = np.full(int(rows.sum()), np.inf if forest.minimize else -np.inf)
     return np.cumsum(rows) - rows, index
-
-
-def _changed(what: str) -> InvalidForest:
-    return InvalidForest(
-        f"the lazy forest must be what it was when the journal was written, but {what} is "
-        f"missing or different. Make it with the same roots and the same function."
-    )
-
-
-def _check_same(journal: Forest, now: Forest) -> None:
-    """The boxes in the journal are the same now."""
-    if (journal.outside, journal.minimize) != (now.outside, now.minimize):
-        raise _changed("the outside option")
-    known = {now.name(v): v for v in range(len(now))}
-    for v in range(len(journal)):
-        u = known.get(journal.name(v), -1)
-        if u < 0 or not all(
-            np.array_equal(a[int(i[v])], b[int(j[u])])
-            for a, i, b, j in (
-                (journal.laws, journal.law, now.laws, now.law),
-                (journal.rewards, journal.reward, now.rewards, now.reward),
-                (journal.costs, journal.cost, now.costs, now.cost),
-            )
-        ):
-            raise _changed(repr(journal.name(v)))

@@ -18,9 +18,10 @@ _ABOUT = """\
 Say which box to open and why, ask what it showed, and go on until it is best to
 stop.
 
-Answer with the name or the number of the state that was seen, or with =12.5 for
-a reward. Add @3.5 if opening cost 3.5 and not what the file says. The word quit
-(or Ctrl-D) stops for now.
+Answer with the number on screen of the state that was seen, with its name, or
+with =12.5 for a reward. Add @3.5 if opening cost 3.5 and not what the file says.
+At a terminal, what was understood is shown, to be confirmed. The word undo takes
+the last answer back; quit (or Ctrl-D) stops for now.
 
 With --journal nothing is lost, whatever happens, and the same command goes on
 where it stopped; FILE is then no longer needed."""
@@ -160,25 +161,24 @@ def _others(search: Search) -> str:
 
 
 def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
-    """Ask what the box showed until there is an answer; False if there is none."""
+    """Ask what the box showed until there is an answer or one is taken back; False to stop."""
     from ..errors import WeitzmanError
 
-    forest = search.policy.forest
-    states = forest.states(box.number)
-    named = forest.state_names[int(forest.reward[box.number])] is not None
-    likely = _possible(search, box, states)
-    shown = ", ".join(likely[:_STATES]) + (", ..." if len(likely) > _STATES else "")
+    choices = _Choices(search, box)
     while True:
-        say(f"What did {box} show? ({shown}; =REWARD; quit) ", end="")
-        line = source.readline()
-        text = line.strip()
-        if not line or not source.isatty():  # where no one typed the end of the line
-            say(text)
-        if not line or (text == "quit" and text not in states):
+        say(f"What did {box} show? ({choices.shown}; =REWARD; undo; quit) ", end="")
+        text, more = _line(source, say)
+        if not more or (text == "quit" and text not in choices.states):
             return False
         try:
+            if text == "undo" and text not in choices.states:
+                say(search.undo())
+                return True
             if text:
-                search.tell(box, **_answer(text, states, named))
+                answer = choices.answer(text)
+                if source.isatty() and not _confirmed(choices.words(answer), source, say):
+                    continue
+                search.tell(box, **answer)
                 return True
         except WeitzmanError as error:
             if not source.isatty():  # what follows is meant for other boxes
@@ -186,7 +186,74 @@ def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
             say(str(error))
 
 
-def _possible(search: Search, box: Box, states: tuple[str, ...]) -> list[str]:
+def _line(source: TextIO, say: _Speaker) -> tuple[str, bool]:
+    """What was typed, and whether there was anything at all."""
+    line = source.readline()
+    text = line.strip()
+    if not line or not source.isatty():  # where no one typed the end of the line
+        say(text)
+    return text, bool(line)
+
+
+def _confirmed(what: str, source: TextIO, say: _Speaker) -> bool:
+    say(f"  {what}. Right? [Y/n] ", end="")
+    text, more = _line(source, say)
+    return more and text.lower() in ("", "y", "yes")
+
+
+class _Choices:
+    """The states that a box can show, numbered from 1 on screen unless names are numbers."""
+
+    def __init__(self, search: Search, box: Box) -> None:
+        forest = search.policy.forest
+        pool = int(forest.reward[box.number])
+        self._forest, self._box = forest, box
+        self._named = forest.state_names[pool] is not None
+        self.states = forest.states(box.number)
+        self._numbered = not (self._named and any(name.isdecimal() for name in self.states))
+        self._rewards = forest.rewards[pool][0]
+        self._possible = _possible(search, box, self.states)
+        cells = [self._cell(i, y) for i, y in enumerate(self._possible[:_STATES], 1)]
+        self.shown = ", ".join(cells) + (", ..." if len(self._possible) > _STATES else "")
+
+    def _cell(self, place: int, y: int) -> str:
+        reward = f"{self._rewards[y]:.6g}"
+        name = self.states[y] if self._named else f"reward {reward}"
+        return f"{place}: {name}" if self._numbered else name
+
+    def answer(self, text: str) -> dict[str, Any]:
+        """A state or a reward, with @ and the cost behind it if that is to be said."""
+        if self._named and text in self.states:
+            return {"state": text}
+        head, at, tail = text.rpartition("@")
+        if at and (cost := _float(tail)) is not None:
+            return {**self.answer(head.strip()), "cost": cost}
+        if text.startswith("=") and (reward := _float(text[1:])) is not None:
+            return {"reward": reward}
+        if self._numbered and text.isdecimal() and 1 <= int(text) <= len(self._possible):
+            return {"state": self._possible[int(text) - 1]}
+        if self._numbered and text.isdecimal():
+            from ..errors import InvalidAnswer
+
+            raise InvalidAnswer(
+                f"choose a number from 1 to {len(self._possible)}, but got {text}. For a reward, "
+                f"type ={text}."
+            )
+        return {"state": self._forest.state(self._box.number, text)}
+
+    def words(self, answer: dict[str, Any]) -> str:
+        """What was understood."""
+        state, cost = answer.get("state"), answer.get("cost")
+        if state is None:
+            what = f"reward {answer['reward']:.6g}"
+        elif isinstance(state, str):
+            what = state
+        else:
+            what = self.states[state] if self._named else f"reward {self._rewards[state]:.6g}"
+        return f"{self._box} showed {what}" + ("" if cost is None else f" and cost {cost:.6g}")
+
+
+def _possible(search: Search, box: Box, states: tuple[str, ...]) -> list[int]:
     """The states that the box can show after what its parent showed."""
     forest = search.policy.forest
     up, row = int(forest.parent[box.number]), 0
@@ -195,19 +262,7 @@ def _possible(search: Search, box: Box, states: tuple[str, ...]) -> list[str]:
         if above.number == up and above.copy == box.copy[: len(above.copy)]:
             row = opened.state_number
     law = forest.laws[int(forest.law[box.number])][row]
-    return [name for name, p in zip(states, law, strict=True) if p > 0]
-
-
-def _answer(text: str, states: tuple[str, ...], named: bool) -> dict[str, Any]:
-    """A state or a reward, with @ and the cost behind it if that is to be said."""
-    if text in states:
-        return {"state": text if named else int(text)}
-    head, at, tail = text.rpartition("@")
-    if at and (cost := _float(tail)) is not None:
-        return {**_answer(head.strip(), states, named), "cost": cost}
-    if text.startswith("=") and (reward := _float(text[1:])) is not None:
-        return {"reward": reward}
-    return {"state": int(text) if text.isdecimal() else text}
+    return [y for y, p in enumerate(law) if p > 0]
 
 
 def _float(text: str) -> float | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
+from .._common.disk import Folder, open_folder
 from ..errors import InvalidFile, InvalidForest, WeitzmanError
 from . import reading
 
@@ -66,8 +67,18 @@ def replacing(name: str) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         if exists:
             shutil.copymode(target, new)
-        os.replace(new, target)
+        with open_folder(target) as folder:
+            os.replace(new, target)
+            _sync(folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(new)
         raise
+
+
+def _sync(folder: Folder) -> None:
+    try:
+        folder.sync()
+    except OSError as error:
+        why = f"it is written, but its name may be lost in a power cut ({error.strerror})"
+        raise OSError(error.errno, f"{why}; write it again") from error

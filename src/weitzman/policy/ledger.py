@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidForest, UnknownName
@@ -15,12 +15,16 @@ from .walk import Walk
 _COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
 
 State = str | int | float
-Kind = Literal["ask", "tell", "take", "release", "resume", "replace"]
+Kind = Literal["ask", "tell", "take", "release", "resume", "replace", "undo"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened, as the journal keeps it. ``model`` belongs to a replacement."""
+    """One thing that happened, as the journal keeps it.
+
+    ``undone`` is the number of the answer that is taken back, ``by`` names the process that
+    resumes, and ``mark`` says what the box of a lazy search was like.
+    """
 
     kind: Kind
     worker: str
@@ -28,7 +32,18 @@ class Event:
     state: int | None = None
     reward: float | None = None
     cost: float | None = None
-    model: int | None = None
+    undone: int | None = None
+    by: str | None = None
+    mark: int | None = None
+
+    def content(self) -> dict[str, Any]:
+        """What a journal keeps of it, beside the worker."""
+        box = None if self.box is None else str(self.box)
+        rest = (
+            ("kind", self.kind), ("box", box), ("state", self.state), ("reward", self.reward),
+            ("cost", self.cost), ("undone", self.undone), ("by", self.by), ("mark", self.mark),
+        )  # fmt: skip
+        return {name: value for name, value in rest if value is not None}
 
 
 class Ledger(Walk):
@@ -39,9 +54,26 @@ class Ledger(Walk):
         super().__init__(policy)
         self.rule, self.me = rule, me
         self._copies = bool(self._numbered.any())
-        self.again: dict[Id, None] = {}  # out to this worker, which has yet to be given them
+        self.gone: set[str] = set()  # workers that have boxes out and are not there any more
+        self.numbers: dict[Id, int] = {}  # of the events that told the answers
         self.owner = ""  # who resumed the search last
-        self.model = 0  # how often the policy was replaced
+        self.owned_by = ""  # the process of that worker, in words
+
+    def mine(self) -> list[Id]:
+        """The boxes that are out to this worker, the first handed out first."""
+        return [box for box, worker in self.out.items() if worker == self.me]
+
+    def left(self) -> list[Id]:
+        """The boxes that are out to workers that are gone."""
+        return [box for box, worker in self.out.items() if worker in self.gone]
+
+    def can_open(self, box: str) -> bool:
+        """Whether the parent of a box is open."""
+        try:
+            self.state_above(self.locate(box))
+        except InvalidAnswer:
+            return False
+        return True
 
     def locate(self, box: str | int) -> Id:
         """The box that a handle, its text or a number stands for."""
@@ -102,19 +134,37 @@ class Ledger(Walk):
             raise InvalidAnswer(f"box {self.box(here)!r} cannot be given back: {why}.")
         return Event("release", self.me, self.box(here))
 
-    def apply(self, event: Event) -> None:
-        """Let something checked happen. Half of it done before is no harm."""
+    def taking_back(self, box: str | int | None) -> Event:
+        """The event of an answer that is taken back, by default the last one, checked."""
+        if not self.told:
+            raise InvalidAnswer("there is no answer to take back.")
+        here = next(reversed(self.told)) if box is None else self.locate(box)
+        if here not in self.told:
+            raise InvalidAnswer(f"box {self.box(here)!r} has no answer to take back.")
+        if self.hands is not None and self.hands.tree(here) in self.hands.taken:
+            raise InvalidAnswer(
+                f"an answer can be taken back until a prize of its tree is taken, but that of the "
+                f"tree of {self.box(here)!r} was."
+            )
+        below = [x for x in self.told if self.above(x) == here]
+        if below:
+            more = f" and {len(below) - 1} more" if len(below) > 1 else ""
+            raise InvalidAnswer(
+                f"the answer of a box can be taken back while no box below it is open, but below "
+                f"{self.box(here)!r} {self.box(below[-1])!r}{more} is open. Take that back first."
+            )
+        return Event("undo", self.me, self.box(here), undone=self.numbers[here])
+
+    def apply(self, event: Event, number: int) -> None:
+        """Let something checked happen."""
         if event.kind == "resume":
             self.out.update(dict.fromkeys(self.out, event.worker))
-            self.again = dict.fromkeys(self.out) if event.worker == self.me else {}
-            self.owner = event.worker
+            self.owner, self.owned_by = event.worker, event.by or ""
             return
         assert event.box is not None
         here = self.locate(event.box)
         if event.kind == "ask":
             self.out[here] = event.worker
-            if event.worker == self.me:
-                self.again[here] = None
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
             return
         if event.kind == "take":
@@ -129,8 +179,8 @@ class Ledger(Walk):
             assert event.state is not None
             assert event.cost is not None
             self.open(here, event.state, event.reward, event.cost)
+            self.numbers[here] = number
         self.out.pop(here, None)
-        self.again.pop(here, None)
 
     # -- details -------------------------------------------------------------------------------
 
@@ -145,8 +195,8 @@ class Ledger(Walk):
         for what, (now, before) in {"state": state_told, **told}.items():
             if now is not None and now != before:
                 raise InvalidAnswer(
-                    f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. An "
-                    f"answer cannot be changed."
+                    f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. To "
+                    f"change an answer, take it back first with `undo`."
                 )
 
 

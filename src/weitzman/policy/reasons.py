@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .frontier import Id
-from .walk import Walk
+from .frontier import Box, Id
+from .walk import Opened, Walk
 from .words import best_text, cost_text
 
 
@@ -76,6 +76,25 @@ def why_stop(walk: Walk) -> str:
     if math.isfinite(index):
         best = f"; the {most} is {walk.sign * index + 0.0:.6g}, of {walk.box(box)}"
     return f"{what}: no {other}box that can be opened has an index {above} {over}{best}."
+
+
+def taken_back(
+    walk: Walk, seen: Opened, before: tuple[float, Box | None, float], out: dict[Id, str]
+) -> str:
+    """What is different now that an answer was taken back; ``before`` and ``out`` as they were."""
+    shown = seen.state if seen.reward is None else f"{seen.reward:.6g}"
+    best, _, spent = walk.best
+    what = "The least loss so far" if walk.forest.minimize else "The best so far"
+    if best == before[0]:
+        better = f"{what} stays {best_text(walk)}"
+    else:
+        where = "the outside option" if walk.best[1] is None else f"from {walk.best[1]}"
+        held = f"{best:.6g} ({where})" if math.isfinite(best) else "nothing"
+        better = f"{what} is {held} instead of {before[0]:.6g}"
+    lost = [str(walk.box(box)) for box in out if box not in walk.out]
+    more = f" Not handed out any more: {', '.join(lost)}." if lost else ""
+    paid = f"{spent:.6g} is spent instead of {before[2]:.6g}"
+    return f"Took back {shown} from {seen.box}. {better}, and {paid}.{more}"
 
 
 def _words(walk: Walk) -> tuple[str, str]:

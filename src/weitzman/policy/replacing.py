@@ -19,11 +19,11 @@ def replaced(old: Ledger, policy: Policy) -> Ledger:
     for box, seen in old.told.items():  # parents come before their children
         moved[box] = _moved(old, box, new, moved)
         new.open(moved[box], _state(old, box, new, moved[box][0]), seen.reward, seen.cost)
+        new.numbers[moved[box]] = old.numbers[box]
     for box in old.out:
         moved[box] = _moved(old, box, new, moved)
         new.out[moved[box]] = old.out[box]
-    new.again = {moved[box]: None for box in old.again}
-    new.owner, new.model = old.owner, old.model + 1
+    new.gone, new.owner, new.owned_by = old.gone, old.owner, old.owned_by
     return new
 
 

@@ -15,6 +15,7 @@ still to come would have made superfluous, and how much this loses depends on th
 
 from __future__ import annotations
 
+import threading
 from itertools import islice
 from types import TracebackType
 from typing import overload
@@ -22,12 +23,12 @@ from typing import overload
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
 from ..errors import InvalidAnswer, JournalError
+from ..files.event_log import Path
 from .answers import Rule
 from .frontier import Box as Box
-from .journal import Path
 from .ledger import Event, Ledger, State
-from .reasons import why, why_open
-from .record import Record
+from .reasons import taken_back, why, why_open
+from .record import Model, Record
 from .replacing import replaced
 from .walk import Opened as Opened
 
@@ -83,23 +84,34 @@ opened has a higher one.'
     ) -> None:
         self._record = Record.start(as_policy(policy, "a search"), rewards, journal)
         self._last: Box | None = None  # handed out last
+        self._threads: dict[str, int] = {}  # boxes that were handed out, to which thread
 
     @classmethod
-    def resume(cls, path: Path) -> Search:
+    def resume(cls, path: Path, *, take_over: bool = False) -> Search:
         """Continue a search from its journal, as the only process that does.
 
         It stands exactly where it stood. Boxes that were handed out and not answered are handed
-        out again first. A process that used the journal before can still tell what it knows but is
-        not given any more boxes.
+        out again first. While another process uses the journal, this is refused.
+
+        Parameters
+        ----------
+        path : str or path
+            The journal.
+        take_over : bool
+            Take it over even so. The other process can still tell what it knows but is not given
+            any more boxes. For processes on other machines that are known to be gone.
         """
-        return cls._open(path, None, alone=True)
+        return cls._of(Record.open(path, alone=True, take_over=take_over))
 
     @classmethod
     def join(cls, path: Path, *, worker: str | None = None) -> Search:
         """Take part in a search with other processes: no box is handed out to two of them.
 
         What others do is seen at each call of :meth:`ask`, :meth:`tell` and :meth:`release`. If
-        ``ask`` returns None and :attr:`done` is False, others are still busy: ask again later.
+        ``ask`` returns None and :attr:`done` is False, others are still busy: ask again later. The
+        boxes of a worker whose process has ended are handed out to the others. A worker on another
+        machine counts as gone once it has written nothing for an hour; :meth:`beat` is a sign of
+        life for longer looks.
 
         Parameters
         ----------
@@ -107,16 +119,24 @@ opened has a higher one.'
             The journal.
         worker : str, optional
             A name for this worker that no other has. If its process dies, the next one of that name
-            is first handed out again what the dead one had. The boxes of a nameless worker that
-            died can be given back with :meth:`release`; they are in :attr:`pending`.
+            is first handed out again what the dead one had.
         """
-        return cls._open(path, worker, alone=False)
+        return cls._of(Record.open(path, worker, alone=False))
 
     @classmethod
-    def _open(cls, path: Path, worker: str | None, *, alone: bool) -> Search:
+    def _lazily(cls, policy: Policy, rewards: Rule, journal: Path | None) -> Search:
+        """A search whose models are not kept in the journal."""
+        return cls._of(Record.start(policy, rewards, journal, lazy=True))
+
+    @classmethod
+    def _resume_lazily(cls, path: Path, model: Model, *, take_over: bool) -> Search:
+        """Continue such a search."""
+        return cls._of(Record.open(path, alone=True, take_over=take_over, model=model))
+
+    @classmethod
+    def _of(cls, record: Record) -> Search:
         self = cls.__new__(cls)
-        self._record = Record.open(path, worker, alone=alone)
-        self._last = None
+        self._record, self._last, self._threads = record, None, {}
         return self
 
     # -- asking and telling --------------------------------------------------------------------
@@ -128,14 +148,17 @@ opened has a higher one.'
     def ask(self, boxes: int) -> list[Box]: ...
 
     def ask(self, boxes: int | None = None) -> Box | list[Box] | None:
-        """What to open next; with several prizes also what to take: see :attr:`Box.move`.
+        """What to open next: the same box until it is told or given back.
 
-        A box whose move is "take" was opened before: :meth:`take` its reward for good.
+        Threads that share a search are given different boxes. With several prizes the answer may
+        also be to take one, see :attr:`Box.move`: a box whose move is "take" was opened before, and
+        :meth:`take` takes its reward for good.
 
         Parameters
         ----------
         boxes : int, optional
-            How many boxes to hand out, to be opened at once.
+            How many boxes to open at once. Those that this search has handed out and that are not
+            answered come first, then further ones.
 
         Returns
         -------
@@ -150,11 +173,9 @@ opened has a higher one.'
             raise InvalidAnswer(f"ask for at least 1 box, not {boxes!r}.")
         with self._record.lock:
             self._record.act(lambda ledger: self._choose(ledger, wanted))
-            again = self._ledger.again
-            found = [self._ledger.box(box) for box in islice(again, wanted)]
+            found = self._mine(self._ledger)[:wanted]
+            self._threads.update(dict.fromkeys(found, threading.get_ident()))
             self._last = found[-1] if found else None
-            for _ in found:
-                again.pop(next(iter(again)))
             prize = None if found else self._ledger.next_prize()
             if prize is not None:
                 found = [Box(self._ledger.forest.name(prize[0]), *prize, move="take")]
@@ -162,18 +183,31 @@ opened has a higher one.'
             return found
         return found[0] if found else None
 
+    def _mine(self, ledger: Ledger) -> list[Box]:
+        """The boxes that are out to this thread, or were to one that has ended."""
+        out = [ledger.box(box) for box in ledger.mine()]
+        if not out:
+            self._threads.clear()
+        others = {t.ident for t in threading.enumerate()} - {threading.get_ident()}
+        return [box for box in out if self._threads.get(box) not in others]
+
     def _choose(self, ledger: Ledger, wanted: int) -> list[Event]:
-        """Hand out as many boxes as are wanted beyond those that wait to be handed out again."""
+        """Hand out as many boxes as are wanted beyond those that are out."""
         if ledger.owner != self._record.owner:
             raise JournalError(
-                f"{self._record.path}: another process has resumed the search, so this one is not "
-                f"given any more boxes. Use Search.join in all processes to share it."
+                f"{self._record.path}: another process has resumed the search "
+                f"({ledger.owned_by}), so this one is not given any more boxes. Use Search.join in "
+                f"all processes to share it."
             )
-        wanted -= len(ledger.again)
-        if wanted < 1 or ledger.next() is None:
+        wanted -= len(self._mine(ledger))
+        if wanted < 1:
             return []
-        ranked, best = islice(ledger.frontier.best_first(), wanted), ledger.bar
-        return [Event("ask", ledger.me, ledger.box(x)) for x, index in ranked if index > best]
+        boxes = ledger.left()[:wanted]
+        if len(boxes) < wanted and ledger.next() is not None:
+            ranked, best = ledger.frontier.best_first(), ledger.bar
+            further = islice(ranked, wanted - len(boxes))
+            boxes += [box for box, index in further if index > best]
+        return [Event("ask", ledger.me, ledger.box(box)) for box in boxes]
 
     def tell(
         self,
@@ -186,7 +220,7 @@ opened has a higher one.'
         """Say what a box showed. With a journal, it is on disk when this returns.
 
         Any box that can be opened will do, handed out or not. The same answer may be told again;
-        another one is refused.
+        another one is refused, unless the first is taken back with :meth:`undo`.
 
         Parameters
         ----------
@@ -231,6 +265,44 @@ opened has a higher one.'
         """Give a box back that was handed out and will not be opened now."""
         self._record.act(lambda ledger: [ledger.giving_back(box)])
 
+    def undo(self, box: str | int | None = None) -> str:
+        """Take an answer back. The journal keeps both, the answer and that it was taken back.
+
+        The search stands as if the answer had never been told. Boxes below the box that were handed
+        out are not out any more.
+
+        Parameters
+        ----------
+        box : Box, str or int, optional
+            Whose answer to take back, by default the last one. No box below it may be open.
+
+        Returns
+        -------
+        str
+            What that changes, in a sentence or two.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> chests = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 9: 0.5})
+        >>> search = weitzman.Search(weitzman.solve(chests.build()))
+        >>> search.tell("A", reward=9)
+        >>> search.undo()
+        'Took back 9 from A. The best so far is 0 (the outside option) instead of 9, and 0 is \
+spent instead of 1.'
+        """
+        with self._record.lock:
+            self._record.act(lambda _: [])
+            event = self._ledger.taking_back(box)
+            seen = self._ledger.told[self._ledger.locate(event.box or "")]
+            before, out = self._ledger.best, dict(self._ledger.out)
+            self._record.act(lambda ledger: [ledger.taking_back(seen.box)])
+            return taken_back(self._ledger, seen, before, out)
+
+    def beat(self) -> None:
+        """Give a sign of life during a long look, for workers on other machines."""
+        self._record.beat()
+
     def replace(self, model: Solution | Policy) -> None:
         """Go on with another model of the same boxes: fitted anew, or with other costs.
 
@@ -240,6 +312,10 @@ opened has a higher one.'
         """
         policy = as_policy(model, "replace")
         self._record.act(lambda ledger: [_replacing(ledger, policy)], policy)
+
+    def _substitute(self, policy: Policy) -> None:
+        """As `replace`, but the journal does not keep it."""
+        self._record.substitute(policy)
 
     # -- how it stands -------------------------------------------------------------------------
 
@@ -389,4 +465,5 @@ opened has a higher one.'
 
 
 def _replacing(ledger: Ledger, policy: Policy) -> Event:
-    return Event("replace", ledger.me, model=replaced(ledger, policy).model)
+    replaced(ledger, policy)  # or an error
+    return Event("replace", ledger.me)

@@ -12,7 +12,7 @@ from .book import Callback, Catch, NoMore, Settings, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
 from .race import Model, Race
-from .run_journal import Event, Journal, Path, as_json, as_score
+from .run_journal import Event, Path, RunJournal, as_json, as_score
 from .runs import SECONDS, Clock, Row, Start
 
 Configs = Iterable[Any] | Callable[[int], Any]
@@ -104,7 +104,7 @@ def optimize(
     _check_configs(configs)
     check_model(model)
     race = Race(model, **_supply(configs), outside=outside, budget=budget)
-    book = _Book(configs, None if journal is None else Journal(journal, minimize=model.minimize))
+    book = _Book(configs, None if journal is None else RunJournal(journal, minimize=model.minimize))
     try:
         loop = Loop(race, book, start, settings)
         book.tell_again(loop)
@@ -134,7 +134,7 @@ def _check_configs(configs: object) -> None:
 class _Book:
     """Configurations as they were used, and the journal, if there is one."""
 
-    def __init__(self, configs: Configs, journal: Journal | None) -> None:
+    def __init__(self, configs: Configs, journal: RunJournal | None) -> None:
         self.configs: list[Any] = []
         self._given, self._journal = configs, journal
         self._source: Iterator[Any] | None = None

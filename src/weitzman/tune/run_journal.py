@@ -1,9 +1,6 @@
-"""The journal of a tuner: a text file that is only ever added to.
-
-Each line is one event as a JSON object, so that any tool can read it:
+"""The journal of a tuner: an event log (see :mod:`weitzman.files.event_log`) of these events.
 
 ==========  ======================================================================================
-journal     ``version``, ``minimize``: the first line
 start       ``run``, ``config``: a run was started; ``candidate``: its number among those to choose
             from, if there were any
 seen        ``run``, ``step``, ``score`` (null: it had diverged), ``cost``, ``measured`` (whether
@@ -12,10 +9,8 @@ paid        ``run``, ``cost``: training up to a lost checkpoint, which showed no
 over        ``run``, ``how`` (ended, failed, lost), ``why``
 ==========  ======================================================================================
 
-All have a ``time`` (seconds since 1970) and a ``crc`` of the line and of the ``crc`` before. A line
-has been forced to the disk (fsync) before anything is made of it. A crash can only leave an
-unfinished last line, of which nobody was told; it is cut off when the journal is opened again.
-Whatever else does not fit is damage, and is refused.
+The kind is in ``event``. An event is on disk before anything is made of it. One process at a time
+drives the search.
 """
 
 from __future__ import annotations
@@ -23,22 +18,20 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
-import time
-import zlib
-from typing import Any, BinaryIO
+import secrets
+import sqlite3
+from typing import Any
 
-from .._common.disk import sync_folder
-from ..errors import InvalidArgument, InvalidFile, JournalError
+from ..errors import InvalidArgument, JournalError
+from ..files.event_log import EventLog
+from ..files.event_log import Path as Path
 
-Path = str | os.PathLike[str]
+KIND = "tuner"
 Event = dict[str, Any]
 
-VERSION = 1
 
-
-class Journal:
-    """A journal in use, by this process only.
+class RunJournal:
+    """A journal in use, by one search only.
 
     Parameters
     ----------
@@ -50,79 +43,49 @@ class Journal:
     Attributes
     ----------
     events : list of dict
-        What it held when it was opened, without the first line.
+        What it held when it was opened.
     """
 
     def __init__(self, path: Path, *, minimize: bool) -> None:
         self.path = os.fspath(path)
-        self._crc = 0
+        self.events: list[Event] = []
+        me = secrets.token_hex(8)
+        if not os.path.lexists(self.path):
+            self._log = EventLog.create(self.path, KIND, me, {"minimize": minimize}, {})
+            return
+        self._log = EventLog.open(self.path, KIND, me)
         try:
-            self._file: BinaryIO = open(self.path, "a+b", buffering=0)  # noqa: SIM115
-        except OSError as error:
-            raise JournalError(
-                f"{self.path}: cannot be used as a journal: {error.strerror}."
-            ) from error
-        try:
-            _lock(self._file, self.path)
-            self.events = self._read()
-            if not self.events:
-                self.add({"event": "journal", "version": VERSION, "minimize": minimize})
-                sync_folder(self.path)
-                return
-            _check_head(self.events.pop(0), self.path, minimize)
+            self._check_direction(minimize)
+            self._log.transact(self._enter)
         except BaseException:
-            self._file.close()
+            self._log.close()
             raise
 
     def add(self, event: Event) -> None:
         """Write an event. It is on disk when this returns; if it raises, nothing was written."""
-        event = {**event, "time": round(time.time(), 3)}
-        crc = _checksum(event, self._crc)
-        line = json.dumps({**event, "crc": crc}).encode() + b"\n"
-        size = os.fstat(self._file.fileno()).st_size
-        try:
-            if self._file.write(line) != len(line):
-                raise OSError(0, "the disk is full")
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            self._file.truncate(size)
-            raise JournalError(
-                f"{self.path}: cannot be written: {error.strerror}. All before is safe: remove the "
-                f"cause and start again."
-            ) from error
-        self._crc = crc
+        self._log.transact(lambda db: self._log.add(db, [event]))
+        self._log.step()
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
+        self._log.close()
 
-    def _read(self) -> list[Event]:
-        self._file.seek(0)
-        lines = self._file.read().split(b"\n")
-        torn = lines.pop()  # what follows the last end of a line
-        events, size = [], 0
-        for number, line in enumerate(lines, 1):
-            try:
-                event = json.loads(line)
-                crc = event.pop("crc")
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise self._damaged(number, "is not an event") from None
-            if crc != _checksum(event, self._crc):
-                raise self._damaged(number, "was changed, or the one before it is missing")
-            self._crc = crc
-            events.append(event)
-            size += len(line) + 1
-        if torn:
-            if not events and not torn.startswith(b'{"event": "journal"'):
-                raise self._damaged(1, "is not an event")
-            self._file.truncate(size)
-        return events
+    def _enter(self, db: sqlite3.Connection) -> None:
+        self.events = [entry.content for entry in self._log.news(db)]
+        try:
+            self._log.workers.enter(db, owner=True, other=True)
+        except JournalError as error:
+            raise JournalError(
+                f"{str(error).partition(' the journal.')[0]} the journal. One process can drive a "
+                f"search; it takes several workers with `workers` or `executor`."
+            ) from None
 
-    def _damaged(self, line: int, why: str) -> InvalidFile:
-        return InvalidFile(
-            f"{self.path}: not the journal of a tuner, or damaged: line {line} {why}. "
-            f"It was left as it is; use a copy of it, or another name."
-        )
+    def _check_direction(self, minimize: bool) -> None:
+        if self._log.settings.get("minimize") != minimize:
+            raise InvalidArgument(
+                f"{self.path}: the journal is of a search that "
+                f"{'maximizes' if minimize else 'minimizes'}, unlike the model."
+            )
 
 
 def as_json(config: object, number: int) -> Any:
@@ -146,38 +109,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-def _check_head(head: Event, path: str, minimize: bool) -> None:
-    if head.get("event") != "journal" or head.get("version") != VERSION:
-        raise InvalidFile(
-            f"{path}: the version of the journal must be {VERSION}, but it is "
-            f"{head.get('version')!r}. It was left as it is."
-        )
-    if head["minimize"] != minimize:
-        raise InvalidArgument(
-            f"{path}: the journal is of a search that "
-            f"{'minimizes' if head['minimize'] else 'maximizes'}, unlike the model."
-        )
-
-
-def _checksum(event: Event, before: int) -> int:
-    return zlib.crc32(json.dumps(event).encode(), before)
-
-
-def _lock(file: BinaryIO, path: str) -> None:
-    """Keep other processes out; the lock goes with the process."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise JournalError(
-            f"{path}: another process is using the journal. One process can drive a search; it "
-            f"takes several workers with `workers` or `executor`."
-        ) from None

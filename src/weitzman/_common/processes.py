@@ -1,0 +1,66 @@
+"""Processes: which one this is, and whether another is still alive."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from contextlib import suppress
+from typing import NamedTuple
+
+
+class Process(NamedTuple):
+    """A process, told apart from all others on all machines.
+
+    ``machine`` changes with every boot and is another one in every container. ``born`` tells a
+    process from a later one of the same number.
+    """
+
+    host: str
+    machine: str
+    pid: int
+    born: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+def this_process() -> Process:
+    """The process that calls."""
+    pid = os.getpid()
+    return Process(socket.gethostname(), _machine(), pid, _born(pid) or "")
+
+
+def is_alive(other: Process) -> bool | None:
+    """Whether a process is alive; None if that cannot be known from here."""
+    if other.machine != _machine() or other.host != socket.gethostname():
+        return None
+    if _machine():  # Linux
+        return _born(other.pid) == other.born
+    if sys.platform == "win32":
+        return True if other.pid == os.getpid() else None
+    with suppress(PermissionError):  # it is there, and someone else's
+        try:
+            os.kill(other.pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def _machine() -> str:
+    parts = []
+    with suppress(OSError):
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            parts.append(file.read().strip())
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)
+
+
+def _born(pid: int) -> str | None:
+    """When a process began, in ticks since the boot; None if it is gone or a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state, *fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if state in (b"Z", b"X") else fields[18].decode()

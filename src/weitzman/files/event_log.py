@@ -1,0 +1,324 @@
+"""A durable log of events: one SQLite file that a crash cannot spoil.
+
+Searches, lazy searches and tuners keep what happens in such a file; each of them is what comes of
+applying the events one after the other. Tables:
+
+=========  =====================================================================================
+setting    ``name``, ``value`` (JSON), ``crc`` of the value; ``kind`` says whose log it is
+event      ``number`` (1, 2, ...), ``time`` (seconds since 1970), ``worker``, ``content`` (JSON),
+           ``crc`` of all this and of the ``crc`` before. SQLite keeps the last number twice
+piece      ``event``, ``part``, ``place``, ``data``, ``crc``: bytes that belong to an event, such as
+           a model, cut into pieces; event 0 stands for the start
+worker     Who has the log in use: ``token``, ``host``, ``machine``, ``pid``, ``born``, ``since``,
+           ``beats`` (how often it has written), ``owner`` (1: alone). No part of the history
+=========  =====================================================================================
+
+How durable it is: each change is one transaction with ``synchronous=EXTRA``. When a call returns,
+SQLite has had the operating system write (fsync) the data and the folder to the disk, so neither
+the end of the process nor a power cut undoes it, if the disk keeps what it says it has written.
+The rollback journal (``journal_mode=DELETE``) takes some milliseconds an event, more than a
+write-ahead log would, but between calls the file is complete by itself: it can be copied or moved
+alone, and lie on a network drive with working locks. After a crash, a file of the same name with
+``-journal`` at the end may lie beside it and belongs to it. A crash while a log is being made
+leaves no log, but perhaps a hidden file that ends in ``.tmp`` and can be deleted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, TypeVar
+
+from ..errors import InvalidFile, InvalidForest, JournalError
+from . import event_file as _file
+from .event_workers import Workers
+
+Path = str | os.PathLike[str]
+Content = dict[str, Any]
+T = TypeVar("T")
+
+PATIENCE = 60.0  # seconds to wait for other processes
+
+# Troubles that are not in the file.
+_CURABLE = tuple(
+    f"SQLITE_{code}"
+    for code in ("FULL", "IOERR", "BUSY", "LOCKED", "READONLY", "CANTOPEN", "PERM", "NOMEM")
+)
+_NO_LOCKS = "SQLITE_PROTOCOL", "SQLITE_NOLFS", "SQLITE_IOERR_LOCK", "SQLITE_IOERR_RDLOCK"
+
+# Closing any handle of a file gives up all locks that this process has on it (POSIX), so the
+# threads of a process take turns, file by file.
+_TURNS: dict[str, threading.RLock] = {}
+_OPEN: weakref.WeakSet[EventLog] = weakref.WeakSet()
+
+
+class Entry(NamedTuple):
+    """An event as the log has it."""
+
+    number: int
+    worker: str
+    content: Content
+
+
+class EventLog:
+    """A log in use by one worker.
+
+    Attributes
+    ----------
+    path : str
+    settings : dict
+    seen : int
+        The last event that was read or written, and applied.
+    workers : Workers
+        Who has the log in use.
+    """
+
+    def __init__(self, path: Path, kind: str, me: str) -> None:
+        self._process = os.getpid()
+        self._db: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._closed = False
+        self.path, self.kind = os.fspath(path), kind
+        self.settings: Content = {}
+        self.workers = Workers(self.path, me)
+        self.seen = self._crc = 0
+        self._added: list[tuple[int, int]] = []
+
+    @classmethod
+    def create(
+        cls, path: Path, kind: str, me: str, settings: Content, parts: Mapping[str, bytes]
+    ) -> EventLog:
+        """Write a new log, owned by this worker; the file appears complete or not at all."""
+        self = cls(path, kind, me)
+        with self._explained():
+            _file.create(
+                self.path, {"kind": kind, **settings}, parts,
+                lambda db: self.workers.enter(db, owner=True),
+            )  # fmt: skip
+        self.settings = settings
+        return self
+
+    @classmethod
+    def open(cls, path: Path, kind: str, me: str) -> EventLog:
+        """Open a log that is there; it must be of that kind."""
+        self = cls(path, kind, me)
+        try:
+            self.transact(self._read_settings)
+            if self.settings.pop("kind", None) != kind:
+                raise InvalidFile(
+                    f"{self.path}: the file is a journal, but not that of a {kind}. It was left as "
+                    f"it is."
+                )
+        except BaseException:
+            self._drop()
+            raise
+        return self
+
+    def close(self, patience: float = 0.5) -> None:
+        """Let go of the file."""
+        if not self._closed and self._process == os.getpid():
+            with suppress(JournalError, InvalidFile):
+                if self.workers.entered:
+                    self.transact(self.workers.leave, patience)
+            self._closed = True
+            self._drop()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close(0.0)
+
+    # -- using it ------------------------------------------------------------------------------
+
+    def transact(self, do: Callable[[sqlite3.Connection], T], patience: float | None = None) -> T:
+        """Do something while no other process writes; what it adds is on disk at the end."""
+        if self._closed:
+            raise JournalError(f"{self.path}: the search was closed. Resume it.")
+        if self._process != os.getpid():
+            raise JournalError(
+                f"{self.path}: was opened in another process. Use Search.join in each process."
+            )
+        until = time.monotonic() + (PATIENCE if patience is None else patience)
+        with self._explained(), self._turn(until):
+            try:
+                db = self._begin(until)
+                result = do(db)
+                _file.patiently(db, "COMMIT", until)
+            except BaseException:
+                self._undo()  # the next turn may open the file afresh
+                raise
+            return result
+
+    def news(self, db: sqlite3.Connection) -> Iterator[Entry]:
+        """Events since the last one seen; each counts as seen once the next is asked for."""
+        (last,) = db.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
+        once = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'event'").fetchone()
+        before = max(self.seen, 0 if once is None else once[0])
+        if last < before:
+            raise self.damaged(f"it had {before} events before and has {last} now")
+        rows = db.execute("SELECT * FROM event WHERE number > ? ORDER BY number", (self.seen,))
+        for number, when, worker, content, crc in rows:
+            if crc != _checksum(self._crc, number, when, worker, content):
+                raise self.damaged(f"event {self.seen + 1} is missing or was changed")
+            yield Entry(number, worker, json.loads(content))
+            self.seen, self._crc = number, crc
+
+    def add(
+        self,
+        db: sqlite3.Connection,
+        contents: Sequence[Content],
+        parts: Mapping[str, bytes] | None = None,
+    ) -> list[Entry]:
+        """Write events, and bytes that belong to the last of them."""
+        crc, entries = self._crc, []
+        self._added = []
+        for number, content in enumerate(contents, self.seen + 1):
+            row = number, time.time(), self.workers.me, json.dumps(content)
+            crc = _checksum(crc, *row)
+            db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", (*row, crc))
+            self._added.append((number, crc))
+            entries.append(Entry(number, self.workers.me, content))
+        for part, data in (parts or {}).items():
+            _file.write_part(db, entries[-1].number, part, data)
+        if entries:
+            self.workers.beat(db)
+        return entries
+
+    def step(self) -> None:
+        """The next of the events added has been applied."""
+        self.seen, self._crc = self._added.pop(0)
+
+    def rewind(self) -> None:
+        """Nothing counts as seen any more."""
+        self.seen = self._crc = 0
+        self._added = []
+
+    def part(self, db: sqlite3.Connection, event: int, part: str) -> bytes:
+        """Bytes that belong to an event; a ValueError says what is wrong."""
+        return _file.read_part(db, event, part)
+
+    def damaged(self, why: str) -> InvalidFile:
+        """The error for a file that does not hold what was written."""
+        return InvalidFile(f"{self.path}: the journal is damaged: {why}. Use a copy of it.")
+
+    # -- details -------------------------------------------------------------------------------
+
+    def _read_settings(self, db: sqlite3.Connection) -> None:
+        for name, value, crc in db.execute("SELECT name, value, crc FROM setting"):
+            if crc != _file.checksum(value):
+                raise self.damaged(f"the setting {name!r} was changed")
+            self.settings[name] = json.loads(value)
+
+    @contextmanager
+    def _turn(self, until: float) -> Iterator[None]:
+        turn = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
+        if not turn.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
+        try:
+            yield
+        finally:
+            turn.release()
+
+    def _begin(self, until: float) -> sqlite3.Connection:
+        found = os.stat(self.path)
+        here = found.st_dev, found.st_ino
+        if self._file is not None and self._file != here:
+            raise JournalError(
+                f"{self.path}: another file has taken the place of the journal while it was in "
+                f"use. Put it back, or resume the search from where it is."
+            )
+        if self._db is not None:
+            if self._db.in_transaction:  # an interrupt came between
+                self._db.execute("ROLLBACK")
+            _file.patiently(self._db, "BEGIN IMMEDIATE", until)
+            return self._db
+        _file.check_header(self.path)
+        self._db, self._file = _file.connect(self.path, until=until), here
+        _OPEN.add(self)
+        _file.patiently(self._db, "BEGIN IMMEDIATE", until)
+        wrong = _file.fault(self._db, self.path)
+        if wrong is not None:
+            self._drop()
+            raise self.damaged(wrong)
+        return self._db
+
+    def _undo(self) -> None:
+        """Undo what was begun; with a new connection if the old one may be broken."""
+        try:
+            if self._db is not None and self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._drop()
+
+    def _drop(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            with suppress(sqlite3.Error):
+                db.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Errors of SQLite and of the system become ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self._drop()
+            raise self._explanation(error) from error
+        except FileExistsError as error:
+            raise JournalError(
+                f"{self.path}: a new journal must not replace a file, but there is one. Continue "
+                f"it with Search.resume, or choose another name."
+            ) from error
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise JournalError(f"{self.path}: cannot be used as a journal: {reason}.") from error
+        except UnicodeDecodeError as error:
+            raise self.damaged(f"a text in it is not UTF-8 ({error.reason})") from None
+        except UnicodeEncodeError as error:
+            raise InvalidForest(
+                f"names must be valid Unicode, but there is {error.object[:40]!r}. Rename it."
+            ) from None
+
+    def _explanation(self, error: sqlite3.Error) -> Exception:
+        code = getattr(error, "sqlite_errorname", "")
+        if code.startswith(_NO_LOCKS):
+            return JournalError(
+                f"{self.path}: cannot be used as a journal: the file system does not lock files "
+                f"({error}). Use a folder on a local disk."
+            )
+        if not code.startswith(_CURABLE):
+            return self.damaged(str(error))
+        if code.startswith("SQLITE_BUSY"):
+            return self._unwritten(f"another process has held it for {PATIENCE:g} seconds")
+        return self._unwritten(str(error))
+
+    def _unwritten(self, why: str) -> JournalError:
+        return JournalError(
+            f"{self.path}: cannot be written: {why}. This call changed nothing and all before it "
+            f"is safe: remove the cause and repeat the call."
+        )
+
+
+def _checksum(before: int, number: int, when: float, worker: str, content: str) -> int:
+    return _file.checksum(json.dumps([number, when, worker, content], default=repr), before)
+
+
+def _forked() -> None:
+    """In a new process: no turn is taken here, and what the parent has open stays untouched.
+
+    To close a connection that was inherited could undo what the parent is about to write.
+    """
+    _TURNS.clear()
+    for log in list(_OPEN):
+        if log._db is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(log._db))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
