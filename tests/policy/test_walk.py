@@ -181,8 +181,8 @@ def test_worlds_are_walked_alike(policy: Policy, data: st.DataObject) -> None:
 def test_of_tied_copies_the_words_name_the_one_that_is_asked_for() -> None:
     """Two copies of A, and behind each a B whose index is the same after a as after b."""
     boxes = weitzman.Builder()
-    boxes.add("A", cost=0, rewards={"a": 0.5, "b": 0.5}, worth={"a": 0, "b": 0}, count=2)
-    boxes.add("B", parent="A", cost=0, rewards={"a": {0: 0.9, 10: 0.1}, "b": {0: 0.1, 10: 0.9}})
+    boxes.add("A", cost=0, outcomes={"a": 0.5, "b": 0.5}, rewards={"a": 0, "b": 0}, count=2)
+    boxes.add("B", parent="A", cost=0, outcomes={"a": {0: 0.9, 10: 0.1}, "b": {0: 0.1, 10: 0.9}})
     solution = weitzman.solve(boxes.build())
     assert solution.index("B", "a") == solution.index("B", "b")
     search = Search(solution)

@@ -31,7 +31,7 @@ _WIDEST = 2**20  # characters of a cell
 _COLUMNS = 200  # of a sheet; what stands to the right of them is not read
 
 
-class Row(NamedTuple):
+class SheetRow(NamedTuple):
     """A row that is not blank: its number in the sheet, from 1 on, and its cells."""
 
     number: int
@@ -42,7 +42,7 @@ class Sheet(NamedTuple):
     """A sheet by its name, empty for a text, and its rows."""
 
     name: str
-    rows: list[Row]
+    rows: list[SheetRow]
 
 
 def is_table(name: str) -> bool:
@@ -104,7 +104,7 @@ def _unpacked(path: str) -> bytes:
     return data
 
 
-def _text_rows(text: str) -> Iterator[Row]:
+def _text_rows(text: str) -> Iterator[SheetRow]:
     """Rows of a text that are not blank, by the line in which they end."""
     if "\0" in text:
         raise InvalidFile("a table must be text, but it has null characters in it.")
@@ -116,7 +116,7 @@ def _text_rows(text: str) -> Iterator[Row]:
             number += 1  # as a spreadsheet counts: a cell of two lines is in one row
             found = [cell.strip() for cell in cells]
             if any(found):
-                yield Row(number, found)
+                yield SheetRow(number, found)
     except csv.Error as error:
         raise InvalidFile(f"not a table: {error}, after row {number}.") from None
 
@@ -155,11 +155,11 @@ def _workbook(path: str) -> Iterator[Sheet]:
         raise InvalidFile(f"not a workbook: {text or type(error).__name__}.") from None
 
 
-def _sheet_rows(sheet: Any) -> Iterator[Row]:
+def _sheet_rows(sheet: Any) -> Iterator[SheetRow]:
     for number, cells in enumerate(sheet.iter_rows(max_col=_COLUMNS), 1):
         found = [_cell(cell) for cell in cells]
         if any(x is not None for x in found):
-            yield Row(number, found)
+            yield SheetRow(number, found)
 
 
 def _cell(cell: Any) -> Any:

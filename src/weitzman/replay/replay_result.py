@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from .._common.optional import need
 from .._common.text import cell, columns
 from ..errors import UnknownName
@@ -192,6 +193,8 @@ class Replay:
         if self.by_full_run:
             return f"a full run costs {quoted:g} points"
         return f"a point is worth {quoted:g} units of cost"
+
+    _repr_html_ = as_html
 
 
 def _row(row: dict[str, Any], first: bool) -> list[str]:

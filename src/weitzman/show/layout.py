@@ -26,11 +26,12 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
         (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
     ]
     rows += [("meaning", text) for there, text in terms if there]
-    if solution.first is None:
+    first = solution.first_box
+    if first is None:
         rows.append(("open first", f"nothing: take the outside option, {f.amounts(f.outside)}"))
     else:
-        index = solution.indices(solution.first)[0]
-        rows.append(("open first", f"{cell(f.name(solution.first))}   (index {f.amounts(index)})"))
+        index = solution.indices(first)[0]
+        rows.append(("open first", f"{cell(first)}   (index {f.amounts(index)})"))
     if solution.status is Status.COARSE:
         rows.append(("note", "the error is larger than asked for: --exact has none but rounding"))
     return rows

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common.notebook import cells_html
 from .._common.numbers import about, number, rough
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
@@ -159,12 +159,7 @@ class Comparison:
         return f"Comparison({values})"
 
     def _repr_html_(self) -> str:
-        head, *body = (
-            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for tag, row in zip(["th"] + ["td"] * len(self.strategies), self._cells(), strict=True)
-        )
-        gaps = "".join(f"<p>{escape(line)}</p>" for line in self._gaps())
-        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{gaps}"
+        return cells_html(list(self._gaps()), self._cells())
 
 
 _COLUMNS = (
@@ -177,7 +172,7 @@ def _known(x: float, written: Callable[[float], str]) -> str:
 
 
 def compare(
-    forest: Forest,
+    forest: Forest | Solution,
     *,
     episodes: int = 100_000,
     rng: np.random.Generator | int = 0,
@@ -194,16 +189,16 @@ def compare(
 
     Parameters
     ----------
-    forest : Forest
+    forest : Forest or Solution
     episodes : int
         Of each simulation.
     rng : Generator or int
-        For the simulations.
+        For the simulations; seed 0 by default.
     budget : int, optional
         Boxes that strategies with a budget open; by default what the optimal policy opens on
         average.
     solution : Solution, optional
-        That of the forest, if it is at hand.
+        That of the forest, if it is at hand; not needed where the solution comes first.
     threads : int, optional
     progress : callable, optional
         Called with (strategies done, strategies in all).
@@ -211,14 +206,16 @@ def compare(
     Examples
     --------
     >>> import weitzman
-    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> chest = chest.add("B", cost=2, rewards={0: 0.5, 20: 0.5}).build()
+    >>> chest = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=2, outcomes={0: 0.5, 20: 0.5}).build()
     >>> compare(chest).lost("everything")
     0.5
     """
+    if isinstance(forest, Solution):
+        solution, forest = forest, forest.forest
     if not isinstance(forest, Forest):
         raise InvalidArgument(
-            "compare needs a Forest: call compare(solution.forest, solution=solution)."
+            f"compare needs a forest or its solution, but got a {type(forest).__name__}."
         )
     forest.must_end("comparing strategies")
     forest.must_be_plain("comparing strategies")

@@ -101,7 +101,7 @@ class Workbench:
             "value": solution.value,
             "gap": solution.gap,
             "status": solution.status.value,
-            "first": solution.first,
+            "first_box": solution.first_box,
             "index": [solution.indices(v).tolist() for v in range(len(f))],
             "opened": e.opened.tolist(),
             "chosen": e.wins.tolist(),

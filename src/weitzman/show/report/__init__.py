@@ -148,7 +148,7 @@ def _data(c: Content) -> dict[str, Any]:
                 "name": c.forest.name(w.box),
                 "factor": w.factor,
                 "value": w.value,
-                "first": [None if v is None else c.forest.name(v) for v in w.first],
+                "first": w.first,
                 "row": w.state,
                 "cost": cost_now(w, c.forest),
             }
