@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import weitzman
-from weitzman.show.report.decision_tree import Decision, decisions
+from weitzman.show.report.decision_tree import Situated, decisions
 
 
-def openings_of(found: list[Decision]) -> dict[str, float]:
+def openings_of(found: list[Situated]) -> dict[str, float]:
     """How often boxes are opened, counted from the tree."""
     out: dict[str, float] = {}
     for d in found:

@@ -30,7 +30,7 @@ Step = tuple[Box, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Situated:
     """One situation, and what to do in it.
 
     Attributes
@@ -67,7 +67,7 @@ class Decision:
     best: float
 
 
-def decisions(policy: Policy, limit: int = LIMIT) -> list[Decision]:
+def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
     """The likeliest situations of a policy, a situation always after the one that it follows.
 
     Parameters
@@ -101,7 +101,7 @@ def decisions(policy: Policy, limit: int = LIMIT) -> list[Decision]:
         cost = np.nan if box is None else float(mean_cost(f, box.number)[_row(f, box, steps)])
         index = np.nan if box is None or top is None else top[1]
         found.append(
-            Decision(
+            Situated(
                 up, len(steps), seen, chance, reached, action, name, cost, index, search.best
             )
         )  # fmt: skip
@@ -117,7 +117,7 @@ def decisions(policy: Policy, limit: int = LIMIT) -> list[Decision]:
     return _deep_first(found)
 
 
-def _deep_first(found: list[Decision]) -> list[Decision]:
+def _deep_first(found: list[Situated]) -> list[Situated]:
     """The same in the order of reading: what follows a situation comes right after it."""
     below: list[list[int]] = [[] for _ in found]
     for i, d in enumerate(found):
@@ -131,7 +131,7 @@ def _deep_first(found: list[Decision]) -> list[Decision]:
     return [replace(found[i], up=place[found[i].up]) for i in order]
 
 
-def columns(found: list[Decision]) -> dict[str, list[Any]]:
+def columns(found: list[Situated]) -> dict[str, list[Any]]:
     """The same as a table with one row for each situation, the way to it in words."""
     ways = [_way(found, i) for i in range(len(found))]
     return {
@@ -145,7 +145,7 @@ def columns(found: list[Decision]) -> dict[str, list[Any]]:
     }
 
 
-def table(found: list[Decision]) -> str:
+def table(found: list[Situated]) -> str:
     """The columns as comma separated values."""
     text = io.StringIO()
     by = columns(found)
@@ -155,7 +155,7 @@ def table(found: list[Decision]) -> str:
     return text.getvalue()
 
 
-def _way(found: list[Decision], i: int) -> str:
+def _way(found: list[Situated], i: int) -> str:
     parts: list[str] = []
     while found[i].up >= 0:
         up = found[found[i].up]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..._common.numbers import percent
 from ..._common.text import printable
 from ..page.html import Markup, h
-from .decision_tree import MORE, STOP, Decision
+from .decision_tree import MORE, STOP, Situated
 from .phrases import number
 
 _WIDE, _HIGH = 176, 40  # of a box
@@ -28,7 +28,7 @@ class Places:
     high: float
 
 
-def places(found: list[Decision]) -> Places:
+def places(found: list[Situated]) -> Places:
     """Columns by level; ends one below the other, the others in the middle of what follows."""
     below: list[list[int]] = [[] for _ in found]
     for i, d in enumerate(found):
@@ -53,7 +53,7 @@ def places(found: list[Decision]) -> Places:
     )
 
 
-def lines_of(d: Decision) -> tuple[str, str]:
+def lines_of(d: Situated) -> tuple[str, str]:
     """What stands in a box: what to do, and the numbers of it."""
     if d.action == STOP:
         return f"Stop: take {number(d.best)}", f"from {d.box}" if d.box else "the outside option"
@@ -61,7 +61,7 @@ def lines_of(d: Decision) -> tuple[str, str]:
     return f"Open {d.box}", f"cost {number(d.cost)}, index {number(d.index)}{so_on}"
 
 
-def svg(found: list[Decision], *, standalone: bool = True) -> Markup:
+def svg(found: list[Situated], *, standalone: bool = True) -> Markup:
     """The flow chart as SVG; it takes the color of text from where it stands."""
     p = places(found)
     edges = [_edge(p, d, i) for i, d in enumerate(found) if d.up >= 0]
@@ -76,7 +76,7 @@ def svg(found: list[Decision], *, standalone: bool = True) -> Markup:
     )  # fmt: skip
 
 
-def _edge(p: Places, d: Decision, i: int) -> Markup:
+def _edge(p: Places, d: Situated, i: int) -> Markup:
     x, y = p.x[d.up] + _WIDE, p.y[d.up] + _HIGH / 2
     x1, y1 = p.x[i], p.y[i] + _HIGH / 2
     bend = x + 22
@@ -100,7 +100,7 @@ def _edge(p: Places, d: Decision, i: int) -> Markup:
     )
 
 
-def _box(p: Places, d: Decision, i: int) -> Markup:
+def _box(p: Places, d: Situated, i: int) -> Markup:
     first, second = lines_of(d)
     stop = d.action == STOP
     return h(
@@ -149,7 +149,7 @@ def tex(text: str) -> str:
     return "".join(_SPECIAL.get(c, c) for c in printable(text))
 
 
-def latex(found: list[Decision]) -> str:
+def latex(found: list[Situated]) -> str:
     """A decision table and the flow chart, to be read into a LaTeX document."""
     return "\n".join(
         [
@@ -162,7 +162,7 @@ def latex(found: list[Decision]) -> str:
     )
 
 
-def _latex_table(found: list[Decision]) -> list[str]:
+def _latex_table(found: list[Situated]) -> list[str]:
     rows = []
     for d in found:
         first, second = lines_of(d)
@@ -182,7 +182,7 @@ def _latex_table(found: list[Decision]) -> list[str]:
     ]
 
 
-def _latex_tree(found: list[Decision]) -> list[str]:
+def _latex_tree(found: list[Situated]) -> list[str]:
     p = places(found)
     out = [
         rf"\begin{{tikzpicture}}[x={_UNIT}cm, y=-{_UNIT}cm, font=\scriptsize,",
