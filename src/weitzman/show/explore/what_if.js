@@ -81,7 +81,7 @@ export class WhatIf {
     const say = chosen.what === "chance" ? number : amount;
     const more = i === now ? ", as it is now" : ` (now ${amount(was)} at ${say(x[now])})`;
     const start = first[i] === null ? "and nothing would be opened." : ["and begin with ",
-      name(doc.boxes[first[i]].name), "."];
+      name(first[i]), "."];
     refill(this.text, `At ${say(x[i])} the search would ${verb}`, el("b", {}, amount(would)),
       `${more}, `, start);
     this.curve.slider.setAttribute("aria-valuetext", `${chosen.title}: ${this.text.textContent}`);

@@ -38,7 +38,7 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
     -------
     dict
         ``x``, the numbers tried, evenly spaced; ``value``, what the search is worth then;
-        ``first``, the number of the box to open first or None; ``now``, the place in ``x`` of the
+        ``first``, the name of the box to open first or None; ``now``, the place in ``x`` of the
         number as it is.
     """
     f = forest(document)
@@ -50,7 +50,7 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
         changed = document if i == at else _changed(document, (box, what, row, state), number)
         solution = solve(forest(changed))
         value.append(solution.value)
-        first.append(solution.first)
+        first.append(solution.first_box)
     return {"x": x.tolist(), "value": value, "first": first, "now": at}
 
 
@@ -121,7 +121,7 @@ def _worth(f: Forest, box: int, row: int) -> float:
     names = None if up < 0 else f.state_names[int(f.reward[up])]
     state = None if up < 0 else row if names is None else names[row]
     try:
-        worth = break_even(solve(f), box, state).worth
+        worth = break_even(solve(f), box, state).opened_below
     except WeitzmanError:
         return 0.0
     return worth if np.isfinite(worth) else 0.0

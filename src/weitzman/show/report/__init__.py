@@ -210,7 +210,7 @@ def _stepper(c: Content) -> Child:
 
 def _flow(c: Content) -> Child:
     """The first decisions as a flow chart; the words below go further."""
-    if c.solution.first is None or c.forest.prizes > 1:
+    if c.solution.first_box is None or c.forest.prizes > 1:
         return None
     picture = flow_chart.svg(decisions(c.policy, _CHART), standalone=False)
     about = "Flow chart of the first decisions"

@@ -209,7 +209,7 @@ def _state(f: Forest, box: int, state: int) -> str | int:
 
 def _factors(turns: BreakEven, steps: int) -> list[float]:
     """Even steps from free to somewhat dearer than pays, the cost as it is now among them."""
-    pays = turns.worth / turns.cost if turns.cost > 0 else np.inf
+    pays = turns.opened_below / turns.cost if turns.cost > 0 else np.inf
     last = min(max(_CHEAPEST_END, _BEYOND * pays), float(steps))
     part = max(1, round(steps / last))  # steps up to the cost as it is now
     return [i / part for i in range(steps + 1)]
