@@ -154,7 +154,9 @@ def _solve(
             break
         eps *= target / weights.gap(run.value, run.gap) / 4
         run = one_pass(plan, eps, clip, threads, progress)
-    found = weights.gap(run.value, run.gap)
+    found = max(weights.gap(run.value, run.gap), 0.0)
+    if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
+        found = np.inf
     status = Status.COARSE
     if found <= target:
         status = Status.EXACT if found == 0 else Status.CERTIFIED

@@ -17,7 +17,7 @@ import numpy as np
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
 from ..forest.columns import label
-from .parsing import is_number, like, name, wrong
+from .parsing import check_dense, is_number, like, name, wrong
 from .reading import shown
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -38,7 +38,9 @@ class ShortOutcomes(NamedTuple):
         """A vector for a root, else a matrix with a row for each state of the parent."""
         if _ANY in self.rows:
             law = np.array([self.rows[_ANY].get(s, 0.0) for s in self.states])
+            check_dense(len(above or ()) * len(law), where)
             return law if above is None else np.tile(law, (len(above), 1))
+        check_dense(len(above or ()) * len(self.states), where)
         rows = _entries(self.rows, above or (), f"{where}: outcomes", "state of the parent")
         return np.array([[row.get(s, 0.0) for s in self.states] for row in rows])
 

@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 
 from .._common.optional import need
 from ..errors import InvalidFile
-from .safely import check_regular
+from .safely import check_regular, packed_limit
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"
 SUFFIXES = (*TEXT, WORKBOOK)
 
 _SEPARATORS = ",;\t"
-_ROOM, _FACTOR = 2**24, 16  # bytes that any packed file may unpack to, and more by its size
 _MOST = 2**29  # bytes of a text
 _LOOKED = 20  # lines that tell the separator
 _WIDEST = 2**20  # characters of a cell
@@ -55,7 +54,7 @@ def sheets(path: str) -> list[Sheet]:
     check_regular(os.stat(path))
     if path.lower().endswith(WORKBOOK):
         return list(_workbook(path))
-    return [Sheet("", list(_text_rows(decoded(_unpacked(path)))))]
+    return [Sheet("", list(_text_rows(decoded(unpacked(path)))))]
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -84,13 +83,14 @@ def _strictly(data: bytes, encoding: str) -> str:
         ) from None
 
 
-def _unpacked(path: str) -> bytes:
+def unpacked(path: str) -> bytes:
+    """The bytes of a text, unpacked if its name ends in .gz."""
     if not path.lower().endswith(".gz"):
         if os.path.getsize(path) > _MOST:
             raise InvalidFile(f"a table must have at most {_MOST:,} bytes, but it has more.")
         with open(path, "rb") as file:
             return file.read()
-    most = _ROOM + _FACTOR * os.path.getsize(path)
+    most = packed_limit(os.path.getsize(path))
     try:
         with gzip.open(path, "rb") as packed:
             data = packed.read(most + 1)
@@ -169,7 +169,7 @@ def _cell(cell: Any) -> Any:
 
 def _check_packed(path: str) -> None:
     """Refuse what is no archive, or one that unpacks to far more than its size."""
-    most = _ROOM + _FACTOR * os.path.getsize(path)
+    most = packed_limit(os.path.getsize(path))
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(part.file_size for part in archive.infolist())

@@ -36,7 +36,7 @@ from .columns import (
     whole_numbers,
 )
 from .pools import Pool
-from .rules import check, check_parent, like
+from .rules import check, check_parent, like, rescaled
 from .taking import BY_BOX, fields_of, places_of_parents, same, taken
 from .terms import check_terms, number_or_none, pair, time_pools, with_time
 
@@ -134,6 +134,7 @@ class Forest:
         factors = with_time(self.durations, self.rate, self.factors)
         object.__setattr__(self, "factors", factors)
         check(self)
+        object.__setattr__(self, "laws", rescaled(self.laws))
         check_terms(self)
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray
 from .._common.optional import need
 from ..errors import InvalidArgument, InvalidFile
+from ..files.safely import check_regular
+from ..files.sheets import unpacked
 
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 
@@ -55,14 +58,19 @@ def columns_of(source: Any) -> LogColumns:
 def _read(path: str) -> Any:
     pandas = need("pandas", "learn")
     try:
+        check_regular(os.stat(path))
         if path.endswith(".parquet"):
             need("pyarrow", "learn")
             return pandas.read_parquet(path)
-        if path.endswith((".csv", ".csv.gz")):
+        if path.endswith(".csv.gz"):
+            return pandas.read_csv(io.BytesIO(unpacked(path)), low_memory=False)
+        if path.endswith(".csv"):
             return pandas.read_csv(path, low_memory=False)
+    except InvalidFile as error:
+        raise InvalidFile(f"{path}: {error}") from error.__cause__
     except OSError as error:
         raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
+    except (ValueError, OverflowError, ArithmeticError) as error:
         raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
     raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz or .parquet.")
 

@@ -25,6 +25,14 @@ from ..policy.simulation_result import Simulation
 from .copies import WRITE_OUT
 from .fixed_order import FixedOrder, best_partially_adaptive
 from .fixed_set import FixedSet, best_nonadaptive
+from .priority_lists import (
+    MOST_BOXES,
+    MOST_DRAWS,
+    by_expected_value,
+    listed,
+    priority_list,
+    work_through,
+)
 from .random_orders import random_order
 from .thumb_rules import everything, myopic, on_reward_grid
 
@@ -224,11 +232,13 @@ def compare(
     most = max(1, round(optimum.openings)) if budget is None else budget
     at_random = forest.boxes <= WRITE_OUT
     found: list[Strategy] = []
+    written, rules = listed(solved), _rules(forest, solved)
+    total = 5 + len(rules) + 2 * at_random + (written is not None)
 
     def add(strategy: Strategy) -> None:
         found.append(strategy)
         if progress is not None:
-            progress(len(found), 10 if at_random else 8)
+            progress(len(found), total)
 
     best = _exact("optimal", "fully adaptive (optimal)", optimum)
     add(replace(best, value=solved.value))
@@ -238,7 +248,8 @@ def compare(
     )
     add(_of_order(order))
     add(_of_set(chosen))
-    rules = _rules(forest, solved)
+    if written is not None:
+        add(_listed(written, episodes, rng))
     for key, name, policy in rules:
         add(_exact(key, name, evaluate(policy, threads=threads)))
     played = simulate(solved, episodes, rng, budget=most, threads=threads)
@@ -255,9 +266,29 @@ def compare(
 def _rules(forest: Forest, solution: Solution) -> list[tuple[str, str, Policy]]:
     return [
         ("reward_grid", "index read off the rewards", on_reward_grid(solution)),
-        ("myopic", "own value only (myopic)", myopic(forest)),
+        ("myopic", "own index, without what is behind", myopic(forest)),
+        *_expected(forest),
         ("everything", "everything", everything(forest)),
     ]
+
+
+def _expected(forest: Forest) -> list[tuple[str, str, Policy]]:
+    if len(forest) > MOST_BOXES:
+        return []
+    return [("expected_value", "expected net value (rNPV)", by_expected_value(forest))]
+
+
+def _listed(written: Solution, episodes: int, rng: np.random.Generator | int) -> Strategy:
+    """A fixed priority list with skipping, simulated."""
+    n = max(1, min(episodes, MOST_DRAWS // len(written.forest)))
+    seeded = np.random.default_rng(rng) if isinstance(rng, int) else rng
+    played = work_through(written, priority_list(written), n, seeded)
+    error = float(np.std(played.payoff, ddof=min(1, n - 1))) / math.sqrt(n)
+    means = float(played.openings.mean()), float(played.spend.mean())
+    return Strategy(
+        "priority_list", "fixed list, skipping boxes", float(played.payoff.mean()), error, _NONE,
+        "simulated", *means,
+    )  # fmt: skip
 
 
 def _exact(key: str, name: str, e: Evaluation) -> Strategy:

@@ -113,16 +113,17 @@ class Workbench:
 
     def _expect(self, request: Any) -> Answer:
         """What going on is worth after some steps: [box, copy, state] each."""
-        key = _field(request, "id")
+        number = _field(request, "id")
         with self._lock:
-            solution = self._solved.get(key) if isinstance(key, int) else None
+            solution = self._solved.get(number) if isinstance(number, int) else None
         if solution is None:
             raise InvalidFile("that solution is no longer kept. Solve again.")
-        f, walk = solution.forest, Walk(solution.policy())
-        for v, copy, y in _steps(_field(request, "steps"), len(f)):
-            if y >= f.rewards[int(f.reward[v])].shape[1]:
-                raise InvalidFile(f"box {f.name(v)!r} has no state {y}.")
-            walk.show((v, copy), y)
+        walk = Walk(solution.policy())
+        try:
+            for v, copy, y in _field(request, "steps"):
+                walk.show((solution.forest.box(v), tuple(copy)), y)
+        except (TypeError, ValueError, LookupError):
+            raise InvalidFile("each of the steps must be [box, copy, state].") from None
         return {"value": walk.worth()}
 
     def _save(self, request: Any) -> Answer:
@@ -164,15 +165,3 @@ def _field(request: Any, key: str) -> Any:
     if not isinstance(request, dict) or key not in request:
         raise InvalidFile(f"the request must have a {key!r}.")
     return request[key]
-
-
-def _steps(steps: Any, boxes: int) -> list[tuple[int, tuple[int, ...], int]]:
-    """Steps of a walk, if they are some."""
-    found = []
-    for step in steps if isinstance(steps, list) else [None]:
-        v, copy, y = step if isinstance(step, list) and len(step) == 3 else (-1, [], -1)
-        copies = isinstance(copy, list) and all(type(c) is int and c >= 1 for c in copy)
-        if type(v) is not int or type(y) is not int or not copies or not 0 <= v < boxes or y < 0:
-            raise InvalidFile("a step must be [box, copy, state] of a box that is there.")
-        found.append((v, tuple(copy), y))
-    return found
