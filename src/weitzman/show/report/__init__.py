@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Protocol, runtime_checkable
 
@@ -32,9 +31,9 @@ Path = str | os.PathLike[str]
 
 @runtime_checkable
 class Summarized(Protocol):
-    """What a replay is here: something that prints its summary as ``weitzman replay --json``."""
+    """What a replay is here: something that has a summary like ``weitzman replay --json``."""
 
-    def to_json(self) -> str:
+    def document(self) -> dict[str, Any]:
         """The summary."""
         ...
 
@@ -103,7 +102,7 @@ def write_report(
     name = os.fspath(path)
     kind = os.path.splitext(name)[1].lower()
     if isinstance(source, Summarized):
-        text = replayed.render(replayed.read(json.loads(source.to_json())), title)
+        text = replayed.render(replayed.read(source.document()), title)
     elif kind in (".svg", ".tex", ".csv"):
         found = decisions(_policy(source, runs))
         text = {".svg": flow_chart.svg, ".tex": flow_chart.latex, ".csv": table}[kind](found)
