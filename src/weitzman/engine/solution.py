@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.notebook import ROWS, columns_html
-from .._common.numbers import number, rough
+from .._common.numbers import number, rough, whole
 from .._common.text import cell, columns
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
 from .capped_laws import CappedLaw, capped_law_of
-from .indices import Policy
+from .indices import Policy, choose
 from .opening_costs import mean_cost as mean_cost
 from .opening_costs import mean_costs as mean_costs
 from .opening_costs import mean_durations as mean_durations
@@ -182,8 +183,8 @@ class Solution:
         f = self.forest
         sign = f.sign
         index = sign * self._index[self._start[self._class_of[f.roots]]]
-        best = int(np.argmax(index))
-        return f.name(int(f.roots[best])) if index[best] > sign * f.outside else None
+        place = choose(index, sign * f.outside)
+        return None if place is None else f.name(int(f.roots[place]))
 
     def columns(self, limit: int | None = None) -> dict[str, list[Any]]:
         """One entry for each box and state of its parent: box, parent, state, cost, index."""
@@ -211,18 +212,21 @@ class Solution:
 
     def table(self, limit: int = 40) -> str:
         """The indices as text, at most ``limit`` lines."""
-        c = self.columns(limit)
+        head = f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"
+        return "\n".join([head, *self.index_lines(limit)])
+
+    def index_lines(self, limit: int | None = None, *, hint: str = "") -> Iterator[str]:
+        """The indices as lines of text, ``limit`` of them; where some are left out, a hint."""
+        c, amounts = self.columns(limit), self.forest.amounts
         after = [
             "" if p is None else f"{cell(p)} = {cell(s)}"
             for p, s in zip(c["parent"], c["state"], strict=True)
         ]
-        numbers = [[number(x) for x in c["cost"]], [number(x) for x in c["index"]]]
+        numbers = [[amounts(x) for x in c[key]] for key in ("cost", "index")]
         rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
-        lines = [f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"]
-        lines += columns([("box", "after", "cost", "index"), *rows], right=2)
-        if self._rows() > len(after):
-            lines.append(f"... {self._rows() - len(after)} more rows")
-        return "\n".join(lines)
+        yield from columns([("box", "after", "cost", "index"), *rows], right=2)
+        if more := self._rows() - len(after):
+            yield f"... and {whole(more)} more rows{hint}"
 
     def _rows(self) -> int:
         return int(np.diff(self._start)[self._class_of].sum())

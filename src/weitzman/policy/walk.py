@@ -17,9 +17,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from .._common.numbers import Amounts
 from ..engine.indices import Policy
 from ..engine.solver import solve
 from ..errors import InvalidAnswer
@@ -91,12 +93,17 @@ class Walk:
 
     @classmethod
     def along(cls, policy: Policy, steps: Iterable[Opened]) -> Walk:
-        """A walk that has opened what another one has; nothing is out."""
+        """A walk that has opened what another one has, by name; nothing is out."""
         walk = cls(policy)
         for step in steps:
-            box = step.box.number, step.box.copy
+            box = policy.forest.box(step.box.name), step.box.copy
             walk.open(box, step.state_number, step.reward, step.cost)
         return walk
+
+    @cached_property
+    def amounts(self) -> Amounts:
+        """How the numbers of the problem are written for people."""
+        return self.forest.amounts
 
     # -- what is open, what next ---------------------------------------------------------------
 
