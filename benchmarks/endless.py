@@ -77,7 +77,7 @@ def compare(k: int, cost: float, repeats: int) -> str:
         solution: Solution
         long, solution = clock(lambda: solve(forest, tolerance=TOLERANCE, threads=1), 1)
         first = np.full(k, 1 / k)
-        np.testing.assert_allclose(line.value(first), solution.value, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(line.value_at(first), solution.value, rtol=0, atol=1e-11)
         np.testing.assert_allclose(line.index, solution.indices(1), rtol=0, atol=1e-9)
         finite = f"{long / sweep:.3g}"
     return (

@@ -130,7 +130,7 @@ def huge(gaps: list[float]) -> None:
         sure = "proven" if found.proven else f"loses at most {found.regret:.2g}"
         print(
             f"| {gap:g} | {found.expanded} | {low:.5f} | {high:.5f} | {found.gap / high:.2%} "
-            f"| {len(found.history)} | {seconds:.2g} | open {found.first}, {sure} |",
+            f"| {len(found.history)} | {seconds:.2g} | open {found.first_box}, {sure} |",
             flush=True,
         )
 
@@ -155,7 +155,7 @@ def growth(depths: list[int], share: float) -> None:
         full = time.perf_counter() - start
         seconds, found = clock(lazy_tree(depth), share * whole.value)
         assert found.lower - 1e-6 <= whole.value <= found.upper + 1e-6, "the value is outside"
-        assert found.first == str(whole.first), "the first decisions differ"
+        assert found.first_box == whole.first_box, "the first decisions differ"
         print(
             f"| {depth} | {boxes(depth)} | {whole.value:.5f} | {found.lower:.5f} "
             f"| {found.upper:.5f} | {found.expanded} | {full / seconds:.2g} |",

@@ -3,9 +3,9 @@
 import weitzman
 
 boxes = weitzman.Builder()
-boxes.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
-boxes.add("B", parent="A", cost=3, rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-boxes.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
 table = weitzman.compare(boxes.build(), episodes=20_000)
 print(table)
 values = [table[key].value for key in ("fixed_set", "fixed_order", "optimal")]

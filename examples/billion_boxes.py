@@ -5,13 +5,15 @@ import weitzman
 portfolio = weitzman.Builder()
 portfolio.add(
     "region", count=1000, cost=1,
-    rewards={"rich": 0.1, "poor": 0.9}, worth={"rich": None, "poor": None},
+    outcomes={"rich": 0.1, "poor": 0.9}, rewards={"rich": None, "poor": None},
 )  # fmt: skip
 portfolio.add(
     "site", parent="region", count=1000, cost=2,
-    rewards={"rich": {0: 0.7, 20: 0.3}, "poor": {0: 0.99, 20: 0.01}},
+    outcomes={"rich": {0: 0.7, 20: 0.3}, "poor": {0: 0.99, 20: 0.01}},
 )  # fmt: skip
-portfolio.add("well", parent="site", count=1000, cost=5, rewards={0: {0: 1}, 20: {0: 0.5, 60: 0.5}})
+portfolio.add(
+    "well", parent="site", count=1000, cost=5, outcomes={0: {0: 1}, 20: {0: 0.5, 60: 0.5}}
+)
 forest = portfolio.build()
 solution = weitzman.solve(forest)
 report = weitzman.evaluate(solution)

@@ -9,7 +9,7 @@ def value(method: str, states: int) -> float:
     """What the search is worth with both laws made discrete in one way."""
     offers = weitzman.Builder()
     for name, cost, law in (("quick", 0.1, norm(10, 2)), ("slow", 0.5, lognorm(0.5, scale=10))):
-        offers.add(name, cost=cost, rewards=weitzman.forest.discretize(law, states, method=method))
+        offers.add(name, cost=cost, outcomes=weitzman.forest.discretize(law, states, method=method))
     return weitzman.solve(offers.build()).value
 
 

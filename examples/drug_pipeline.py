@@ -53,8 +53,8 @@ def forest_of(portfolio, rate, worth):
                 parent=before,
                 cost=COST[stage],
                 count=1 if before else count,
-                rewards={"passed": law, "ended": {good: 0, "ended": 1}} if before else law,
-                worth={good: worth if stage == "phase 3" else None, "ended": None},
+                outcomes={"passed": law, "ended": {good: 0, "ended": 1}} if before else law,
+                rewards={good: worth if stage == "phase 3" else None, "ended": None},
             )
             before = f"{name}, {stage}"
     return builder.build()
@@ -70,7 +70,7 @@ solution = weitzman.solve(forest)
 plan = weitzman.evaluate(solution)
 print(f"\nworth of the portfolio {solution.value:.1f}, expected spend {plan.spend:.1f}, ", end="")
 print(f"chance of an approval {1 - plan.outside:.3f}")
-print(f"advance first: {forest.name(solution.first)}\n")
+print(f"advance first: {solution.first_box}\n")
 print("programme   next stage     index   chance that one is advanced")
 for name, (_, stage, count) in PORTFOLIO.items():
     box = f"{name}, {stage}"
@@ -78,8 +78,8 @@ for name, (_, stage, count) in PORTFOLIO.items():
     print(f"{name:11} {stage:12} {solution.index(box):7.1f}   {chance:.2f}")
 
 turn = weitzman.break_even(solution, "lead, phase 2")
-print(f"\nphase 2 of the lead pays up to a cost of {turn.worth:.0f}; ", end="")
-print(f"it would come first below {turn.first:.1f}")
+print(f"\nphase 2 of the lead pays up to a cost of {turn.opened_below:.0f}; ", end="")
+print(f"it would come first below {turn.first_below:.1f}")
 
 print("\nworth of an approval   value and first step, programmes still active counted ...")
 print(" " * 22 + "".join(f"{view:>30}" for view in VIEWS))
@@ -87,7 +87,7 @@ for worth in (300, 450, 600, 873, 1395):
     cells = []
     for view in VIEWS:
         found = weitzman.solve(forest_of(PORTFOLIO, rates(view), worth))
-        first = "nothing" if found.first is None else found.forest.name(found.first)
+        first = found.first_box or "nothing"
         cells.append(f"{found.value:9.1f} {first:>20}")
     print(f"{worth:22}{''.join(cells)}")
 

@@ -6,12 +6,12 @@ from tempfile import TemporaryDirectory
 import weitzman
 
 site = weitzman.Builder()
-site.add("survey", cost=1, rewards={"good": 0.3, "bad": 0.7}, worth={"good": None, "bad": None})
+site.add("survey", cost=1, outcomes={"good": 0.3, "bad": 0.7}, rewards={"good": None, "bad": None})
 site.add(
     "drill", parent="survey", cost=5, count=3,
-    rewards={"good": {0: 0.4, 40: 0.6}, "bad": {0: 0.9, 40: 0.1}},
+    outcomes={"good": {0: 0.4, 40: 0.6}, "bad": {0: 0.9, 40: 0.1}},
 )  # fmt: skip
-site.add("market", cost=2, rewards={8: 0.5, 16: 0.5})
+site.add("market", cost=2, outcomes={8: 0.5, 16: 0.5})
 solution = weitzman.solve(site.build())
 
 folder = TemporaryDirectory()

@@ -11,6 +11,6 @@ coins = weitzman.strategies.Dag(
     names=["first coin", "second coin", "chest"],
 )
 best = weitzman.strategies.exhaustive(coins)
-print(f"worth {best.value:g}, begin with the {coins.names[best.first]}; ", end="")
-print(f"{best.states} situations were looked at")
+print(f"worth {best.value:g}, begin with the {best.first_box}; ", end="")
+print(f"{best.situations} situations were looked at")
 assert best.value == -2 + 0.5 * (16 - 1)

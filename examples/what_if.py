@@ -3,12 +3,12 @@
 import weitzman
 
 site = weitzman.Builder()
-site.add("survey", cost=1, rewards={"good": 0.3, "bad": 0.7}, worth={"good": None, "bad": None})
+site.add("survey", cost=1, outcomes={"good": 0.3, "bad": 0.7}, rewards={"good": None, "bad": None})
 site.add(
     "drill", parent="survey", cost=5,
-    rewards={"good": {0: 0.4, 40: 0.6}, "bad": {0: 0.9, 40: 0.1}},
+    outcomes={"good": {0: 0.4, 40: 0.6}, "bad": {0: 0.9, 40: 0.1}},
 )  # fmt: skip
-site.add("market", cost=2, rewards={8: 0.5, 16: 0.5})
+site.add("market", cost=2, outcomes={8: 0.5, 16: 0.5})
 forest = site.build()
 solution = weitzman.solve(forest)
 slopes = weitzman.sensitivity(solution)
@@ -19,9 +19,9 @@ for name in ("survey", "drill", "market"):
     print(f"one unit more for {name:7} changes the value by {slope:+.3f} at first")
 
 turning = weitzman.break_even(solution, "survey")
-print(f"the survey pays up to a cost of {turning.worth:.4f}, ", end="")
-print(f"and comes first up to {turning.first:.4f}")
-just_below = weitzman.solve(forest.changed(cost={"survey": turning.first - 1e-6}))
-just_above = weitzman.solve(forest.changed(cost={"survey": turning.first + 1e-6}))
-assert forest.name(just_below.first) == "survey"
-assert forest.name(just_above.first) == "market"
+print(f"the survey pays up to a cost of {turning.opened_below:.4f}, ", end="")
+print(f"and comes first up to {turning.first_below:.4f}")
+just_below = weitzman.solve(forest.changed(cost={"survey": turning.first_below - 1e-6}))
+just_above = weitzman.solve(forest.changed(cost={"survey": turning.first_below + 1e-6}))
+assert just_below.first_box == "survey"
+assert just_above.first_box == "market"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections import Counter
@@ -147,6 +148,17 @@ def test_no_room_reaches_into_a_private_module_of_another():
 def test_every_module_has_a_name_of_its_own():
     names = Counter(module.rsplit(".", 1)[-1] for module in import_map.modules())
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_class_has_a_name_of_its_own():
+    """A private class may share its name with none either: readers search for names."""
+    found = Counter(
+        node.name
+        for path in Path(weitzman.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in found.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("missing", ["pandas", "networkx", "scipy"])

@@ -35,8 +35,9 @@ runs included. **Bold**: the least of a column.
 
 How many tasks, logs and orders are taken is set in `sets.py`; more only take more time.
 
-No method is told which configuration or learner a run is; in `algoperf` and `lcdb` the same ones
-stand in the log, with other seeds. In all three a run ends where its rows end.
+The index policy is told the settings of every run, which `sets.py` reads; in `algoperf` and `lcdb`
+the same configurations stand in the log, with other seeds. Methods that do not ask for settings
+start runs in the given order. In all three sets a run ends where its rows end.
 
 Two things favor one side. The defaults of the learnt model (its rungs, neighbors, states and the
 way its tail is rehearsed) were settled by comparing some forty variants on these very sets, so its

@@ -29,18 +29,18 @@ def sites() -> weitzman.Forest:
     boxes = weitzman.Builder()
     for i, (site, (good, cost)) in enumerate(SITES.items()):
         boxes.add(
-            f"{site}: survey", cost=cost, rewards={"good": good, "bad": 1 - good},
-            worth={"good": None, "bad": None},
+            f"{site}: survey", cost=cost, outcomes={"good": good, "bad": 1 - good},
+            rewards={"good": None, "bad": None},
         )  # fmt: skip
         boxes.add(
             f"{site}: test well", parent=f"{site}: survey", cost=3,
-            rewards={"good": {0: 0.3, 15: 0.4, 30: 0.3}, "bad": {0: 0.85, 15: 0.12, 30: 0.03}},
+            outcomes={"good": {0: 0.3, 15: 0.4, 30: 0.3}, "bad": {0: 0.85, 15: 0.12, 30: 0.03}},
         )  # fmt: skip
         boxes.add(
             f"{site}: full rig", parent=f"{site}: test well", cost=9 + i,
-            rewards={0: {0: 0.9, 60: 0.1}, 15: {20: 0.5, 60: 0.5}, 30: {40: 0.4, 90: 0.6}},
+            outcomes={0: {0: 0.9, 60: 0.1}, 15: {20: 0.5, 60: 0.5}, 30: {40: 0.4, 90: 0.6}},
         )  # fmt: skip
-    boxes.add("Buy a license", cost=0.5, rewards={8: 0.5, 16: 0.5})
+    boxes.add("Buy a license", cost=0.5, outcomes={8: 0.5, 16: 0.5})
     return boxes.build()
 
 

@@ -10,9 +10,9 @@ The rest is found by room: ``weitzman.bounds``, ``chains``, ``engine``, ``errors
 
 >>> import weitzman
 >>> chest = weitzman.Builder()
->>> _ = chest.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
->>> _ = chest.add("B", parent="A", cost=3, rewards={1: {21: .5, -9: .5}, 900: {920: .5, 890: .5}})
->>> _ = chest.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+>>> _ = chest.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+>>> _ = chest.add("B", parent="A", cost=3, outcomes={1: {21: .5, -9: .5}, 900: {920: .5, 890: .5}})
+>>> _ = chest.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
 >>> solution = weitzman.solve(chest.build())
 >>> round(solution.value, 3), round(solution.index("B", 900), 3)
 (94.325, 914.0)

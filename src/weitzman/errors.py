@@ -47,8 +47,8 @@ class InvalidArgument(WeitzmanError, ValueError):
 
 
 class TooLarge(WeitzmanError, ValueError):
-    """The exact answer would take too long; ``states`` says how many situations there may be."""
+    """The exact answer would take too long; ``situations`` is how many there may be."""
 
-    def __init__(self, message: str, states: float) -> None:
+    def __init__(self, message: str, situations: float) -> None:
         super().__init__(message)
-        self.states = states
+        self.situations = situations

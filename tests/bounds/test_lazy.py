@@ -136,10 +136,10 @@ def test_a_decision_loses_no_more_than_it_says(problem, budget):
     found = solve(lazily(forest), budget=budget)
     programme, closed = reference._Adaptive(problem), reference._closed(problem)
     best = float(programme.value(closed)[0])
-    if found.first is None:
+    if found.first_box is None:
         earned = float(problem.floor)
     else:
-        earned = float(programme.opening(closed, int(found.first))[0])
+        earned = float(programme.opening(closed, int(found.first_box))[0])
     assert earned >= best - found.regret - 1e-9
     assert found.proven == (found.regret <= 1e-9 * 30) or found.regret < 1e-7
     assert found.regret <= found.gap + 1e-12
@@ -149,9 +149,9 @@ def test_a_decision_loses_no_more_than_it_says(problem, budget):
 def test_indices_are_bracketed(case):
     forest, least, branching = case
     found = solve(lazily(forest, least_cost=least, branching=branching), budget=2)
-    if found.first is not None:
+    if found.first_box is not None:
         low, high = found.index
-        assert low - 1e-9 <= solve(forest, exact=True).index(found.first) <= high + 1e-9
+        assert low - 1e-9 <= solve(forest, exact=True).index(found.first_box) <= high + 1e-9
 
 
 @pytest.mark.parametrize("tolerance", [1e-9, 1e-4, 1e-2, 0.1, 0.5])
@@ -161,12 +161,12 @@ def test_merging_breakpoints_is_allowed_for(tolerance):
     for budget in (0, 20, 100, 300):
         found = solve(hashed(depth=5), budget=budget, tolerance=tolerance)
         assert found.lower - 1e-12 <= exact.value <= found.upper + 1e-12
-        assert found.first is not None
+        assert found.first_box is not None
         low, high = found.index
-        assert low - 1e-12 <= exact.index(found.first) <= high + 1e-12
-        best = exact.index(exact.forest.name(exact.first))
-        assert best - exact.index(found.first) <= found.regret + 1e-12
-        assert not found.proven or best == exact.index(found.first)
+        assert low - 1e-12 <= exact.index(found.first_box) <= high + 1e-12
+        best = exact.index(exact.first_box)
+        assert best - exact.index(found.first_box) <= found.regret + 1e-12
+        assert not found.proven or best == exact.index(found.first_box)
 
 
 def test_the_policy_earns_the_lower_bound():
@@ -211,7 +211,7 @@ def test_an_endless_line_is_bounded_exactly_from_above(seed, cost):
         least_cost=cost, branching=1,
     )  # fmt: skip
     found = solve(lazy, gap=1e-6, budget=2000)
-    exact = line.value(law[0])
+    exact = line.value_at(law[0])
     assert found.gap <= 1e-6
     assert found.lower - 1e-9 <= exact <= found.upper + 1e-9
     assert found.upper == pytest.approx(exact, abs=1e-7)
@@ -219,7 +219,7 @@ def test_an_endless_line_is_bounded_exactly_from_above(seed, cost):
 
 def test_an_endless_line_with_the_top_reward_as_its_bound():
     found = solve(endless(1, bound=10.0), gap=1e-6)
-    exact = weitzman.solve_line(weitzman.Chain(STEP, REWARDS), 0.5).value(STEP[0])
+    exact = weitzman.solve_line(weitzman.Chain(STEP, REWARDS), 0.5).value_at(STEP[0])
     assert found.gap <= 1e-6
     assert found.lower <= exact <= found.upper
 
@@ -324,9 +324,9 @@ def test_a_tree_that_can_be_written_down():
         assert found.gap <= gap
         assert found.lower - 1e-7 <= value <= found.upper + 1e-7
     exact = solve(forest)
-    assert exact.first is not None
+    assert exact.first_box is not None
     assert found.proven
-    assert found.first == forest.name(exact.first)
+    assert found.first_box == exact.first_box
 
 
 def test_ten_to_the_nineteen_boxes():
@@ -368,7 +368,7 @@ def test_the_result_does_not_depend_on_what_was_done_before():
 
 def test_a_bound_for_each_node_and_state_does_better():
     line = weitzman.solve_line(weitzman.Chain(STEP, REWARDS), 0.5)
-    exact = line.value(STEP[0])
+    exact = line.value_at(STEP[0])
     rough, fine = endless(1, bound=10.0), endless(1, bound=lambda node: line.index)
     spread = [solve(lazy, budget=5).upper - exact for lazy in (rough, fine)]
     assert -1e-9 <= spread[1] < spread[0]
@@ -553,3 +553,12 @@ def test_the_benchmark_runs_and_notices_wrong_answers(monkeypatch, capsys):
     monkeypatch.setattr(benchmark, "prices", lambda count: dearer[:count])
     with pytest.raises(AssertionError, match="the value is outside"):
         benchmark.growth([3], 0.01)
+
+
+def test_a_root_whose_rewards_differ_from_its_childrens_is_solved_at_once():
+    def kids(node):
+        return [Node(law=[[1.0]], rewards=[16.0], cost=1.0)] if node.name == "0" else []
+
+    root = Node(law=[1.0], rewards=[5.0], cost=0.5)
+    found = weitzman.solve(LazyForest([root], kids, least_cost=1.0, branching=1))
+    assert found.lower <= 14.5 <= found.upper

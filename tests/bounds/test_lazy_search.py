@@ -287,3 +287,25 @@ def test_an_answer_survives_the_end_of_the_process(tmp_path):
     search = LazySearch.resume(hashed(depth=40), path, budget=100)
     assert [seen.state_number for seen in search.history] == [1, 0]
     assert search.ask() is not None
+
+
+def test_the_decision_is_about_the_box_that_is_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two copies with a child behind each; its index is the same whatever its parent showed."""
+    child = Node(law=[[0.9, 0.1], [0.1, 0.9]], rewards=[0.0, 10.0], cost=0.0)
+    lazy = LazyForest(
+        [Node(law=[0.5, 0.5], rewards=[0.0, 0.0], cost=0.0, count=2)],
+        lambda node: [] if "." in node.name else [child],
+        bound=lambda node: 10.0,
+    )  # fmt: skip
+    situations: list[Any] = []
+    in_play = LazyForest.in_play
+    monkeypatch.setattr(
+        LazyForest, "in_play", lambda self, now: (situations.append(now), in_play(self, now))[1]
+    )
+    search = LazySearch(lazy)
+    for box, state in (("0#1", 1), ("0#2", 0)):
+        search.tell(box, state)
+    assert search.ask() == "0.0#2"
+    which = search._now().decision.which
+    assert which is not None
+    assert situations[-1].closed[which].state == 0  # behind the second copy, not the first

@@ -319,10 +319,10 @@ def test_the_policy_of_what_is_kept_earns_the_lower_bound_in_the_whole():
 
 def test_names_copies_and_states_are_kept():
     builder = weitzman.Builder(outside=1)
-    builder.add("a", cost=0.1, rewards={"low": 0.5, "high": 0.5}, worth={"low": 0, "high": 3})
-    builder.add("b", parent="a", cost=1, rewards={0: 0.9, 4: 0.1}, count=3)
-    builder.add("c", parent="b", cost=9, rewards={0: 0.9, 4: 0.1})
-    builder.add("d", cost=0.1, rewards={2: 0.5, 3: 0.5})
+    builder.add("a", cost=0.1, outcomes={"low": 0.5, "high": 0.5}, rewards={"low": 0, "high": 3})
+    builder.add("b", parent="a", cost=1, outcomes={0: 0.9, 4: 0.1}, count=3)
+    builder.add("c", parent="b", cost=9, outcomes={0: 0.9, 4: 0.1})
+    builder.add("d", cost=0.1, outcomes={2: 0.5, 3: 0.5})
     forest = builder.build()
     cut = truncate(forest, gap=1e-6)
     kept = cut.forest

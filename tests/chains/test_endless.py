@@ -117,7 +117,7 @@ def test_free_line_is_worth_the_best_that_follows(case):
     start = line.start(np.full(len(law), 1 / len(law)))
     assert start.index == numbers.max()
     worth = [line.phi(max(r, -9.0), s) for s, r in enumerate(numbers)]
-    assert start.value(-9.0) == pytest.approx(np.mean(worth), abs=1e-13)
+    assert start.value_at(-9.0) == pytest.approx(np.mean(worth), abs=1e-13)
 
 
 @settings(max_examples=30)
@@ -158,7 +158,7 @@ def test_same_as_a_long_finite_line(seed):
     line = solve_line(chain, cost)
     forest = finite_line(chain, first, cost, 400, outside=1.0)
     solution = solve(forest, tolerance=1e-15)
-    assert line.value(first, outside=1.0) == pytest.approx(solution.value, abs=1e-13)
+    assert line.value_at(first, outside=1.0) == pytest.approx(solution.value, abs=1e-13)
     assert line.index == pytest.approx(solution.indices(1), abs=1e-13)
     assert line.start(first).index == pytest.approx(solution.index(0), abs=1e-13)
 
@@ -320,7 +320,11 @@ def test_dearer_is_lower():
 def test_one_state():
     line = solve_line(Chain([[1.0]], [3.0]), 0.5)
     assert line.index.tolist() == [2.5]
-    assert (line.value(0), line.value(0, outside=4), line.value(0, -math.inf)) == (2.5, 4.0, 2.5)
+    assert (line.value_at(0), line.value_at(0, outside=4), line.value_at(0, -math.inf)) == (
+        2.5,
+        4.0,
+        2.5,
+    )
     assert solve_line(Chain([[1.0]], [3.0]), 0).index.tolist() == [3.0]
 
 
@@ -334,13 +338,15 @@ def test_absorbing_states():
     """0 ends in 1 (poor) or 2 (rich); once there, nothing new comes."""
     line = solve_line(Chain([[0.5, 0.25, 0.25], [0, 1, 0], [0, 0, 1]], [0, 1, 9]), 0.5)
     assert line.index == pytest.approx([7.0, 0.5, 8.5], abs=1e-14)
-    assert line.value(0, outside=0) == pytest.approx(4.0, abs=1e-14)  # (1 + 9) / 2 less two boxes
+    assert line.value_at(0, outside=0) == pytest.approx(
+        4.0, abs=1e-14
+    )  # (1 + 9) / 2 less two boxes
 
 
 def test_periodic():
     line = solve_line(Chain([[0, 1], [1, 0]], [0, 10]), 3.0)
     assert line.index.tolist() == [7.0, 4.0]
-    assert line.value(1) == 4.0
+    assert line.value_at(1) == 4.0
 
 
 def test_reducible():
@@ -354,8 +360,8 @@ def test_signals_only_point_the_way():
     law = [[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]]
     line = solve_line(Chain(law, [-np.inf, -np.inf, 4]), 1.0)
     assert line.index.tolist() == [2.0, -np.inf, 3.0]
-    assert line.value(0) == 1.0
-    assert line.value(1, outside=0.5) == 0.5
+    assert line.value_at(0) == 1.0
+    assert line.value_at(1, outside=0.5) == 0.5
     with pytest.raises(InvalidForest, match="needs a state with a reward"):
         solve_line(Chain([[1.0]], [-np.inf]), 1.0)
 
@@ -363,7 +369,7 @@ def test_signals_only_point_the_way():
 def test_cost_so_high_that_nothing_pays():
     line = solve_line(Chain(SLOT, [0, 8]), 100.0)
     assert line.index.tolist() == [-96.0, -96.0]
-    assert line.value([0.5, 0.5]) == 0.0
+    assert line.value_at([0.5, 0.5]) == 0.0
 
 
 def test_sparse_law():
@@ -393,7 +399,7 @@ def test_several_lines_of_different_kinds(seed):
     starts = [line.start(f) for line, f in zip(lines, firsts, strict=True)]
     truth = solve(both, tolerance=1e-15).value
     assert value_together(starts, outside=2.0) == pytest.approx(truth, abs=1e-13)
-    assert value_together(starts[:1], outside=2.0) == lines[0].value(firsts[0], outside=2.0)
+    assert value_together(starts[:1], outside=2.0) == lines[0].value_at(firsts[0], outside=2.0)
 
 
 def test_copies_go_up_to_the_index():
@@ -461,7 +467,7 @@ def test_costs_are_checked(cost, message):
 def test_starts_are_checked():
     line = solve_line(Chain(SLOT, [0, 8]), [1.0, 2.0])
     with pytest.raises(UnknownName, match="no state 2"):
-        line.value(2)
+        line.value_at(2)
     with pytest.raises(UnknownName, match="no state -1"):
         line.phi(0.0, -1)
     with pytest.raises(InvalidArgument, match="the cost of the first box must be given"):

@@ -289,7 +289,7 @@ def test_long_messages_are_cut(tmp_path, capsys):
 def test_names_cannot_disturb_the_terminal(tmp_path, capsys):
     path = write(
         tmp_path / "x.json",
-        {"name": "\x1b[2J", "cost": 1, "outcomes": {"\x07": 1}, "worth": {"\x07": 9}},
+        {"name": "\x1b[2J", "cost": 1, "outcomes": {"\x07": 1}, "rewards": {"\x07": 9}},
         {"name": "N" * 100, "parent": "\x1b[2J", "cost": 1, "rewards": [10], "law": [[1]]},
     )
     for more in ([], ["--explain"]):
@@ -396,7 +396,7 @@ def test_explain_counts_copies_and_names_states(tmp_path):
     path = write(
         tmp_path / "x.json",
         {"name": "S", "cost": {"good": 2, "bad": 1}, "outcomes": {"good": 0.25, "bad": 0.75},
-         "worth": {"good": None, "bad": None}},
+         "rewards": {"good": None, "bad": None}},
         {"name": "D", "parent": "S", "cost": 5, "count": 2,
          "outcomes": {"good": {"40": 0.5, "0": 0.5}, "bad": {"40": 0.1, "0": 0.9}}},
     )  # fmt: skip
@@ -422,7 +422,7 @@ def test_explain_tells_copies_apart(tmp_path):
     path = write(
         tmp_path / "x.json",
         {"name": "S", "cost": 1, "count": 2, "outcomes": {"good": 0.5, "bad": 0.5},
-         "worth": {"good": 1, "bad": None}},
+         "rewards": {"good": 1, "bad": None}},
         {"name": "D", "parent": "S", "cost": 1,
          "outcomes": {"good": {"40": 0.5, "2": 0.5}, "bad": {"40": 0.1, "2": 0.9}}},
     )  # fmt: skip

@@ -12,8 +12,8 @@ from weitzman.cli import main
 
 @pytest.fixture
 def path(tmp_path):
-    boxes = Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    boxes.add("B", cost=1, rewards={0: 0.5, 4: 0.5})
+    boxes = Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    boxes.add("B", cost=1, outcomes={0: 0.5, 4: 0.5})
     save(boxes.build(), tmp_path / "boxes.json")
     return str(tmp_path / "boxes.json")
 
@@ -58,8 +58,8 @@ def test_the_meaning_of_the_value_is_said(tmp_path, capsys):
         ({"prizes": 2}, "expected sum of 2 prizes"),
         ({"rate": 0.1}, "discounted to the start"),
     ):
-        boxes = Builder(**terms).add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-        boxes.add("B", cost=1, rewards={0: 0.5, 4: 0.5})
+        boxes = Builder(**terms).add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+        boxes.add("B", cost=1, outcomes={0: 0.5, 4: 0.5})
         save(boxes.build(), tmp_path / "boxes.json")
         assert main(["solve", str(tmp_path / "boxes.json")]) == 0
         assert words in capsys.readouterr().out
@@ -70,7 +70,7 @@ def test_a_run_takes_prizes(tmp_path, capsys, monkeypatch):
 
     boxes = Builder(prizes=2)
     for name in "ABC":
-        boxes.add(name, cost=1, rewards={0: 0.5, 10: 0.5})
+        boxes.add(name, cost=1, outcomes={0: 0.5, 10: 0.5})
     save(boxes.build(), tmp_path / "boxes.json")
     monkeypatch.setattr("sys.stdin", io.StringIO("10\n0\n10\n"))
     assert main(["run", str(tmp_path / "boxes.json")]) == 0

@@ -69,7 +69,7 @@ def test_json_says_the_same_as_the_library(write, capsys):
     assert (found["C"], found["alpha"]) == tuple(chain.rate())
     assert found["mixing_time"] == chain.mixing_time()
     assert found["index"] == line.index.tolist()
-    assert found["value"] == line.value(0, outside=0.5)
+    assert found["value"] == line.value_at(0, outside=0.5)
     assert found["miss"]["bounds"].keys() == miss.boxes.keys()
     for name, bound in found["miss"]["bounds"].items():
         assert bound["boxes"] == miss.boxes[name]
@@ -104,7 +104,7 @@ def test_where_costs_differ_the_state_before_the_first_box_counts(write, capsys)
     line = solve_line(Chain(law, rewards), cost)
     for state in (0, 1):
         assert main(["chain", write({**chain, "start": str(state)}), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["value"] == line.value(state)
+        assert json.loads(capsys.readouterr().out)["value"] == line.value_at(state)
     assert main(["chain", write({**chain, "start": [0.5, 0.5]})]) == 0
     out = capsys.readouterr().out
     assert "no value: where the cost depends on the state before" in out

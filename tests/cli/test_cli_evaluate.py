@@ -42,7 +42,7 @@ def test_break_even(boxes, capsys):
     assert main(["evaluate", boxes, "--break-even", "A", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["cost"] == 20
-    assert found["first"] == pytest.approx(86.7)
+    assert found["first_below"] == pytest.approx(86.7)
     assert main(["evaluate", boxes, "--break-even", "C"]) == 0
     assert "would not begin with C even if C were free" in capsys.readouterr().out
 

@@ -19,10 +19,10 @@ from weitzman.policy.search import Search
 
 def forest(cost: float = 5.0, *, minimize: bool = False) -> Forest:
     boxes = Builder(outside=0.0, minimize=minimize)
-    boxes.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
     below = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
-    boxes.add("B", parent="A", cost=3, rewards=below)
-    return boxes.add("C", cost=cost, rewards={50: 0.5, 10: 0.5}, count=5).build()
+    boxes.add("B", parent="A", cost=3, outcomes=below)
+    return boxes.add("C", cost=cost, outcomes={50: 0.5, 10: 0.5}, count=5).build()
 
 
 @pytest.fixture

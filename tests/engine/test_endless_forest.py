@@ -176,7 +176,7 @@ def test_a_line_alone_is_what_solve_line_says():
     line = solve_line(Chain(STICKY, [0, 10]), 0.5)
     solution = weitzman.solve(endless_line())
     assert_allclose(solution.indices(1), line.index)
-    assert solution.value == pytest.approx(line.value([0.5, 0.5]))
+    assert solution.value == pytest.approx(line.value_at([0.5, 0.5]))
 
 
 def test_a_box_is_not_taken_for_the_endless_one_of_its_kind():
@@ -316,13 +316,13 @@ def test_files_and_tables_keep_endless_boxes(tmp_path_factory, forest):
 
 
 def test_a_builder_puts_the_states_in_order():
-    search = weitzman.Builder().add("first", cost=1, rewards={0: 0.5, 3: 0.25, 10: 0.25})
+    search = weitzman.Builder().add("first", cost=1, outcomes={0: 0.5, 3: 0.25, 10: 0.25})
     law = {0: {10: 0.1, 0: 0.9}, 3: {10: 0.5, 0: 0.5}, 10: {0: 0.2, 10: 0.8}}
-    search.add("more", parent="first", cost=0.5, endless=True, rewards=law)
+    search.add("more", parent="first", cost=0.5, endless=True, outcomes=law)
     forest = search.build()
     assert forest.states("more") == ("0", "3", "10")
     assert weitzman.solve(forest).index("more", 0) == pytest.approx(5.0)
-    search.add("odd", parent="first", cost=1, endless=True, rewards={0: 0.5, 7: 0.5})
+    search.add("odd", parent="first", cost=1, endless=True, outcomes={0: 0.5, 7: 0.5})
     with pytest.raises(InvalidForest, match="'odd' may show '7', which 'first' has not"):
         search.build()
 

@@ -188,7 +188,7 @@ def test_the_index_meets_what_is_in_hand_at_the_break_even_cost(problem, data):
     up = int(f.parent[box])
     state = None if up < 0 else data.draw(st.integers(0, len(f.states(up)) - 1))
     in_hand = 0.0 if up < 0 else max(0.0, f.rewards[int(f.reward[up])][0, state])
-    turn = break_even(s, box, state).worth
+    turn = break_even(s, box, state).opened_below
     assume(turn > 1e-6)
     at = solve(f.changed(cost={box: turn}), exact=True).index(box, state)
     assert at == pytest.approx(in_hand, abs=1e-9)
@@ -197,18 +197,18 @@ def test_the_index_meets_what_is_in_hand_at_the_break_even_cost(problem, data):
 def test_break_even_on_the_papers_example():
     s = solve(Forest.from_arrays(**PAPER, names=["A", "B", "C"]))
     # A must beat C's index 40: 0.1 * (902 + ... ) by re-solving at the stated cost
-    turn = break_even(s, "A").first
+    turn = break_even(s, "A").first_below
     f = s.forest
-    assert solve(f.changed(cost={"A": turn - 1e-6})).first == 0
-    assert solve(f.changed(cost={"A": turn + 1e-6})).first == 2
+    assert solve(f.changed(cost={"A": turn - 1e-6})).first_box == "A"
+    assert solve(f.changed(cost={"A": turn + 1e-6})).first_box == "C"
     # B after 1 competes with the 1 in hand: 0.5 * (21 - 1)
     b = break_even(s, "B", 0)
-    assert b.worth == pytest.approx(10)
+    assert b.opened_below == pytest.approx(10)
     assert b.cost == 3
-    assert b.first == np.inf  # A leads however dear B is
+    assert b.first_below == np.inf  # A leads however dear B is
     c = break_even(s, "C")
-    assert c.first is None  # not even a free C comes before A
-    assert c.worth == pytest.approx(30)
+    assert c.first_below is None  # not even a free C comes before A
+    assert c.opened_below == pytest.approx(30)
 
 
 # -- what once went wrong ----------------------------------------------------------------------

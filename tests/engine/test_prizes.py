@@ -123,10 +123,10 @@ def test_a_large_forest_in_parts_agrees_with_its_evaluation():
 def test_minimizing():
     b = Builder(outside=20, minimize=True, prizes=2)
     for name in "ABC":
-        b.add(name, cost=1, rewards={3: 0.5, 9: 0.5})
+        b.add(name, cost=1, outcomes={3: 0.5, 9: 0.5})
     up = Builder(outside=-20, prizes=2)
     for name in "ABC":
-        up.add(name, cost=1, rewards={-3: 0.5, -9: 0.5})
+        up.add(name, cost=1, outcomes={-3: 0.5, -9: 0.5})
     assert solve(b.build()).value == pytest.approx(-solve(up.build()).value)
 
 

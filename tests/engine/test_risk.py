@@ -79,14 +79,14 @@ def test_a_sure_thing_is_its_own_certainty_equivalent():
 def test_a_bold_searcher_counts_expectations_and_a_careful_one_opens_other_boxes():
     def first(tau):
         b = Builder(risk_tolerance=tau)
-        b.add("long shot", cost=1, rewards={0: 0.9, 60: 0.1})
-        b.add("steady", cost=1, rewards={5: 0.5, 6: 0.5})
+        b.add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
+        b.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
         s = solve(b.build())
         return s.forest.name(s.first), s.value
 
     neutral = Builder()
-    neutral.add("long shot", cost=1, rewards={0: 0.9, 60: 0.1})
-    neutral.add("steady", cost=1, rewards={5: 0.5, 6: 0.5})
+    neutral.add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
+    neutral.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
     assert first(1e4)[1] == pytest.approx(solve(neutral.build()).value, abs=0.02)
     assert first(1e4)[0] == "long shot"
     assert first(1.0)[0] == "steady"
@@ -95,7 +95,7 @@ def test_a_bold_searcher_counts_expectations_and_a_careful_one_opens_other_boxes
 def test_the_whole_law_of_a_cost_counts():
     def value(cost):
         b = Builder(risk_tolerance=2.0)
-        b.add("A", cost=cost, rewards={"x": 0.5, "y": 0.5}, worth={"x": 9, "y": 9})
+        b.add("A", cost=cost, outcomes={"x": 0.5, "y": 0.5}, rewards={"x": 9, "y": 9})
         return solve(b.build()).value
 
     assert value(2) == pytest.approx(7.0)
@@ -117,9 +117,9 @@ def test_the_certificate_holds_where_errors_are_magnified(tau):
 
 
 def test_minimizing_and_maximizing_are_mirror_images():
-    up = Builder(outside=-9, risk_tolerance=3.0).add("A", cost=1, rewards={-2: 0.5, -8: 0.5})
+    up = Builder(outside=-9, risk_tolerance=3.0).add("A", cost=1, outcomes={-2: 0.5, -8: 0.5})
     down = Builder(outside=9, minimize=True, risk_tolerance=3.0)
-    down.add("A", cost=1, rewards={2: 0.5, 8: 0.5})
+    down.add("A", cost=1, outcomes={2: 0.5, 8: 0.5})
     a, b = solve(up.build()), solve(down.build())
     assert a.value == pytest.approx(-b.value)
     assert a.index("A") == pytest.approx(-b.index("A"))

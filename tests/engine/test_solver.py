@@ -31,7 +31,7 @@ def test_the_papers_example(exact):
     assert s.index("B", 0) == pytest.approx(15, abs=1e-12)
     assert s.index("B", 1) == pytest.approx(914, abs=1e-12)
     assert s.index("C") == pytest.approx(40, abs=1e-12)
-    assert s.first == 0
+    assert s.first_box == s.forest.name(0)
     assert s.gap <= 1e-9 * 929
 
 
@@ -66,7 +66,7 @@ def test_a_hopeless_box_has_a_finite_index_below_everything():
     s = solve(Forest.from_arrays(parent=[-1], cost=[100], rewards=[1, 5], law=[[0.5, 0.5]]))
     assert s.index(0) == 3 - 100
     assert s.value == 0
-    assert s.first is None
+    assert s.first_box is None
 
 
 def test_a_box_that_only_informs():
@@ -98,7 +98,7 @@ def test_minimizing_is_maximising_with_signs_flipped():
     s = solve(Forest.from_arrays(**{**PAPER, "rewards": losses}, minimize=True, outside=0))
     assert s.value == pytest.approx(-94.325)
     assert s.index(1, 1) == pytest.approx(-914)
-    assert s.first == 0
+    assert s.first_box == s.forest.name(0)
 
 
 def test_without_an_outside_option_something_is_taken():

@@ -101,8 +101,8 @@ def test_weitzmans_equation_for_single_boxes():
     even chances. Omega takes two periods and alpha one, at 10 % interest.
     """
     b = Builder()
-    b.add("alpha", cost=15, rewards={100: 0.5, 55: 0.5}, factor=1 / 1.1)
-    b.add("omega", cost=20, rewards={240: 0.2, 0: 0.8}, factor=1 / 1.1**2)
+    b.add("alpha", cost=15, outcomes={100: 0.5, 55: 0.5}, factor=1 / 1.1)
+    b.add("omega", cost=20, outcomes={240: 0.2, 0: 0.8}, factor=1 / 1.1**2)
     s = solve(b.build())
     for name, cost, factor, law in (
         ("alpha", 15, 1 / 1.1, {100: 0.5, 55: 0.5}),
@@ -154,8 +154,8 @@ def test_thinning_is_certified_with_discounting():
 
 def test_derivatives_are_discounted_probabilities():
     b = Builder(rate=0.1)
-    b.add("A", cost=2, rewards={0: 0.5, 10: 0.5}, duration=3)
-    b.add("B", cost=1, rewards={0: 0.5, 8: 0.5}, duration=1)
+    b.add("A", cost=2, outcomes={0: 0.5, 10: 0.5}, duration=3)
+    b.add("B", cost=1, outcomes={0: 0.5, 8: 0.5}, duration=1)
     forest = b.build()
     slope = sensitivity(solve(forest)).cost["A"][0]
     up, down = (solve(forest.changed(cost={"A": 2 + h})).value for h in (1e-4, -1e-4))
@@ -167,7 +167,7 @@ def test_derivatives_are_discounted_probabilities():
 
 def test_rate_zero_costs_nothing_and_still_tells_the_time():
     b = Builder(rate=0.0)
-    b.add("A", cost=2, rewards={0: 0.5, 10: 0.5}, duration={0: 3, 10: 5})
+    b.add("A", cost=2, outcomes={0: 0.5, 10: 0.5}, duration={0: 3, 10: 5})
     e = evaluate(solve(b.build()))
     assert e.value == 3.0
     assert e.time == 4.0

@@ -45,7 +45,7 @@ VALID: list[dict[str, Any]] = [
     document(A, B, C, note="the example"),
     document(
         {"name": "S", "cost": {"good": 1, "bad": 2}, "outcomes": {"good": 0.3, "bad": 0.7},
-         "worth": {"good": None, "bad": 2}},
+         "rewards": {"good": None, "bad": 2}},
         {"name": "T", "parent": "S", "count": 3, "cost": {"good": 5, "bad": {"40": 1, "0": 2}},
          "outcomes": {"good": {"40": 0.5, "0": 0.5}, "bad": {"0": 0.9, "40": 0.1}}},
         objective="minimize", outside=50,
@@ -82,7 +82,7 @@ TOKENS = [
     b"\\ud800",
     b"\xff",
 ]
-KEYS = ["name", "parent", "kind", "kinds", "cost", "law", "rewards", "states", "outcomes", "worth",
+KEYS = ["name", "parent", "kind", "kinds", "cost", "law", "rewards", "states", "outcomes",
         "count", "length", "outside", "objective", "boxes", "format", "zzz"]  # fmt: skip
 
 

@@ -18,12 +18,12 @@ from weitzman.files.instances import schema
 
 def timed() -> Forest:
     b = Builder(rate=0.1)
-    b.add("A", cost=20, rewards={900: 0.1, 1: 0.9}, duration=2)
+    b.add("A", cost=20, outcomes={900: 0.1, 1: 0.9}, duration=2)
     b.add(
         "B", parent="A", cost=3, duration={1: {21: 1, -9: 2}, 900: 3},
-        rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}},
+        outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}},
     )  # fmt: skip
-    b.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    b.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     return b.build()
 
 

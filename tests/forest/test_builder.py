@@ -20,16 +20,16 @@ from weitzman.forest.builder import Builder, line
 from weitzman.forest.combining import expand, side_by_side
 from weitzman.forest.model import Forest
 
-B_REWARDS = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
+B_OUTCOMES = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
 STICKY = [[0.9, 0.1], [0.2, 0.8]]
 
 
 def paper() -> Builder:
     return (
         Builder()
-        .add("A", cost=20, rewards={900: 0.1, 1: 0.9})
-        .add("B", parent="A", cost=3, rewards=B_REWARDS)
-        .add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+        .add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+        .add("B", parent="A", cost=3, outcomes=B_OUTCOMES)
+        .add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     )
 
 
@@ -49,36 +49,39 @@ def test_paper() -> None:
 
 
 def test_children_may_come_first_and_keep_their_place() -> None:
-    search = Builder().add("B", parent="A", cost=3, rewards=B_REWARDS)
-    search.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
-    forest = search.add("A", cost=20, rewards={900: 0.1, 1: 0.9}).build()
+    search = Builder().add("B", parent="A", cost=3, outcomes=B_OUTCOMES)
+    search.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
+    forest = search.add("A", cost=20, outcomes={900: 0.1, 1: 0.9}).build()
     assert forest.names == ("B", "C", "A")
     assert_paper(forest)
 
 
 def test_a_builder_can_go_on_after_building() -> None:
-    search = Builder().add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+    search = Builder().add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
     before = search.build()
-    search.add("B", parent="A", cost=3, rewards=B_REWARDS)
-    search.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    search.add("B", parent="A", cost=3, outcomes=B_OUTCOMES)
+    search.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     assert (len(before), len(search), repr(search)) == (1, 3, "Builder(3 boxes)")
     assert_paper(search.build())
 
 
 def test_keys_are_known_by_their_label() -> None:
-    search = Builder().add("A", cost=20, rewards={900.0: Fraction(1, 10), np.int64(1): 0.9})
+    search = Builder().add("A", cost=20, outcomes={900.0: Fraction(1, 10), np.int64(1): 0.9})
     search.add(
-        "B", parent="A", cost=3, rewards={"1": B_REWARDS[1], np.float64(900): B_REWARDS[900]}
+        "B", parent="A", cost=3, outcomes={"1": B_OUTCOMES[1], np.float64(900): B_OUTCOMES[900]}
     )
-    search.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    search.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     assert_paper(search.build())
 
 
-def test_named_states_have_the_worth_given() -> None:
+def test_named_states_have_the_rewards_given() -> None:
     search = Builder(outside=-1).add(
-        "A", cost=1, rewards={"good": 0.25, "bad": 0.25, 7: 0.5}, worth={"bad": None, "good": 10}
+        "A",
+        cost=1,
+        outcomes={"good": 0.25, "bad": 0.25, 7: 0.5},
+        rewards={"bad": None, "good": 10},
     )
-    search.add("B", parent="A", cost=0, rewards={"good": {1: 1}, "bad": {2: 1}, 7: {3: 1}})
+    search.add("B", parent="A", cost=0, outcomes={"good": {1: 1}, "bad": {2: 1}, 7: {3: 1}})
     forest = search.build()
     assert forest.states("A") == ("bad", "good", "7")
     assert forest.rewards[forest.reward[0]].tolist() == [[-np.inf, 10, 7]]
@@ -87,33 +90,33 @@ def test_named_states_have_the_worth_given() -> None:
 
 
 def test_a_number_may_be_worth_something_else() -> None:
-    forest = Builder().add("A", cost=0, rewards={1: 0.5, 2: 0.5}, worth={2: 20}).build()
+    forest = Builder().add("A", cost=0, outcomes={1: 0.5, 2: 0.5}, rewards={2: 20}).build()
     assert forest.states("A") == ("2", "1")
     assert forest.rewards[0].tolist() == [[20, 1]]
 
 
 def test_minimizing_turns_no_reward_into_plus_infinity() -> None:
     search = Builder(outside=9, minimize=True)
-    search.add("A", cost=1, rewards={"sign": 0.5, 3: 0.5}, worth={"sign": None})
+    search.add("A", cost=1, outcomes={"sign": 0.5, 3: 0.5}, rewards={"sign": None})
     forest = search.build()
     assert forest.rewards[0].tolist() == [[np.inf, 3]]
     assert (forest.outside, forest.minimize) == (9, True)
 
 
 def test_a_child_may_be_independent_of_its_parent() -> None:
-    search = Builder().add("A", cost=0, rewards={0: 0.5, 1: 0.25, 2: 0.25})
-    forest = search.add("B", parent="A", cost=1, rewards={0: 0.5, 10: 0.5}).build()
+    search = Builder().add("A", cost=0, outcomes={0: 0.5, 1: 0.25, 2: 0.25})
+    forest = search.add("B", parent="A", cost=1, outcomes={0: 0.5, 10: 0.5}).build()
     assert forest.laws[forest.law[1]].tolist() == [[0.5, 0.5]] * 3
     assert solve(forest).indices("B").tolist() == [8.0, 8.0, 8.0]
 
 
 def test_costs_in_every_form() -> None:
-    search = Builder().add("A", cost={0: 1, 5: 2}, rewards={0: 0.5, 5: 0.5})
+    search = Builder().add("A", cost={0: 1, 5: 2}, outcomes={0: 0.5, 5: 0.5})
     rows = {0: {1: 0.5, 2: 0.5}, 5: {1: 1}}
-    search.add("fixed", parent="A", cost=3, rewards=rows)
-    search.add("after", parent="A", cost={5: 2, 0: 1}, rewards=rows)
-    search.add("found", parent="A", cost={0: {1: 1, 2: 2}, 5: {1: 3}}, rewards=rows)
-    search.add("mixed", parent="A", cost={0: {1: 1, 2: 2}, 5: 7}, rewards=rows)
+    search.add("fixed", parent="A", cost=3, outcomes=rows)
+    search.add("after", parent="A", cost={5: 2, 0: 1}, outcomes=rows)
+    search.add("found", parent="A", cost={0: {1: 1, 2: 2}, 5: {1: 3}}, outcomes=rows)
+    search.add("mixed", parent="A", cost={0: {1: 1, 2: 2}, 5: 7}, outcomes=rows)
     forest = search.build()
     costs = [forest.costs[c].tolist() for c in forest.cost]
     assert costs == [
@@ -126,7 +129,7 @@ def test_costs_in_every_form() -> None:
 
 
 def test_counts_are_copies() -> None:
-    forest = paper().add("D", cost=1, rewards={0: 0.5, 10: 0.5}, count=7).build()
+    forest = paper().add("D", cost=1, outcomes={0: 0.5, 10: 0.5}, count=7).build()
     assert forest.count.tolist() == [1, 1, 1, 7]
     assert forest.boxes == 10
 
@@ -157,9 +160,9 @@ def test_builder_agrees_with_arrays(case: tuple[Problem, list[int]]) -> None:
         costs = {label(s): named(own, c) for s, c in problem.cost[v].items()}
         up = next(iter(problem.parents[v]), None)
         search.add(
-            v, parent=up, worth=named(own, worth),
+            v, parent=up, rewards=named(own, worth),
             cost=costs if up is not None else costs["root"],
-            rewards=rows if up is not None else rows["root"],
+            outcomes=rows if up is not None else rows["root"],
         )  # fmt: skip
     found = search.build()
     names = [[f"s{y}" for y in range(len(r))] for r in problem.rewards]
@@ -181,8 +184,8 @@ def test_builder_agrees_with_arrays(case: tuple[Problem, list[int]]) -> None:
 
 def broken(**change: Any) -> Builder:
     """B below A, with some arguments changed."""
-    arguments = {"parent": "A", "cost": 3, "rewards": B_REWARDS} | change
-    return Builder().add("A", cost=20, rewards={900: 0.1, 1: 0.9}).add("B", **arguments)
+    arguments = {"parent": "A", "cost": 3, "outcomes": B_OUTCOMES} | change
+    return Builder().add("A", cost=20, outcomes={900: 0.1, 1: 0.9}).add("B", **arguments)
 
 
 @pytest.mark.parametrize(
@@ -190,26 +193,26 @@ def broken(**change: Any) -> Builder:
     [
         ({"parent": "a"}, r"a parent must be a box, but 'a', parent of 'B', was never added \(1 "),
         ({"parent": "AA"}, r"never added \(1 such boxes; did you mean 'A'\?\)"),
-        ({"rewards": {1: {2: 1}}}, r"law of box 'B' must have an entry for each state of its parent"
-            r" 'A', but '900' has none \(1 such states\)\. Add it"),
-        ({"rewards": {1: {2: 1}, 901: {2: 1}}}, r"but '901' is none \(1 such entries; did you mean "
-            r"'900'\?\)\. They are 1, 900"),
-        ({"rewards": {1: {2: 1}, 900: 0.5}}, r"those of box 'B' mix both"),
-        ({"rewards": B_REWARDS, "parent": None}, r"box 'B' go two levels deep though it is a root"),
-        ({"rewards": [0.5, 0.5]}, r"a mapping such as \{10: 0.5, 0: 0.5\}.*box 'B' are \[0"),
-        ({"rewards": {}}, r"those of box 'B' are \{\}"),
-        ({"rewards": {1: {}, 900: {}}}, r"a box must have a state, but the rewards of box 'B' "),
-        ({"rewards": {1: {"x": 1}, 900: {"y": 1}}}, r"'x' of box 'B' has none \(2 such states\)\. "
-            r"Give worth=\{'x': \.\.\.\}"),
-        ({"rewards": {1: {True: 1}, 900: {2: 1}}}, r"'True' of box 'B' has none"),
-        ({"rewards": {1: {"good": 1}, 900: {2: 1}}, "worth": {"god": 1}}, r"box 'B' has no state "
-            r"'god' \(1 such names; did you mean 'good'\?\)"),
-        ({"worth": {21: "much"}}, r"`worth` of box 'B' must be numbers, but there is 'much'"),
-        ({"rewards": {1: {2: "1"}, 900: {2: 1}}}, r"probabilities of box 'B' must be numbers"),
-        ({"rewards": {1: {2: 0.5, "2": 0.5}, 900: {2: 1}}}, r"the rewards of box 'B' after '1' name"
-            r" '2' twice \(1 such states\)"),
-        ({"rewards": {1: {2: 1}, "1": {2: 1}}}, r"states must differ, but the rewards of box 'B' "),
-        ({"rewards": {1: {2: 0.6}, 900: {2: 1}}}, r"box 'B' after 'A' shows '1' sum to 0.6"),
+        ({"outcomes": {1: {2: 1}}}, r"law of box 'B' must have an entry for each state of its "
+            r"parent 'A', but '900' has none \(1 such states\)\. Add it"),
+        ({"outcomes": {1: {2: 1}, 901: {2: 1}}}, r"but '901' is none \(1 such entries; did you "
+            r"mean '900'\?\)\. They are 1, 900"),
+        ({"outcomes": {1: {2: 1}, 900: 0.5}}, r"those of box 'B' mix both"),
+        ({"outcomes": B_OUTCOMES, "parent": None}, r"box 'B' go two levels deep though it is"),
+        ({"outcomes": [0.5, 0.5]}, r"a mapping such as \{10: 0.5, 0: 0.5\}.*box 'B' are \[0"),
+        ({"outcomes": {}}, r"those of box 'B' are \{\}"),
+        ({"outcomes": {1: {}, 900: {}}}, r"a box must have a state, but the outcomes of box 'B' "),
+        ({"outcomes": {1: {"x": 1}, 900: {"y": 1}}}, r"'x' of box 'B' has none \(2 such states\)\. "
+            r"Give rewards=\{'x': \.\.\.\}"),
+        ({"outcomes": {1: {True: 1}, 900: {2: 1}}}, r"'True' of box 'B' has none"),
+        ({"outcomes": {1: {"good": 1}, 900: {2: 1}}, "rewards": {"god": 1}}, r"box 'B' has no "
+            r"state 'god' \(1 such names; did you mean 'good'\?\)"),
+        ({"rewards": {21: "much"}}, r"`rewards` of box 'B' must be numbers, but there is 'much'"),
+        ({"outcomes": {1: {2: "1"}, 900: {2: 1}}}, r"probabilities of box 'B' must be numbers"),
+        ({"outcomes": {1: {2: 0.5, "2": 0.5}, 900: {2: 1}}}, r"the outcomes of box 'B' after "
+            r"'1' name '2' twice \(1 such states\)"),
+        ({"outcomes": {1: {2: 1}, "1": {2: 1}}}, r"states must differ, but the outcomes of box"),
+        ({"outcomes": {1: {2: 0.6}, 900: {2: 1}}}, r"box 'B' after 'A' shows '1' sum to 0.6"),
         ({"cost": "dear"}, r"cost of box 'B' must be numbers, but there is 'dear'"),
         ({"cost": -1}, r"costs must be finite and not negative, but box 'B'"),
         ({"cost": {1: 2}}, r"cost of box 'B' must have .* parent 'A', but '900' has none"),
@@ -229,13 +232,13 @@ def test_builder_errors(change: dict[str, Any], message: str) -> None:
 
 def test_names_must_differ() -> None:
     with pytest.raises(InvalidForest, match=r"but '1' is there already. Rename this one, or give"):
-        Builder().add(1, cost=1, rewards={0: 1}).add("1", cost=1, rewards={0: 1})
+        Builder().add(1, cost=1, outcomes={0: 1}).add("1", cost=1, outcomes={0: 1})
 
 
 def test_parents_in_a_circle_are_named() -> None:
-    search = Builder().add("A", parent="B", cost=1, rewards={0: 1})
+    search = Builder().add("A", parent="B", cost=1, outcomes={0: 1})
     with pytest.raises(InvalidForest, match=r"'A' -> 'B' -> 'A' goes round in a circle"):
-        search.add("B", parent="A", cost=1, rewards={0: 1}).build()
+        search.add("B", parent="A", cost=1, outcomes={0: 1}).build()
 
 
 def test_an_empty_builder_is_refused() -> None:

@@ -181,8 +181,12 @@ def test_a_mean_that_differs_counts_as_error() -> None:
         (stats.norm(0, -1), {}, r"a finite mean, but that of norm is nan"),
         (stats.poisson(1e14), {}, r"nearly all its mass on 1000000 values, but poisson leaves"),
         ([0.5, 0.5], {}, r"must have `cdf` and `ppf`, but list has not"),
-        (stats.norm(), {"states": 0}, r"`states` must be at least 1, but is 0"),
-        (stats.norm(), {"states": 1, "method": "spread"}, r"`states` must be at least 2, but is 1"),
+        (stats.norm(), {"n_states": 0}, r"`n_states` must be at least 1, but is 0"),
+        (
+            stats.norm(),
+            {"n_states": 1, "method": "spread"},
+            r"`n_states` must be at least 2, but is 1",
+        ),
         (stats.norm(), {"method": "median"}, r'must be "mean" or "spread", but is \'median\''),
     ],
 )
@@ -238,7 +242,7 @@ def normal_index(m: float, s: float, cost: float) -> float:
 
 
 def test_a_box_may_hold_a_distribution() -> None:
-    search = Builder(outside=0.3).add("A", cost=0.1, rewards=stats.norm(1, 2), states=200)
+    search = Builder(outside=0.3).add("A", cost=0.1, outcomes=stats.norm(1, 2), n_states=200)
     forest, error = search.build(), search.errors["A"]
     assert forest.laws.shape[0].tolist() == [1, 200]
     solution = solve(forest)
@@ -253,7 +257,7 @@ def test_both_methods_bracket_the_value() -> None:
     for method in METHODS:
         law = discretize(stats.norm(1, 2), 30, method=method)  # type: ignore[arg-type]
         search = Builder(outside=0.3)
-        values.append(solve(search.add("A", cost=0.1, rewards=law).build()).value)
+        values.append(solve(search.add("A", cost=0.1, outcomes=law).build()).value)
         assert search.errors == {"A": law.error}
     true = 0.2 + gain(stats.norm(1, 2), 0.3)
     assert values[0] <= true <= values[1]
@@ -263,10 +267,10 @@ def test_both_methods_bracket_the_value() -> None:
 def test_children_may_hold_distributions() -> None:
     after = {"good": stats.norm(5, 1), "bad": stats.norm(1, 3)}
     search = Builder().add(
-        "A", cost=0, rewards={"good": 0.5, "bad": 0.5}, worth={"good": None, "bad": None}
+        "A", cost=0, outcomes={"good": 0.5, "bad": 0.5}, rewards={"good": None, "bad": None}
     )
-    search.add("B", parent="A", cost=0.2, rewards=after, states=150)
-    search.add("C", parent="A", cost=0.2, rewards=stats.norm(0, 1), states=150)
+    search.add("B", parent="A", cost=0.2, outcomes=after, n_states=150)
+    search.add("C", parent="A", cost=0.2, outcomes=stats.norm(0, 1), n_states=150)
     solution = solve(search.build())
     assert solution.index("B", "good") == pytest.approx(normal_index(5, 1, 0.2), abs=0.01)
     assert solution.index("B", "bad") == pytest.approx(normal_index(1, 3, 0.2), abs=0.01)
@@ -278,16 +282,19 @@ def test_children_may_hold_distributions() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"rewards": stats.norm(), "worth": {1: 2}}, r"box 'B' also has `worth`. Leave it out"),
-        ({"rewards": {1: stats.norm(), 2: {0: 1}}}, r"all distributions or all mappings"),
-        ({"rewards": {1: stats.norm(), 2: 0.5}}, r"those of box 'B' mix both"),
-        ({"rewards": {1: stats.norm()}, "parent": None}, r"two levels deep though it is a root"),
-        ({"rewards": {1: stats.norm()}}, r"law of box 'B' must have .* '2' has none"),
-        ({"rewards": stats.cauchy()}, r"must have a finite mean"),
+        (
+            {"outcomes": stats.norm(), "rewards": {1: 2}},
+            r"box 'B' also has `rewards`. Leave it out",
+        ),
+        ({"outcomes": {1: stats.norm(), 2: {0: 1}}}, r"all distributions or all mappings"),
+        ({"outcomes": {1: stats.norm(), 2: 0.5}}, r"those of box 'B' mix both"),
+        ({"outcomes": {1: stats.norm()}, "parent": None}, r"two levels deep though it is a root"),
+        ({"outcomes": {1: stats.norm()}}, r"law of box 'B' must have .* '2' has none"),
+        ({"outcomes": stats.cauchy()}, r"must have a finite mean"),
     ],
 )
 def test_builder_errors(more: dict[str, Any], message: str) -> None:
-    search = Builder().add("A", cost=0, rewards={1: 0.5, 2: 0.5})
+    search = Builder().add("A", cost=0, outcomes={1: 0.5, 2: 0.5})
     with pytest.raises(InvalidForest, match=message):
         search.add("B", **({"parent": "A", "cost": 1} | more)).build()
 

@@ -257,5 +257,8 @@ def test_mix_ups_are_told_apart():
     for function in (weitzman.evaluate, weitzman.sensitivity):
         with pytest.raises(WeitzmanError, match=r"but got a Forest. Call solve\(forest\) first"):
             function(f)
-    with pytest.raises(WeitzmanError, match="compare needs a Forest"):
-        weitzman.compare(solve(f))
+    with pytest.raises(WeitzmanError, match="compare needs a forest or its solution"):
+        weitzman.compare("boxes.json")
+    assert (
+        weitzman.compare(solve(f), episodes=10).table() == weitzman.compare(f, episodes=10).table()
+    )

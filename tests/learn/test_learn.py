@@ -343,11 +343,11 @@ def test_arguments_are_checked():
 def test_draws_surround_the_model():
     model = learn.fit(table(rising(5, n=30)), price=10.0, settings=PLAIN)
     drawn = learn.draws(model, 40, seed=1)
-    value = drawn.value(3)
+    value = drawn.value_at(3)
     assert value.min() < weitzman.solve(model.lines(3)).value < value.max()
-    assert np.array_equal(value, learn.draws(model, 40, seed=1).value(3))
+    assert np.array_equal(value, learn.draws(model, 40, seed=1).value_at(3))
     more = learn.fit(table(np.vstack([rising(5, n=30)] * 9)), price=10.0, settings=PLAIN)
-    assert learn.draws(more, 40, seed=1).value(3).std() < 0.6 * value.std()
+    assert learn.draws(more, 40, seed=1).value_at(3).std() < 0.6 * value.std()
 
 
 def test_moves_say_what_is_settled():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import weitzman
 from weitzman import learn
-from weitzman.errors import InvalidArgument
+from weitzman.errors import InvalidAnswer, InvalidArgument
 from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown
 from weitzman.learn.known import Encoder, features
 from weitzman.learn.trees import Trees
+from weitzman.tune import Race
 
 PLAIN = Resemblance(tail=0.0, ratio=1.01, trees=16, leaf=2)
 PRICE = 10.0
@@ -337,3 +340,48 @@ def test_a_full_run_has_its_price():
             learn.fit(curves, settings=PLAIN, **wrong)
     with pytest.raises(InvalidArgument, match="trees must be at least 1, but it is 0"):
         Resemblance(trees=0)
+
+
+# -- runs of a search against the log ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [PLAIN, learn.Settings(tail=0.0, ratio=1.01)])
+def test_costs_in_another_unit_are_scaled(settings):
+    curves = log(7, n=40)
+    known, rest = curves.select(np.arange(30)), curves.select(np.arange(30, 40))
+    model = fitted(known, settings=settings)
+    dear = replace(rest, cost=4.0 * rest.cost)
+    with pytest.warns(UserWarning, match=r"cost 4 times what the log says \(mean of 10"):
+        found = model.updated(dear)
+    assert found.ladder.cost[:30] == pytest.approx(4.0 * model.ladder.cost)
+    assert found.fresh_index < model.fresh_index
+    same = model.updated(replace(rest, cost=1.2 * rest.cost))  # no warning
+    assert same.ladder.cost[:30] == pytest.approx(model.ladder.cost)
+
+
+def test_steps_in_another_unit_are_noticed():
+    race = Race(fitted(log(0)), candidates=[{"rate": 0.5, "kind": "a"}])
+    run = race.started(race.next().candidate)
+    with pytest.warns(UserWarning, match="begins with step 500, but the runs of the log end at st"):
+        race.observe(run, 500, 0.3, 1.0)
+
+
+def test_a_race_starts_the_best_candidate_and_learns_what_it_was():
+    model = fitted(log(6, n=60), settings=Resemblance())
+    candidates = [{"rate": x, "kind": k} for x in (0.1, 0.9, 0.5) for k in ("a", "b")]
+    race = Race(model, candidates=candidates)
+    index = model.start_indices(candidates)
+    move = race.next()
+    assert move.candidate == int(np.argmax(index))
+    assert move.index == pytest.approx(index.max())
+    run = race.started(move.candidate)
+    assert race.runs[run].settings == candidates[move.candidate]
+    race.observe(run, 1, 0.1, 1.0)
+    assert race.expected_gain > 0.0
+    with pytest.raises(InvalidAnswer, match="was started before"):
+        race.started(move.candidate)
+    race.offer([{"rate": 1.0, "kind": "b"}])
+    race.change_model(model.at_price(20.0))
+    assert race.next().run in (None, run)
+    with pytest.raises(InvalidArgument, match=r"the model of a run must be what `learn\.fit"):
+        Race("model")

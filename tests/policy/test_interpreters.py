@@ -18,7 +18,7 @@ from weitzman.policy.search import Search
 
 
 def solved() -> Any:
-    return solve(Builder().add("A", cost=1, rewards={0: 0.5, 9: 0.5}).build())
+    return solve(Builder().add("A", cost=1, outcomes={0: 0.5, 9: 0.5}).build())
 
 
 def test_no_view_of_a_bytesio_is_kept() -> None:

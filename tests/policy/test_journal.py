@@ -52,12 +52,12 @@ def model(cost: float = 5.0, *, order: str = "ABC") -> Policy:
     built = Builder()
     for name in order:
         if name == "A":
-            built.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+            built.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
         elif name == "B":
             below = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
-            built.add("B", parent="A", cost=3, rewards=below)
+            built.add("B", parent="A", cost=3, outcomes=below)
         else:
-            built.add("C", cost=cost, rewards={50: 0.5, 10: 0.5}, count=3)
+            built.add("C", cost=cost, outcomes={50: 0.5, 10: 0.5}, count=3)
     return solve(built.build()).policy()
 
 

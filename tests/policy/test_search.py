@@ -65,17 +65,17 @@ def paper(minimize: bool = False) -> Policy:
     """Boxes A, B below A, and C; indices 707, 914 or 15, and 40."""
     sign = -1 if minimize else 1
     chests = Builder(outside=0.0, minimize=minimize)
-    chests.add("A", cost=20, rewards={sign * 900: 0.1, sign * 1: 0.9})
+    chests.add("A", cost=20, outcomes={sign * 900: 0.1, sign * 1: 0.9})
     chests.add(
         "B",
         parent="A",
         cost=3,
-        rewards={
+        outcomes={
             sign * 1: {sign * 21: 0.5, sign * -9: 0.5},
             sign * 900: {sign * 920: 0.5, sign * 890: 0.5},
         },
     )
-    chests.add("C", cost=5, rewards={sign * 50: 0.5, sign * 10: 0.5})
+    chests.add("C", cost=5, outcomes={sign * 50: 0.5, sign * 10: 0.5})
     return solve(chests.build()).policy()
 
 
@@ -308,10 +308,10 @@ def test_copies_that_are_not_there() -> None:
 
 def paper_with_copies() -> Policy:
     chests = Builder()
-    chests.add("A", cost=20, rewards={900: 0.1, 1: 0.9}, count=3)
+    chests.add("A", cost=20, outcomes={900: 0.1, 1: 0.9}, count=3)
     below = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
-    chests.add("B", parent="A", cost=3, rewards=below, count=2)
-    chests.add("B2", parent="B", cost=1, rewards={0: 0.5, 30: 0.5})
+    chests.add("B", parent="A", cost=3, outcomes=below, count=2)
+    chests.add("B2", parent="B", cost=1, outcomes={0: 0.5, 30: 0.5})
     return solve(chests.build()).policy()
 
 
@@ -509,13 +509,13 @@ def test_why_when_minimizing() -> None:
 
 def test_no_negative_zero_when_minimizing() -> None:
     boxes = Builder(outside=3, minimize=True)
-    boxes.add("A", cost=1, rewards={-2: 0.5, 7: 0.5})
+    boxes.add("A", cost=1, outcomes={-2: 0.5, 7: 0.5})
     solution = solve(boxes.build())
     search = Search(solution)
     assert str(search.available()) == "[('A', 0.0)]"
     assert str(solution.index("A")) == "0.0"
     assert search.explain().startswith("Open A (cost 1): its index 0 is below")
-    boxes.add("B", cost=5, rewards={-10: 0.5, 3: 0.5})
+    boxes.add("B", cost=5, outcomes={-10: 0.5, 3: 0.5})
     other = Search(solve(boxes.build()))
     other.tell("A", -2)
     assert "the lowest is 0, of B" in other.explain()
@@ -567,8 +567,8 @@ def test_why_if_something_must_be_taken() -> None:
 def chests(cost: float = 5.0, *, top: int = 50, extra: bool = True, **a: Any) -> Builder:
     built = Builder()
     if extra:
-        built.add("D", cost=1, rewards={0: 0.5, 8: 0.5})
-    built.add("C", cost=cost, rewards={top: 0.5, 10: 0.5})
+        built.add("D", cost=1, outcomes={0: 0.5, 8: 0.5})
+    built.add("C", cost=cost, outcomes={top: 0.5, 10: 0.5})
     return built.add("A", **({"cost": 20, "rewards": {900: 0.1, 1: 0.9}} | a))
 
 
@@ -598,10 +598,10 @@ def test_a_handle_from_before_still_works() -> None:
 @pytest.mark.parametrize(
     ("new", "message"),
     [
-        (Builder().add("C", cost=5, rewards={50: 0.5, 10: 0.5}), "'A' is missing"),
+        (Builder().add("C", cost=5, outcomes={50: 0.5, 10: 0.5}), "'A' is missing"),
         (chests(top=60), "state that was seen must stay .* 'C' has no state '50'"),
         (chests(parent="D", rewards={0: {1: 1.0}, 8: {900: 1.0}}), "'A' has another parent"),
-        (Builder(outside=0.0, minimize=True).add("A", cost=1, rewards={1: 1.0}), "must minimize"),
+        (Builder(outside=0.0, minimize=True).add("A", cost=1, outcomes={1: 1.0}), "must minimize"),
     ],
 )
 def test_a_model_that_does_not_fit(new: Builder, message: str) -> None:
@@ -616,8 +616,8 @@ def test_a_model_that_does_not_fit(new: Builder, message: str) -> None:
 
 def test_other_numbers_of_copies() -> None:
     def model(count: int) -> Any:
-        built = Builder().add("A", cost=1, rewards={0: 0.5, 90: 0.5}, count=count)
-        return solve(built.add("B", parent="A", cost=1, rewards={0: 0.5, 99: 0.5}).build())
+        built = Builder().add("A", cost=1, outcomes={0: 0.5, 90: 0.5}, count=count)
+        return solve(built.add("B", parent="A", cost=1, outcomes={0: 0.5, 99: 0.5}).build())
 
     search = Search(model(1))
     search.tell("A", 0)

@@ -54,8 +54,8 @@ def test_following_a_search_earns_the_value(problem):
 def staff():
     b = Builder(prizes=2)
     for name in ("Ada", "Bob", "Cy"):
-        b.add(name, cost=1, rewards={0: 0.5, 6: 0.3, 10: 0.2})
-        b.add(f"{name} again", parent=name, cost=1, rewards={0: {0: 1.0}, 6: {4: 0.5, 9: 0.5},
+        b.add(name, cost=1, outcomes={0: 0.5, 6: 0.3, 10: 0.2})
+        b.add(f"{name} again", parent=name, cost=1, outcomes={0: {0: 1.0}, 6: {4: 0.5, 9: 0.5},
                                                              10: {10: 1.0}})  # fmt: skip
     return b.build()
 
@@ -84,8 +84,8 @@ def test_a_journal_keeps_what_was_taken(tmp_path):
 
 
 def test_nothing_is_taken_while_a_better_box_is_out():
-    b = Builder(prizes=2).add("A", cost=1, rewards={0: 0.5, 20: 0.5})
-    search = Search(solve(b.add("B", cost=1, rewards={0: 0.5, 6: 0.5}).build()).policy())
+    b = Builder(prizes=2).add("A", cost=1, outcomes={0: 0.5, 20: 0.5})
+    search = Search(solve(b.add("B", cost=1, outcomes={0: 0.5, 6: 0.5}).build()).policy())
     assert search.ask(2) == ["A", "B"]
     search.tell("B", 6)
     assert (search.ask(), search.ask().move) == ("A", "open")  # it may still hold more
@@ -126,8 +126,8 @@ def test_copies_are_trees():
 
 def test_a_discounted_search_keeps_time():
     b = Builder(rate=0.1)
-    b.add("A", cost=2, rewards={0: 0.5, 10: 0.5}, duration={0: 3, 10: 1})
-    b.add("B", cost=1, rewards={0: 0.5, 9: 0.5}, duration=2)
+    b.add("A", cost=2, outcomes={0: 0.5, 10: 0.5}, duration={0: 3, 10: 1})
+    b.add("B", cost=1, outcomes={0: 0.5, 9: 0.5}, duration=2)
     search = Search(solve(b.build()).policy())
     assert search.ask() == "B"
     search.tell("B", 0)

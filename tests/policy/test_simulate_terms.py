@@ -17,9 +17,9 @@ def close(sample, expected):
 
 def timed_forest():
     b = Builder(rate=0.1)
-    b.add("A", cost=2, rewards={0: 0.5, 10: 0.5}, duration={0: 3, 10: 1})
-    b.add("B", parent="A", cost={0: 1, 10: 0.5}, rewards={4: 0.5, 12: 0.5}, duration={0: 2, 10: 5})
-    b.add("C", cost=1, rewards={0: 0.7, 9: 0.3}, duration=1, count=3)
+    b.add("A", cost=2, outcomes={0: 0.5, 10: 0.5}, duration={0: 3, 10: 1})
+    b.add("B", parent="A", cost={0: 1, 10: 0.5}, outcomes={4: 0.5, 12: 0.5}, duration={0: 2, 10: 5})
+    b.add("C", cost=1, outcomes={0: 0.7, 9: 0.3}, duration=1, count=3)
     return b.build()
 
 
@@ -37,8 +37,8 @@ def test_time():
 
 def test_a_round_takes_as_long_as_its_slowest_box():
     b = Builder(rate=0.0)
-    b.add("A", cost=0, rewards={0: 1.0}, duration=3)
-    b.add("B", cost=0, rewards={1: 1.0}, duration=5)
+    b.add("A", cost=0, outcomes={0: 1.0}, duration=3)
+    b.add("B", cost=0, outcomes={1: 1.0}, duration=5)
     s = solve(b.build())
     assert simulate(s, 10, rng=1, workers=2, budget=2).time.mean == 5
     assert simulate(s, 10, rng=1, budget=2).time.mean == 8

@@ -5,6 +5,7 @@ The search is tested against the exact oracle in test_search.py, and its steps a
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -120,12 +121,37 @@ def played(policy: Policy, workers: int, most: int, key: Any) -> tuple[list[floa
     return out[:4, 0].tolist(), opened.tolist()
 
 
+class Stream:
+    """The random numbers of episode 0, and the states that they stand for (SplitMix64)."""
+
+    def __init__(self, key: Any) -> None:
+        first, second = map(int, key)
+        self._at = self._scrambled(second + self._scrambled(first))
+
+    @staticmethod
+    def _scrambled(z: int) -> int:
+        z %= 2**64
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return z ^ (z >> 31)
+
+    def draw(self, chances: list[tuple[int, float]]) -> int:
+        self._at += 0x9E3779B97F4A7C15
+        u, total = (self._scrambled(self._at) >> 11) / 2**53, 0.0
+        for y, p in chances:
+            total += p
+            if u < total:
+                return y
+        return chances[-1][0]
+
+
 @given(ruled_forests(), st.integers(0, 2**32), st.integers(1, 3))
 def test_compiled_episodes_take_the_same_steps(policy: Policy, seed: int, workers: int) -> None:
     """Cut after each number of boxes: the same box was opened, with the same state and cost."""
     key, f = stream_key(seed), policy.forest
-    table, walk = tabulate(policy), Walk(policy)
-    stream, opened, batch = episodes._stream(key, 0), [0] * len(f), []
+    stream, walk = Stream(key), Walk(policy)
+    opened: list[int] = [0] * len(f)
+    batch: list[Any] = []
     for step in range(STEPS):
         best, _, spent = walk.best
         best *= f.sign
@@ -138,41 +164,35 @@ def test_compiled_episodes_take_the_same_steps(policy: Policy, seed: int, worker
             assert played(policy, workers, 10**6, key)[1] == opened
             return
         box = batch.pop(0)
-        v, k = box[0], f.rewards[int(f.reward[box[0]])].size
-        stream = np.uint64((int(stream) + int(episodes._GOLDEN)) % 2**64)
-        at = table.boxes[v, episodes.LAW_AT] + walk.state_above(box) * k
-        walk.show(box, int(episodes._draw(table.chances, at, k, episodes._uniform(stream))))
-        opened[v] += 1
+        walk.show(box, stream.draw(possible(walk, box)))
+        opened[box[0]] += 1
 
 
 # -- worlds whose states are drawn ---------------------------------------------------------------
 
 
-@given(ruled_forests(copies=1, endless=False), st.data())
-def test_worlds_are_walked_alike(policy: Policy, data: st.DataObject) -> None:
+@given(ruled_forests(copies=1, endless=False))
+def test_all_worlds_are_walked_alike(policy: Policy) -> None:
+    """Costs are powers of two, so that their sum tells which boxes were opened."""
     f = policy.forest
-    n = len(f)
-    states = [data.draw(st.integers(0, f.rewards[int(m)].size - 1)) for m in f.reward]
-    has = (f.parent >= 0).astype(np.int64)
+    n, has = len(f), (f.parent >= 0).astype(np.int64)
     graph = worlds.Graph(
         up=f.parent, index_at=policy.index_at, index=policy.index,
         above_at=np.concatenate([[0], np.cumsum(has)]), above=f.parent[f.parent >= 0],
         step=np.ones(int(has.sum()), np.int64), known_at=policy.index_at, known=policy.index,
         before_at=np.zeros(n + 1, np.int64), before=np.zeros(0, np.int64),
     )  # fmt: skip
-    walk, open_ = Walk(policy), np.zeros(n, bool)
-    while (found := walk.next()) is not None:
-        v = found[0][0]
-        assert worlds._best_box(graph, np.array(states), open_, f.sign * walk.best[0]) == v
-        walk.show(found[0], states[v])
-        open_[v] = True
-    assert worlds._best_box(graph, np.array(states), open_, f.sign * walk.best[0]) == -1
-    rewards = f.sign * np.array([[f.rewards[int(f.reward[v])][0, y] for v, y in enumerate(states)]])
-    costs = 2.0 ** np.arange(n)[None]  # so that their sum tells which were opened
-    best, spend, openings = worlds.follow(graph, np.array([states]), rewards, costs, policy.outside)
-    assert (best[0], spend[0], openings[0]) == (
-        f.sign * walk.best[0], float(costs[0, open_].sum()), open_.sum(),
-    )  # fmt: skip
+    own = [f.rewards[int(m)][0] for m in f.reward]
+    states = np.array(list(product(*(range(len(r)) for r in own))))
+    rewards = np.array([[f.sign * own[v][y] for v, y in enumerate(row)] for row in states.tolist()])
+    costs = np.tile(2.0 ** np.arange(n), (len(states), 1))
+    found = worlds.follow(graph, states, rewards, costs, policy.outside)
+    for w, row in enumerate(states.tolist()):
+        walk = Walk(policy)
+        while (top := walk.next()) is not None:
+            walk.show(top[0], row[top[0][0]])
+        spend = sum(2.0**v for v, _ in walk.told)
+        assert found[:, w].tolist() == [f.sign * walk.best[0], spend, len(walk.told)]
 
 
 # -- in words ------------------------------------------------------------------------------------
@@ -181,8 +201,8 @@ def test_worlds_are_walked_alike(policy: Policy, data: st.DataObject) -> None:
 def test_of_tied_copies_the_words_name_the_one_that_is_asked_for() -> None:
     """Two copies of A, and behind each a B whose index is the same after a as after b."""
     boxes = weitzman.Builder()
-    boxes.add("A", cost=0, rewards={"a": 0.5, "b": 0.5}, worth={"a": 0, "b": 0}, count=2)
-    boxes.add("B", parent="A", cost=0, rewards={"a": {0: 0.9, 10: 0.1}, "b": {0: 0.1, 10: 0.9}})
+    boxes.add("A", cost=0, outcomes={"a": 0.5, "b": 0.5}, rewards={"a": 0, "b": 0}, count=2)
+    boxes.add("B", parent="A", cost=0, outcomes={"a": {0: 0.9, 10: 0.1}, "b": {0: 0.1, 10: 0.9}})
     solution = weitzman.solve(boxes.build())
     assert solution.index("B", "a") == solution.index("B", "b")
     search = Search(solution)

@@ -72,7 +72,7 @@ def test_the_curve_is_concave_and_its_slope_is_the_shadow_price():
 
 
 def test_losses_and_prizes_and_time_have_frontiers_too():
-    down = weitzman.Builder(outside=10, minimize=True).add("A", cost=1, rewards={2: 0.5, 8: 0.5})
+    down = weitzman.Builder(outside=10, minimize=True).add("A", cost=1, outcomes={2: 0.5, 8: 0.5})
     best = questions.within_budget(down.build(), 0.5)
     assert (best.reward, best.price) == pytest.approx((7.5, 5.0))
     two = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3, prizes=2)
@@ -120,8 +120,8 @@ def test_quotas_on_groups():
     """Two kinds of boxes, at most one opening of each kind on average."""
     b = weitzman.Builder()
     for i in range(3):
-        b.add(f"near {i}", cost=0, rewards={0: 0.5, 4: 0.5})
-        b.add(f"far {i}", cost=0, rewards={0: 0.5, 6: 0.5})
+        b.add(f"near {i}", cost=0, outcomes={0: 0.5, 4: 0.5})
+        b.add(f"far {i}", cost=0, outcomes={0: 0.5, 6: 0.5})
     forest = b.build()
     near = [1.0 if forest.name(v).startswith("near") else 0.0 for v in range(6)]
     far = [1.0 - x for x in near]

@@ -41,7 +41,8 @@ function standing(walk) {
 }
 
 /** How a walk stands after steps that were given, and after each further one that it takes. */
-function walked({ problem, given, shown }) {
+function walked({ problem, given, shown, ...scale }) {
+  Object.assign(amounts, scale);
   const walk = new Walk(unpack(problem), given);
   const all = [standing(walk)];
   for (const y of shown) {
@@ -151,7 +152,10 @@ def test_the_script_takes_the_same_steps(
         shown.append(data.draw(st.sampled_from(possible(walk, found[0])))[0])
         walk.show(found[0], shown[-1])
         wanted.append(standing(walk))
-    answer = script.ask("walked", problem=problem(policy, keep), given=given, shown=shown)
+    unit, spread = walk.amounts
+    answer = script.ask(
+        "walked", problem=problem(policy, keep), given=given, shown=shown, unit=unit, spread=spread
+    )
     assert [merged(a) for a in answer] == wanted
 
 

@@ -136,7 +136,7 @@ def test_names_are_text_whatever_they_contain(name):
 
 
 def test_what_the_font_lacks_is_written_as_an_escape():
-    b = weitzman.Builder().add("漢 😀", cost=1, rewards={0: 0.5, 10: 0.5})
+    b = weitzman.Builder().add("漢 😀", cost=1, outcomes={0: 0.5, 10: 0.5})
     ax = plot.forest(weitzman.solve(b.build()))
     assert "\\u6f22 😀" in [t.get_text() for t in ax.texts]
 
@@ -194,7 +194,7 @@ def test_payoff_hatches_exactly_what_is_worse_than_nothing(minimize):
     sign = -1 if minimize else 1
     rewards = {sign * (0.3 + 0.1 * k): 0.02 for k in range(50)}
     b = weitzman.Builder(outside=sign * 0.3, minimize=minimize)
-    solution = weitzman.solve(b.add("box", cost=0.7, rewards=rewards).build())
+    solution = weitzman.solve(b.add("box", cost=0.7, outcomes=rewards).build())
     law = plot.payoff_law(solution)
     assert law.how == "exact"
     assert len(law.values) > 40  # so that they are drawn in bins
@@ -226,8 +226,8 @@ def test_the_shaded_area_of_a_capped_value_is_the_gain():
 
 def losses() -> weitzman.Forest:
     b = weitzman.Builder(minimize=True, outside=12)
-    b.add("near", cost=1, rewards={3: 0.5, 9: 0.5})
-    b.add("far", cost=2, rewards={1: 0.5, 20: 0.5})
+    b.add("near", cost=1, outcomes={3: 0.5, 9: 0.5})
+    b.add("far", cost=2, outcomes={1: 0.5, 20: 0.5})
     return b.build()
 
 
@@ -242,9 +242,9 @@ def test_losses_and_no_outside_option(name):
 
 @pytest.mark.parametrize("name", DRAW)
 def test_forests_with_nothing_to_show(name):
-    sign = weitzman.Builder().add("sign", cost=1, rewards={"a": 1.0}, worth={"a": None})
-    sure = weitzman.Builder(outside=5).add("sure", cost=0, rewards={5: 1.0})
-    dear = weitzman.Builder().add("dear", cost=9, rewards={0: 0.5, 10: 0.5})
+    sign = weitzman.Builder().add("sign", cost=1, outcomes={"a": 1.0}, rewards={"a": None})
+    sure = weitzman.Builder(outside=5).add("sure", cost=0, outcomes={5: 1.0})
+    dear = weitzman.Builder().add("dear", cost=9, outcomes={0: 0.5, 10: 0.5})
     for builder in (sign, sure, dear):
         ax = DRAW[name](weitzman.solve(builder.build()))
         ax.figure.canvas.draw()
@@ -319,7 +319,7 @@ def test_a_hopeless_strategy_does_not_hide_the_others():
 def test_strategies_without_an_outside_option():
     boxes = weitzman.Builder(outside=-np.inf)
     for prize in (9, 10):
-        boxes.add(f"chest {prize}", cost=1, rewards={3: 0.5, prize: 0.5})
+        boxes.add(f"chest {prize}", cost=1, outcomes={3: 0.5, prize: 0.5})
     ax = plot.strategies(weitzman.compare(boxes.build(), episodes=200))
     assert np.isfinite(ax.get_xlim()).all()
     assert any(t.get_text() == "\u2212∞" for t in ax.texts)
@@ -431,8 +431,8 @@ def test_lines_to_what_is_folded_leave_captions_alone():
 
 def test_marks_at_the_edge_are_drawn_whole():
     free = weitzman.Builder()
-    free.add("A", cost=0, rewards={0: 0.5, 10: 0.5})
-    free.add("B", cost=1, rewards={0: 0.5, 12: 0.5})
+    free.add("A", cost=0, outcomes={0: 0.5, 10: 0.5})
+    free.add("B", cost=1, outcomes={0: 0.5, 12: 0.5})
     ax = plot.break_even(weitzman.solve(free.build()))
     assert len(ax.collections) >= 2
     assert not any(marks.get_clip_on() for marks in ax.collections)

@@ -21,9 +21,9 @@ from weitzman import plot
 def chests() -> weitzman.Forest:
     """The example of the paper: B behind A, and C."""
     b = weitzman.Builder()
-    b.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
-    b.add("B", parent="A", cost=3, rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    b.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    b.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+    b.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    b.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     return b.build()
 
 
@@ -122,7 +122,7 @@ def test_capped_law_by_hand():
 
 
 def test_capped_law_of_a_box_that_promises_nothing():
-    b = weitzman.Builder().add("sign", cost=1, rewards={"a": 1.0}, worth={"a": None})
+    b = weitzman.Builder().add("sign", cost=1, outcomes={"a": 1.0}, rewards={"a": None})
     law = plot.capped_law(weitzman.solve(b.build()))
     assert law.low < 0 < law.high
     assert law.phi(np.array([0.0, 3.0])).tolist() == [0, 3]
@@ -156,8 +156,8 @@ def test_payoffs_with_copies():
 
 def test_payoffs_with_copies_behind_a_box():
     b = weitzman.Builder()
-    b.add("sign", cost=1, rewards={"bad": 0.5, "good": 0.5}, worth={"bad": None, "good": None})
-    b.add("prize", parent="sign", cost=1, rewards={"bad": {0: 1.0}, "good": {8: 1.0}}, count=2)
+    b.add("sign", cost=1, outcomes={"bad": 0.5, "good": 0.5}, rewards={"bad": None, "good": None})
+    b.add("prize", parent="sign", cost=1, outcomes={"bad": {0: 1.0}, "good": {8: 1.0}}, count=2)
     law = plot.payoff_law(weitzman.solve(b.build()))
     assert law.values.tolist() == [-1, 6]
     assert law.chances.tolist() == [0.5, 0.5]
@@ -165,7 +165,7 @@ def test_payoffs_with_copies_behind_a_box():
 
 def test_what_is_worse_when_minimizing():
     b = weitzman.Builder(minimize=True, outside=5)
-    law = plot.payoff_law(weitzman.solve(b.add("a", cost=1, rewards={0: 0.75, 9: 0.25}).build()))
+    law = plot.payoff_law(weitzman.solve(b.add("a", cost=1, outcomes={0: 0.75, 9: 0.25}).build()))
     assert law.values.tolist() == [1, 6]  # the outside option and the cost, at worst
     assert law.worse == 0.25
 
@@ -210,17 +210,19 @@ def test_break_even_by_hand():
     assert d.names == ["A", "C", "B after 1"]
     assert d.cost.tolist() == [20, 5, 3]
     # C: mean 30; A leads while its index is above 40: 0.1 (905 - 40) + ... ; B after 1: (21 - 1)/2
-    assert d.worth[1:] == pytest.approx([30, 10])
-    assert d.first[1:] == pytest.approx([np.nan, np.inf], nan_ok=True)
+    assert d.opened_below[1:] == pytest.approx([30, 10])
+    assert d.first_below[1:] == pytest.approx([np.nan, np.inf], nan_ok=True)
 
 
 def test_a_child_is_looked_at_after_the_state_that_most_often_leads_to_it():
     b = weitzman.Builder()
-    b.add("sign", cost=1, rewards={"rare": 0.1, "often": 0.9}, worth={"rare": None, "often": None})
-    b.add("box", parent="sign", cost=2, rewards={"rare": {8: 1.0}, "often": {6: 1.0}})
+    b.add(
+        "sign", cost=1, outcomes={"rare": 0.1, "often": 0.9}, rewards={"rare": None, "often": None}
+    )
+    b.add("box", parent="sign", cost=2, outcomes={"rare": {8: 1.0}, "often": {6: 1.0}})
     d = plot.break_even_data(weitzman.solve(b.build()))
     assert d.names == ["sign", "box after often"]
-    assert d.worth.tolist() == pytest.approx([0.1 * 6 + 0.9 * 4, 6])
+    assert d.opened_below.tolist() == pytest.approx([0.1 * 6 + 0.9 * 4, 6])
 
 
 # -- paths -------------------------------------------------------------------------------------
@@ -231,10 +233,10 @@ def test_search_path_by_hand(minimize):
     f, sign = chests(), -1 if minimize else 1
     if minimize:
         b = weitzman.Builder(minimize=True, outside=0)
-        b.add("A", cost=20, rewards={-900: 0.1, -1: 0.9})
+        b.add("A", cost=20, outcomes={-900: 0.1, -1: 0.9})
         after = {-1: {-21: 0.5, 9: 0.5}, -900: {-920: 0.5, -890: 0.5}}
-        b.add("B", parent="A", cost=3, rewards=after)
-        b.add("C", cost=5, rewards={-50: 0.5, -10: 0.5})
+        b.add("B", parent="A", cost=3, outcomes=after)
+        b.add("C", cost=5, outcomes={-50: 0.5, -10: 0.5})
         f = b.build()
     search = weitzman.Search(weitzman.solve(f))
     search.tell("A", sign * 1)

@@ -22,9 +22,9 @@ HOSTILE = "<script>alert('x')</script>"
 
 def paper() -> weitzman.Forest:
     boxes = weitzman.Builder()
-    boxes.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     return boxes.build()
 
 
@@ -171,8 +171,8 @@ def test_true_rewards_and_costs_of_a_search_count(tmp_path):
 
 def test_boxes_that_only_tell():
     signs = weitzman.Builder()
-    signs.add("sign", cost=0, rewards={"a": 0.5, "b": 0.5}, worth={"a": None, "b": None})
-    signs.add("\ud800", cost=0.5, rewards={0: 0.5, 3: 0.5})
+    signs.add("sign", cost=0, outcomes={"a": 0.5, "b": 0.5}, rewards={"a": None, "b": None})
+    signs.add("\ud800", cost=0.5, outcomes={0: 0.5, 3: 0.5})
     page = render(content(signs.build()))
     assert ">none</td>" in page
     assert b"\xef" not in page.encode("utf-8", "xmlcharrefreplace")
@@ -196,7 +196,7 @@ def test_a_fitted_model(tmp_path):
     assert f"Open run to step {model.rungs[0]} first." in words
     assert f"Expect {value:.6g} from the whole search" in words
     assert "folded away" not in words  # all segments of a run are there
-    low, high = np.quantile(learn.draws(model, 30).value(7), [0.05, 0.95])
+    low, high = np.quantile(learn.draws(model, 30).value_at(7), [0.05, 0.95])
     assert f"give a value between {low:.6g} and {high:.6g}." in words
 
 
@@ -222,8 +222,8 @@ def test_its_policy_allows_its_own_script_and_style_only(page):
 
 def test_names_are_text():
     boxes = weitzman.Builder()
-    boxes.add(HOSTILE, cost=1, rewards={"</td>": 0.5, '"&': 0.5}, worth={"</td>": 3, '"&': 0})
-    boxes.add("‮rtl", parent=HOSTILE, cost=0.1, rewards={1: 0.5, 9: 0.5})
+    boxes.add(HOSTILE, cost=1, outcomes={"</td>": 0.5, '"&': 0.5}, rewards={"</td>": 3, '"&': 0})
+    boxes.add("‮rtl", parent=HOSTILE, cost=0.1, outcomes={1: 0.5, 9: 0.5})
     html = render(content(boxes.build()), HOSTILE)
     assert HOSTILE not in html
     assert "<bdi>&lt;script&gt;" in html

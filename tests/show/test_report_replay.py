@@ -70,17 +70,17 @@ def test_the_least_regret_comes_first(tmp_path):
 
 def test_from_python(tmp_path):
     class Replay:
-        def to_json(self) -> str:
-            return json.dumps(replay((0.2, (0.1, 0.05, 0.15))))
+        def document(self) -> dict[str, object]:
+            return replay((0.2, (0.1, 0.05, 0.15)))
 
     weitzman.write_report(Replay(), tmp_path / "r.html", title="Past runs")
     assert "<title>Past runs</title>" in (tmp_path / "r.html").read_text("utf-8")
 
 
-def test_other_things_that_print_json_are_refused(tmp_path):
+def test_other_documents_are_refused(tmp_path):
     class Table:
-        def to_json(self) -> str:
-            return "[]"
+        def document(self) -> dict[str, object]:
+            return {}
 
     with pytest.raises(weitzman.errors.InvalidFile, match="must have summary, cells and orders"):
         weitzman.write_report(Table(), tmp_path / "r.html")

@@ -93,7 +93,7 @@ def test_best_line_as_by_enumeration(problem, depth):
 def test_what_a_line_adds_to_a_set_as_by_enumeration(problem):
     gains = Gains(forest_of(problem))
     for boxes in reference.closed_sets(problem):
-        value, (net, looked_at) = gains.value(boxes), gains.lines(boxes)
+        value, (net, looked_at) = gains.value_at(boxes), gains.lines(boxes)
         assert looked_at <= len(problem.boxes) - len(boxes)
         best = max(
             float(reference.value_of_set(problem, boxes.union(path(problem, v))))
@@ -157,7 +157,7 @@ def test_one_table_serves_all_boxes_of_a_depth():
     assert Gains(same).work > 5 * Gains(forest).work
     for members in ([], [0], [0, 1, 2, 4]):
         ours, plain = Gains(forest), Gains(same)
-        assert ours.value(members) == pytest.approx(plain.value(members), abs=1e-10)
+        assert ours.value_at(members) == pytest.approx(plain.value_at(members), abs=1e-10)
         assert ours.of(members)[1] == pytest.approx(plain.of(members)[1], abs=1e-10)
         net = ours.lines(members).net, plain.lines(members).net
         assert np.array_equal(*map(np.isfinite, net))
@@ -215,7 +215,7 @@ def test_what_is_built_line_by_line_is_a_closed_set_and_no_worse_than_a_line(pro
     gains = Gains(forest)
     members = improve(gains, [], 2000)
     value = reference.value_of_set(problem, members)  # refuses sets that are not closed
-    assert close(gains.value(members), value) or not members
+    assert close(gains.value_at(members), value) or not members
     assert float(value) >= best_line(forest).value - 1e-9
     assert float(value) <= float(reference.best_nonadaptive(problem)[0]) + 1e-9
 

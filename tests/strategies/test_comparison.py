@@ -359,7 +359,7 @@ def test_tables_and_frames():
 def test_progress_ends_at_the_end():
     seen: list[tuple[int, int]] = []
     compare(Forest.from_arrays(**PAPER), episodes=10, progress=lambda *x: seen.append(x))
-    assert seen == [(i, 10) for i in range(1, 11)]
+    assert seen == [(i, 12) for i in range(1, 13)]
 
 
 def test_the_command(tmp_path, capsys):

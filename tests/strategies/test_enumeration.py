@@ -59,7 +59,7 @@ def large(n: int, seed: int = 1) -> Dag:
 def test_optimum_as_by_the_oracle(problem):
     found = exhaustive(dag_of(problem))
     assert found.value == pytest.approx(float(reference.optimal_value(problem)), abs=1e-10)
-    assert found.states <= count_situations(dag_of(problem))
+    assert found.situations <= count_situations(dag_of(problem))
 
 
 @settings(max_examples=40)
@@ -68,17 +68,17 @@ def test_the_first_box_begins_an_optimal_strategy(problem):
     found = exhaustive(dag_of(problem))
     oracle, start = reference._Adaptive(problem), (None,) * len(problem.parents)
     best = oracle.value(start)[0]
-    if found.first is None:
+    if found.first_box is None:
         assert best == problem.floor
     else:
-        assert oracle.opening(start, found.first)[0] == best > problem.floor
+        assert oracle.opening(start, int(found.first_box))[0] == best > problem.floor
 
 
 @settings(max_examples=20)
 @given(random_problems.dags(max_boxes=4))
 def test_losses_are_rewards_with_signs_flipped(problem):
     up, down = exhaustive(dag_of(problem)), exhaustive(dag_of(problem, -1))
-    assert (up.value, up.first, up.states) == (-down.value, down.first, down.states)
+    assert (up.value, up.first_box, up.situations) == (-down.value, down.first_box, down.situations)
     spans = spanning_policy(dag_of(problem)), spanning_policy(dag_of(problem, -1))
     assert spans[0].value == pytest.approx(-spans[1].value, abs=1e-10)
     assert spans[0].bound == pytest.approx(-spans[1].bound, abs=1e-10)
@@ -95,7 +95,7 @@ def test_forests_as_by_solving(problem):
 def test_cases_by_hand():
     assert exhaustive(dag_of(both_or_nothing())).value == 5.5
     found = exhaustive(Forest.from_arrays(**PAPER))
-    assert (found.value, found.first) == (pytest.approx(94.325), 0)
+    assert (found.value, found.first_box) == (pytest.approx(94.325), "A")
     twice = exhaustive(Forest.from_arrays(**PAPER, count=[2, 1, 1]))
     assert twice.value == pytest.approx(solve(Forest.from_arrays(**PAPER, count=[2, 1, 1])).value)
 
@@ -103,7 +103,7 @@ def test_cases_by_hand():
 def test_what_is_too_large_is_refused_with_its_size():
     with pytest.raises(TooLarge, match=r"after 100 situations .* up to 1\.2e\+22") as caught:
         exhaustive(large(40), limit=100)
-    assert caught.value.states == pytest.approx(1.2e22, rel=0.1)
+    assert caught.value.situations == pytest.approx(1.2e22, rel=0.1)
     line = Dag(
         parents=[[], *([i] for i in range(2999))], cost=np.ones(3000), rewards=[0, 1e6],
         law=[[0.5, 0.5], *[np.eye(2)] * 2999],
@@ -116,9 +116,9 @@ def test_what_is_too_large_is_refused_with_its_size():
 @given(random_problems.dags(max_boxes=5), st.integers(1, 50))
 def test_the_limit_is_kept(problem, limit):
     dag = dag_of(problem)
-    states = exhaustive(dag).states
+    states = exhaustive(dag).situations
     if states <= limit:
-        assert exhaustive(dag, limit=limit).states == states
+        assert exhaustive(dag, limit=limit).situations == states
     else:
         with pytest.raises(TooLarge):
             exhaustive(dag, limit=limit)

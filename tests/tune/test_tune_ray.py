@@ -278,7 +278,7 @@ def test_history_counts_what_was_trained_again(tmp_path: Path):
 def test_stopping_only():
     model = Chained([0.5, 0.5], [[1, 0], [0, 1]], [4.0, 12.0], [1.0], [1])
     model.lines = lambda n=1: model.line
-    stopper = driver.StopWhenNotWorthIt(model, "m")
+    stopper = driver.NotWorthItStopper(model, "m")
     assert stopper.index == 10  # half of 2 is what it costs
     for score, stop in ((4.0, False), (float("nan"), False), (10.0, True)):
         assert stopper("a", {"m": score}) is False

@@ -21,16 +21,16 @@ from ..errors import InvalidForest
 from ..forest.model import Forest
 from ..forest.pools import Pool, stack_pool
 from .index_bounds import StandIn
-from .lazy_tree import Tree
+from .lazy_tree import LazyTree
 
 
 class Bounds(Protocol):
     """Where stand-ins come from."""
 
-    def below(self, tree: Tree, v: int) -> StandIn:
+    def below(self, tree: LazyTree, v: int) -> StandIn:
         """A box that is worth at least as much as all below node v."""
 
-    def added(self, tree: Tree, children: range) -> None:
+    def added(self, tree: LazyTree, children: range) -> None:
         """New nodes are known."""
 
 
@@ -55,7 +55,7 @@ class InPlay:
     So what is found depends on the situation, not on what was asked for before.
     """
 
-    def __init__(self, tree: Tree, bounds: Bounds, situation: Situation) -> None:
+    def __init__(self, tree: LazyTree, bounds: Bounds, situation: Situation) -> None:
         self.tree, self.bounds, self.situation = tree, bounds, situation
         self.node = array("q", [c.node for c in situation.closed])
         self.parent = array("q", [-1] * len(self.node))
@@ -73,7 +73,7 @@ class InPlay:
         self.tip.extend([1] * len(children))
         self.tip[i] = 0
 
-    def columns(self) -> Columns:
+    def columns(self) -> PlayColumns:
         """What is in play as the columns of a forest."""
         t, roots = self.tree, self.situation.closed
         node = np.array(self.node, np.int64)
@@ -86,7 +86,7 @@ class InPlay:
             count[i] = copies
         laws = _more(laws, [laws[m][s : s + 1] for m, s in rows])
         costs, cost = self._costs(node)
-        return Columns(
+        return PlayColumns(
             np.array(self.parent, np.int64), law, np.array(t.reward)[node], cost, count, laws,
             t.rewards.pool(), costs,
         )  # fmt: skip
@@ -109,7 +109,7 @@ class InPlay:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class PlayColumns:
     """Columns and pools of a forest to be, as in :class:`~weitzman.Forest`."""
 
     parent: IntArray
@@ -121,12 +121,12 @@ class Columns:
     rewards: Pool
     costs: Pool
 
-    def with_boxes(self, tips: IntArray, boxes: Sequence[StandIn]) -> Columns:
+    def with_boxes(self, tips: IntArray, boxes: Sequence[StandIn]) -> PlayColumns:
         """The same with one more box below each tip."""
         kinds = list({id(b): b for b in boxes}.values())
         place = {id(b): i for i, b in enumerate(kinds)}
         kind = np.array([place[id(b)] for b in boxes], np.int64)
-        return Columns(
+        return PlayColumns(
             np.concatenate([self.parent, tips]),
             np.concatenate([self.law, len(self.laws) + kind]),
             np.concatenate([self.reward, len(self.rewards) + kind]),
@@ -167,8 +167,9 @@ class Bracket:
     def around(cls, play: InPlay, minimize: bool, tolerance: float, threads: int | None) -> Bracket:
         """Solve both."""
         sign = -1.0 if minimize else 1.0
-        columns, tips = play.columns(), np.flatnonzero(np.array(play.tip))
+        tips = np.flatnonzero(np.array(play.tip))
         boxes = [play.bounds.below(play.tree, play.node[i]) for i in tips.tolist()]
+        columns = play.columns()  # after the bounds, which may have asked for the first children
         low = solve(forest_of(play, columns, minimize), tolerance=tolerance, threads=threads)
         more = columns.with_boxes(tips, boxes)
         high = solve(forest_of(play, more, minimize), tolerance=tolerance, threads=threads)
@@ -212,9 +213,9 @@ def _first_indices(solution: Solution, roots: int) -> FloatArray:
     return index[at[:roots]]
 
 
-def forest_of(play: InPlay, c: Columns, minimize: bool, *, named: bool = False) -> Forest:
+def forest_of(play: InPlay, c: PlayColumns, minimize: bool, *, named: bool = False) -> Forest:
     """The forest of these columns; on the way, names are only needed for complaints."""
-    given = {name: getattr(c, name) for name in Columns.__dataclass_fields__}
+    given = {name: getattr(c, name) for name in PlayColumns.__dataclass_fields__}
     given |= {"outside": play.situation.best, "minimize": minimize}
     names = play.tree.state_names
     given["state_names"] = (*names, *[None] * (len(c.rewards) - len(names)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from .._common.arrays import IntArray
 from .._kernels import ceilings, structure
 from ..forest.model import Forest
-from ..forest.pools import Pool, starts
+from ..forest.pools import Pool, runs
 from .ceiling import Ceiling
 
 
@@ -42,17 +41,11 @@ class Levels:
     def cut(self, t: int, *, names: bool = True) -> Forest:
         """The first t levels: what can be had there, the whole forest has too."""
         keep, f = self.above(t), self.forest
-        rows, number = np.unique(f.reward[keep], return_inverse=True)
-        part = _part(f, keep, number, _take(f.rewards, rows))
         if not names:
-            return Forest(**part)
-        given = f.names
-        if given is not None:
-            given = tuple(given[v] for v in keep.tolist())
-        elif keep[-1] >= len(keep):  # numbers change: the old ones become names
-            given = tuple(map(str, keep.tolist()))
-        states = tuple(f.state_names[r] for r in rows.tolist())
-        return Forest(**part, names=given, state_names=states)
+            return f.take(keep, names=None)
+        if f.names is None and keep[-1] >= len(keep):  # numbers change: the old ones become names
+            return f.take(keep, names=tuple(map(str, keep.tolist())))
+        return f.take(keep)
 
     def raised(self, t: int) -> Forest:
         """The first t levels, worth at least as much as the whole forest, without names.
@@ -65,41 +58,9 @@ class Levels:
         rows, number = np.unique(row, return_inverse=True)
         plain = int(np.searchsorted(rows, len(f.rewards)))
         kinds = rows[plain:] - len(f.rewards)
-        own = _take(f.rewards, np.concatenate([rows[:plain], c.reward[kinds]]))
+        own = f.rewards.take(np.concatenate([rows[:plain], c.reward[kinds]]))
         sign, higher = f.sign, own.data.copy()
         at, size = own.start[plain], own.shape[plain:, 1]
-        higher[at:] = sign * np.maximum(sign * higher[at:], c.below[_runs(c.at[kinds], size)])
-        return Forest(**_part(f, keep, number, Pool(higher, own.start, own.shape)))
-
-
-def _part(forest: Forest, keep: IntArray, reward: IntArray, rewards: Pool) -> dict[str, Any]:
-    """The columns of some boxes, with all above them, and only the matrices that they need."""
-    f = forest
-    law, laws = np.unique(f.law[keep], return_inverse=True)
-    cost, costs = np.unique(f.cost[keep], return_inverse=True)
-    return {
-        "parent": np.where(f.parent[keep] < 0, -1, np.searchsorted(keep, f.parent[keep])),
-        "law": laws,
-        "laws": _take(f.laws, law),
-        "reward": reward,
-        "rewards": rewards,
-        "cost": costs,
-        "costs": _take(f.costs, cost),
-        "count": f.count[keep],
-        "endless": f.endless[keep],
-        "outside": f.outside,
-        "minimize": f.minimize,
-        "unit": f.unit,
-    }
-
-
-def _take(pool: Pool, rows: IntArray) -> Pool:
-    """Some matrices of a pool."""
-    shape = pool.shape[rows]
-    return Pool(pool.data[_runs(pool.start[rows], shape.prod(axis=1))], starts(shape), shape)
-
-
-def _runs(start: IntArray, size: IntArray) -> IntArray:
-    """The numbers start[0], start[0] + 1, ..., so many as size[0] says, then start[1], ..."""
-    end = np.cumsum(size)
-    return np.repeat(start - end + size, size) + np.arange(end[-1] if len(end) else 0)
+        higher[at:] = sign * np.maximum(sign * higher[at:], c.below[runs(c.at[kinds], size)])
+        more = Pool(higher, own.start, own.shape)
+        return f.take(keep, names=None, state_names=(), reward=number, rewards=more)

@@ -20,7 +20,7 @@ from ..engine.plan import Plan
 from ..errors import InvalidArgument, InvalidForest
 from ..forest.columns import as_entry, law_columns, reward_columns
 from ..forest.model import Forest
-from .lazy_tree import Tree
+from .lazy_tree import LazyTree
 from .nodes import Node
 
 Bound = float | Callable[[Node], ArrayLike | Node]
@@ -49,7 +49,7 @@ class GivenBound:
         self._bound, self._minimize = bound, minimize
         self._found: dict[int, StandIn] = {}
 
-    def below(self, tree: Tree, v: int) -> StandIn:
+    def below(self, tree: LazyTree, v: int) -> StandIn:
         """The box that dominates all below node v."""
         if v not in self._found:
             node = tree.nodes[v]
@@ -57,7 +57,7 @@ class GivenBound:
             self._found[v] = self._as_box(given, node, tree.own_rewards(v))
         return self._found[v]
 
-    def added(self, tree: Tree, children: range) -> None:
+    def added(self, tree: LazyTree, children: range) -> None:
         """New nodes are known. Whether the bound holds for them is the user's affair."""
 
     def _as_box(self, given: ArrayLike | Node, node: Node, own: FloatArray) -> StandIn:
@@ -93,7 +93,7 @@ class StaticBound:
         self._kind: tuple[int, int] | None = None
         self._box: StandIn | None = None
 
-    def below(self, tree: Tree, v: int) -> StandIn:
+    def below(self, tree: LazyTree, v: int) -> StandIn:
         """The box that dominates all below node v."""
         if self._box is None:
             self._box = self._found(tree)
@@ -105,7 +105,7 @@ class StaticBound:
             )
         return self._box
 
-    def added(self, tree: Tree, children: range) -> None:
+    def added(self, tree: LazyTree, children: range) -> None:
         """New nodes are known: refuse what would make the bound wrong."""
         copies = sum(tree.count[u] for u in children)
         above = tree.nodes[tree.parent[children[0]]].name if children else ""
@@ -127,7 +127,7 @@ class StaticBound:
             if u in tree.costs or tree.cost[u] < self._least.max():
                 self._check_cost(tree, u)
 
-    def _check_cost(self, tree: Tree, u: int) -> None:
+    def _check_cost(self, tree: LazyTree, u: int) -> None:
         law = tree.laws.all[tree.law[u]]
         cost = tree.costs.get(u, np.array([[tree.cost[u]]]))
         mean, least = (law * cost).sum(axis=1), np.broadcast_to(self._least, len(law))
@@ -139,7 +139,7 @@ class StaticBound:
                 f"{mean[s]:.6g} on average where the least cost is {least[s]:.6g}."
             )
 
-    def _found(self, tree: Tree) -> StandIn:
+    def _found(self, tree: LazyTree) -> StandIn:
         for v in range(tree.roots):  # the kind is that of the first child there is
             if self._kind is None:
                 self.added(tree, tree.expand(v))

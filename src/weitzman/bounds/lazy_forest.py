@@ -15,7 +15,7 @@ from ..forest.columns import default_outside
 from .bracket import Bounds, Closed, InPlay, Situation, forest_of
 from .index_bounds import Bound, GivenBound, StaticBound
 from .lazy_solution import LazySolution
-from .lazy_tree import Tree
+from .lazy_tree import LazyTree
 from .nodes import Expand, Node
 from .refining import Decision, Outcome, refine
 
@@ -63,7 +63,7 @@ class LazyForest:
     ...     return [box([[0.5, 0.5], [0.5, 0.5]]), box([[0.5, 0.5], [0.5, 0.5]])]
     >>> tree = LazyForest([box([0.5, 0.5])], children, least_cost=1.0, branching=2)
     >>> found = weitzman.solve(tree, gap=1e-6)
-    >>> found.lower <= 6.0 <= found.upper, found.first, found.proven
+    >>> found.lower <= 6.0 <= found.upper, found.first_box, found.proven
     (True, '0', True)
     """
 
@@ -85,7 +85,7 @@ class LazyForest:
             )
         self.outside = _number(default_outside(outside, minimize), "outside")
         self._bounds = _chosen(bound, least_cost, branching, self.outside, minimize)
-        self._tree = Tree(roots, expand, minimize)
+        self._tree = LazyTree(roots, expand, minimize)
 
     def __repr__(self) -> str:
         return f"LazyForest({self._tree.roots} roots, {len(self._tree)} nodes known)"

@@ -8,7 +8,6 @@ models, since the lazy forest gives them again: each event has a mark of its box
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +21,7 @@ from ..policy.frontier import Box
 from ..policy.ledger import Event
 from ..policy.record import changed
 from ..policy.search import Search
-from ..policy.walk import Opened
+from ..policy.walk import Opened, Walk
 from .bracket import Closed, InPlay, Situation, forest_of
 from .lazy_forest import LazyForest, check_limits
 from .refining import Decision
@@ -254,8 +253,11 @@ class LazySearch:
     def _decide(self, history: list[Opened], best: float) -> Policy:
         """Expand until the decision is good enough; the lower bounds of the indices as a policy."""
         seen, forest = self._visible([told.box.name for told in history])
-        situation = Situation(self._closed(history, seen), best)
         at, index = _no_indices(forest)
+        left = Walk.along(Policy.of(forest, at, index), history).closed()
+        # in the order of ties, so that what is decided is what the search will hand out
+        ranked = [Closed(seen.node[v], state, left[v, state]) for v, state in sorted(left)]
+        situation = Situation(ranked, best)
         if not situation.closed:
             sign = forest.sign
             held = sign * best
@@ -288,26 +290,6 @@ class LazySearch:
                 expanded.add(name)
                 seen.expand(place[name])
         return seen, forest_of(seen, seen.columns(), self._lazy.minimize, named=True)
-
-    def _closed(self, history: list[Opened], seen: InPlay) -> list[Closed]:
-        """What can be opened now: nodes by the state of their parent, closed copies counted."""
-        tree = seen.tree
-        shown = {told.box: told.state_number for told in history}
-        opened: Counter[tuple[str, tuple[int, ...]]] = Counter()
-        for told in history:
-            v = tree.number(told.box.name)
-            assert v is not None
-            copies = told.box.copy[:-1] if tree.count[v] > 1 else told.box.copy
-            opened[told.box.name, copies] += 1
-        closed: Counter[tuple[int, int]] = Counter()
-        for v in range(tree.roots):
-            closed[v, 0] += tree.count[v] - opened[tree.nodes[v].name, ()]
-        for box, state in shown.items():
-            v = tree.number(box.name)
-            assert v is not None
-            for u in tree.expand(v):
-                closed[u, state] += tree.count[u] - opened[tree.nodes[u].name, box.copy]
-        return [Closed(v, state, n) for (v, state), n in closed.items() if n > 0]
 
 
 def _no_indices(forest: Forest) -> tuple[IntArray, FloatArray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._common.notebook import as_html
 from .._common.numbers import about, ends
 from ..engine.indices import Policy
 from ..engine.solution import Solution
@@ -18,8 +19,8 @@ class LazySolution:
     ----------
     lower, upper : float
         The optimal value lies between them.
-    first : str or None
-        The box to open first; None: open nothing.
+    first_box : str or None
+        The name of the box to open first; None: open nothing.
     index : (float, float)
         Bounds on its index; of the outside option itself if nothing is to be opened.
     regret : float
@@ -39,7 +40,7 @@ class LazySolution:
 
     lower: float
     upper: float
-    first: str | None
+    first_box: str | None
     index: tuple[float, float]
     regret: float
     proven: bool
@@ -58,7 +59,7 @@ class LazySolution:
         return self.solution.policy()
 
     def __str__(self) -> str:
-        what = "open nothing" if self.first is None else f"open {self.first} first"
+        what = "open nothing" if self.first_box is None else f"open {self.first_box} first"
         sure = "proven" if self.proven else f"may lose up to {about(self.regret)}"
         low, high = ends(self.lower, self.upper)
         return (
@@ -67,4 +68,9 @@ class LazySolution:
         )
 
     def __repr__(self) -> str:
-        return f"LazySolution(lower={self.lower:.9g}, upper={self.upper:.9g}, first={self.first!r})"
+        return (
+            f"LazySolution(lower={self.lower:.9g}, upper={self.upper:.9g}, "
+            f"first_box={self.first_box!r})"
+        )
+
+    _repr_html_ = as_html

@@ -20,7 +20,7 @@ ROOT = -1  # instead of a parent
 UNKNOWN = -1  # instead of children that were not asked for
 
 
-class Matrices:
+class GrowingPool:
     """Matrices that are told apart by what they hold, each stored once."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class _Row(NamedTuple):
     copies: int
 
 
-class Tree:
+class LazyTree:
     """The nodes known so far; those of one parent lie side by side.
 
     Attributes
@@ -85,7 +85,7 @@ class Tree:
         self.count, self.first, self.children = array("q"), array("q"), array("q")
         self.cost = array("d")
         self.costs: dict[int, FloatArray] = {}
-        self.laws, self.rewards = Matrices(), Matrices()
+        self.laws, self.rewards = GrowingPool(), GrowingPool()
         self.state_names: list[tuple[str, ...] | None] = []
         self._place: dict[str, int] = {}
         self._add(_listed(roots, "the roots"), ROOT)

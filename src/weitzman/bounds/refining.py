@@ -10,6 +10,7 @@ from enum import Enum
 import numpy as np
 
 from .._common.arrays import IntArray
+from ..engine.indices import choose
 from ..engine.plan import Progress
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -120,8 +121,8 @@ def decide(bracket: Bracket, gap: float, *, sure: bool = False) -> Decision:
     Opening a box whose index is within d of the highest loses at most d: were it cheaper by d, its
     index would be the highest. Following what is known loses at most the gap.
     """
-    best, which = bracket.best, int(np.argmax(bracket.low_index))
-    if bracket.low_index[which] > best:
+    best, which = bracket.best, choose(bracket.low_index, bracket.best)
+    if which is not None:
         low = _sure_index(bracket, which) if sure else float(bracket.low_index[which])
         others = float(np.delete(bracket.high_index, which).max(initial=-np.inf))
         regret = min(max(others - low, 0.0) if low > best else np.inf, gap)

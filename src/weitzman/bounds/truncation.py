@@ -7,7 +7,8 @@ Leaving boxes out never helps and giving something away never hurts, so
 .. math:: L_1 \le L_2 \le \dots \le V \le \dots \le U_2 \le U_1 .
 
 First the depth T is doubled until :math:`U_T - L_T` is within the gap. By then :math:`U_T`, or
-else :math:`U_{2T}`, is nearly V; compared with :math:`L_t` it tells the least t that will do.
+else :math:`U_{2T}`, is nearly V; compared with :math:`L_t` it tells the least t that it
+certifies. Rarely, one level less would do as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import IntArray
+from .._common.notebook import as_html
 from ..engine.solver import solve
 from ..errors import InvalidArgument, TooLarge
 from ..forest.model import Forest
@@ -77,9 +79,13 @@ class Truncation:
             f"{self.lower:.10g} to {self.upper:.10g})"
         )
 
+    _repr_html_ = as_html
+
 
 def truncate(forest: Forest, *, gap: float) -> Truncation:
-    """Cut lines and trees at the least depth that is certified to lose no more than ``gap``.
+    """Cut lines and trees at a depth that is certified to lose no more than ``gap``.
+
+    It is the least depth that these bounds can certify. Rarely, one level less would do as well.
 
     Parameters
     ----------
@@ -146,7 +152,7 @@ def _cut_endless(forest: Forest, gap: float) -> Truncation:
 
 
 def _cut(forest: Forest, gap: float) -> Truncation:
-    search = _Search(Levels.of(forest), gap)
+    search = _DepthSearch(Levels.of(forest), gap)
     high, best = search.bracket()
     depth = search.least(high, best)
     low, keep = search.lower(depth), search.levels.above(depth)
@@ -157,7 +163,7 @@ def _cut(forest: Forest, gap: float) -> Truncation:
     return Truncation(kept, keep, depth, *ends, len(forest))
 
 
-class _Search:
+class _DepthSearch:
     """Bounds by depth, as if maximizing; what was computed once is kept."""
 
     def __init__(self, levels: Levels, gap: float) -> None:

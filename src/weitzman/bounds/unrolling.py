@@ -40,12 +40,7 @@ def unrolled(forest: Forest, levels: int) -> tuple[Forest, IntArray]:
         f"{f.name(v)}#{i}" if f.endless[v] else f.name(v)
         for v, i in zip(box.tolist(), place.tolist(), strict=True)
     )
-    whole = Forest(
-        parent=parent, law=f.law[box], reward=f.reward[box], cost=f.cost[box], laws=f.laws,
-        rewards=f.rewards, costs=f.costs, count=f.count[box], endless=endless, outside=f.outside,
-        minimize=f.minimize, unit=f.unit, names=names, state_names=f.state_names,
-    )  # fmt: skip
-    return whole, box
+    return f.take(box, parent=parent, endless=endless, names=names), box
 
 
 def _ranges(sizes: IntArray) -> IntArray:

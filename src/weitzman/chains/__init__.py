@@ -14,3 +14,4 @@ from .endless import solve_line as solve_line
 from .hitting import MissBounds as MissBounds
 from .hitting import exact_depth as exact_depth
 from .hitting import miss_bounds as miss_bounds
+from .hitting import miss_bounds_together as miss_bounds_together

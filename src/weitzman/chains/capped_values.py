@@ -28,7 +28,7 @@ class Capped:
     breakpoints: FloatArray
     tails: FloatArray
 
-    def value(self, outside: float = 0.0) -> float:
+    def value_at(self, outside: float = 0.0) -> float:
         """Expected payoff of searching here alone, the outside option in hand."""
         return float(above(self.breakpoints, self.tails, np.array([outside]))[0])
 

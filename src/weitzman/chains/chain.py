@@ -31,7 +31,7 @@ _LEAST = 1e-12  # distances below are lost in rounding
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Chain:
-    """A Markov chain on finitely many states, each with a reward.
+    """A Markov chain on finitely many states, each with a reward: the paper's *static transition*.
 
     Parameters
     ----------
@@ -246,6 +246,23 @@ class Chain:
         for _ in range(t):
             left = self.law @ (free * left)
         return left
+
+    def law_at(self, t: int, start: ArrayLike) -> FloatArray:
+        """The law of the t-th box of a line, whatever was seen before: pi_0 P^(t - 1).
+
+        Parameters
+        ----------
+        t : int, at least 1
+        start : state, or distribution of the first box
+            A state is that of the box before the first.
+
+        Examples
+        --------
+        >>> Chain([[0.75, 0.25], [0.5, 0.5]], rewards=[0, 1]).law_at(2, [1.0, 0.0]).tolist()
+        [0.75, 0.25]
+        """
+        first = as_first(start, self.law)[None, :]
+        return np.asarray(later(first, self.law, as_steps(t, 1) - 1)[0])
 
     def max_distribution(
         self, t: int, start: ArrayLike, levels: ArrayLike | None = None

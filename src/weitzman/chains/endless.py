@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.notebook import as_html
 from .._kernels.markov import sweep
 from ..errors import InvalidArgument, InvalidForest
 from .capped_values import Capped, above, root
@@ -119,7 +120,7 @@ class EndlessLine:
         tails = np.append(tails, 0.0)[np.searchsorted(self.breakpoints, points)]
         return Capped(index, points, np.where(points <= index, tails, 0.0))
 
-    def value(self, start: ArrayLike, outside: float = 0.0) -> float:
+    def value_at(self, start: ArrayLike, outside: float = 0.0) -> float:
         """Expected payoff of searching the line optimally from a start, and it alone.
 
         Parameters
@@ -131,10 +132,12 @@ class EndlessLine:
         Examples
         --------
         >>> line = solve_line(Chain([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 8]), cost=1)
-        >>> line.value(start=0), line.value(start=[0.75, 0.25], outside=2)
+        >>> line.value_at(start=0), line.value_at(start=[0.75, 0.25], outside=2)
         (6.0, 5.5)
         """
-        return self.start(start).value(outside)
+        return self.start(start).value_at(outside)
+
+    _repr_html_ = as_html
 
 
 def solve_line(chain: Chain, cost: ArrayLike) -> EndlessLine:
@@ -190,6 +193,8 @@ class FixedPoint:
     steps : int
     error : float
         No entry of the table is off by more, rounding apart.
+    converged : bool
+        Whether the error came down to the tolerance within the limit of steps.
     """
 
     levels: FloatArray
@@ -197,10 +202,18 @@ class FixedPoint:
     contraction: float
     steps: int
     error: float
+    converged: bool
+
+    _repr_html_ = as_html
 
 
 def fixed_point(
-    chain: Chain, cost: ArrayLike, tolerance: float = 1e-12, levels: ArrayLike = ()
+    chain: Chain,
+    cost: ArrayLike,
+    tolerance: float = 1e-12,
+    levels: ArrayLike = (),
+    *,
+    limit: int = 100_000,
 ) -> FixedPoint:
     r"""The worth of an endless line by repeating the Bellman equation, as in the paper.
 
@@ -222,6 +235,9 @@ def fixed_point(
         Bound on the error at which to stop, as a share of the range of the rewards.
     levels : numbers, optional
         Amounts in hand for which to compute phi, besides the rewards.
+    limit : int
+        Steps at most. Where the top is hardly ever reached, the error shrinks too slowly; the
+        table is then what so many boxes earn, with its error, and ``converged`` is False.
 
     Examples
     --------
@@ -229,8 +245,11 @@ def fixed_point(
     >>> found.contraction, found.table[0].round(9).tolist()
     (0.5, [6.0, 6.0])
     """
-    if not tolerance >= 0:
-        raise InvalidArgument(f"`tolerance` must be 0 or more, but is {tolerance}.")
+    if not tolerance >= 0 or limit < 1:
+        raise InvalidArgument(
+            f"`tolerance` must be 0 or more and `limit` 1 or more, but they are {tolerance} and "
+            f"{limit}."
+        )
     (costs, law), rewards = _checked(chain, cost), chain.rewards
     lower = rewards < rewards.max()
     chance = law[:, chain.top].sum(axis=1)
@@ -240,16 +259,17 @@ def fixed_point(
             f"from state {np.flatnonzero(lower & (chance == 0))[0]} it is not. Use solve_line, "
             f"which needs nothing."
         )
-    q, most = (float(1 - p.min(initial=1.0)) for p in (chance[lower], chance))
+    least = float(chance[lower].min(initial=1.0))  # of reaching the top: 1 minus the contraction
+    most = float(1 - chance.min(initial=1.0))
     given = np.concatenate([rewards, np.asarray(levels, np.float64).reshape(-1)])
     y = np.unique(given[given > -np.inf])
     rank = np.maximum(np.arange(len(y))[:, None], np.searchsorted(y, rewards))
     table, steps, error, span = np.repeat(y[:, None], len(chain), axis=1), 0, np.inf, np.ptp(y)
-    while error > tolerance * span:
+    while error > tolerance * span and steps < limit:
         better = np.maximum(table, np.take_along_axis(table, rank, axis=0) @ law.T - costs)
         change = float((better - table)[:, lower].max(initial=0.0))
-        table, steps, error = better, steps + 1, most * change / (1 - q)
-    return FixedPoint(y, table, q, steps, error)
+        table, steps, error = better, steps + 1, most * change / least
+    return FixedPoint(y, table, 1 - least, steps, error, bool(error <= tolerance * span))
 
 
 def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
@@ -268,7 +288,8 @@ def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
     costs, lower = as_costs(cost, len(chain)), chain.rewards < chain.rewards.max()
     second = chain.rewards[lower].max(initial=-np.inf)
     chance = np.asarray(chain.law[:, chain.top].sum(axis=1))[lower]
-    wins = np.where(chance > 0, chance * (chain.rewards.max() - second), 0.0)
+    wins = np.zeros(len(chance))
+    np.multiply(chance, chain.rewards.max() - second, out=wins, where=chance > 0)
     return bool((wins > costs[lower]).all())
 
 

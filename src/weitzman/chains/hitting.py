@@ -19,12 +19,14 @@ exactly :math:`(Q^t 1)_s`, with Q the law without the columns of the target.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from ..errors import InvalidArgument, TooLarge
 from .chain import Chain
 from .checks import as_first, as_share, as_states
@@ -81,6 +83,8 @@ class MissBounds:
     def __str__(self) -> str:
         return self.table()
 
+    _repr_html_ = as_html
+
 
 def miss_bounds(chain: Chain, delta: float, target: ArrayLike | None = None) -> MissBounds:
     """The paper's number of boxes, the corrected ones and the exact one, side by side.
@@ -129,6 +133,41 @@ def miss_bounds(chain: Chain, delta: float, target: ArrayLike | None = None) -> 
     }
     misses = {name: float(chain.miss(aim, t).max()) for name, t in boxes.items()}
     return MissBounds(delta, aim, mass, C, alpha, block, boxes, misses)
+
+
+def miss_bounds_together(
+    chains: Sequence[Chain], delta: float
+) -> tuple[dict[str, int], tuple[MissBounds, ...]]:
+    """The same for several lines at once: one number of boxes that serves every line.
+
+    The line that finds its best reward most slowly decides. The paper takes the largest stationary
+    mass of the top over the lines, where it must be the smallest.
+
+    Parameters
+    ----------
+    chains : sequence of Chain
+    delta : float
+        Allowed probability of missing the target, on each line.
+
+    Returns
+    -------
+    boxes : dict
+        For each bound the number of boxes to keep of every line: the largest over the lines.
+    lines : tuple of MissBounds
+        Those of the single lines.
+
+    Examples
+    --------
+    >>> slow = Chain([[0.99, 0.01], [0.01, 0.99]], rewards=[0, 1])
+    >>> quick = Chain([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 1])
+    >>> boxes, lines = miss_bounds_together([slow, quick], 0.001)
+    >>> boxes["exact"], [bounds.boxes["exact"] for bounds in lines]
+    (688, [688, 10])
+    """
+    if not chains:
+        raise InvalidArgument("several lines need at least one chain, but there is none.")
+    lines = tuple(miss_bounds(chain, delta) for chain in chains)
+    return {name: max(b.boxes[name] for b in lines) for name in lines[0].boxes}, lines
 
 
 def exact_depth(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .console import Misused
 
 if TYPE_CHECKING:
-    from ..questions.budget import Frontier, Mixture
+    from ..questions.budget import Mixture, SpendFrontier
 
 _BUDGET = """\
 Say the most expected reward for every expected spend: the corners of a concave
@@ -75,7 +75,7 @@ def tornado(arguments: argparse.Namespace) -> None:
         print(found.table())
 
 
-def _curve(curve: Frontier) -> str:
+def _curve(curve: SpendFrontier) -> str:
     from .._common.text import columns
 
     c = curve.columns()

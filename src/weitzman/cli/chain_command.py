@@ -106,7 +106,7 @@ class _Report:
             self.line = solve_line(c, given.cost)
         if self.line is not None and given.start is not None:
             if isinstance(given.start, int) or np.ptp(self.line.cost) == 0:
-                self.value = self.line.value(given.start, given.outside)
+                self.value = self.line.value_at(given.start, given.outside)
             else:
                 self.notes.append(
                     "no value: where the cost depends on the state before the box, `start` must be "

@@ -33,7 +33,6 @@ def demo(arguments: argparse.Namespace) -> None:
     from ..files.json_reader import forest
     from ..files.reading import parse
     from ..policy.words import describe, explain
-    from ..show import layout
 
     text = files("weitzman.files").joinpath("demo.json").read_bytes()
     if arguments.json:
@@ -49,5 +48,5 @@ def demo(arguments: argparse.Namespace) -> None:
     print(f"The best policy earns {problem.amounts(solution.value)} on average:\n")
     print_lines(f"  {line}" for line in explain(solution).splitlines())
     print(f"\n{_WHY}\n")
-    print_lines(f"  {line}" for line in layout.indices(solution, 0))
+    print_lines(f"  {line}" for line in solution.index_lines())
     print(f"\n{_TRY}")

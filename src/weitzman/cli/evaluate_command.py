@@ -32,8 +32,9 @@ _JSON = """\
 --json prints one object:
   {"value", "reward", "spend", "openings", "outside", "boxes": [
     {"name", "opened", "chosen": [one for each state], "spend"}, ...]}
-with --break-even: {"cost", "worth", "first"}, where first is null if the search
-would not begin there even if it were free, and "inf" if at any price."""
+with --break-even: {"cost", "opened_below", "first_below"}, where first_below is
+null if the search would not begin there even if it were free, and "inf" if at
+any price."""
 
 
 def add_evaluate_command(commands: argparse._SubParsersAction[Any]) -> None:
@@ -68,26 +69,26 @@ def _turn(solution: Solution, arguments: argparse.Namespace, turn: BreakEven) ->
     box, after = arguments.break_even, arguments.after
     shown = "" if after is None else f" after {after}"
     lines = [f"{box} costs {number(turn.cost)}{shown} now."]
-    if turn.worth == math.inf:
+    if turn.opened_below == math.inf:
         lines.append("Something must be taken, so no cost rules it out by itself.")
     else:
-        lines.append(f"From {number(turn.worth)} on it is never worth opening{shown}.")
+        lines.append(f"From {number(turn.opened_below)} on it is never worth opening{shown}.")
     f = solution.forest
     root = f.box(box)
     while f.parent[root] >= 0:
         root = int(f.parent[root])
     begin = f"The search begins with {f.name(root)}"
-    if turn.first == math.inf:
+    if turn.first_below == math.inf:
         lines.append(f"{begin}, whatever {box} costs.")
-    elif turn.first is None:
+    elif turn.first_below is None:
         lines.append(f"The search would not begin with {f.name(root)} even if {box} were free.")
     else:
-        lines.append(f"{begin} as long as {box} costs less than {number(turn.first)}.")
+        lines.append(f"{begin} as long as {box} costs less than {number(turn.first_below)}.")
     return "\n".join(lines)
 
 
 def _turn_json(turn: BreakEven) -> str:
-    pairs = {"cost": turn.cost, "worth": turn.worth, "first": turn.first}
+    pairs = {"cost": turn.cost, "opened_below": turn.opened_below, "first_below": turn.first_below}
     return json.dumps({k: "inf" if v == math.inf else v for k, v in pairs.items()})
 
 

@@ -99,11 +99,11 @@ def _write(arguments: argparse.Namespace, path: str, progress: Progress | None) 
 class _Printed:
     """What was printed by a replay."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
 
-    def to_json(self) -> str:
-        return self._text
+    def document(self) -> dict[str, Any]:
+        return self._document
 
 
 def _source(arguments: argparse.Namespace) -> Source:
@@ -122,14 +122,14 @@ def _source(arguments: argparse.Namespace) -> Source:
     return read_instance(arguments) if replay is None else _Printed(replay)
 
 
-def _replay(path: str) -> str | None:
-    """The text of a file, if it is that of a replay; reading it as an instance tells the rest."""
+def _replay(path: str) -> dict[str, Any] | None:
+    """The document in a file, if it is of a replay; reading it as an instance tells the rest."""
     from ..show.report.replayed import is_replay
 
     try:
         with open(path, "rb") as file:
-            text = file.read().decode("utf-8")
-        return text if is_replay(json.loads(text)) else None
+            document = json.loads(file.read().decode("utf-8"))
+        return document if is_replay(document) else None
     except (OSError, ValueError, RecursionError):
         return None
 

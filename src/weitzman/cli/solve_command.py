@@ -89,4 +89,4 @@ def solve(arguments: argparse.Namespace) -> None:
     if arguments.explain:
         print(explain(solution, lines=arguments.limit or sys.maxsize))
     else:
-        print_lines(layout.indices(solution, arguments.limit))
+        print_lines(solution.index_lines(arguments.limit or None, hint=" (--limit 0 shows all)"))

@@ -15,7 +15,7 @@ from .instance_file import add_instance, read_instance
 from .output_file import refuse_same
 
 _ABOUT = """\
-Cut lines and trees at the least depth that is certified to lose no more than
+Cut lines and trees at a depth that is certified to lose no more than
 --gap, and say what is kept and what the whole is worth.
 
   lower   what searching the boxes kept earns at least

@@ -6,7 +6,6 @@ One pass forward and one back through the operations of the plan, for any index 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
+from .._common.notebook import as_html
 from .._common.numbers import about, number
 from .._common.text import cell, columns
 from .._kernels import operations, reach, structure
@@ -21,6 +21,7 @@ from .._kernels.blocks import new_heap
 from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
+from .by_box import ByBox, PerBox
 from .collecting import openings_left, ranks_by_tree
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees, is_long
@@ -36,29 +37,6 @@ _LEAST = 1e-17  # steps of a probability not worth keeping on the way back
 _NEVER = 1e-18  # a probability that counts as none
 _FIRST_ROOTS = 64  # trees looked at before more are
 _KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PerBox:
-    """A short array for every box, looked up by its name or number."""
-
-    forest: Forest
-    data: FloatArray
-    start: IntArray
-
-    def __getitem__(self, box: str | int) -> FloatArray:
-        v = self.forest.box(box)
-        return self.data[self.start[v] : self.start[v + 1]]
-
-    def __len__(self) -> int:
-        return len(self.forest)
-
-    def __iter__(self) -> Iterator[FloatArray]:
-        return (self[v] for v in range(len(self)))
-
-    def totals(self) -> FloatArray:
-        """(n,) sum of each array."""
-        return np.asarray(np.add.reduceat(self.data, self.start[:-1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +65,7 @@ class Evaluation:
     forest : Forest
     opened : (n,) array of float
         Expected number of copies of each box that are opened; without copies, the probability.
+        ``opened["A"]`` is that of box A.
     chosen : PerBox
         ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
         Between equal rewards the box of lowest number is chosen, whichever was opened first (of
@@ -128,7 +107,7 @@ class Evaluation:
     @property
     def wins(self) -> FloatArray:
         """(n,) probability that each box (any of its copies, any state) is the chosen one."""
-        return self.chosen.totals()
+        return ByBox(self.chosen.totals(), self.forest)
 
     def columns(self) -> dict[str, list[Any]]:
         """One entry per box: name, opened, wins, spend."""
@@ -187,6 +166,8 @@ class Evaluation:
             f"Evaluation(value={self.value:.10g}, reward={self.reward:.10g}, "
             f"spend={self.spend:.10g}, openings={self.openings:.6g})"
         )
+
+    _repr_html_ = as_html
 
 
 def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evaluation:
@@ -497,7 +478,7 @@ def _summary(f: Forest, truly: _Followed, worth: _Followed, weights: Weights) ->
     per_box = after.totals()
     return Evaluation(
         forest=f,
-        opened=per_box,
+        opened=ByBox(per_box, f),
         chosen=chosen,
         opened_after=after,
         value=value,

@@ -12,9 +12,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
 from ..forest.model import Forest
+
+
+def choose(index: ArrayLike, best: float) -> int | None:
+    """The rule for indices in the order of ties: the place of the first highest; None: stop.
+
+    Parameters
+    ----------
+    index : sequence of float
+        Higher is better.
+    best : float
+        The best so far, which an index must exceed.
+
+    Examples
+    --------
+    >>> choose([1.0, 3.0, 3.0], best=2.0)
+    1
+    >>> choose([1.0, 3.0, 3.0], best=3.0)
+    """
+    numbers = np.asarray(index)
+    place = int(np.argmax(numbers))
+    return place if numbers[place] > best else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from ..chains.chain import Chain
 from ..chains.endless import solve_line
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .solution import mean_cost
+from .opening_costs import mean_cost
 from .weights import Weights
 
 Progress = Callable[[int, int], None]
@@ -34,7 +34,7 @@ _CHUNK = 20_000  # operations between two calls of the progress function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class PlanPass:
     """What one pass over the plan gives; ``width`` counts columns of each matrix product."""
 
     value: float
@@ -45,7 +45,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownValues:
     """Values of endless lines, which are not built from others: one for each class of them."""
 
     data: FloatArray  # falling breakpoints of a value, then its tails; one value after the other
@@ -57,7 +57,7 @@ class Known:
     @classmethod
     def of(
         cls, member: IntArray, op_of: IntArray, sigma_at: IntArray, ops: int, line: Line
-    ) -> Known:
+    ) -> KnownValues:
         """The values of ``line`` for the classes whose boxes are ``member``, -1 for all others."""
         which = np.flatnonzero(member >= 0)
         data, place, index = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0)]
@@ -93,7 +93,7 @@ class Plan:
     reward_at: IntArray
     levels: FloatArray  # the same sorted, without doubles and what is none
     level_at: IntArray
-    known: Known
+    known: KnownValues
     outside: float
     span: float
     top: IntArray  # the classes of the roots
@@ -148,7 +148,9 @@ class Plan:
             structure.Tops(top, top_copies, cuts),
         )  # fmt: skip
         sigma_at = np.concatenate([[0], np.cumsum(states)])
-        known = Known.of(np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line)
+        known = KnownValues.of(
+            np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line
+        )
         owner, refs = structure.assign_owners(ops, part_op, last)
         ends = [levels.max(), levels.min()] if len(levels) else []
         ends += [outside] if np.isfinite(outside) else []
@@ -175,7 +177,7 @@ class Plan:
 
     def run(
         self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
-    ) -> Run:
+    ) -> PlanPass:
         """One pass: shared operations, then the parts in parallel, then what joins them."""
         step = Pass.start(self, eps, self.outside if clip else -np.inf, progress=progress)
         common = step.common()
@@ -184,7 +186,7 @@ class Plan:
         )
         result = step.block(self.last, step.final(blocks)) if len(blocks) > 1 else blocks[0]
         value, gap, tail = self._best(result)
-        return Run(value, gap, step.sigma, step.width, tail)
+        return PlanPass(value, gap, step.sigma, step.width, tail)
 
     def _best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""

@@ -13,10 +13,10 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray
 from .._kernels import blocks, structure
 from .._kernels.counts import walk
-from .plan import Pass, Plan, Progress, Run
+from .plan import Pass, Plan, PlanPass, Progress
 
 
-class Trees(NamedTuple):
+class PrizeTrees(NamedTuple):
     """The capped values of trees: breakpoints and tails one after the other."""
 
     point: FloatArray
@@ -30,13 +30,13 @@ class Trees(NamedTuple):
 
 def run_several(
     plan: Plan, eps: float, clip: bool, threads: int | None, progress: Progress | None = None
-) -> Run:
+) -> PlanPass:
     """One pass over a plan whose forest offers several prizes."""
     step = Pass.start(plan, eps, plan.outside if clip else -np.inf, progress=progress)
     trees = _trees(step, threads)
     k, x0 = plan.forest.prizes, plan.outside
     if len(trees.point) == 0:  # nothing can be found
-        return Run(k * x0, 0.0, step.sigma, step.width, (np.empty(0), np.empty(0)))
+        return PlanPass(k * x0, 0.0, step.sigma, step.width, (np.empty(0), np.empty(0)))
     by = np.argsort(-trees.point, kind="stable")
     point = trees.point[by]
     filled, unfilled, _ = walk(trees.tree[by], trees.tail[by], trees.copies, k, False)
@@ -49,10 +49,10 @@ def run_several(
         times = np.minimum(trees.copies, k / trees.top_tail)
     gap = float(np.sum(trees.error * chance * np.where(trees.error > 0, times, 0.0)))
     rising = (point[::-1], filled[::-1] / k)
-    return Run(value, min(gap, value - k * x0), step.sigma, step.width, rising)
+    return PlanPass(value, min(gap, value - k * x0), step.sigma, step.width, rising)
 
 
-def _trees(step: Pass, threads: int | None) -> Trees:
+def _trees(step: Pass, threads: int | None) -> PrizeTrees:
     """The values of all kinds of trees."""
     plan = step.plan
     for p in range(len(plan.part_op)):
@@ -74,7 +74,7 @@ def _trees(step: Pass, threads: int | None) -> Trees:
     found = [value for part in step.parts(values, threads) for value in part]
     sizes = [len(grid) for grid, _, _ in found]
     empty = np.empty(0)
-    return Trees(
+    return PrizeTrees(
         np.concatenate([empty, *(grid for grid, _, _ in found)]),
         np.concatenate([empty, *(np.minimum(tail, 1.0) for _, tail, _ in found)]),
         np.repeat(np.arange(len(found)), sizes),

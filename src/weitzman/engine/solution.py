@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.numbers import number, rough
+from .._common.notebook import ROWS, columns_html
+from .._common.numbers import number, rough, whole
 from .._common.text import cell, columns
-from .._kernels import boxes
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
-from ..forest.pools import Pool
-from .indices import Policy
+from .capped_laws import CappedLaw, capped_law_of
+from .indices import Policy, choose
+from .opening_costs import mean_cost as mean_cost
+from .opening_costs import mean_costs as mean_costs
+from .opening_costs import mean_durations as mean_durations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +68,9 @@ class Solution:
     def index(self, box: str | int, state: str | int | float | None = None) -> float:
         """The index of a box after its parent showed ``state`` (omitted for a root).
 
+        The paper calls it the *generalized reservation value* (GRV), Weitzman the reservation
+        price.
+
         Parameters
         ----------
         box : str or int
@@ -99,6 +106,60 @@ class Solution:
         c = self._class_of[self.forest.box(box)]
         return self._index[self._start[c] : self._start[c + 1]]
 
+    def capped_law(
+        self, box: str | int | None = None, state: str | int | float | None = None
+    ) -> CappedLaw:
+        """The law of the capped value of a box after a state of its parent.
+
+        Parameters
+        ----------
+        box : str or int, optional
+            Without it, the largest capped value of all roots.
+        state : str or int, optional
+            What the parent of the box showed; left out for a root.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+        >>> law = weitzman.solve(chest).capped_law(0)
+        >>> law.points.tolist(), law.tails.tolist(), law.index
+        ([0.0, 8.0], [1.0, 0.5], 8.0)
+        """
+        f = self.forest
+        if f.risk_tolerance is not None or f.prizes > 1:
+            f.must_be_plain("the law of a capped value")
+        index = np.nan if box is None else self.index(box, state)
+        part = f if box is None else f.subtree(box, state)
+        return capped_law_of(part, f, index, self._index)
+
+    def phi(
+        self, x: ArrayLike, box: str | int | None = None, state: str | int | float | None = None
+    ) -> Any:
+        r"""What it is worth to hold x and to search a box, with all below it, in the best way.
+
+        The paper's *equivalent reward* :math:`\Phi(x, s, i)`: it exceeds x exactly as long as x is
+        below the index. One copy of the box counts.
+
+        Parameters
+        ----------
+        x : number or array
+            Amounts in hand.
+        box : str or int, optional
+            Without it, all trees of the forest are searched.
+        state : str or int, optional
+            What the parent of the box showed; left out for a root.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+        >>> solution = weitzman.solve(chest)
+        >>> solution.phi(2, 0), solution.phi([0, 8, 9], 0).tolist()
+        (5.0, [4.0, 8.0, 9.0])
+        """
+        return self.capped_law(box, state).phi(x)
+
     def index_columns(self) -> tuple[IntArray, FloatArray]:
         """All indices as two arrays: where those of each box start, and the indices."""
         return self._start[self._class_of], self._index
@@ -117,13 +178,13 @@ class Solution:
         return Policy.of(self.forest, *self.index_columns())
 
     @property
-    def first(self) -> int | None:
-        """The box to open first, or None if it is best to open nothing."""
+    def first_box(self) -> str | None:
+        """The name of the box to open first, or None if it is best to open nothing."""
         f = self.forest
         sign = f.sign
         index = sign * self._index[self._start[self._class_of[f.roots]]]
-        best = int(np.argmax(index))
-        return int(f.roots[best]) if index[best] > sign * f.outside else None
+        place = choose(index, sign * f.outside)
+        return None if place is None else f.name(int(f.roots[place]))
 
     def columns(self, limit: int | None = None) -> dict[str, list[Any]]:
         """One entry for each box and state of its parent: box, parent, state, cost, index."""
@@ -151,18 +212,21 @@ class Solution:
 
     def table(self, limit: int = 40) -> str:
         """The indices as text, at most ``limit`` lines."""
-        c = self.columns(limit)
+        head = f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"
+        return "\n".join([head, *self.index_lines(limit)])
+
+    def index_lines(self, limit: int | None = None, *, hint: str = "") -> Iterator[str]:
+        """The indices as lines of text, ``limit`` of them; where some are left out, a hint."""
+        c, amounts = self.columns(limit), self.forest.amounts
         after = [
             "" if p is None else f"{cell(p)} = {cell(s)}"
             for p, s in zip(c["parent"], c["state"], strict=True)
         ]
-        numbers = [[number(x) for x in c["cost"]], [number(x) for x in c["index"]]]
+        numbers = [[amounts(x) for x in c[key]] for key in ("cost", "index")]
         rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
-        lines = [f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"]
-        lines += columns([("box", "after", "cost", "index"), *rows], right=2)
-        if self._rows() > len(after):
-            lines.append(f"... {self._rows() - len(after)} more rows")
-        return "\n".join(lines)
+        yield from columns([("box", "after", "cost", "index"), *rows], right=2)
+        if more := self._rows() - len(after):
+            yield f"... and {whole(more)} more rows{hint}"
 
     def _rows(self) -> int:
         return int(np.diff(self._start)[self._class_of].sum())
@@ -174,48 +238,7 @@ class Solution:
         return f"Solution(value={self.value:.10g}, gap={self.gap:.2g}, {self.status.name})"
 
     def _repr_html_(self) -> str:
-        c = self.columns(200)
-        head = "".join(f"<th>{escape(k)}</th>" for k in c)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape('' if x is None else _cell(x))}</td>" for x in row)
-            + "</tr>"
-            for row in zip(*c.values(), strict=True)
-        )  # fmt: skip
-        more = self._rows() - len(c["box"])
-        foot = f"<p>… and {more} more rows</p>" if more > 0 else ""
-        return (
-            f"<p><b>value {number(self.value)}</b>, gap {rough(self.gap)}. "
-            f"{escape(self.status.value)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
-        )
-
-
-def _cell(x: object) -> str:
-    return number(x) if isinstance(x, float) else str(x)
-
-
-def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
-    """Expected cost of opening each box after each state of its parent, and where each starts."""
-    f = forest
-    start = np.concatenate([[0], np.cumsum(f.laws.shape[f.law, 0])]).astype(np.int64)
-    return boxes.mean_costs(f.law, f.cost, f.laws.matrices, f.costs.matrices, start), start
-
-
-def mean_durations(forest: Forest) -> FloatArray:
-    """Expected time that each box takes after each state of its parent, as :func:`mean_costs`."""
-    f = forest
-    if f.durations is not None:
-        pool = f.durations
-    else:
-        assert f.factors is not None, "a forest with discounting"
-        pool = Pool(-np.log(f.factors.data), f.factors.start, f.factors.shape)
-    return mean_costs(replace(f, costs=pool, factors=None, durations=None, rate=None))[0]
-
-
-def mean_cost(forest: Forest, box: int) -> FloatArray:
-    """Expected cost of opening one box, for each state of its parent."""
-    law = forest.laws[int(forest.law[box])]
-    cost = forest.costs[int(forest.cost[box])]
-    return np.asarray((law * cost).sum(axis=1) if cost.shape[1] > 1 else cost[:, 0] + 0 * law[:, 0])
+        return columns_html(str(self).splitlines()[0], self.columns(ROWS), self._rows())
 
 
 def as_policy(policy: object, what: str) -> Policy:

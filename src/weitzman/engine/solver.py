@@ -86,7 +86,7 @@ def solve(
     gap: float = 0.0,
     budget: int | None = None,
 ) -> Any:
-    """The optimal value and the index of every box.
+    """The optimal value and the index of every box (the paper's generalized reservation values).
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def solve(
     --------
     >>> import weitzman
     >>> chest = weitzman.Builder()
-    >>> _ = chest.add("A", cost=2, rewards={0: 0.5, 10: 0.5})
+    >>> _ = chest.add("A", cost=2, outcomes={0: 0.5, 10: 0.5})
     >>> weitzman.solve(chest.build()).value
     3.0
     """
@@ -154,7 +154,9 @@ def _solve(
             break
         eps *= target / weights.gap(run.value, run.gap) / 4
         run = one_pass(plan, eps, clip, threads, progress)
-    found = weights.gap(run.value, run.gap)
+    found = max(weights.gap(run.value, run.gap), 0.0)
+    if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
+        found = np.inf
     status = Status.COARSE
     if found <= target:
         status = Status.EXACT if found == 0 else Status.CERTIFIED

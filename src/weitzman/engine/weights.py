@@ -89,19 +89,17 @@ class Weights:
     def _weighed(cls, f: Forest, factors: Pool, base: Weights, top: float) -> Weights:
         """Laws times factors, once for each pair of a law and a cost."""
         both, column = np.unique(f.law * len(f.costs) + f.cost, return_inverse=True)
-        laws, costs, defects = [], [], []
-        for law, cost in zip(*np.divmod(both, len(f.costs)), strict=True):
-            p, m = f.laws[int(law)], factors[int(cost)]
-            laws.append(p * m)
-            defects.append(np.sum(p * (1.0 - m), axis=1))
-            price = np.sum(p * f.costs[int(cost)], axis=1) * (base.tolerance == 0)
-            costs.append(price)
-        shape = np.array([w.shape for w in laws], np.int64)
-        rows = np.column_stack([shape[:, 0], np.ones_like(shape[:, 0])])
+        law, cost = np.divmod(both, len(f.costs))
+        every = len(law) == len(f.laws) and bool((law == np.arange(len(law))).all())
+        laws = f.laws if every else f.laws.take(law)
+        row_at, _ = laws.rows()
+        m, price = _spread(factors, cost, laws), _spread(f.costs, cost, laws)
+        rows = np.column_stack([laws.shape[:, 0], np.ones(len(laws), np.int64)])
+        paid = np.add.reduceat(laws.data * price, row_at) * (base.tolerance == 0)
         column = column.reshape(-1).astype(np.int64)
         return cls(
-            f, column, Pool(np.concatenate([w.reshape(-1) for w in laws]), starts(shape), shape),
-            column, Pool(np.concatenate(costs), starts(rows), rows), np.concatenate(defects),
+            f, column, Pool(laws.data * m, laws.start, laws.shape), column,
+            Pool(paid, starts(rows), rows), np.add.reduceat(laws.data * (1.0 - m), row_at),
             starts(rows)[:-1], base.rewards, base.outside, top, base.tolerance, base.best,
         )  # fmt: skip
 
@@ -130,6 +128,17 @@ class Weights:
         if self.tolerance == 0:
             return 1.0
         return -self.outside / self.tolerance if np.isfinite(self.outside) else 1 / self.tolerance
+
+
+def _spread(pool: Pool, which: IntArray, laws: Pool) -> FloatArray:
+    """For each entry of each law that of its matrix of the pool; one may stand for all."""
+    if (pool.shape == 1).all():
+        return np.repeat(pool.data[pool.start[which]], np.diff(laws.start))
+    row_at, owner = laws.rows()
+    per_row = np.repeat(np.arange(len(owner)), laws.shape[owner, 1])
+    state = np.arange(len(laws.data)) - row_at[per_row]
+    first = np.cumsum(laws.shape[:, 0]) - laws.shape[:, 0]
+    return pool.entries(which[owner[per_row]], per_row - first[owner[per_row]], state)
 
 
 def _utility(x: FloatArray, best: float, tau: float) -> FloatArray:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.notebook import as_html
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .evaluation import Evaluation, PerBox, evaluate
+from .by_box import PerBox
+from .evaluation import Evaluation, evaluate
 from .solution import Solution, as_policy, mean_cost
 from .solver import solve
 
@@ -62,6 +64,11 @@ class Sensitivity:
 
         return pd.DataFrame(self.columns())
 
+    def __repr__(self) -> str:
+        return f"Sensitivity({len(self.evaluation.forest)} boxes, outside={self.outside:.6g})"
+
+    _repr_html_ = as_html
+
 
 def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivity:
     """Derivatives of the optimal value in all costs, all rewards and the outside option.
@@ -97,18 +104,20 @@ class BreakEven:
     ----------
     cost : float
         What opening the box costs now (its mean, after the state asked about).
-    worth : float
+    opened_below : float
         From this cost on the box is never worth opening: its index falls to what is in hand
         anyway, the outside option or the reward that its parent showed.
-    first : float
+    first_below : float or None
         The first decision, whether to begin with the tree of this box, turns at this cost (the
         same after every state of its parent): begin there while it costs less. None: not even if
         it were free; infinity: at any price.
     """
 
     cost: float
-    worth: float
-    first: float | None
+    opened_below: float
+    first_below: float | None
+
+    _repr_html_ = as_html
 
 
 def break_even(
@@ -127,7 +136,7 @@ def break_even(
     --------
     >>> import weitzman
     >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
-    >>> weitzman.break_even(weitzman.solve(chest), 0).worth
+    >>> weitzman.break_even(weitzman.solve(chest), 0).opened_below
     5.0
     """
     f = solution.forest
@@ -141,8 +150,8 @@ def break_even(
         in_hand = min(in_hand, shown) if f.minimize else max(in_hand, shown)
     return BreakEven(
         cost=float(mean_cost(f, v)[s]),
-        worth=_gain(f.subtree(v, state), in_hand),
-        first=_first_turns(solution, v),
+        opened_below=_gain(f.subtree(v, state), in_hand),
+        first_below=_first_turns(solution, v),
     )
 
 

@@ -10,7 +10,7 @@ from ..errors import InvalidFile
 from ..forest.rules import MAX_UNIT, like
 from .cells import Comma, plain_number, taken_apart
 from .json_reader import read_terms
-from .sheets import Row, Sheet
+from .sheets import Sheet, SheetRow
 
 NEEDED = ("box", "probability", "cost")
 
@@ -45,12 +45,12 @@ class Heading(NamedTuple):
     titles: dict[str, str]
     settings: dict[str, Any]
     units: dict[str, str]
-    rows: list[Row]
+    rows: list[SheetRow]
 
 
 def heading(found: list[Sheet]) -> Heading:
     """The heading of the first sheet that has one."""
-    closest: tuple[int, Row | None] = (0, None)
+    closest: tuple[int, SheetRow | None] = (0, None)
     for sheet in found:
         settings: dict[str, Any] = {}
         for i, row in enumerate(sheet.rows[:_DEEPEST]):
@@ -87,7 +87,7 @@ def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "_", bare).strip("_")
 
 
-def _heading(row: Row, settings: dict[str, Any], rows: list[Row]) -> Heading:
+def _heading(row: SheetRow, settings: dict[str, Any], rows: list[SheetRow]) -> Heading:
     columns: dict[str, int] = {}
     titles: dict[str, str] = {}
     units: dict[str, str] = {}
@@ -108,7 +108,7 @@ def _heading(row: Row, settings: dict[str, Any], rows: list[Row]) -> Heading:
     return Heading(columns, titles, settings, units, rows)
 
 
-def _check(columns: dict[str, int], row: Row) -> None:
+def _check(columns: dict[str, int], row: SheetRow) -> None:
     missing = [c for c in NEEDED if c not in columns]
     if "reward" not in columns and "state" not in columns:
         missing.append("reward")
@@ -122,7 +122,7 @@ def _check(columns: dict[str, int], row: Row) -> None:
         )
 
 
-def _setting(row: Row) -> dict[str, Any]:
+def _setting(row: SheetRow) -> dict[str, Any]:
     """What a row above the heading says: "outside option" and a number, "unit" and a sign, ..."""
     cells = [c for c in row.cells if c not in (None, "")]
     if len(cells) < 2 or not isinstance(cells[0], str):

@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, cast
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from . import binary, json_reader, json_writer, reading
-from .safely import check_regular, explained, replacing
+from .safely import check_regular, explained, packed_limit, replacing
 from .sheets import is_table
 from .tables import AS_WRITTEN, TableOptions, load_table, save_table
 
@@ -120,13 +120,13 @@ def _suffix(name: str) -> str:
 
 def _read_json(name: str) -> Forest:
     with open(name, "rb") as file:
-        return json_reader.forest(reading.parse(_bounded(file)))
+        return json_reader.forest(reading.parse(_bounded(file, MAX_BYTES)))
 
 
 def _read_gzip(name: str) -> Forest:
     try:
         with gzip.open(name, "rb") as file:
-            data = _bounded(cast(IO[bytes], file))
+            data = _bounded(cast(IO[bytes], file), min(MAX_BYTES, packed_limit(_size(name))))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
     return json_reader.forest(reading.parse(data))
@@ -149,16 +149,20 @@ def _write_gzip(forest: Forest, file: BinaryIO) -> None:
             packed.write(piece.encode())
 
 
-def _bounded(file: IO[bytes]) -> bytes:
+def _size(name: str) -> int:
+    return os.path.getsize(name)
+
+
+def _bounded(file: IO[bytes], most: int) -> bytes:
     """All bytes of a file, unless they are too many: a small file may unpack to a huge one."""
     chunks, size = [], 0
     while chunk := file.read(_CHUNK):
         chunks.append(chunk)
         size += len(chunk)
-        if size > MAX_BYTES:
+        if size > most:
             raise InvalidFile(
-                f"the text must have at most {MAX_BYTES} bytes once unpacked, but it has more. "
-                f"Write large instances as .wz, or raise weitzman.files.instances.MAX_BYTES."
+                f"the text must have at most {most:,} bytes once unpacked, but it has more. "
+                f"Write large instances as .wz."
             )
     return b"".join(chunks)
 

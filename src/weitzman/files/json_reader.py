@@ -16,7 +16,7 @@ from .._common.arrays import FloatArray
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from ..forest.rules import MAX_COUNT
-from .outcomes import Names, Outcomes, read_opening, read_outcomes
+from .outcomes import Names, ShortOutcomes, read_opening, read_outcomes
 from .parsing import array, choice, fields, is_number, like, name, numbers, whole, wrong
 from .reading import shown
 
@@ -27,7 +27,7 @@ ENDLESS = "endless"  # as a length
 TERMS = ("unit", "rate", "risk_tolerance", "prizes")
 _TOP = ("format", "objective", "outside", *TERMS, "kinds", "boxes", "note", "$schema")
 _TIME = {"factor": 1.0, "duration": 0.0}  # and what stands for a box that does not say
-_KIND = ("cost", *_TIME, "rewards", "states", "law", "outcomes", "worth", "note")
+_KIND = ("cost", *_TIME, "rewards", "states", "law", "outcomes", "note")
 _BOX = ("name", "parent", "kind", "count", "length", *_KIND)
 _OBJECTIVES = ("maximize", "minimize")
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 Kinds = dict[str, dict[str, Any]]
 
 
-class Entry(NamedTuple):
+class JsonBox(NamedTuple):
     """One box of the document, or of a line in it, with what its kind adds."""
 
     where: str
@@ -130,14 +130,14 @@ def _kinds(top: dict[str, Any]) -> Kinds:
 # -- boxes and how they hang together ----------------------------------------------------------
 
 
-def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[Entry], dict[str, int]]:
+def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[JsonBox], dict[str, int]]:
     """All boxes, lines written out, and the number that each name stands for."""
     boxes = top.get("boxes")
     if not isinstance(boxes, list) or not boxes:
         raise InvalidFile(
             f"boxes must be a list of at least one box, but it is {_found(top, 'boxes')}."
         )
-    entries: list[Entry] = []
+    entries: list[JsonBox] = []
     place: dict[str, int] = {}
     spare = MAX_LENGTH
     named = isinstance(boxes[0], dict) and "name" in boxes[0]
@@ -163,7 +163,7 @@ def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[Entry], dict[str, 
     return entries, place
 
 
-def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> Entry:
+def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> JsonBox:
     where = f"boxes[{i}]"
     if isinstance(box, dict) and "name" in box:
         where += f" ({shown(box['name'])})"
@@ -185,7 +185,7 @@ def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> Entry:
     if parent is not None and named:
         name(parent, f"{where}: parent")
     count = 1 if "count" not in box else whole(box["count"], f"{where}: count", 1, MAX_COUNT)
-    return Entry(where, title, parent, count, given, box.get("length") == ENDLESS)
+    return JsonBox(where, title, parent, count, given, box.get("length") == ENDLESS)
 
 
 def _check_complete(given: dict[str, Any], where: str) -> None:
@@ -196,11 +196,13 @@ def _check_complete(given: dict[str, Any], where: str) -> None:
             f"{where}: {missing[0]!r} is missing. A box has a cost, and either outcomes, or "
             f"rewards and a law; its kind may give them."
         )
-    if "worth" in given and "outcomes" not in given:
+    if isinstance(given.get("rewards"), dict) and "outcomes" not in given:
         raise InvalidFile(
-            f"{where}: worth tells the rewards of outcomes, but there are none. Use rewards alone."
+            f"{where}: rewards by state belong to outcomes, but there are none. Give outcomes, or "
+            f"a list of rewards and a law."
         )
-    extra = [key for key in ("rewards", "states", "law") if key in given]
+    extra: list[str] = [key for key in ("states", "law") if key in given]
+    extra += ["a list of rewards"] if isinstance(given.get("rewards"), list) else []
     if "outcomes" in given and extra:
         raise InvalidFile(
             f"{where}: outcomes stand for rewards, states and law, but {extra[0]!r} is given too. "
@@ -208,7 +210,7 @@ def _check_complete(given: dict[str, Any], where: str) -> None:
         )
 
 
-def _line(one: Entry, length: int) -> Iterator[Entry]:
+def _line(one: JsonBox, length: int) -> Iterator[JsonBox]:
     """The boxes of a line: B.1 hangs on the parent of B, B.2 on B.1, and so on."""
     if one.name is None or one.parent is None:
         raise InvalidFile(
@@ -220,14 +222,14 @@ def _line(one: Entry, length: int) -> Iterator[Entry]:
         yield one._replace(name=f"{one.name}.{i}", parent=f"{one.name}.{i - 1}", copies=1)
 
 
-def _place(place: dict[str, int], entry: Entry, title: str | None, number: int) -> None:
+def _place(place: dict[str, int], entry: JsonBox, title: str | None, number: int) -> None:
     if title is not None and place.setdefault(title, number) != number:
         raise InvalidFile(
             f"{entry.where}: names must differ, but {shown(title)} is taken. Rename it."
         )
 
 
-def _parent(entry: Entry, place: dict[str, int], n: int) -> int:
+def _parent(entry: JsonBox, place: dict[str, int], n: int) -> int:
     if entry.parent is None:
         return -1
     if entry.name is None:
@@ -250,12 +252,12 @@ class _Convert:
     none: float  # the reward of a state that has none
     done: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
-    def rewards(self, entry: Entry) -> FloatArray:
+    def rewards(self, entry: JsonBox) -> FloatArray:
         if "outcomes" in entry.given:
             return self._once(self._rewards, self._outcomes(entry).rewards, entry.where)
         return self._once(self._rewards, entry.given["rewards"], f"{entry.where}: rewards")
 
-    def states(self, entry: Entry, size: int) -> list[str] | None:
+    def states(self, entry: JsonBox, size: int) -> list[str] | None:
         """Names of the states, if they have any."""
         if "outcomes" in entry.given:
             return self._outcomes(entry).states
@@ -267,14 +269,14 @@ class _Convert:
         """Names of the states, or their numbers."""
         return self._once(_titles, states, "", size)
 
-    def law(self, entry: Entry, above: Names | None) -> FloatArray:
+    def law(self, entry: JsonBox, above: Names | None) -> FloatArray:
         """The law; ``above`` names the states of the parent."""
         if "outcomes" not in entry.given:
             return self._once(array, entry.given["law"], f"{entry.where}: law")
-        return self._once(Outcomes.law, self._outcomes(entry), entry.where, above)
+        return self._once(ShortOutcomes.law, self._outcomes(entry), entry.where, above)
 
     def opening(
-        self, what: str, entry: Entry, above: Names | None, own: Names, law: FloatArray
+        self, what: str, entry: JsonBox, above: Names | None, own: Names, law: FloatArray
     ) -> FloatArray | float:
         """The cost, factor or duration of a box."""
         none = _TIME.get(what, 0.0)
@@ -287,13 +289,13 @@ class _Convert:
             wrong(where, "a number, a list, a list of lists or an object", cost)
         return read_opening(cost, where, above, own, law, none)
 
-    def _outcomes(self, entry: Entry) -> Outcomes:
+    def _outcomes(self, entry: JsonBox) -> ShortOutcomes:
         given, root = entry.given, entry.parent is None
-        worth = given.get("worth")
-        key = (id(given["outcomes"]), id(worth), root)
+        rewards = given.get("rewards")
+        key = (id(given["outcomes"]), id(rewards), root)
         if key not in self.done:
-            self.done[key] = read_outcomes(given["outcomes"], entry.where, worth, root)
-        return cast(Outcomes, self.done[key])
+            self.done[key] = read_outcomes(given["outcomes"], entry.where, rewards, root)
+        return cast(ShortOutcomes, self.done[key])
 
     def _once(self, convert: Callable[..., T], raw: Any, where: str, *more: Any) -> T:
         key = (convert, id(raw), *more)

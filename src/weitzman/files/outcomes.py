@@ -1,7 +1,7 @@
 """The short forms of a box, as in :class:`Builder`: objects whose keys are names of states.
 
 ``outcomes`` are ``{state: probability}``, for a child also ``{state of the parent: {state:
-probability}}``. A state is named by its reward, or by a word whose reward ``worth`` tells. A
+probability}}``. A state is named by its reward, or by a word whose reward is in ``rewards``. A
 ``cost`` may be an object in the same way.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
 from ..forest.columns import label
-from .parsing import is_number, like, name, wrong
+from .parsing import check_dense, is_number, like, name, wrong
 from .reading import shown
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -27,7 +27,7 @@ _SHOWN = 8  # names in a message
 Names = tuple[str, ...]
 
 
-class Outcomes(NamedTuple):
+class ShortOutcomes(NamedTuple):
     """States of a box, their rewards (None: no reward), and a row for each state of the parent."""
 
     states: list[str]
@@ -38,13 +38,15 @@ class Outcomes(NamedTuple):
         """A vector for a root, else a matrix with a row for each state of the parent."""
         if _ANY in self.rows:
             law = np.array([self.rows[_ANY].get(s, 0.0) for s in self.states])
+            check_dense(len(above or ()) * len(law), where)
             return law if above is None else np.tile(law, (len(above), 1))
+        check_dense(len(above or ()) * len(self.states), where)
         rows = _entries(self.rows, above or (), f"{where}: outcomes", "state of the parent")
         return np.array([[row.get(s, 0.0) for s in self.states] for row in rows])
 
 
-def read_outcomes(x: Any, where: str, worth: Any, root: bool) -> Outcomes:
-    """Outcomes and worth of a box, checked; states in the order in which `Builder` puts them."""
+def read_outcomes(x: Any, where: str, rewards: Any, root: bool) -> ShortOutcomes:
+    """Outcomes and rewards of a box, checked; states in the order in which `Builder` puts them."""
     if not isinstance(x, dict) or not x:
         wrong(f"{where}: outcomes", "an object with at least one entry", x)
     deep = isinstance(next(iter(x.values())), dict)
@@ -55,16 +57,16 @@ def read_outcomes(x: Any, where: str, worth: Any, root: bool) -> Outcomes:
         )
     rows = {key: _row(row, where) for key, row in (x if deep else {_ANY: x}).items()}
     states = dict.fromkeys(state for row in rows.values() for state in row)
-    priced = _worth(worth, where, tuple(states))
+    priced = _rewards(rewards, where, tuple(states))
     rest = [s for s in states if s not in priced]
     if words := [s for s in rest if not _is_reward(s)]:
         raise InvalidFile(
             f"{where}: a state whose name is not a number needs a reward, but {shown(words[0])} "
-            f'has none ({len(words)} such states). Give "worth": {{{shown(words[0])}: ...}}, null '
-            f"for a state without a reward."
+            f'has none ({len(words)} such states). Give "rewards": {{{shown(words[0])}: ...}}, '
+            f"null for a state without a reward."
         )
     rest.sort(key=float)
-    return Outcomes([*priced, *rest], [*priced.values(), *map(float, rest)], rows)
+    return ShortOutcomes([*priced, *rest], [*priced.values(), *map(float, rest)], rows)
 
 
 def read_opening(
@@ -117,13 +119,13 @@ def _row(x: Any, where: str) -> dict[str, float]:
     return row
 
 
-def _worth(x: Any, where: str, states: Names) -> dict[str, float | None]:
+def _rewards(x: Any, where: str, states: Names) -> dict[str, float | None]:
     if not isinstance(x, dict | None):
-        wrong(f"{where}: worth", "an object", x)
-    found = _resolved(x or {}, states, f"{where}: worth", "state that occurs in outcomes")
+        wrong(f"{where}: rewards of outcomes", "an object", x)
+    found = _resolved(x or {}, states, f"{where}: rewards", "state that occurs in outcomes")
     for state, reward in found.items():
         if reward is not None and not is_number(reward):
-            wrong(f"{where}: worth of {shown(state)}", "a number or null", reward)
+            wrong(f"{where}: the reward of {shown(state)}", "a number or null", reward)
     return {state: None if reward is None else float(reward) for state, reward in found.items()}
 
 

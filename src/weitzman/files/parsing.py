@@ -16,6 +16,7 @@ from .reading import shown
 
 _NUMBER = {int, float}  # exactly these: a bool is not a number
 _SUGGESTIONS = 1000  # names that are looked through for one that was perhaps meant
+MAX_DENSE = 10_000_000  # entries of a law that a file tells by its states
 _LONGEST = 64  # characters of such a name: comparing takes their square
 
 
@@ -94,6 +95,15 @@ def numbers(x: list[Any], where: str, what: str = "a number", width: int = 0) ->
     if type(bad) in _NUMBER:
         raise InvalidFile(f"{place} must fit a 64-bit float, but it is {shown(bad)}. Rescale it.")
     wrong(place, what, bad)
+
+
+def check_dense(entries: int, where: str) -> None:
+    """Refuse a short text that stands for a huge matrix, before memory is spent on it."""
+    if entries > MAX_DENSE:
+        raise InvalidFile(
+            f"{where}: the law must have at most {MAX_DENSE:,} entries, but it has {entries:,}. "
+            f"Build the forest in Python and save it as .wz."
+        )
 
 
 def array(x: Any, where: str) -> FloatArray:

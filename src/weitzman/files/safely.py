@@ -42,6 +42,11 @@ def check_regular(status: os.stat_result) -> None:
         raise OSError(errno.EINVAL, "it is a pipe or a device")
 
 
+def packed_limit(size: int) -> int:
+    """Bytes that a packed file of a size may unpack to; what is read takes twenty times as much."""
+    return 2**24 + 24 * size
+
+
 def read_document(path: str, most: int) -> Any:
     """The JSON document in a file of at most so many bytes."""
     status = os.stat(path)

@@ -17,21 +17,20 @@ from typing import Any, NamedTuple
 
 from .._common.optional import need
 from ..errors import InvalidFile
-from .safely import check_regular
+from .safely import check_regular, packed_limit
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"
 SUFFIXES = (*TEXT, WORKBOOK)
 
 _SEPARATORS = ",;\t"
-_ROOM, _FACTOR = 2**24, 16  # bytes that any packed file may unpack to, and more by its size
 _MOST = 2**29  # bytes of a text
 _LOOKED = 20  # lines that tell the separator
 _WIDEST = 2**20  # characters of a cell
 _COLUMNS = 200  # of a sheet; what stands to the right of them is not read
 
 
-class Row(NamedTuple):
+class SheetRow(NamedTuple):
     """A row that is not blank: its number in the sheet, from 1 on, and its cells."""
 
     number: int
@@ -42,7 +41,7 @@ class Sheet(NamedTuple):
     """A sheet by its name, empty for a text, and its rows."""
 
     name: str
-    rows: list[Row]
+    rows: list[SheetRow]
 
 
 def is_table(name: str) -> bool:
@@ -55,7 +54,7 @@ def sheets(path: str) -> list[Sheet]:
     check_regular(os.stat(path))
     if path.lower().endswith(WORKBOOK):
         return list(_workbook(path))
-    return [Sheet("", list(_text_rows(decoded(_unpacked(path)))))]
+    return [Sheet("", list(_text_rows(decoded(unpacked(path)))))]
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -84,13 +83,14 @@ def _strictly(data: bytes, encoding: str) -> str:
         ) from None
 
 
-def _unpacked(path: str) -> bytes:
+def unpacked(path: str) -> bytes:
+    """The bytes of a text, unpacked if its name ends in .gz."""
     if not path.lower().endswith(".gz"):
         if os.path.getsize(path) > _MOST:
             raise InvalidFile(f"a table must have at most {_MOST:,} bytes, but it has more.")
         with open(path, "rb") as file:
             return file.read()
-    most = _ROOM + _FACTOR * os.path.getsize(path)
+    most = packed_limit(os.path.getsize(path))
     try:
         with gzip.open(path, "rb") as packed:
             data = packed.read(most + 1)
@@ -104,7 +104,7 @@ def _unpacked(path: str) -> bytes:
     return data
 
 
-def _text_rows(text: str) -> Iterator[Row]:
+def _text_rows(text: str) -> Iterator[SheetRow]:
     """Rows of a text that are not blank, by the line in which they end."""
     if "\0" in text:
         raise InvalidFile("a table must be text, but it has null characters in it.")
@@ -116,7 +116,7 @@ def _text_rows(text: str) -> Iterator[Row]:
             number += 1  # as a spreadsheet counts: a cell of two lines is in one row
             found = [cell.strip() for cell in cells]
             if any(found):
-                yield Row(number, found)
+                yield SheetRow(number, found)
     except csv.Error as error:
         raise InvalidFile(f"not a table: {error}, after row {number}.") from None
 
@@ -155,11 +155,11 @@ def _workbook(path: str) -> Iterator[Sheet]:
         raise InvalidFile(f"not a workbook: {text or type(error).__name__}.") from None
 
 
-def _sheet_rows(sheet: Any) -> Iterator[Row]:
+def _sheet_rows(sheet: Any) -> Iterator[SheetRow]:
     for number, cells in enumerate(sheet.iter_rows(max_col=_COLUMNS), 1):
         found = [_cell(cell) for cell in cells]
         if any(x is not None for x in found):
-            yield Row(number, found)
+            yield SheetRow(number, found)
 
 
 def _cell(cell: Any) -> Any:
@@ -169,7 +169,7 @@ def _cell(cell: Any) -> Any:
 
 def _check_packed(path: str) -> None:
     """Refuse what is no archive, or one that unpacks to far more than its size."""
-    most = _ROOM + _FACTOR * os.path.getsize(path)
+    most = packed_limit(os.path.getsize(path))
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(part.file_size for part in archive.infolist())

@@ -15,6 +15,7 @@ from ..forest.model import Forest
 from ..forest.pools import Pool, intern_pool, starts
 from ..forest.rules import like
 from ..forest.terms import pair
+from .parsing import check_dense
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
 
@@ -61,6 +62,7 @@ class Rows:
         """One law a box; rows that are not there have probability 0."""
         shape = np.column_stack([self._above, self.size])
         at = starts(shape)
+        check_dense(int(at[-1]) - 8 * len(self.box), "the table")
         place = at[self.box] + self.given * self.size[self.box] + self.own
         again = _first(place, int(at[-1]))[place] < np.arange(len(place))
         self._refuse(

@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray
 from ..errors import InvalidForest
 from .columns import default_outside, label
 from .distributions import Discretized, Distribution
-from .forms import Entry, read_box
+from .forms import BuiltBox, read_box
 from .model import Forest
 from .rules import like
 
@@ -43,10 +43,10 @@ class Builder:
 
     >>> import weitzman
     >>> search = weitzman.Builder()
-    >>> _ = search.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+    >>> _ = search.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
     >>> _ = search.add("B", parent="A", cost=3,
-    ...                rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    >>> _ = search.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    ...                outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    >>> _ = search.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     >>> solution = weitzman.solve(search.build())
     >>> round(solution.value, 9), solution.index("B", 900)
     (94.325, 914.0)
@@ -65,7 +65,7 @@ class Builder:
         self._minimize = minimize
         self._terms: dict[str, Any] = {"risk_tolerance": risk_tolerance, "prizes": prizes}
         self._rate = rate
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, BuiltBox] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -88,11 +88,11 @@ class Builder:
         *,
         parent: str | int | None = None,
         cost: Number | Mapping[State, Number | Mapping[State, Number]],
-        rewards: Mapping[Any, Any] | Distribution | Discretized,
-        worth: Mapping[State, Number | None] | None = None,
+        outcomes: Mapping[Any, Any] | Distribution | Discretized,
+        rewards: Mapping[State, Number | None] | None = None,
         count: int = 1,
         endless: bool = False,
-        states: int = 50,
+        n_states: int = 50,
         duration: Number | Mapping[State, Number | Mapping[State, Number]] | None = None,
         factor: Number | Mapping[State, Number | Mapping[State, Number]] | None = None,
     ) -> Builder:
@@ -107,19 +107,19 @@ class Builder:
             A number; for a child also ``{parent's state: cost}``; and where it depends on what is
             found, ``{own state: cost}`` for a root and ``{parent's state: {own state: cost}}`` for
             a child.
-        rewards : mapping or distribution
+        outcomes : mapping or distribution
             ``{state: probability}`` for a root, and ``{parent's state: {state: probability}}`` for
             a child; a child with ``{state: probability}`` does not depend on its parent's state.
-            States are named by their rewards, or by words with ``worth``. A frozen SciPy
+            States are named by their rewards, or by words with ``rewards``. A frozen SciPy
             distribution may stand for ``{state: probability}``.
-        worth : mapping, optional
+        rewards : mapping, optional
             The reward of each state that is named otherwise; None for a state without one.
         count : int
             Copies of the box, with all below it, under each copy of its parent.
         endless : bool
             Whether the box is followed by its like without end. It then has the states of its
             parent, and no children.
-        states : int
+        n_states : int
             How many states to make of a distribution.
         duration : number or mapping, optional
             How long the box takes to open, in the forms of ``cost``: with the ``rate`` of the
@@ -136,11 +136,11 @@ class Builder:
         --------
         >>> import weitzman
         >>> search = weitzman.Builder().add(
-        ...     "survey", cost=1, rewards={"good": 0.3, "bad": 0.7},
-        ...     worth={"good": None, "bad": None},
+        ...     "survey", cost=1, outcomes={"good": 0.3, "bad": 0.7},
+        ...     rewards={"good": None, "bad": None},
         ... ).add(
         ...     "drill", parent="survey", cost=5, count=3,
-        ...     rewards={"good": {0: 0.5, 40: 0.5}, "bad": {0: 0.9, 40: 0.1}},
+        ...     outcomes={"good": {0: 0.5, 40: 0.5}, "bad": {0: 0.9, 40: 0.1}},
         ... )
         >>> weitzman.solve(search.build()).index("drill", "good")
         30.0
@@ -152,8 +152,8 @@ class Builder:
                 f"give `count` for copies."
             )
         above = None if parent is None else label(parent)
-        own, values, rows, error = read_box(called, above, rewards, worth, states)
-        self._entries[called] = Entry(
+        own, values, rows, error = read_box(called, above, outcomes, rewards, n_states)
+        self._entries[called] = BuiltBox(
             called, above, own, values, rows, cost, count, error, endless, factor, duration
         )
         return self
@@ -188,7 +188,10 @@ class Builder:
         )
 
     def _time(
-        self, entries: Sequence[Entry], above: Sequence[Entry | None], laws: Sequence[FloatArray]
+        self,
+        entries: Sequence[BuiltBox],
+        above: Sequence[BuiltBox | None],
+        laws: Sequence[FloatArray],
     ) -> dict[str, Any]:
         """Factors, or durations and the rate, if any box has one."""
         out: dict[str, Any] = {}
@@ -204,7 +207,7 @@ class Builder:
                 out["duration"] = 0.0
         return out
 
-    def _check_parents(self, entries: Sequence[Entry]) -> None:
+    def _check_parents(self, entries: Sequence[BuiltBox]) -> None:
         lost = [e for e in entries if e.parent is not None and e.parent not in self._entries]
         if lost:
             raise InvalidForest(
@@ -227,7 +230,7 @@ def line(
     states: Sequence[Any] | None = None,
     **terms: Any,
 ) -> Forest:
-    """Boxes in a line, each the child of the one before.
+    """Boxes in a line, each the child of the one before: a *hyperbox* in the words of the paper.
 
     Parameters
     ----------

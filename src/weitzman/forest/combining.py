@@ -126,25 +126,11 @@ def expand(forest: Forest, limit: int = 100_000) -> Forest:
     box = np.repeat(np.arange(len(forest)), copies)
     copy = np.arange(boxes) - start[box]
     up = forest.parent[box]
-    return Forest(
+    return forest.take(
+        box,
         parent=np.where(up < 0, -1, start[up] + copy // forest.count[box]),
-        law=forest.law[box],
-        reward=forest.reward[box],
-        cost=forest.cost[box],
-        laws=forest.laws,
-        rewards=forest.rewards,
-        costs=forest.costs,
         count=np.ones(boxes, np.int64),
-        outside=forest.outside,
-        minimize=forest.minimize,
-        unit=forest.unit,
         names=None if forest.names is None else _copy_names(forest.names, copies, box, copy),
-        state_names=forest.state_names,
-        factors=forest.factors,
-        durations=forest.durations,
-        rate=forest.rate,
-        risk_tolerance=forest.risk_tolerance,
-        prizes=forest.prizes,
     )
 
 

@@ -23,7 +23,7 @@ _CLOSE = 1.001  # the largest error of a bin is within this factor of the least 
 # -- the fine table ----------------------------------------------------------------------------
 
 
-def table(distribution: Any, states: int) -> tuple[FloatArray, FloatArray, float]:
+def table(distribution: Any, n_states: int) -> tuple[FloatArray, FloatArray, float]:
     """Many values with their masses, and how far E max(x, .) of these is off."""
     mean = float(distribution.mean()) if hasattr(distribution, "mean") else None
     if mean is not None and not np.isfinite(mean):
@@ -34,7 +34,7 @@ def table(distribution: Any, states: int) -> tuple[FloatArray, FloatArray, float
     if hasattr(distribution, "pmf"):
         values, mass, error = _atoms(distribution)
     else:
-        cells = min(max(_FINER * states, _FINE_LEAST), _FINE_MOST)
+        cells = min(max(_FINER * n_states, _FINE_LEAST), _FINE_MOST)
         values, mass, error = _cells(distribution, cells)
         if mean is not None:
             error += 2 * abs(float(mass @ values) - mean)  # once for max, once for min
@@ -144,7 +144,7 @@ def _beyond(
 # -- from many values to few ---------------------------------------------------------------------
 
 
-def gather(values: FloatArray, mass: FloatArray, states: int) -> tuple[FloatArray, FloatArray]:
+def gather(values: FloatArray, mass: FloatArray, n_states: int) -> tuple[FloatArray, FloatArray]:
     """Neighboring values merged into their means, the largest error being least."""
     v = values.tolist()
     p = np.concatenate([[0.0], np.cumsum(mass)]).tolist()
@@ -155,12 +155,12 @@ def gather(values: FloatArray, mass: FloatArray, states: int) -> tuple[FloatArra
         k = bisect_right(v, mean, i, j)
         return float(s[j] - s[k] - mean * (p[j] - p[k]))
 
-    at = np.array(_cuts(error, len(v), states)[:-1])
+    at = np.array(_cuts(error, len(v), n_states)[:-1])
     weight = np.add.reduceat(mass, at)
     return np.add.reduceat(mass * values, at) / weight, weight
 
 
-def nodes_of(values: FloatArray, mass: FloatArray, states: int) -> FloatArray:
+def nodes_of(values: FloatArray, mass: FloatArray, n_states: int) -> FloatArray:
     """The values to keep, both ends among them, so that chords between them err least.
 
     Chords of E (x - R)^+ and of E (R - x)^+ err alike; the one that is small at both ends keeps
@@ -180,7 +180,7 @@ def nodes_of(values: FloatArray, mass: FloatArray, states: int) -> FloatArray:
         k = bisect_left(slope, chord, i, j)
         return float(f[i] + chord * (v[k] - v[i]) - f[k])
 
-    return values[_cuts(error, len(v) - 1, states - 1)]
+    return values[_cuts(error, len(v) - 1, n_states - 1)]
 
 
 def _cuts(error: Callable[[int, int], float], end: int, pieces: int) -> list[int]:

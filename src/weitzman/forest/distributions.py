@@ -66,16 +66,16 @@ class Discretized:
 
 
 def discretize(
-    distribution: Distribution, states: int = 50, *, method: Method = "mean"
+    distribution: Distribution, n_states: int = 50, *, method: Method = "mean"
 ) -> Discretized:
-    """Replace a distribution by a law on at most ``states`` rewards.
+    """Replace a distribution by a law on at most ``n_states`` rewards.
 
     Parameters
     ----------
     distribution : frozen SciPy distribution
         Continuous or discrete, with a finite mean. Any object with ``cdf`` and ``ppf`` that take
         arrays will do. A discrete law with few enough values is kept as it is.
-    states : int
+    n_states : int
     method : "mean" or "spread"
         ``"mean"`` puts each bin on its mean and never overestimates the worth of looking;
         ``"spread"`` splits each mass between two nodes and never underestimates it (but for the
@@ -101,30 +101,30 @@ def discretize(
     if method not in ("mean", "spread"):
         raise InvalidForest(f'`method` must be "mean" or "spread", but is {method!r}.')
     least = 1 if method == "mean" else 2
-    if states < least:
-        raise InvalidForest(f"`states` must be at least {least}, but is {states}.")
-    values, mass, error = table(distribution, states)
-    if len(values) <= states:
+    if n_states < least:
+        raise InvalidForest(f"`n_states` must be at least {least}, but is {n_states}.")
+    values, mass, error = table(distribution, n_states)
+    if len(values) <= n_states:
         return Discretized(values, mass, float(error))
     if method == "mean":
-        rewards, weight = gather(values, mass, states)
+        rewards, weight = gather(values, mass, n_states)
     else:
-        rewards = nodes_of(values, mass, states)
+        rewards = nodes_of(values, mass, n_states)
         weight = split(values, mass, rewards)
     error += largest_gap(values, mass, rewards, weight)
     return Discretized(rewards, weight, float(error))
 
 
 def discretize_rows(
-    distributions: Sequence[Distribution], states: int
+    distributions: Sequence[Distribution], n_states: int
 ) -> tuple[FloatArray, FloatArray, float]:
     """Laws on common states, one row per distribution; also the largest error of a row."""
-    tables = [table(d, states) for d in distributions]
+    tables = [table(d, n_states) for d in distributions]
     nodes = np.unique(np.concatenate([values for values, _, _ in tables]))
-    if len(nodes) > states:
+    if len(nodes) > n_states:
         fine = nodes[np.unique(np.linspace(0, len(nodes) - 1, _COMMON).astype(np.int64))]
         most = np.max([split(v, p, fine) for v, p, _ in tables], axis=0)
-        nodes = nodes_of(fine, most / most.sum(), max(states, 2))  # as fine as any row needs
+        nodes = nodes_of(fine, most / most.sum(), max(n_states, 2))  # as fine as any row needs
     rows = [split(v, p, nodes) for v, p, _ in tables]
     errors = [
         error + largest_gap(v, p, nodes, row)

@@ -19,7 +19,7 @@ ANY = None  # key of the only row where the law does not depend on the parent's 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class BuiltBox:
     """One box as it was added: its own states, and a law for each state of its parent."""
 
     name: str
@@ -34,7 +34,7 @@ class Entry:
     factor: Any = None
     duration: Any = None
 
-    def in_states_of(self, above: Entry) -> Entry:
+    def in_states_of(self, above: BuiltBox) -> BuiltBox:
         """An endless box with its states as those of its parent, which its law looks at next."""
         own = dict(zip(self.states, self.rewards, strict=True))
         odd = [s for s in self.states if s not in above.states]
@@ -52,7 +52,7 @@ class Entry:
             rows={key: np.append(row, 0.0)[place] for key, row in self.rows.items()},
         )
 
-    def law(self, above: Entry | None) -> FloatArray:
+    def law(self, above: BuiltBox | None) -> FloatArray:
         """The matrix of the law, a row for each state of the parent (one for a root)."""
         if above is None or ANY in self.rows:
             return np.tile(self.rows[ANY], (1 if above is None else len(above.states), 1))
@@ -60,7 +60,7 @@ class Entry:
         _check_keys(self.rows, above.states, what, f"state of its parent {above.name!r}")
         return np.array([self.rows[s] for s in above.states])
 
-    def opening(self, what: str, above: Entry | None, law: FloatArray) -> FloatArray:
+    def opening(self, what: str, above: BuiltBox | None, law: FloatArray) -> FloatArray:
         """The cost, factor or duration as a matrix: (1 or parent's states, 1 or own states)."""
         entry, title = getattr(self, what), f"the {what} of box {self.name!r}"
         if not isinstance(entry, Mapping):
@@ -93,49 +93,49 @@ class Entry:
 
 
 def read_box(
-    name: str, parent: str | None, rewards: Any, worth: Mapping[Any, Any] | None, states: int
+    name: str, parent: str | None, outcomes: Any, rewards: Mapping[Any, Any] | None, n_states: int
 ) -> tuple[tuple[str, ...], tuple[float | None, ...], dict[str | None, FloatArray], float]:
     """Own states, their rewards, the law after each state of the parent, and its error."""
-    if isinstance(rewards, Discretized) or is_distribution(rewards):
-        law = rewards if isinstance(rewards, Discretized) else discretize(rewards, states)
-        _no_worth(name, worth)
+    if isinstance(outcomes, Discretized) or is_distribution(outcomes):
+        law = outcomes if isinstance(outcomes, Discretized) else discretize(outcomes, n_states)
+        _no_rewards(name, rewards)
         return *_states_of(law.rewards), {ANY: law.probabilities}, law.error
-    if not isinstance(rewards, Mapping) or len(rewards) == 0:
+    if not isinstance(outcomes, Mapping) or len(outcomes) == 0:
         raise InvalidForest(
-            f"the rewards of a box must be a mapping such as {{10: 0.5, 0: 0.5}} (for a child one "
+            f"the outcomes of a box must be a mapping such as {{10: 0.5, 0: 0.5}} (for a child one "
             f"for each state of its parent) or a distribution, but those of box {name!r} are "
-            f"{short(rewards)}."
+            f"{short(outcomes)}."
         )
-    deep = [isinstance(x, Mapping) or is_distribution(x) for x in rewards.values()]
+    deep = [isinstance(x, Mapping) or is_distribution(x) for x in outcomes.values()]
     if any(deep) and (not all(deep) or parent is None):
         fault = "mix both" if parent is not None else "go two levels deep though it is a root"
         raise InvalidForest(
-            f"rewards are {{state: probability}}, or for a child {{parent's state: {{state: "
+            f"outcomes are {{state: probability}}, or for a child {{parent's state: {{state: "
             f"probability}}}}, but those of box {name!r} {fault}."
         )
-    what = f"the rewards of box {name!r}"
-    given: dict[Any, Any] = by_label(rewards, what) if all(deep) else {ANY: rewards}
+    what = f"the outcomes of box {name!r}"
+    given: dict[Any, Any] = by_label(outcomes, what) if all(deep) else {ANY: outcomes}
     if all(deep) and any(map(is_distribution, given.values())):
         if not all(map(is_distribution, given.values())):
             raise InvalidForest(f"{what} must be all distributions or all mappings, but are mixed.")
-        _no_worth(name, worth)
-        nodes, laws, error = discretize_rows(list(given.values()), states)
+        _no_rewards(name, rewards)
+        nodes, laws, error = discretize_rows(list(given.values()), n_states)
         return *_states_of(nodes), dict(zip(given, laws, strict=True)), error
-    return *_read_mappings(name, given, worth), 0.0
+    return *_read_mappings(name, given, rewards), 0.0
 
 
 def _read_mappings(
-    name: str, given: Mapping[Any, Mapping[Any, Any]], worth: Mapping[Any, Any] | None
+    name: str, given: Mapping[Any, Mapping[Any, Any]], rewards: Mapping[Any, Any] | None
 ) -> tuple[tuple[str, ...], tuple[float | None, ...], dict[str | None, FloatArray]]:
-    what = f"the rewards of box {name!r}"
+    what = f"the outcomes of box {name!r}"
     keys = {label(key): key for row in given.values() for key in row}
     if not keys:
         raise InvalidForest(f"a box must have a state, but {what} name none.")
-    priced = {} if worth is None else by_label(worth, f"`worth` of box {name!r}")
+    priced = {} if rewards is None else by_label(rewards, f"`rewards` of box {name!r}")
     unknown = [s for s in priced if s not in keys]
     if unknown:
         raise InvalidForest(
-            f"`worth` must name states of the box, but box {name!r} has no state {unknown[0]!r} "
+            f"`rewards` must name states of the box, but box {name!r} has no state {unknown[0]!r} "
             f"({len(unknown)} such names{like(unknown[0], list(keys))})."
         )
     rest = [s for s in keys if s not in priced]
@@ -143,12 +143,12 @@ def _read_mappings(
     if words:
         raise InvalidForest(
             f"a state whose name is not a number needs a reward, but {words[0]!r} of box {name!r} "
-            f"has none ({len(words)} such states). Give worth={{{words[0]!r}: ...}}, None for a "
+            f"has none ({len(words)} such states). Give rewards={{{words[0]!r}: ...}}, None for a "
             f"state without a reward."
         )
     rest.sort(key=lambda s: float(keys[s]))
     states = (*priced, *rest)
-    rewards = [priced.get(s, keys[s]) for s in states]
+    values = [priced.get(s, keys[s]) for s in states]
     rows: dict[str | None, FloatArray] = {}
     for s, row in given.items():
         p = by_label(row, what if s is ANY else f"{what} after {s!r}")
@@ -157,7 +157,7 @@ def _read_mappings(
         )
     return (
         states,
-        tuple(None if r is None else number(r, f"`worth` of box {name!r}") for r in rewards),
+        tuple(None if r is None else number(r, f"`rewards` of box {name!r}") for r in values),
         rows,
     )
 
@@ -166,10 +166,10 @@ def _states_of(rewards: FloatArray) -> tuple[tuple[str, ...], tuple[float, ...]]
     return tuple(label(x) for x in rewards), tuple(float(x) for x in rewards)
 
 
-def _no_worth(name: str, worth: object) -> None:
-    if worth is not None:
+def _no_rewards(name: str, rewards: object) -> None:
+    if rewards is not None:
         raise InvalidForest(
-            f"the states of a distribution are its rewards, but box {name!r} also has `worth`. "
+            f"the states of a distribution are its rewards, but box {name!r} also has `rewards`. "
             f"Leave it out."
         )
 

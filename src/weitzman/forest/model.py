@@ -36,7 +36,8 @@ from .columns import (
     whole_numbers,
 )
 from .pools import Pool
-from .rules import check, check_parent, like
+from .rules import check, check_parent, like, rescaled
+from .taking import BY_BOX, fields_of, places_of_parents, same, taken
 from .terms import check_terms, number_or_none, pair, time_pools, with_time
 
 
@@ -113,7 +114,7 @@ class Forest:
     _number: dict[str, int] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("parent", "law", "reward", "cost", "count"):
+        for name in ("parent", *BY_BOX[:-1]):
             column = whole_numbers(getattr(self, name), name)
             column.flags.writeable = False
             object.__setattr__(self, name, column)
@@ -133,11 +134,21 @@ class Forest:
         factors = with_time(self.durations, self.rate, self.factors)
         object.__setattr__(self, "factors", factors)
         check(self)
+        object.__setattr__(self, "laws", rescaled(self.laws))
         check_terms(self)
 
     def __len__(self) -> int:
         """Boxes as described, copies not counted."""
         return len(self.parent)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both describe the same boxes in the same order, however they are stored."""
+        if not isinstance(other, Forest):
+            return NotImplemented
+        return same(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.outside, self.minimize, self.parent.tobytes(), self.count.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, ({f: getattr(self, f) for f in _FIELDS},)
@@ -304,6 +315,38 @@ class Forest:
                     columns[name] = pool.with_more([pool[int(self.cost[b])] for b in boxes])
         return Forest(**columns)
 
+    def take(
+        self,
+        boxes: ArrayLike,
+        *,
+        parent: ArrayLike | None = None,
+        after: ArrayLike | None = None,
+        **columns: Any,
+    ) -> Forest:
+        """A forest made of boxes of this one, each as often as it is named.
+
+        Parameters
+        ----------
+        boxes : (m,) ints
+            The box that each new box is like, by number.
+        parent : (m,) ints, optional
+            The parents among the new boxes. By default each box hangs on its own parent, which
+            must be named, once.
+        after : (m,) ints, optional
+            The state that the parent of a box has shown, by number, where the box becomes a root;
+            -1 for all others.
+        **columns
+            Columns that are not copied but given: ``count``, ``endless``, ``names``, ...
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> pair = weitzman.line([[0.5, 0.5], [[1, 0], [0, 1]]], rewards=[0, 10], cost=1)
+        >>> weitzman.solve(pair.take([1], parent=[-1], after=[1])).value
+        9.0
+        """
+        return Forest(**(taken(self, boxes, parent, after, columns) | columns))
+
     def subtree(self, box: str | int, state: str | int | float | None = None) -> Forest:
         """A box and all below it, as they stand once its parent showed ``state``.
 
@@ -313,28 +356,22 @@ class Forest:
         top = self.box(box)
         s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]
         keep = self.within(top)
-        place = np.full(len(self), -1, np.int64)
-        place[keep] = np.arange(len(keep))
-        parent = np.where(keep == top, -1, place[self.parent[keep]])
+        parent = places_of_parents(self, keep)
         if self.endless[top]:
             keep, parent = np.array([top, top]), np.array([-1, 0])
-        columns = {name: getattr(self, name) for name in _FIELDS}
-        for name in ("law", "reward", "cost", "count", "endless"):
-            columns[name] = getattr(self, name)[keep]
-        columns["parent"] = parent
-        names = [self.name(v) for v in keep]
-        if self.endless[top]:
+        first = np.arange(len(keep)) == 0
+        names = None if self.names is None else [self.name(v) for v in keep.tolist()]
+        if names is not None and self.endless[top]:
             names[1] += ", further"
-        columns["names"] = None if self.names is None else tuple(names)
-        columns["laws"] = self.laws.with_more([self.laws[int(self.law[top])][s : s + 1]])
-        for name in ("costs", "factors", "durations"):
-            if (pool := columns[name]) is not None:
-                entry = pool[int(self.cost[top])]
-                columns[name] = pool.with_more([entry[s : s + 1] if len(entry) > 1 else entry])
-        columns["law"][0], columns["cost"][0] = len(self.laws), len(self.costs)
-        columns["count"][0], columns["endless"][0] = 1, False
-        columns["prizes"] = 1  # there is but one tree
-        return Forest(**columns)
+        return self.take(
+            keep,
+            parent=np.where(first, -1, parent),
+            after=np.where(first, s, -1),
+            count=np.where(first, 1, self.count[keep]),
+            endless=~first & self.endless[keep],
+            names=None if names is None else tuple(names),
+            prizes=1,  # there is but one tree
+        )
 
     def within(self, box: str | int) -> IntArray:
         """Numbers of a box and of all below it, the box first and the others in order."""
@@ -470,7 +507,7 @@ def _is_number(name: str) -> bool:
     return True
 
 
-_FIELDS = [f for f in Forest.__dataclass_fields__ if not f.startswith("_")]
+_FIELDS = fields_of(Forest)
 
 
 def _rebuild(columns: dict[str, Any]) -> Forest:

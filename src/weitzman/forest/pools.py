@@ -57,12 +57,17 @@ class Pool:
             np.concatenate([self.shape, [m.shape for m in matrices]]),
         )
 
-    def take(self, which: IntArray) -> Pool:
-        """The matrices ``which``, in that order."""
-        shape = self.shape[which]
-        start = starts(shape)
-        place = np.repeat(self.start[which] - start[:-1], np.diff(start)) + np.arange(start[-1])
-        return Pool(self.data[place], start, shape)
+    def take(self, which: IntArray, row: IntArray | None = None) -> Pool:
+        """The matrices ``which``, in that order; where ``row`` is not negative, that row alone.
+
+        A matrix of one row stands for all rows and stays as it is.
+        """
+        shape, start = self.shape[which], self.start[which]
+        if row is not None:
+            one = (row >= 0) & (shape[:, 0] > 1)
+            start = start + np.where(one, row * shape[:, 1], 0)
+            shape = np.column_stack([np.where(one, 1, shape[:, 0]), shape[:, 1]])
+        return Pool(self.data[runs(start, shape.prod(axis=1))], starts(shape), shape)
 
     def entries(self, which: IntArray, row: IntArray, column: IntArray) -> FloatArray:
         """Entries of matrices; one row, or one column, stands for all."""
@@ -111,6 +116,32 @@ def list_pool(
     return pool, number[place]
 
 
+def take_pools(
+    pools: Sequence[Pool], column: IntArray, row: IntArray | None = None
+) -> tuple[list[Pool], IntArray, IntArray]:
+    """Only the matrices that a column points to, in pools that lie beside each other.
+
+    ``row`` names for each entry of the column the row that alone is left, -1 for all rows.
+
+    Returns
+    -------
+    pools : list of Pool
+    column : array of int
+        The same column for these.
+    which : array of int
+        Where each matrix was before.
+    """
+    if row is None:
+        which, place = np.unique(column, return_inverse=True)
+        return [p.take(which) for p in pools], place, which
+    height = np.max([p.shape[:, 0] for p in pools], axis=0)
+    most = int(height.max()) + 1
+    cut = np.where(height[column] > 1, row, -1)
+    keys, place = np.unique(column * most + cut + 1, return_inverse=True)
+    which, left = keys // most, keys % most - 1
+    return [p.take(which, left) for p in pools], place, which
+
+
 def concat_pools(pools: Sequence[Pool]) -> Pool:
     """The matrices of all pools one after the other, none left out."""
     shape = np.concatenate([p.shape for p in pools])
@@ -123,6 +154,7 @@ def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray
     Returns the smaller pool, the place in it of each matrix, and the first matrix at each place.
     """
     data = pool.data + 0.0  # -0.0 and 0.0 are one number
+    data.flags.writeable = False  # ours already: no need to copy it once more
     bits, _ = intern_rows(frozen(data.view(np.int64)), pool.start)
     key = np.column_stack([bits, pool.shape] if tag is None else [bits, pool.shape, tag])
     at = np.arange(len(pool) + 1, dtype=np.int64) * key.shape[1]
@@ -130,6 +162,12 @@ def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray
     if len(first) == len(pool):
         return Pool(data, pool.start, pool.shape), number, first
     return Pool(data, pool.start, pool.shape).take(first), number, first
+
+
+def runs(start: IntArray, size: IntArray) -> IntArray:
+    """The numbers start[0], start[0] + 1, ..., as many as size[0] says, then start[1], ..."""
+    end = np.cumsum(size)
+    return np.repeat(start - end + size, size) + np.arange(end[-1] if len(end) else 0)
 
 
 def starts(shape: IntArray) -> IntArray:

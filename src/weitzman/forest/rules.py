@@ -14,14 +14,15 @@ import numpy as np
 from .._common.arrays import BoolArray, IntArray, frozen
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
+from .pools import Pool
 
 if TYPE_CHECKING:
     from .model import Forest
-    from .pools import Pool
 
 SUM_TOLERANCE = 1e-9
 MAX_COUNT = 10**15
 
+ROUNDING = 2.0**-52  # of a sum, for each entry
 MAX_UNIT = 12  # characters of a unit
 
 
@@ -242,9 +243,28 @@ def _check_laws(f: Forest) -> None:
             after = f" after {f.name(up)!r} shows {f.states(up)[row]!r}"
         raise InvalidForest(
             f"probabilities must sum to 1, but those of box {title}{after} sum to "
-            f"{mass[bad[0]]:.9g} ({len(bad)} such rows). Rescale the row, or give the missing mass "
-            f"a state of its own."
+            f"{_sum(mass[bad[0]])} ({len(bad)} such rows). Rescale the row, or give the missing "
+            f"mass a state of its own."
         )
+
+
+def rescaled(laws: Pool) -> Pool:
+    """Laws whose rows sum to 1 up to rounding: what they miss beyond that would enter the value."""
+    start, owner = laws.rows()
+    if not len(start):
+        return laws
+    mass = np.add.reduceat(laws.data, start)
+    off = np.abs(mass - 1) > ROUNDING * np.maximum(laws.shape[owner, 1], 8)
+    if not off.any():
+        return laws
+    share = np.repeat(np.where(off, mass, 1.0), laws.shape[owner, 1])
+    return Pool(laws.data / share, laws.start, laws.shape)
+
+
+def _sum(mass: float) -> str:
+    """A sum that is not 1, with the digits that show it."""
+    text = f"{mass:.9g}"
+    return text if text != "1" else f"1 {'+' if mass > 1 else '-'} {abs(mass - 1):.2g}"
 
 
 def _check_rewards(f: Forest) -> None:

@@ -19,8 +19,9 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.rules import like
 from .known import Config
+from .log_checks import Blank, check_scores, kept_rows, step_costs, with_skipped
 from .log_settings import settings_of
-from .log_tables import Columns, columns_of, numbers, steps, words
+from .log_tables import LogColumns, columns_of, numbers, steps, words
 
 BoolArray = NDArray[np.bool_]
 
@@ -83,6 +84,8 @@ class Curves:
         ended: str | bool | None = None,
         minimize: bool = False,
         settings: Any = None,
+        cumulative: bool = False,
+        blank: Blank | None = None,
     ) -> Curves:
         """Read curves from a table with one row for each step of each run.
 
@@ -93,8 +96,8 @@ class Curves:
         run : str or several
             The columns that name a run within its task.
         step, score, cost : str
-            The columns with whole numbers, scores (blank or NaN: the run diverged) and costs. A
-            cost of None counts 1 for every row.
+            The columns with whole numbers, scores and costs. A cost of None counts 1 for every
+            row.
         task, kind : str or several, optional
             Columns that are constant within a run.
         ended : str, bool or None
@@ -107,6 +110,12 @@ class Curves:
             What runs were started with: columns of the log, or a table of its own with one row for
             each run, joined by the columns that name a run and its task, or those of them that it
             has. Numbers, texts, and blanks where a setting does not apply.
+        cumulative : bool
+            Costs are counted from the start of the run, not from the row before.
+        blank : "diverged" or "skipped", optional
+            What a blank score (or NaN) means: the run diverged, or it was not evaluated in that
+            step, whose cost then belongs to the next score. By default the latter if in most runs
+            with blanks a score follows one.
 
         Examples
         --------
@@ -129,18 +138,22 @@ class Curves:
         )
         when = steps(table, step)
         order = np.lexsort((when, of_row))
-        start = np.concatenate([[0], np.cumsum(np.bincount(of_row))])
         keys = list(number)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(of_row))])
+        ordered, seen = of_row[order], numbers(table, score, blank=True)[order]
+        check_scores(seen, score)
+        kept = kept_rows(seen, ordered, blank)
         kinds = words(table, kind) if kind is not None else None
         paid = numbers(table, cost) if cost is not None else np.ones(size)
-        first, last = order[start[:-1]], order[start[1:] - 1]
+        each = step_costs(paid[order], ordered, cumulative)
+        first, last = order[ends[:-1]], order[ends[1:] - 1]
         called = [x for c in (task, run) for x in ([c] if isinstance(c, str) else c or ())]
         return cls(
             runs=tuple(k[1] for k in keys),
-            start=start,
-            step=when[order],
-            score=numbers(table, score, blank=True)[order],
-            cost=paid[order],
+            start=np.concatenate([[0], np.cumsum(np.bincount(ordered[kept]))]),
+            step=when[order][kept],
+            score=seen[kept],
+            cost=with_skipped(each, ordered, kept),
             task=tuple(k[0] for k in keys),
             kind=_constant(kinds, of_row, keys) if kinds is not None else ("",) * len(keys),
             ended=_ended(table, ended, last, when, [k[0] for k in keys]),
@@ -256,7 +269,11 @@ def _constant(
 
 
 def _ended(
-    table: Columns, ended: str | bool | None, last: IntArray, step: IntArray, tasks: Sequence[str]
+    table: LogColumns,
+    ended: str | bool | None,
+    last: IntArray,
+    step: IntArray,
+    tasks: Sequence[str],
 ) -> BoolArray:
     if isinstance(ended, str):
         flags = numbers(table, ended)[last]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from .._common.text import columns
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -61,6 +62,8 @@ class Diagnosis:
                 f"(the difference varies by {spread:.2g} between splits)",
             ]
         )
+
+    _repr_html_ = as_html
 
 
 def diagnose(model: LineModel, curves: Curves, *, splits: int = 10, seed: int = 0) -> Diagnosis:

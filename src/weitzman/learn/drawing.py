@@ -30,7 +30,7 @@ class Draws:
         """The index of starting a new run, in each draw."""
         return np.array([model.fresh_index for model in self.models])
 
-    def value(self, n: int = 1) -> FloatArray:
+    def value_at(self, n: int = 1) -> FloatArray:
         """The value of n new runs, in each draw."""
         return np.array([solve(model.lines(n), threads=1).value for model in self.models])
 
@@ -74,7 +74,7 @@ def draws(model: LineModel, n: int = 50, *, seed: int | np.random.Generator = 0)
     --------
     >>> from weitzman import learn
     >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
-    >>> low, high = np.quantile(learn.draws(model).value(5), [0.05, 0.95])
+    >>> low, high = np.quantile(learn.draws(model).value_at(5), [0.05, 0.95])
     >>> bool(low < high)
     True
     """

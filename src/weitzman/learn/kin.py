@@ -174,7 +174,7 @@ def thinned(ladder: Ladder, most: int) -> Ladder:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Capped:
+class KinCapped:
     """What runs of the log were worth from each segment on to one who follows indices.
 
     Attributes
@@ -186,7 +186,7 @@ class Capped:
     value: list[FloatArray]
 
     @classmethod
-    def of(cls, kin: Kin, price: float) -> Capped:
+    def of(cls, kin: Kin, price: float) -> KinCapped:
         """Backward from the last segment to the first."""
         out = cls([])
         for r in reversed(range(len(kin.stages))):

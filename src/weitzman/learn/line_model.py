@@ -16,6 +16,7 @@ from .curves import Curves
 from .known import Config
 from .ladder import Ladder, climb
 from .laws import Segment, Settings, cost_levels, segments
+from .live import at_live_costs
 from .run_model import RunModel, Shown, gain_of
 
 
@@ -153,10 +154,12 @@ class LineModel(RunModel):
         """The model learnt from these curves too, with the same rungs and settings.
 
         For runs of a search under way: they are cut off where they stand, unless they have ended.
+        If they clearly cost more or less than the log says, its costs are scaled, with a warning.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
-        return self.relearnt(self.ladder.joined(climb(curves, self.ladder.rungs)))
+        new = climb(curves, self.ladder.rungs)
+        return self.relearnt(at_live_costs(self.ladder, new).joined(new))
 
     def relearnt(self, ladder: Ladder) -> LineModel:
         """The same kind of model, learnt from other runs."""

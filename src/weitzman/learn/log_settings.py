@@ -8,10 +8,12 @@ from typing import Any
 from .._common.arrays import IntArray
 from ..errors import InvalidArgument
 from .known import Config
-from .log_tables import Columns, columns_of, words
+from .log_tables import LogColumns, columns_of, words
 
 
-def settings_of(log: Columns, source: Any, first: IntArray, names: Sequence[str]) -> list[Config]:
+def settings_of(
+    log: LogColumns, source: Any, first: IntArray, names: Sequence[str]
+) -> list[Config]:
     """The settings of each run: from columns of the log, or from another table.
 
     Parameters
@@ -47,7 +49,7 @@ def settings_of(log: Columns, source: Any, first: IntArray, names: Sequence[str]
     return [rows[key] for key in wanted]
 
 
-def _rows(table: Columns, shared: Sequence[str]) -> dict[tuple[str, ...], Config]:
+def _rows(table: LogColumns, shared: Sequence[str]) -> dict[tuple[str, ...], Config]:
     """The settings by what names them."""
     keys = list(zip(*(words(table, name) for name in shared), strict=True))
     columns = {name: table[name].tolist() for name in table.names if name not in shared}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray
 from .._common.optional import need
 from ..errors import InvalidArgument, InvalidFile
+from ..files.safely import check_regular
+from ..files.sheets import unpacked
 
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 
 
-class Columns:
+class LogColumns:
     """Named columns of equal length; asking for one that is not there says what there is."""
 
     def __init__(self, source: Any) -> None:
@@ -40,12 +43,12 @@ class Columns:
         return column
 
 
-def columns_of(source: Any) -> Columns:
+def columns_of(source: Any) -> LogColumns:
     """The columns of a mapping, a data frame, or a file."""
     if isinstance(source, (str, os.PathLike)):
-        return Columns(_read(os.fspath(source)))
+        return LogColumns(_read(os.fspath(source)))
     if isinstance(source, Mapping) or hasattr(source, "columns"):
-        return Columns(source)
+        return LogColumns(source)
     raise InvalidArgument(
         f"curves are read from a path, a pandas table or a mapping of columns, not from "
         f"{type(source).__name__}."
@@ -55,25 +58,30 @@ def columns_of(source: Any) -> Columns:
 def _read(path: str) -> Any:
     pandas = need("pandas", "learn")
     try:
+        check_regular(os.stat(path))
         if path.endswith(".parquet"):
             need("pyarrow", "learn")
             return pandas.read_parquet(path)
-        if path.endswith((".csv", ".csv.gz")):
+        if path.endswith(".csv.gz"):
+            return pandas.read_csv(io.BytesIO(unpacked(path)), low_memory=False)
+        if path.endswith(".csv"):
             return pandas.read_csv(path, low_memory=False)
+    except InvalidFile as error:
+        raise InvalidFile(f"{path}: {error}") from error.__cause__
     except OSError as error:
         raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
+    except (ValueError, OverflowError, ArithmeticError) as error:
         raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
     raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz or .parquet.")
 
 
-def words(table: Columns, names: str | Sequence[str]) -> list[str]:
+def words(table: LogColumns, names: str | Sequence[str]) -> list[str]:
     """A column as text; several are joined by slashes."""
     columns = [_filled(table, name) for name in ([names] if isinstance(names, str) else names)]
     return columns[0] if len(columns) == 1 else ["/".join(x) for x in zip(*columns, strict=True)]
 
 
-def _filled(table: Columns, name: str) -> list[str]:
+def _filled(table: LogColumns, name: str) -> list[str]:
     """A column as text, in which nothing may be missing."""
     entries = table[name].tolist()
     blank = [i for i, x in enumerate(entries) if not isinstance(x, str) and str(x) in _BLANK]
@@ -84,7 +92,7 @@ def _filled(table: Columns, name: str) -> list[str]:
     return [str(x) for x in entries]
 
 
-def numbers(table: Columns, name: str, *, blank: bool = False) -> FloatArray:
+def numbers(table: LogColumns, name: str, *, blank: bool = False) -> FloatArray:
     """A column of numbers; blank entries only where they have a meaning."""
     column = table[name]
     try:
@@ -111,7 +119,7 @@ def _number(x: Any, name: str, row: int, blank: bool) -> float:
         ) from None
 
 
-def steps(table: Columns, name: str) -> IntArray:
+def steps(table: LogColumns, name: str) -> IntArray:
     """A column of whole numbers."""
     values = numbers(table, name)
     odd = np.flatnonzero((values != np.round(values)) | (np.abs(values) > 2**53))

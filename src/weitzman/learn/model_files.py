@@ -23,6 +23,7 @@ from .line_model import LineModel
 
 FORMAT = "weitzman/line-model/1"
 _KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "runs")
+_LAST_RUNG, _MOST_ENTRIES = 2**53, 5_000_000
 _RUN_KEYS = ("best", "cost", "gone", "weight")
 
 Path = str | os.PathLike[str]
@@ -90,6 +91,8 @@ def _model(x: Any) -> LineModel:
     rungs = _array(x["rungs"], "rungs")
     if not len(rungs) or (rungs != np.round(rungs)).any() or (np.diff(rungs) <= 0).any():
         raise InvalidFile("rungs must be whole numbers that rise, at least one of them.")
+    if abs(rungs).max() > _LAST_RUNG:
+        raise InvalidFile(f"rungs must be at most {_LAST_RUNG:,}, but one is {rungs.max():g}.")
     if not isinstance(x["runs"], list) or not x["runs"]:
         raise InvalidFile("runs must be a list of at least one run.")
     ladder = _ladder(x["runs"], rungs, -1.0 if minimize else 1.0)
@@ -113,6 +116,10 @@ def _settings(x: Any) -> Settings:
 
 def _ladder(runs: list[Any], rungs: np.ndarray, sign: float) -> Ladder:
     n, size = len(runs), len(rungs)
+    if n * size > _MOST_ENTRIES:
+        raise InvalidFile(
+            f"runs times rungs must be at most {_MOST_ENTRIES:,}, but there are {n:,} and {size:,}."
+        )
     best, cost = np.zeros((n, size)), np.zeros((n, size))
     seen, gone, weight = np.zeros(n, np.int64), np.zeros(n, bool), np.zeros(n)
     for i, run in enumerate(runs):

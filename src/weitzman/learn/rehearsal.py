@@ -37,7 +37,8 @@ def make(
     ladder: Ladder, encoder: Encoder, *, price: float, minimize: bool, settings: Recipe
 ) -> LineModel | ResemblanceModel:
     """The model that the settings stand for."""
-    if isinstance(settings, Settings):
+    if isinstance(settings, Settings):  # to which settings of runs mean nothing
+        ladder = replace(ladder, config=ladder.config[:, :0])
         return LineModel(ladder, price=price, minimize=minimize, settings=settings)
     return ResemblanceModel(ladder, encoder, price=price, minimize=minimize, settings=settings)
 

@@ -12,11 +12,12 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .curves import Curves
-from .kin import Capped, Kin, thinned
+from .kin import Kin, KinCapped, thinned
 from .known import Config, Encoder
 from .ladder import Ladder, climb, climb_all
 from .laws import check_rules, cost_levels, imagined, usual_cost
 from .line_model import ceiling_of, check_limit, check_price, priced
+from .live import at_live_costs
 from .run_model import RunModel, Shown
 
 
@@ -122,7 +123,7 @@ class ResemblanceModel(RunModel):
     def _solve(self, price: float) -> None:
         check_price(price)
         self.price = float(price)
-        self._capped = Capped.of(self._kin, self.price)
+        self._capped = KinCapped.of(self._kin, self.price)
         self._fresh = float(self._capped.index(0, *self._kin.stages[0].usual())[0])
 
     def at_price(self, price: float) -> ResemblanceModel:
@@ -259,10 +260,14 @@ class ResemblanceModel(RunModel):
         """The model learnt from these curves too, with the same rungs and settings.
 
         For runs of a search under way: they are cut off where they stand, unless they have ended.
+        If they clearly cost more or less than the log says, its costs are scaled, with a warning.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
-        return self.relearnt(self.ladder.joined(climb(curves, self.ladder.rungs, self.encoder)))
+        new = climb(curves, self.ladder.rungs, self.encoder)
+        _, cost = self._kin.law(0, new, np.zeros_like(new.cost))
+        level = cost / self._usual[0] if self._usual[0] > 0 else 1.0
+        return self.relearnt(at_live_costs(self.ladder, new, level).joined(new))
 
     def relearnt(self, ladder: Ladder) -> ResemblanceModel:
         """The same kind of model, learnt from other runs."""

@@ -22,7 +22,7 @@ def why_open(walk: Walk, box: Id) -> str:
     state = walk.state_above(box)
     index, best = walk.frontier.index(box[0], state), walk.bar
     above, higher = _words(walk)
-    name, shown = walk.box(box), f"{walk.sign * index + 0.0:.6g}"
+    name, shown = walk.box(box), walk.amounts(walk.sign * index)
     if box in walk.told:
         return f"{name} was opened already and showed {walk.told[box].state}."
     if index <= best and box not in walk.out:
@@ -32,7 +32,7 @@ def why_open(walk: Walk, box: Id) -> str:
             f"{name} is handed out, but its index {shown} is not {above} {_so_far(walk)} any "
             f"more: give it back if it is not being opened yet."
         )
-    what = f"Open {name} (cost {cost_text(walk.forest, box[0], state)})"
+    what = f"Open {name} (cost {cost_text(walk.forest, box[0], state, walk.amounts)})"
     top = walk.top()
     rest = ""
     if top is None or top[1] <= index:
@@ -74,7 +74,7 @@ def why_stop(walk: Walk) -> str:
     (box, index), other = top, "other " if walk.out else ""
     best = ""
     if math.isfinite(index):
-        best = f"; the {most} is {walk.sign * index + 0.0:.6g}, of {walk.box(box)}"
+        best = f"; the {most} is {walk.amounts(walk.sign * index)}, of {walk.box(box)}"
     return f"{what}: no {other}box that can be opened has an index {above} {over}{best}."
 
 

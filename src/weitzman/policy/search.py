@@ -56,10 +56,10 @@ class Search:
     --------
     >>> import weitzman
     >>> chests = weitzman.Builder()
-    >>> _ = chests.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
+    >>> _ = chests.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
     >>> _ = chests.add("B", parent="A", cost=3,
-    ...                rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    >>> _ = chests.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    ...                outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    >>> _ = chests.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     >>> search = weitzman.Search(weitzman.solve(chests.build()))
     >>> search.ask()
     'A'
@@ -284,7 +284,7 @@ opened has a higher one.'
         Examples
         --------
         >>> import weitzman
-        >>> chests = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 9: 0.5})
+        >>> chests = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 9: 0.5})
         >>> search = weitzman.Search(weitzman.solve(chests.build()))
         >>> search.tell("A", reward=9)
         >>> search.undo()

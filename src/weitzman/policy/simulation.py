@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -34,7 +35,7 @@ _CHUNKS = 256  # and so many times at least, if there are as many episodes
 def simulate(
     policy: Policy | Solution,
     episodes: int,
-    rng: np.random.Generator | int,
+    rng: np.random.Generator | int = 0,
     *,
     workers: int = 1,
     budget: int | None = None,
@@ -53,7 +54,8 @@ def simulate(
         An index policy; of a solution, the optimal one.
     episodes : int
     rng : Generator or int
-        Where randomness comes from, or a seed. Two numbers are taken from it.
+        Where randomness comes from, or a seed; seed 0 by default, so that two calls give the same.
+        Two numbers are taken from it.
     workers : int
         Open so many boxes at once: in each round those of highest index above the best reward so
         far (fewer if there are fewer), then see all that they show. A round takes as long as its
@@ -79,6 +81,8 @@ def simulate(
     """
     rule = as_policy(policy, "simulate")
     at_least_one(workers=workers, budget=1 if budget is None else budget)
+    if budget is not None:  # then boxes that can yield nothing are opened too, last of all
+        rule = replace(rule, index=np.maximum(rule.index, -np.finfo(np.float64).max))
     f, tables = rule.forest, tabulate(rule)
     if f.prizes > 1 and (workers > 1 or budget is not None):
         raise InvalidArgument(

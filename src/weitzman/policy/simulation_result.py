@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .._common.arrays import FloatArray
+from .._common.notebook import cells_html
 from .._common.numbers import number, percent, rough
 from .._common.text import columns as aligned
 from ..forest.model import Forest
@@ -129,13 +129,5 @@ class Simulation:
         )
 
     def _repr_html_(self) -> str:
-        head, *body = self._cells(0.95)
-        return (
-            f"<p>{self.episodes} episodes, {percent(self.loss)} of them worse than opening "
-            f"nothing</p><table><thead>{_row('th', head)}</thead><tbody>"
-            f"{''.join(_row('td', row) for row in body)}</tbody></table>"
-        )
-
-
-def _row(tag: str, cells: list[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+        head = f"{self.episodes} episodes, {percent(self.loss)} of them worse than opening nothing"
+        return cells_html([head], self._cells(0.95))

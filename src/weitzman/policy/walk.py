@@ -17,14 +17,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
+from .._common.numbers import Amounts
 from ..engine.indices import Policy
 from ..engine.solver import solve
 from ..errors import InvalidAnswer
-from ..forest.model import _FIELDS, Forest
+from ..forest.model import Forest
 from .frontier import Box, Frontier, Group, Id
 from .hands import Hands
 
@@ -92,12 +93,17 @@ class Walk:
 
     @classmethod
     def along(cls, policy: Policy, steps: Iterable[Opened]) -> Walk:
-        """A walk that has opened what another one has; nothing is out."""
+        """A walk that has opened what another one has, by name; nothing is out."""
         walk = cls(policy)
         for step in steps:
-            box = step.box.number, step.box.copy
+            box = policy.forest.box(step.box.name), step.box.copy
             walk.open(box, step.state_number, step.reward, step.cost)
         return walk
+
+    @cached_property
+    def amounts(self) -> Amounts:
+        """How the numbers of the problem are written for people."""
+        return self.forest.amounts
 
     # -- what is open, what next ---------------------------------------------------------------
 
@@ -316,19 +322,13 @@ def _rest(policy: Policy, tops: dict[Closed, int], best: float) -> Forest:
         keep += below
         parent += [at_end] * len(below)
         at_end += 1
-    columns: dict[str, Any] = {name: getattr(f, name) for name in _FIELDS}
-    n = len(tops)
-    for name in ("law", "reward", "cost", "count", "endless"):
-        columns[name] = columns[name][keep]
-    columns["endless"][:n] = False  # the next of a line, and behind it all further ones
-    columns |= {"parent": np.array(parent), "outside": best, "names": None}
-    columns["count"][:n] = list(tops.values())
-    columns["laws"] = f.laws.with_more([f.laws[int(f.law[v])][s : s + 1] for v, s in tops])
-    columns["law"][:n] = len(f.laws) + np.arange(n)
-    for name in ("costs", "factors", "durations"):
-        if (pool := columns[name]) is not None:
-            entries = [(pool[int(f.cost[v])], s) for v, s in tops]
-            rows = [c[s : s + 1] if len(c) > 1 else c for c, s in entries]
-            columns[name] = pool.with_more(rows)
-    columns["cost"][:n] = len(f.costs) + np.arange(n)
-    return Forest(**columns)
+    n, rest = len(tops), len(keep) - len(tops)
+    return f.take(
+        keep,
+        parent=parent,
+        after=[s for _, s in tops] + [-1] * rest,
+        count=np.concatenate([np.array([*tops.values()], np.int64), f.count[keep[n:]]]),
+        endless=np.concatenate([np.zeros(n, bool), f.endless[keep[n:]]]),  # the next of a line
+        outside=best,
+        names=None,
+    )

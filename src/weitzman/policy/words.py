@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .._common.numbers import Amounts, percent, whole
 from .._common.text import printable
 from ..engine.indices import Policy
 from ..engine.solution import Solution, mean_cost
@@ -28,8 +29,9 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
         At most so many lines of text, and one that says what is left out.
     """
     text = _terms(forest)
+    say = forest.amounts
     for v in range(len(forest)):
-        for line in _box(forest, v):
+        for line in _box(forest, v, say):
             if len(text) >= lines:
                 return "\n".join([*text, f"... and {len(forest) - v} more boxes"])
             text.append(line)
@@ -90,41 +92,41 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
 # -- boxes -------------------------------------------------------------------------------------
 
 
-def _box(f: Forest, v: int) -> Iterator[str]:
+def _box(f: Forest, v: int, say: Amounts) -> Iterator[str]:
     up, law, cost = int(f.parent[v]), f.laws[int(f.law[v])], mean_cost(f, v)
-    copies = f" ({f.count[v]} copies)" if f.count[v] > 1 else ""
+    copies = f" ({whole(f.count[v])} copies)" if f.count[v] > 1 else ""
     copies = " (and so on, without end)" if f.endless[v] else copies
     if up < 0:
-        shows = f"costs {cost_text(f, v, 0)}, shows {_chances(f, v, 0)}"
+        shows = f"costs {cost_text(f, v, 0, say)}, shows {_chances(f, v, 0, say)}"
         yield f"{printable(f.name(v))}{copies}: {shows}"
         return
-    price = f"costs {cost_text(f, v, 0)}, " if np.ptp(cost) == 0 else ""
+    price = f"costs {cost_text(f, v, 0, say)}, " if np.ptp(cost) == 0 else ""
     yield f"{printable(f.name(v))}{copies}: {price}can be opened after {printable(f.name(up))}"
     for s in range(len(law)):
-        price = f"costs {cost_text(f, v, s)}, " if np.ptp(cost) > 0 else ""
-        yield f"  after {state_text(f, up, s)}: {price}shows {_chances(f, v, s)}"
+        price = f"costs {cost_text(f, v, s, say)}, " if np.ptp(cost) > 0 else ""
+        yield f"  after {state_text(f, up, s, say)}: {price}shows {_chances(f, v, s, say)}"
 
 
-def cost_text(f: Forest, v: int, s: int) -> str:
+def cost_text(f: Forest, v: int, s: int, say: Amounts) -> str:
     """What opening costs after a state of the parent, for sure or on average."""
     sure = f.costs.shape[f.cost[v], 1] == 1
-    return f"{mean_cost(f, v)[s]:.6g}{'' if sure else ' on average'}"
+    return f"{say(float(mean_cost(f, v)[s]))}{'' if sure else ' on average'}"
 
 
-def _chances(f: Forest, v: int, s: int) -> str:
+def _chances(f: Forest, v: int, s: int, say: Amounts) -> str:
     law = f.laws[int(f.law[v])][s]
     found = np.flatnonzero(law)
-    parts = [f"{state_text(f, v, y)} ({_percent(law[y])})" for y in found[:_OUTCOMES].tolist()]
+    parts = [f"{state_text(f, v, y, say)} ({percent(law[y])})" for y in found[:_OUTCOMES].tolist()]
     if len(found) > _OUTCOMES:
         parts.append(f"{len(found) - _OUTCOMES} more")
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
 
 
-def state_text(f: Forest, v: int, y: int) -> str:
+def state_text(f: Forest, v: int, y: int, say: Amounts) -> str:
     """A state by its reward if that says it all, else by name and reward."""
     row = int(f.reward[v])
     rewards, names = f.rewards[row][0], f.state_names[row]
-    worth = f"{rewards[y]:.6g}"
+    worth = say(float(rewards[y]))
     if names is not None and names[y] == label(rewards[y]):
         return worth
     if names is None and len(np.unique(rewards)) == len(rewards) and np.isfinite(rewards[y]):
@@ -133,18 +135,14 @@ def state_text(f: Forest, v: int, y: int) -> str:
     return f"{name}, worth {worth}" if np.isfinite(rewards[y]) else name
 
 
-def _percent(p: float) -> str:
-    return f"{100 * p:.3g}%"
-
-
 def best_text(walk: Walk, *, copies: bool = True) -> str:
     """The best so far, and where it is from; a copy by its number if ``copies``."""
     best, box, _ = walk.best
     if not np.isfinite(best):
         return "nothing"
     if box is None:
-        return f"{best + 0.0:.6g}, the outside option"
-    return f"{best + 0.0:.6g} from {box if copies else printable(box.name)}"
+        return f"{walk.amounts(best)}, the outside option"
+    return f"{walk.amounts(best)} from {box if copies else printable(box.name)}"
 
 
 # -- the policy --------------------------------------------------------------------------------
@@ -179,25 +177,26 @@ class _Telling:
 
     def _opening(self, box: Id) -> str:
         f, v, s = self.forest, box[0], self.walk.state_above(box)
+        say = self.walk.amounts
         closed = self.walk.closed(v)
-        one = f"one of {closed[v, s]} copies of " if closed[v, s] > 1 else ""
+        one = f"one of {whole(closed[v, s])} copies of " if closed[v, s] > 1 else ""
         which = ""
         if len(closed) > 1:  # copies behind different findings
             up = int(f.parent[v])
-            which = f" behind {printable(f.name(up))} = {state_text(f, up, s)}"
-        return f"open {one}{printable(f.name(v))}{which} (cost {cost_text(f, v, s)})"
+            which = f" behind {printable(f.name(up))} = {state_text(f, up, s, say)}"
+        return f"open {one}{printable(f.name(v))}{which} (cost {cost_text(f, v, s, say)})"
 
     def _branch(self, box: Id, level: int) -> None:
-        f, v = self.forest, box[0]
+        f, v, say = self.forest, box[0], self.walk.amounts
         name, margin = printable(f.name(v)), "  " * level
         law = f.laws[int(f.law[v])][self.walk.state_above(box)]
         found = np.flatnonzero(law).tolist()
         for y in found[:_OUTCOMES]:
-            after = f"{margin}If {name} shows {state_text(f, v, y)} ({_percent(law[y])}): "
+            after = f"{margin}If {name} shows {state_text(f, v, y, say)} ({percent(law[y])}): "
             with self.walk.supposing(box, y):
                 self._tell(after, level)
         if len(found) > _OUTCOMES:
-            rest = _percent(float(law[found[_OUTCOMES:]].sum()))
+            rest = percent(float(law[found[_OUTCOMES:]].sum()))
             self.text.append(
                 f"{margin}... and {len(found) - _OUTCOMES} more outcomes of {name} ({rest})"
             )

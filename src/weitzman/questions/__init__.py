@@ -6,7 +6,7 @@ single run. ``value_of_knowing`` and ``tornado`` tell what information is worth 
 matter. ``commit`` decides between several ways to look into a box, with a bound.
 """
 
-from .budget import Corner, Frontier, Mixture, cheapest, frontier, within_budget
+from .budget import Corner, Mixture, SpendFrontier, cheapest, frontier, within_budget
 from .choices import Commitment, commit
 from .information import Knowing, value_of_knowing, value_of_tests
 from .resources import CappedSpend, Plans, capped, within_budgets
@@ -24,11 +24,11 @@ __all__ = [
     "CappedSpend",
     "Commitment",
     "Corner",
-    "Frontier",
     "IndexSlopes",
     "Knowing",
     "Mixture",
     "Plans",
+    "SpendFrontier",
     "Swing",
     "Tornado",
     "Turning",

@@ -89,7 +89,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frontier:
+class SpendFrontier:
     """The most expected reward as a function of the expected spend: concave, piecewise linear.
 
     Attributes
@@ -143,14 +143,14 @@ class Frontier:
     def __repr__(self) -> str:
         a, b = self.corners[0], self.corners[-1]
         return (
-            f"Frontier({len(self.corners)} corners, spend {a.spend:.6g} to {b.spend:.6g}, reward "
-            f"{a.reward:.6g} to {b.reward:.6g}, gap {self.gap:.2g})"
+            f"SpendFrontier({len(self.corners)} corners, spend {a.spend:.6g} to {b.spend:.6g}, "
+            f"reward {a.reward:.6g} to {b.reward:.6g}, gap {self.gap:.2g})"
         )
 
 
 def frontier(
     forest: Forest, *, corners: int = 1000, tolerance: float = 0.0, threads: int | None = None
-) -> Frontier:
+) -> SpendFrontier:
     """The most expected reward for every expected spend.
 
     Parameters
@@ -168,8 +168,8 @@ def frontier(
     Examples
     --------
     >>> import weitzman
-    >>> boxes = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> boxes = boxes.add("B", cost=1, rewards={0: 0.5, 4: 0.5}).build()
+    >>> boxes = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> boxes = boxes.add("B", cost=1, outcomes={0: 0.5, 4: 0.5}).build()
     >>> curve = weitzman.questions.frontier(boxes)
     >>> curve.spend.tolist(), curve.reward.tolist(), curve.price.tolist()
     ([0.0, 1.0, 1.5], [0.0, 5.0, 6.0], [5.0, 2.0])
@@ -195,7 +195,7 @@ def frontier(
             add(left, middle)
             add(middle, right)
     gap = max((-rise for rise, *_ in open_edges), default=0.0)
-    return Frontier(forest, tuple(found[x] for x in sorted(found)), gap)
+    return SpendFrontier(forest, tuple(found[x] for x in sorted(found)), gap)
 
 
 def within_budget(forest: Forest, budget: float, *, threads: int | None = None) -> Mixture:
@@ -216,8 +216,8 @@ def within_budget(forest: Forest, budget: float, *, threads: int | None = None) 
     Examples
     --------
     >>> import weitzman
-    >>> boxes = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> boxes = boxes.add("B", cost=1, rewards={0: 0.5, 4: 0.5}).build()
+    >>> boxes = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> boxes = boxes.add("B", cost=1, outcomes={0: 0.5, 4: 0.5}).build()
     >>> best = weitzman.questions.within_budget(boxes, 1.25)
     >>> round(best.reward, 9), round(best.price, 9), round(best.share, 9)
     (5.5, 2.0, 0.5)

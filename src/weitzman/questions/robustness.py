@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray
-from ..engine.evaluation import PerBox, evaluate
+from ..engine.by_box import PerBox
+from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -121,11 +122,11 @@ def tornado(
     forest.must_end("a tornado")
     base = solve(forest, threads=threads)
     most = np.argsort(-evaluate(base, threads=threads).opened, kind="stable")[:boxes].tolist()
-    now = _first(base)
+    now = base.first_box
 
     def swing(box: str, number: str, change: Callable[[float], Forest]) -> Swing:
         ends = [solve(change(sign * share), threads=threads) for sign in (-1, 1)]
-        low, high = (_first(s) for s in ends)
+        low, high = (s.first_box for s in ends)
         turns = now not in (low, high) or low != high
         return Swing(box, number, ends[0].value, ends[1].value, low, high, turns)
 
@@ -169,11 +170,6 @@ def _tilted(f: Forest, box: int, share: float) -> FloatArray:
         up = np.where(p > 0, q / p, 1.0)
         down = np.where(p < 1, (1 - q) / (1 - p), 1.0)
     return np.asarray(np.where(best, law * up, law * down))
-
-
-def _first(solution: Solution) -> str | None:
-    first = solution.first
-    return None if first is None else solution.forest.name(first)
 
 
 # -- turning points --------------------------------------------------------------------------------

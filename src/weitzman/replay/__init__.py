@@ -6,7 +6,7 @@ May import ``tune``, ``learn`` and what lies below them.
 from .backtest import replay
 from .bench import Bench
 from .index_methods import FullRuns, IndexPolicy
-from .methods import Log, Method, Plan, Tuned
+from .methods import Log, Method, MethodPlan, Tuned
 from .peers import all_methods
 from .replay_result import Replay
 
@@ -16,7 +16,7 @@ __all__ = [
     "IndexPolicy",
     "Log",
     "Method",
-    "Plan",
+    "MethodPlan",
     "Replay",
     "Tuned",
     "all_methods",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,15 +12,15 @@ import numpy as np
 from ..engine.solver import solve
 from ..forest.builder import line
 from ..learn.curves import Curves
-from ..tune.race import Model, Move, Race
+from ..tune.race import Move, Race, RunModel
 from ..tune.refit import Refit
 from .bench import Bench
-from .methods import Log, Plan
+from .methods import Log, MethodPlan
 
-Fit = Callable[[Curves, float], Model]
+Fit = Callable[[Curves, float], RunModel]
 
 
-def fit(curves: Curves, price: float) -> Model:
+def fit(curves: Curves, price: float) -> RunModel:
     """The model of :func:`weitzman.learn.fit` as it comes."""
     from ..learn.fitting import fit as learn
 
@@ -43,13 +44,13 @@ class IndexPolicy:
     name: str = "index policy"
     refit: bool = False
 
-    def learn(self, log: Log, prices: Sequence[float]) -> list[Plan]:
+    def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """A model for each price."""
         models = [self.fit(log.curves, price) for price in prices]
-        return [Plan(partial(race, model=model, refit=self.refit)) for model in models]
+        return [MethodPlan(partial(race, model=model, refit=self.refit)) for model in models]
 
 
-def race(bench: Bench, model: Model, refit: bool) -> Iterator[None]:
+def race(bench: Bench, model: RunModel, refit: bool) -> Iterator[None]:
     """Make the moves that :class:`~weitzman.tune.Race` asks for until it stops."""
     settings = bench.settings
     some = {"available": len(bench)} if settings is None else {"candidates": settings}
@@ -70,7 +71,9 @@ def race(bench: Bench, model: Model, refit: bool) -> Iterator[None]:
 
 def _next(moves: Race, learn: Refit | None) -> Move | None:
     if learn is not None:
-        learn()
+        with warnings.catch_warnings():  # costs that differ from the log are part of the game
+            warnings.simplefilter("ignore", UserWarning)
+            learn()
     return moves.next()
 
 
@@ -84,7 +87,7 @@ class FullRuns:
 
     name: str = "full runs, Weitzman's rule"
 
-    def learn(self, log: Log, prices: Sequence[float]) -> list[Plan]:
+    def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The reservation value at each price."""
         best = np.unique(log.table.top[:, -1], return_counts=True)
         cost = float(log.table.spend[:, -1].mean())
@@ -92,7 +95,7 @@ class FullRuns:
         for price in prices:
             box = line([(best[1] / len(log.curves)).tolist()], rewards=price * best[0], cost=cost)
             value = float(solve(box).index(0)) / price
-            plans.append(Plan(partial(until, value=value), told=f"until {value:.4g}"))
+            plans.append(MethodPlan(partial(until, value=value), told=f"until {value:.4g}"))
         return plans
 
 

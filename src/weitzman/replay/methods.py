@@ -51,7 +51,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class MethodPlan:
     """What a method does at one price: play a rule, and stop when it has yielded so many times.
 
     ``stops`` of None: play it to its end. ``told`` says how options were chosen.
@@ -69,7 +69,7 @@ class Method(Protocol):
     def name(self) -> str:
         """What it is called in tables."""
 
-    def learn(self, log: Log, prices: Sequence[float]) -> list[Plan]:
+    def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """What to do at each price; nothing but the log may be used to find out."""
 
 
@@ -93,7 +93,7 @@ class Tuned:
     rehearsals: int = 32
     longest: int = 400
 
-    def learn(self, log: Log, prices: Sequence[float]) -> list[Plan]:
+    def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The setting and the stop with the highest mean payoff in the rehearsals."""
         settings = self.rules(log)
         means = [self._means(log, rule) for rule in settings.values()]
@@ -102,7 +102,7 @@ class Tuned:
             payoffs = [price * score - spend for score, spend in means]
             best = int(np.argmax([p.max() for p in payoffs]))
             told, rule = list(settings.items())[best]
-            plans.append(Plan(rule, int(payoffs[best].argmax()) + 1, told))
+            plans.append(MethodPlan(rule, int(payoffs[best].argmax()) + 1, told))
         return plans
 
     def _means(self, log: Log, rule: Rule) -> tuple[FloatArray, FloatArray]:

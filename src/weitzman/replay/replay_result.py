@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from .._common.optional import need
 from .._common.text import cell, columns
 from ..errors import UnknownName
@@ -162,8 +163,8 @@ class Replay:
         """:meth:`columns` as a table."""
         return need("pandas", "table").DataFrame(self.columns())
 
-    def to_json(self) -> str:
-        """The summaries of all tasks together and of each, as JSON."""
+    def document(self) -> dict[str, Any]:
+        """The summaries of all tasks together and of each, as a document."""
         names = self.tasks if len(self.tasks) > 1 else ()
         rows = [row for task in (None, *names) for row in self.summary(task)]
         head = {
@@ -172,7 +173,11 @@ class Replay:
             "minimize": self.minimize,
             "prices": {task: self.price[:, t].tolist() for t, task in enumerate(self.tasks)},
         }
-        return json.dumps({**head, "summary": rows}, indent=1)
+        return {**head, "summary": rows}
+
+    def to_json(self) -> str:
+        """The :meth:`document` as text, as ``weitzman replay --json`` prints it."""
+        return json.dumps(self.document(), indent=1)
 
     def table(self, task: str | None = None) -> str:
         """Text for people: a block for each price, methods in rows, the least regret first."""
@@ -192,6 +197,8 @@ class Replay:
         if self.by_full_run:
             return f"a full run costs {quoted:g} points"
         return f"a point is worth {quoted:g} units of cost"
+
+    _repr_html_ = as_html
 
 
 def _row(row: dict[str, Any], first: bool) -> list[str]:

@@ -11,7 +11,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from .bench import Bench, Table
-from .methods import Log, Method, Plan, trace
+from .methods import Log, Method, MethodPlan, trace
 
 HINDSIGHT = "hindsight"
 _REHEARSALS = 32  # searches made up from each log
@@ -137,7 +137,7 @@ def _log(curves: Curves, runs: int, rng: np.random.Generator) -> Log:
     return Log(curves, Table.of(curves), orders)
 
 
-def _play(plans: Sequence[Plan], table: Table, order: IntArray) -> FloatArray:
+def _play(plans: Sequence[MethodPlan], table: Table, order: IntArray) -> FloatArray:
     """Score and spend at each price; a rule that serves several prices is played once."""
     found = np.empty((len(plans), 2))
     for rule in {id(plan.rule): plan.rule for plan in plans}.values():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._common.numbers import rough, whole
-from .._common.text import cell, columns
+from .._common.text import cell
 from ..engine.solution import Solution, Status
 from ..forest.model import Forest
 
@@ -26,30 +26,15 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
         (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
     ]
     rows += [("meaning", text) for there, text in terms if there]
-    if solution.first is None:
+    first = solution.first_box
+    if first is None:
         rows.append(("open first", f"nothing: take the outside option, {f.amounts(f.outside)}"))
     else:
-        index = solution.indices(solution.first)[0]
-        rows.append(("open first", f"{cell(f.name(solution.first))}   (index {f.amounts(index)})"))
+        index = solution.indices(first)[0]
+        rows.append(("open first", f"{cell(first)}   (index {f.amounts(index)})"))
     if solution.status is Status.COARSE:
         rows.append(("note", "the error is larger than asked for: --exact has none but rounding"))
     return rows
-
-
-def indices(solution: Solution, limit: int) -> Iterator[str]:
-    """The indices of all boxes, ``limit`` rows of them (0: all)."""
-    c = solution.columns(limit or None)
-    after = [
-        "" if p is None else f"{cell(p)} = {cell(s)}"
-        for p, s in zip(c["parent"], c["state"], strict=True)
-    ]
-    f = solution.forest
-    numbers = [[f.amounts(x) for x in c[key]] for key in ("cost", "index")]
-    rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
-    yield from columns([("box", "after", "cost", "index"), *rows], right=2)
-    more = int(f.laws.shape[f.law, 0].sum()) - len(after)
-    if more:
-        yield f"... and {more} more rows (--limit 0 shows all)"
 
 
 def json_lines(solution: Solution) -> Iterator[str]:

@@ -23,7 +23,7 @@ def write_workbook(source: Forest | Solution, path: str, progress: Progress | No
 def _blocks(solution: Solution) -> list[Block]:
     f, found = solution.forest, evaluate(solution)
     money = money_format(f.unit)
-    first = "nothing" if solution.first is None else f.name(solution.first)
+    first = solution.first_box or "nothing"
     facts: dict[str, Any] = {
         "open first": first,
         "value": solution.value,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .._common.notebook import as_html
 from .._common.numbers import number
 from .._common.text import columns as aligned
 from ..engine.evaluation import evaluate
@@ -83,6 +84,8 @@ class Approximation:
     def __repr__(self) -> str:
         line, chosen = self.ratio(self.line.value), self.ratio(self.chosen.value)
         return f"Approximation(bound={self.bound:.8g}, line={line:.4f}, set={chosen:.4f})"
+
+    _repr_html_ = as_html
 
 
 def approximate(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common.notebook import cells_html
 from .._common.numbers import about, number, rough
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
@@ -25,6 +25,14 @@ from ..policy.simulation_result import Simulation
 from .copies import WRITE_OUT
 from .fixed_order import FixedOrder, best_partially_adaptive
 from .fixed_set import FixedSet, best_nonadaptive
+from .priority_lists import (
+    MOST_BOXES,
+    MOST_DRAWS,
+    by_expected_value,
+    listed,
+    priority_list,
+    work_through,
+)
 from .random_orders import random_order
 from .thumb_rules import everything, myopic, on_reward_grid
 
@@ -159,12 +167,7 @@ class Comparison:
         return f"Comparison({values})"
 
     def _repr_html_(self) -> str:
-        head, *body = (
-            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for tag, row in zip(["th"] + ["td"] * len(self.strategies), self._cells(), strict=True)
-        )
-        gaps = "".join(f"<p>{escape(line)}</p>" for line in self._gaps())
-        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{gaps}"
+        return cells_html(list(self._gaps()), self._cells())
 
 
 _COLUMNS = (
@@ -177,7 +180,7 @@ def _known(x: float, written: Callable[[float], str]) -> str:
 
 
 def compare(
-    forest: Forest,
+    forest: Forest | Solution,
     *,
     episodes: int = 100_000,
     rng: np.random.Generator | int = 0,
@@ -194,16 +197,16 @@ def compare(
 
     Parameters
     ----------
-    forest : Forest
+    forest : Forest or Solution
     episodes : int
         Of each simulation.
     rng : Generator or int
-        For the simulations.
+        For the simulations; seed 0 by default.
     budget : int, optional
         Boxes that strategies with a budget open; by default what the optimal policy opens on
         average.
     solution : Solution, optional
-        That of the forest, if it is at hand.
+        That of the forest, if it is at hand; not needed where the solution comes first.
     threads : int, optional
     progress : callable, optional
         Called with (strategies done, strategies in all).
@@ -211,14 +214,16 @@ def compare(
     Examples
     --------
     >>> import weitzman
-    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> chest = chest.add("B", cost=2, rewards={0: 0.5, 20: 0.5}).build()
+    >>> chest = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=2, outcomes={0: 0.5, 20: 0.5}).build()
     >>> compare(chest).lost("everything")
     0.5
     """
+    if isinstance(forest, Solution):
+        solution, forest = forest, forest.forest
     if not isinstance(forest, Forest):
         raise InvalidArgument(
-            "compare needs a Forest: call compare(solution.forest, solution=solution)."
+            f"compare needs a forest or its solution, but got a {type(forest).__name__}."
         )
     forest.must_end("comparing strategies")
     forest.must_be_plain("comparing strategies")
@@ -227,11 +232,13 @@ def compare(
     most = max(1, round(optimum.openings)) if budget is None else budget
     at_random = forest.boxes <= WRITE_OUT
     found: list[Strategy] = []
+    written, rules = listed(solved), _rules(forest, solved)
+    total = 5 + len(rules) + 2 * at_random + (written is not None)
 
     def add(strategy: Strategy) -> None:
         found.append(strategy)
         if progress is not None:
-            progress(len(found), 10 if at_random else 8)
+            progress(len(found), total)
 
     best = _exact("optimal", "fully adaptive (optimal)", optimum)
     add(replace(best, value=solved.value))
@@ -241,7 +248,8 @@ def compare(
     )
     add(_of_order(order))
     add(_of_set(chosen))
-    rules = _rules(forest, solved)
+    if written is not None:
+        add(_listed(written, episodes, rng))
     for key, name, policy in rules:
         add(_exact(key, name, evaluate(policy, threads=threads)))
     played = simulate(solved, episodes, rng, budget=most, threads=threads)
@@ -258,9 +266,29 @@ def compare(
 def _rules(forest: Forest, solution: Solution) -> list[tuple[str, str, Policy]]:
     return [
         ("reward_grid", "index read off the rewards", on_reward_grid(solution)),
-        ("myopic", "own value only (myopic)", myopic(forest)),
+        ("myopic", "own index, without what is behind", myopic(forest)),
+        *_expected(forest),
         ("everything", "everything", everything(forest)),
     ]
+
+
+def _expected(forest: Forest) -> list[tuple[str, str, Policy]]:
+    if len(forest) > MOST_BOXES:
+        return []
+    return [("expected_value", "expected net value (rNPV)", by_expected_value(forest))]
+
+
+def _listed(written: Solution, episodes: int, rng: np.random.Generator | int) -> Strategy:
+    """A fixed priority list with skipping, simulated."""
+    n = max(1, min(episodes, MOST_DRAWS // len(written.forest)))
+    seeded = np.random.default_rng(rng) if isinstance(rng, int) else rng
+    played = work_through(written, priority_list(written), n, seeded)
+    error = float(np.std(played.payoff, ddof=min(1, n - 1))) / math.sqrt(n)
+    means = float(played.openings.mean()), float(played.spend.mean())
+    return Strategy(
+        "priority_list", "fixed list, skipping boxes", float(played.payoff.mean()), error, _NONE,
+        "simulated", *means,
+    )  # fmt: skip
 
 
 def _exact(key: str, name: str, e: Evaluation) -> Strategy:

@@ -56,19 +56,4 @@ def closed(forest: Forest, copies: IntArray) -> IntArray:
 def part(forest: Forest, copies: IntArray) -> Forest:
     """The boxes of which there are ``copies``; with a box its parent must be there."""
     kept = np.flatnonzero(copies)
-    place = np.full(len(forest) + 1, -1)
-    place[kept] = np.arange(len(kept))
-    return Forest(
-        parent=place[forest.parent[kept]],
-        law=forest.law[kept],
-        reward=forest.reward[kept],
-        cost=forest.cost[kept],
-        laws=forest.laws,
-        rewards=forest.rewards,
-        costs=forest.costs,
-        count=copies[kept],
-        outside=forest.outside,
-        minimize=forest.minimize,
-        names=None if forest.names is None else tuple(forest.names[v] for v in kept),
-        state_names=forest.state_names,
-    )
+    return forest.take(kept, count=copies[kept])

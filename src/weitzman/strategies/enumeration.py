@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .._common.notebook import as_html
 from ..errors import TooLarge
 from ..forest.model import Forest
 from .dags import Dag
@@ -26,15 +27,17 @@ class Exhaustive:
     ----------
     value : float
         Expected payoff of the best strategy whatsoever.
-    first : int or None
-        The box to open first; None if it is best to open nothing.
-    states : int
+    first_box : str or None
+        The name of the box to open first; None if it is best to open nothing.
+    situations : int
         Situations that were looked at.
     """
 
     value: float
-    first: int | None
-    states: int
+    first_box: str | None
+    situations: int
+
+    _repr_html_ = as_html
 
 
 def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
@@ -65,7 +68,7 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
     5.5
     """
     dag = Dag.of(problem) if isinstance(problem, Forest) else problem
-    search = _Search(dag, limit)
+    search = _Enumeration(dag, limit)
     try:
         value, first = search.start()
     except (_Enough, RecursionError) as error:
@@ -76,7 +79,8 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
             f"use spanning_policy for a strategy and bounds.",
             states,
         ) from error
-    return Exhaustive(dag.sign * value, first, search.states)
+    name = None if first is None else dag.names[first]
+    return Exhaustive(dag.sign * value, name, search.states)
 
 
 def count_situations(dag: Dag) -> float:
@@ -116,7 +120,7 @@ class _Enough(Exception):
     """The limit is reached."""
 
 
-class _Search:
+class _Enumeration:
     """Dynamic programme over situations; signs are such that higher is better.
 
     Sets of boxes are the bits of a number.
@@ -147,13 +151,13 @@ class _Search:
         """Optimal value, and the first box to open."""
         everything = _bits(range(len(self.dag)))
         best = self.dag.sign * self.dag.outside
-        value = self.value(everything, (), best)
+        value = self.value_at(everything, (), best)
         closed = everything & self._worth(best)
         actions = [(self._opening(closed, (), best, i), -i) for i in self._ready(closed)]
         top, number = max(actions, default=(-math.inf, 0))
         return value, -number if top > best else None
 
-    def value(self, closed: int, seen: Seen, best: float) -> float:
+    def value_at(self, closed: int, seen: Seen, best: float) -> float:
         """The best of stopping now and of opening any box that can be opened."""
         closed &= self._worth(best)
         seen = tuple(pair for pair in seen if self.children[pair[0]] & closed)
@@ -185,7 +189,7 @@ class _Search:
         for y, p in enumerate(self.dag.law[i][above].tolist()):
             if p > 0:
                 now = max(best, self.reward[i][y])
-                total += p * self.value(rest, tuple(sorted((*seen, (i, y)))), now)
+                total += p * self.value_at(rest, tuple(sorted((*seen, (i, y)))), now)
         return total
 
 

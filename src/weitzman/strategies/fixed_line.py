@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._common.notebook import as_html
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
@@ -51,6 +52,8 @@ class FixedLine:
             f"followed={self.followed:.8g})"
         )
 
+    _repr_html_ = as_html
+
 
 def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
     """The line from a root that is best opened as a whole, whatever is seen.
@@ -69,8 +72,8 @@ def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
     Examples
     --------
     >>> import weitzman
-    >>> tree = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> tree = tree.add("B", parent="A", cost=2, rewards={0: {0: 0.2, 10: 0.8}, 10: {10: 1}})
+    >>> tree = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> tree = tree.add("B", parent="A", cost=2, outcomes={0: {0: 0.2, 10: 0.8}, 10: {10: 1}})
     >>> line = best_line(tree.build())
     >>> line.boxes, line.value, line.followed  # B is opened in vain after 10, unless one may stop
     (('A', 'B'), 6.0, 7.0)

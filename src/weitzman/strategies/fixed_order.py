@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from .._kernels import orders
 from .._kernels.episodes import Tally
 from ..engine.evaluation import evaluate
@@ -67,6 +68,8 @@ class FixedOrder:
         error = f", standard_error={self.error:.2g}" if self.error else ""
         return f"FixedOrder({len(self.order)} boxes, value={self.value:.8g}{error}, {kind})"
 
+    _repr_html_ = as_html
+
 
 def best_partially_adaptive(
     forest: Forest,
@@ -102,8 +105,8 @@ def best_partially_adaptive(
     Examples
     --------
     >>> import weitzman
-    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> chest = chest.add("B", cost=2, rewards={0: 0.5, 20: 0.5}).build()
+    >>> chest = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=2, outcomes={0: 0.5, 20: 0.5}).build()
     >>> best_partially_adaptive(chest).boxes
     ('B', 'A')
     """
@@ -177,7 +180,7 @@ def _search(solution: Solution, limit: int) -> FixedOrder:
     """Depth first, best bound first; exact if the limit is not reached."""
     f = solution.forest
     boxes = Prefixes(solution, limit)
-    search = _Search(boxes, Plan.of(f).class_of)
+    search = _OrderSearch(boxes, Plan.of(f).class_of)
     with suppress(OutOfWork):
         search.run()
     sign = f.sign
@@ -188,7 +191,7 @@ def _search(solution: Solution, limit: int) -> FixedOrder:
     )
 
 
-class _Search:
+class _OrderSearch:
     def __init__(self, boxes: Prefixes, class_of: IntArray) -> None:
         self.boxes, self.class_of = boxes, class_of
         self.slack = _ROUNDING * float(np.ptp(boxes.grid[np.isfinite(boxes.grid)]))

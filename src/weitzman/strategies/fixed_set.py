@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
@@ -56,6 +57,8 @@ class FixedSet:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
         return f"FixedSet({np.count_nonzero(self.copies)} boxes, value={self.value:.8g}, {kind})"
 
+    _repr_html_ = as_html
+
 
 def best_nonadaptive(
     forest: Forest, *, limit: int | None = None, solution: Solution | None = None
@@ -80,8 +83,8 @@ def best_nonadaptive(
     Examples
     --------
     >>> import weitzman
-    >>> chest = weitzman.Builder().add("A", cost=1, rewards={0: 0.5, 10: 0.5})
-    >>> chest = chest.add("B", cost=9, rewards={0: 0.5, 10: 0.5}).build()
+    >>> chest = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> chest = chest.add("B", cost=9, outcomes={0: 0.5, 10: 0.5}).build()
     >>> best_nonadaptive(chest).boxes
     ('A',)
     """
@@ -101,7 +104,7 @@ def best_nonadaptive(
     if full is not forest:
         first, _ = max(_candidates(full, evaluate(solve(full)).opened), key=lambda c: sign * c[1])
     starts: list[list[int]] = [[], np.flatnonzero(first).tolist()]
-    members = max((improve(gains, start, room) for start in starts), key=gains.value)
+    members = max((improve(gains, start, room) for start in starts), key=gains.value_at)
     members, bound, exact = branch_and_bound(full, gains, members, room)
     found = value_of_set(full, members)
     if not whole and sign * value > sign * found:  # what was left out may be worth opening

@@ -34,7 +34,7 @@ _BOX = 200  # and for each box that shares one
 _MEMBERS = 10  # of a typical set
 
 
-class Lines(NamedTuple):
+class LineGains(NamedTuple):
     """What adding each box together with all that is missing above it earns, costs included."""
 
     net: FloatArray  # minus infinity for members, and where nothing can be as good as the best
@@ -126,7 +126,7 @@ class Gains:
         for places in np.split(order, cuts):
             yield boxes[places], int(above[places[0]])
 
-    def value(self, members: Iterable[int]) -> float:
+    def value_at(self, members: Iterable[int]) -> float:
         """What opening the members earns, whatever they show."""
         inside = list(members)
         return self._worth(inside, self._upward(inside)[0])
@@ -149,7 +149,7 @@ class Gains:
                 joint[table] = here
         return self._worth(inside, whole), gain
 
-    def lines(self, members: Iterable[int], *, depth: int | None = None) -> Lines:
+    def lines(self, members: Iterable[int], *, depth: int | None = None) -> LineGains:
         """What the line down to each other box adds; only ``depth`` boxes deep, if given.
 
         A line is followed no further once even finding the top reward right there would not make
@@ -177,7 +177,7 @@ class Gains:
             best = max(best, net[near].max(initial=0.0))
             go_on[near] = True
             looked_at += len(near)
-        return Lines(net, looked_at)
+        return LineGains(net, looked_at)
 
     def _past(self, inside: list[int]) -> IntArray:
         """The table of each member: its own. The last entry stands above all roots."""

@@ -79,7 +79,7 @@ class Prefixes:
 
     def values(self, prefix: tuple[int, ...]) -> Pair:
         """Open these boxes in this order, stopping when best; then stop, or go on freely."""
-        return _Run(self, prefix).value(0, (), self.policy.outside)
+        return _Run(self, prefix).value_at(0, (), self.policy.outside)
 
     def going_on(self, opened: frozenset[int], seen: list[tuple[int, int]], best: float) -> float:
         """The optimal value of going on where anything may be done."""
@@ -112,7 +112,7 @@ class _Run:
         ]  # of which boxes the states still matter
         self.memo: dict[tuple[int, States, float], Pair] = {}
 
-    def value(self, i: int, states: States, best: float) -> Pair:
+    def value_at(self, i: int, states: States, best: float) -> Pair:
         """From here on, with ``i`` boxes opened."""
         key = (i, states, best)
         if key not in self.memo:
@@ -136,7 +136,7 @@ class _Run:
         for y, p in boxes.outcomes[v][s]:
             now[v] = y
             after = tuple(now[u] for u in self.open_ended[i + 1])
-            x, z = self.value(i + 1, after, max(best, boxes.reward[v][y]))
+            x, z = self.value_at(i + 1, after, max(best, boxes.reward[v][y]))
             stop += p * x
             free += p * z
         return max(best, stop), max(best, free)

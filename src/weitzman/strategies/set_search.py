@@ -21,13 +21,13 @@ def improve(gains: Gains, members: list[int], room: int) -> list[int]:
     nothing by itself. Up to ``room`` sets are examined.
     """
     slack = _ROUNDING * float(np.ptp(gains.grid))
-    value = gains.value(members)
+    value = gains.value_at(members)
     while room > 0:
         moves = [_with_line(gains, members)]
         branches = _branches(gains, members)
         room -= 1 + len(branches) * gains.share_of_work(members)
         rests = [[v for v in members if v not in b] for b in branches] if room > 0 else []
-        moves += [(gains.value(rest), rest) for rest in rests]
+        moves += [(gains.value_at(rest), rest) for rest in rests]
         if max(moves)[0] <= value + slack and room > len(rests):
             moves += [_with_line(gains, rest) for rest in rests]
             room -= len(rests)
@@ -43,8 +43,8 @@ def _with_line(gains: Gains, members: list[int]) -> tuple[float, list[int]]:
     net = gains.lines(members).net
     end = int(net.argmax())
     if net[end] <= 0:
-        return gains.value(members), members
-    return gains.value(members) + float(net[end]), members + missing(gains, end, members)
+        return gains.value_at(members), members
+    return gains.value_at(members) + float(net[end]), members + missing(gains, end, members)
 
 
 def missing(gains: Gains, end: int, members: Iterable[int]) -> list[int]:
@@ -74,7 +74,7 @@ def branch_and_bound(
 ) -> tuple[list[int], float, bool]:
     """Best set, a bound on all sets, and whether the bound is reached: depth-first search."""
     class_of = Plan.of(forest).class_of
-    best, found = gains.value(members), members
+    best, found = gains.value_at(members), members
     slack = _ROUNDING * float(np.ptp(gains.grid))
     stack: list[tuple[frozenset[int], frozenset[int], float]] = [
         (frozenset(), frozenset(), np.inf)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.notebook import as_html
 from .._kernels import worlds as kernel
 from ..engine.solution import Solution
 from ..engine.solver import solve
@@ -61,6 +62,8 @@ class Spanning:
         errors = f"error={self.error:.2g}", f"bound_error={self.bound_error:.2g}"
         return f"Spanning({value}, {errors[0]}, {bound}, {errors[1]})"
 
+    _repr_html_ = as_html
+
 
 def spanning_policy(
     dag: Dag, *, worlds: int = 100_000, rng: np.random.Generator | int = 0
@@ -77,7 +80,8 @@ def spanning_policy(
     ----------
     dag : Dag
     worlds : int
-        Draw so many worlds (the states of all boxes); if there are no more, look at them all.
+        Draw so many worlds (the states of all boxes) to fit the strategy, and as many others to
+        judge it; if there are no more, look at them all.
     rng : Generator or int
 
     Examples
@@ -90,9 +94,12 @@ def spanning_policy(
     """
     if worlds < 2:
         raise InvalidArgument(f"`worlds` must be at least 2, but it is {worlds}.")
-    found = Worlds.of(dag, worlds, rng)
+    draw = np.random.default_rng(rng)
+    found = Worlds.of(dag, worlds, draw)
     forest = _span(found)
     solution = solve(forest)
+    if not found.complete:  # worlds that the strategy was not fitted to
+        found = Worlds.of(dag, worlds, draw)
     value, error = found.mean(_follow(found, solution))
     bound, bound_error = found.mean(_hindsight(found))
     return Spanning(

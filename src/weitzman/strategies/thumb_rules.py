@@ -9,7 +9,6 @@ from ..engine.indices import Policy
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..forest.model import Forest
-from ..forest.pools import Pool
 
 _SLACK = 1e-9  # how far above a reward an index may lie by rounding, as a share of the range
 
@@ -23,8 +22,8 @@ def myopic(forest: Forest) -> Policy:
     Examples
     --------
     >>> import weitzman
-    >>> door = weitzman.Builder().add("door", cost=1, rewards={0: 1.0})
-    >>> door = door.add("room", parent="door", cost=1, rewards={0: {0: 0.5, 10: 0.5}})
+    >>> door = weitzman.Builder().add("door", cost=1, outcomes={0: 1.0})
+    >>> door = door.add("room", parent="door", cost=1, outcomes={0: {0: 0.5, 10: 0.5}})
     >>> float(myopic(door.build()).index[0])  # the door by itself is worth nothing
     -1.0
     """
@@ -40,30 +39,9 @@ def _apart(f: Forest) -> tuple[Forest, IntArray]:
     box = np.repeat(np.arange(len(f)), sizes)
     at = np.cumsum(sizes) - sizes
     state = np.arange(len(box)) - at[box]
-    laws, law_at = _rows(f.laws)
-    costs, cost_at = _rows(f.costs)
-    one_cost = f.costs.shape[f.cost[box], 0] == 1
-    alone = Forest(
-        parent=np.full(len(box), -1),
-        law=law_at[f.law[box]] + state,
-        reward=f.reward[box],
-        cost=cost_at[f.cost[box]] + np.where(one_cost, 0, state),
-        laws=laws,
-        rewards=f.rewards,
-        costs=costs,
-        count=np.ones(len(box), np.int64),
-        outside=f.outside,
-        minimize=f.minimize,
-    )
+    each = np.ones(len(box), np.int64)
+    alone = f.take(box, parent=-each, after=state, count=each, endless=each == 0, names=None)
     return alone, at
-
-
-def _rows(pool: Pool) -> tuple[Pool, IntArray]:
-    """The rows of all matrices as matrices of one row, and where those of each one start."""
-    start, owner = pool.rows()
-    shape = np.column_stack([np.ones(len(owner), np.int64), pool.shape[owner, 1]])
-    rows = Pool(pool.data, np.append(start, len(pool.data)), shape)
-    return rows, np.cumsum(pool.shape[:, 0]) - pool.shape[:, 0]
 
 
 def on_reward_grid(solution: Solution) -> Policy:

@@ -6,13 +6,13 @@ so within these libraries. All of them ask a :class:`Race`, which can be asked d
 May import ``learn`` and what lies below it.
 """
 
-from .outcome import Record as Record
 from .outcome import Report as Report
 from .outcome import Result as Result
+from .outcome import RunRecord as RunRecord
 from .plain import optimize as optimize
-from .race import Model as Model
 from .race import Move as Move
 from .race import Race as Race
+from .race import RunModel as RunModel
 from .refit import Refit as Refit
 from .runs import Past as Past
 from .whole import whole_index as whole_index

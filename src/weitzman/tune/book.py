@@ -45,7 +45,7 @@ class Book(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class LoopSettings:
     """How a loop does its work; see :func:`weitzman.tune.optimize`."""
 
     workers: int
@@ -74,7 +74,7 @@ def exceptions(catch: Catch) -> tuple[type[Exception], ...]:
     return (catch,) if isinstance(catch, type) else tuple(catch)
 
 
-def check_settings(settings: Settings, start: Start) -> None:
+def check_settings(settings: LoopSettings, start: Start) -> None:
     """Refuse settings of a loop that make no sense, with one message."""
     workers, lost = settings.workers, settings.lost
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:

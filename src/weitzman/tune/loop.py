@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ..errors import InvalidAnswer, WeitzmanError
-from .book import Book, Inline, NoMore, Settings
+from .book import Book, Inline, LoopSettings, NoMore
 from .outcome import Report
 from .race import Move, Race
 from .refit import refitting
@@ -40,7 +40,7 @@ class Loop:
     settings : Settings
     """
 
-    def __init__(self, race: Race, book: Book, start: Start, settings: Settings) -> None:
+    def __init__(self, race: Race, book: Book, start: Start, settings: LoopSettings) -> None:
         self.race, self.book, self.start, self.settings = race, book, start, settings
         self.how_over: dict[int, str] = {}
         self.measured: bool | None = None  # whether costs are times; None: not known yet

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 from ..learn.known import Config
-from ..learn.run_model import RunModel as Model
+from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown
 
-__all__ = ["Model", "Move", "Run"]
+__all__ = ["Move", "Run", "RunModel"]
 
 
 @dataclass(frozen=True, slots=True)

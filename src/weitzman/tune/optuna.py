@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._common.optional import need
 from .._common.processes import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
-from .book import Callback, Catch, Settings, check_settings, exceptions
+from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
-from .race import Model, Race, Run
+from .race import Race, Run, RunModel
 from .runs import SECONDS, Clock, Row
 from .whole import whole_index
 
@@ -45,7 +45,7 @@ _SETTLE = 0.05  # seconds
 def optimize(
     study: Study,
     objective: Callable[..., Any],
-    model: Model,
+    model: RunModel,
     *,
     n_trials: int | None = None,
     outside: float | None = None,
@@ -70,7 +70,7 @@ def optimize(
         step, a score, ``(score, cost)`` or ``(score, cost, step)``. With a second parameter
         ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
         checkpoint; what it suggests is then what was suggested before.
-    model : Model
+    model : RunModel
         It must minimize if and only if the study does.
     n_trials : int, optional
         At most so many trials in all, those of earlier calls included.
@@ -87,7 +87,7 @@ def optimize(
     """
     optuna = need("optuna", "optuna")
     _check_study(study, model, optuna)
-    settings = Settings(
+    settings = LoopSettings(
         workers=workers, executor=None, lost=lost, catch=exceptions(catch), refit=refit,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
@@ -155,7 +155,7 @@ class StopWhenNotWorthIt:
     """
 
     def __init__(self, model: Any) -> None:
-        self._model: Model = model
+        self._model: RunModel = model
         self.index = whole_index(model)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
@@ -172,7 +172,7 @@ class StopWhenNotWorthIt:
             study.stop()
 
 
-def _check_study(study: Study, model: Model, optuna: Any) -> None:
+def _check_study(study: Study, model: RunModel, optuna: Any) -> None:
     if len(study.directions) != 1:
         raise InvalidArgument(
             f"the study must have one objective, but it has {len(study.directions)}."

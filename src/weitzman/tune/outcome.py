@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .._common.notebook import as_html
 from .._common.text import printable
 from .race import Race
 from .refit import curves_of
@@ -71,7 +72,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RunRecord:
     """One run: its configuration, what it has shown, and how it came to its end, if it did.
 
     ``over`` is "ended", "failed", "lost", "left" (a trial that was pruned), or "" for a run that
@@ -112,7 +113,7 @@ class Result:
     spent: float
     payoff: float
     reason: str
-    runs: tuple[Record, ...]
+    runs: tuple[RunRecord, ...]
     curves: Curves | None = field(compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -123,11 +124,13 @@ class Result:
             f"{self.worth:.6g}; spent {self.spent:.6g} on {len(self.runs)} runs. {self.reason}"
         )
 
+    _repr_html_ = as_html
+
 
 def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
     """The result of a race."""
     runs = tuple(
-        Record(config, tuple(run.steps), tuple(run.scores), tuple(run.costs),
+        RunRecord(config, tuple(run.steps), tuple(run.scores), tuple(run.costs),
                over.get(run.number, run.over))
         for config, run in zip(configs, race.runs, strict=True)
     )  # fmt: skip

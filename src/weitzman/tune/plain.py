@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from ..errors import InvalidArgument, InvalidFile
 from ..learn.run_model import check_model
-from .book import Callback, Catch, NoMore, Settings, check_settings, exceptions
+from .book import Callback, Catch, LoopSettings, NoMore, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
-from .race import Model, Race
+from .race import Race, RunModel
 from .run_journal import Event, Path, RunJournal, as_json, as_score
 from .runs import SECONDS, Clock, Row, Start
 
@@ -21,7 +21,7 @@ Configs = Iterable[Any] | Callable[[int], Any]
 def optimize(
     start: Start,
     configs: Configs,
-    model: Model,
+    model: RunModel,
     *,
     journal: Path | None = None,
     outside: float | None = None,
@@ -95,7 +95,7 @@ def optimize(
     >>> result.best_config
     5
     """
-    settings = Settings(
+    settings = LoopSettings(
         workers=workers, executor=executor, lost=lost, catch=exceptions(catch), refit=refit,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import heapq
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.known import Config
 from ..learn.run_model import Shown, check_model
-from .moves import Model as Model
 from .moves import Move as Move
 from .moves import Run as Run
+from .moves import RunModel as RunModel
 
 ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain is computed
 
@@ -62,7 +63,7 @@ class Race:
 
     def __init__(
         self,
-        model: Model,
+        model: RunModel,
         *,
         available: int | None = None,
         outside: float | None = None,
@@ -224,6 +225,13 @@ class Race:
             self._waiting = [x for x in self._waiting if x[1] != run]
             heapq.heapify(self._waiting)
         score = float(score) if math.isfinite(score) else math.nan
+        if not it.steps and step > (end := int(self.model.rungs[-1])):
+            warnings.warn(
+                f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
+                f"nothing is known of what follows. Are steps counted in the same unit?",
+                UserWarning,
+                stacklevel=2,
+            )
         it.steps.append(step)
         it.scores.append(score)
         it.costs.append(cost)
@@ -276,7 +284,7 @@ class Race:
         self._left, self._owed = 0, 0
         self._pool, self._picked = [], []
 
-    def change_model(self, model: Model) -> None:
+    def change_model(self, model: RunModel) -> None:
         """Go on with another model, fitted anew: all indices change, what was seen stays."""
         if model.minimize != self.model.minimize:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")

@@ -17,7 +17,7 @@ from typing import Any
 
 from .._common.optional import need
 from ..errors import InvalidArgument
-from .race import Model, Move, Race, Run
+from .race import Move, Race, Run, RunModel
 from .ray_results import flat, history
 from .refit import refitting
 from .whole import whole_index
@@ -38,7 +38,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : Model
+    model : RunModel
         What to expect of a trial. It must minimize if and only if the mode of the tuner is "min".
     outside : float, optional
         What one has without any trial is worth this, in units of cost.
@@ -63,7 +63,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: Model,
+        model: RunModel,
         *,
         outside: float | None = None,
         budget: float | None = None,
@@ -309,7 +309,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             trials.intersection_update({self._staged})
 
 
-class StopWhenNotWorthIt(_tune.Stopper):  # type: ignore[misc]
+class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
     """Ends an experiment when no further trial is worth its cost; for any scheduler.
 
     For trials that are trained in one go. A trial is taken as one box: its reward is the best score
@@ -324,7 +324,7 @@ class StopWhenNotWorthIt(_tune.Stopper):  # type: ignore[misc]
     """
 
     def __init__(self, model: Any, metric: str) -> None:
-        self._model: Model = model
+        self._model: RunModel = model
         self._metric = metric
         self.index = whole_index(model)
         self.best = -math.inf

@@ -16,9 +16,9 @@ STEP = {0: {0: 0.6, 5: 0.3, 10: 0.1}, 5: {0: 0.3, 5: 0.4, 10: 0.3}, 10: {0: 0.1,
 
 def drafts(count: int = 3) -> weitzman.Forest:
     boxes = weitzman.Builder()
-    boxes.add("draft", cost=1, rewards={0: 0.5, 5: 0.3, 10: 0.2}, count=count)
-    boxes.add("revise", parent="draft", cost=0.6, endless=True, rewards=STEP)
-    boxes.add("buy", cost=4, rewards={6: 0.5, 12: 0.5})
+    boxes.add("draft", cost=1, outcomes={0: 0.5, 5: 0.3, 10: 0.2}, count=count)
+    boxes.add("revise", parent="draft", cost=0.6, endless=True, outcomes=STEP)
+    boxes.add("buy", cost=4, outcomes={6: 0.5, 12: 0.5})
     return boxes.build()
 
 
@@ -86,9 +86,9 @@ def test_the_stepper_walks_along_a_line(read):  # noqa: F811
 
 def test_the_explorer_makes_a_line_endless(visit, explore, tmp_path):
     boxes = weitzman.Builder()
-    boxes.add("draft", cost=1, rewards={0: 0.5, 5: 0.3, 10: 0.2}, count=3)
-    boxes.add("revise", parent="draft", cost=0.6, rewards=STEP)
-    boxes.add("buy", cost=4, rewards={6: 0.5, 12: 0.5})
+    boxes.add("draft", cost=1, outcomes={0: 0.5, 5: 0.3, 10: 0.2}, count=3)
+    boxes.add("revise", parent="draft", cost=0.6, outcomes=STEP)
+    boxes.add("buy", cost=4, outcomes={6: 0.5, 12: 0.5})
     weitzman.save(boxes.build(), tmp_path / "drafts.json")
     visitor = visit(explore(tmp_path / "drafts.json"))
     page = visitor.page

@@ -21,9 +21,9 @@ STRANGE = ["<img src=x onerror='window.hacked=1'>", "\"quotes'`", "‮right to l
 
 def paper() -> weitzman.Forest:
     boxes = weitzman.Builder()
-    boxes.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     return boxes.build()
 
 
@@ -210,9 +210,9 @@ def test_move_boxes_by_mouse_and_by_keyboard(visit, explore, tmp_path):
 def moved() -> weitzman.Forest:
     """The example with C behind B, whatever B shows."""
     boxes = weitzman.Builder()
-    boxes.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", parent="B", cost=5, rewards={50: 0.5, 10: 0.5})
+    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    boxes.add("C", parent="B", cost=5, outcomes={50: 0.5, 10: 0.5})
     return boxes.build()
 
 
@@ -244,13 +244,13 @@ def test_costs_states_copies_and_settings(visit, explore):
     site.add(
         "survey",
         cost=1,
-        rewards={"good": 0.3, "bad": 0.7},
-        worth={"good": None, "bad": None},
+        outcomes={"good": 0.3, "bad": 0.7},
+        rewards={"good": None, "bad": None},
         count=2,
     )
     site.add(
         "drill", parent="survey", cost={"good": {0: 4, 40: 9}, "bad": 7},
-        rewards={"good": {0: 0.4, 40: 0.6}, "bad": {0: 0.9, 40: 0.1}},
+        outcomes={"good": {0: 0.4, 40: 0.6}, "bad": {0: 0.9, 40: 0.1}},
     )  # fmt: skip
     wanted = site.build()
     assert value(visitor) == pytest.approx(weitzman.solve(wanted).value, abs=1e-6)

@@ -17,9 +17,9 @@ from weitzman.show.page.page_data import problem
 
 def paper() -> weitzman.Forest:
     boxes = weitzman.Builder()
-    boxes.add("A", cost=20, rewards={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", cost=5, rewards={50: 0.5, 10: 0.5})
+    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
     return boxes.build()
 
 
@@ -135,7 +135,7 @@ def test_what_if_a_cost_were_different(read):
 def test_costs_begin_as_they_are_now(read):
     """Also where the curve goes so far that its steps are wider than the cost."""
     lottery = weitzman.Builder()
-    lottery.add("ticket", cost=1, rewards={0: 0.5, 1000: 0.5})
+    lottery.add("ticket", cost=1, outcomes={0: 0.5, 1000: 0.5})
     visitor = read(lottery.build())
     assert "With ticket at 1 times its cost (1)" in visitor.text(".reading")
     assert visitor.page.locator("#curve text").all_text_contents() == [
@@ -194,17 +194,19 @@ def test_nothing_sticks_out_sideways(read, width, scheme):
 def test_long_names_stay_on_the_page(read):
     boxes = weitzman.Builder()
     for i in range(3):
-        boxes.add(f"{i}nospaces" * 40, cost=1, rewards={0: 0.5, 10 + i: 0.5})
+        boxes.add(f"{i}nospaces" * 40, cost=1, outcomes={0: 0.5, 10 + i: 0.5})
     visitor = read(boxes.build(), viewport={"width": 390, "height": 800})
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_index_and_cost_do_not_overlap_in_the_drawing(read):
     boxes = weitzman.Builder()
-    boxes.add("a", cost=0.1, rewards={"low": 0.5, "high": 0.5}, worth={"low": 0.01, "high": 12.3})
+    boxes.add(
+        "a", cost=0.1, outcomes={"low": 0.5, "high": 0.5}, rewards={"low": 0.01, "high": 12.3}
+    )
     boxes.add(
         "b", parent="a", cost={"low": 0.0001234, "high": 0.0123456},
-        rewards={"low": {1.2345: 0.5, 23.456: 0.5}, "high": {12.123: 0.5, 99.123: 0.5}},
+        outcomes={"low": {1.2345: 0.5, 23.456: 0.5}, "high": {12.123: 0.5, 99.123: 0.5}},
     )  # fmt: skip
     page = read(boxes.build()).page
     gaps = page.evaluate(

@@ -4,8 +4,8 @@ import { about, amount, el, name, plural, rough } from "../page/text.js";
 import { isEndless } from "./edit.js";
 
 export function headline(doc, solved) {
-  const first = solved.first === null ? ["Open nothing."]
-    : ["Open ", name(doc.boxes[solved.first].name), " first."];
+  const first = solved.first_box === null ? ["Open nothing."]
+    : ["Open ", name(solved.first_box), " first."];
   const what = doc.objective === "minimize" ? "Loss and costs to expect" : "Worth of the search";
   const all = doc.boxes.every((box) => box.count === 1 && !isEndless(box)); // written one by one
   const boxes = all ? `of ${plural(doc.boxes.length, "box", "boxes")}`

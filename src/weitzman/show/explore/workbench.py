@@ -97,7 +97,7 @@ class Workbench:
             "value": solution.value,
             "gap": solution.gap,
             "status": solution.status.value,
-            "first": solution.first,
+            "first_box": solution.first_box,
             "index": [solution.indices(v).tolist() for v in range(len(f))],
             "opened": e.opened.tolist(),
             "chosen": e.wins.tolist(),
@@ -109,13 +109,17 @@ class Workbench:
 
     def _expect(self, request: Any) -> Answer:
         """What going on is worth after some steps: [box, copy, state] each."""
+        number = _field(request, "id")
         with self._lock:
-            solution = self._solved.get(_field(request, "id"))
+            solution = self._solved.get(number) if isinstance(number, int) else None
         if solution is None:
             raise InvalidFile("that solution is no longer kept. Solve again.")
         walk = Walk(solution.policy())
-        for v, copy, y in _field(request, "steps"):
-            walk.show((solution.forest.box(v), tuple(copy)), y)
+        try:
+            for v, copy, y in _field(request, "steps"):
+                walk.show((solution.forest.box(v), tuple(copy)), y)
+        except (TypeError, ValueError, LookupError):
+            raise InvalidFile("each of the steps must be [box, copy, state].") from None
         return {"value": walk.worth()}
 
     def _save(self, request: Any) -> Answer:

@@ -120,9 +120,9 @@ class BreakEvens:
     ----------
     names : list of str
         Of a child with the state of its parent that most often leads to it.
-    cost, worth : (m,) arrays of float
+    cost, opened_below : (m,) arrays of float
         What opening costs now, and from which cost on it never pays.
-    first : (m,) array of float
+    first_below : (m,) array of float
         The cost at which the first decision turns: infinity for at no cost, NaN where the search
         would not begin in this tree even if the box were free.
     boxes : int
@@ -131,8 +131,8 @@ class BreakEvens:
 
     names: list[str]
     cost: FloatArray
-    worth: FloatArray
-    first: FloatArray
+    opened_below: FloatArray
+    first_below: FloatArray
     boxes: int
 
 
@@ -143,7 +143,7 @@ def break_even_data(solution: Solution, limit: int = 12) -> BreakEvens:
     --------
     >>> import weitzman
     >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
-    >>> break_even_data(weitzman.solve(chest)).worth.tolist()
+    >>> break_even_data(weitzman.solve(chest)).opened_below.tolist()
     [5.0]
     """
     check_solution(solution, "the picture of break-even costs")
@@ -158,8 +158,8 @@ def break_even_data(solution: Solution, limit: int = 12) -> BreakEvens:
     return BreakEvens(
         [_after(f, v, s) for v, s in zip(top, states, strict=True)],
         np.array([b.cost for b in found]),
-        np.array([b.worth for b in found]),
-        np.array([np.nan if b.first is None else b.first for b in found]),
+        np.array([b.opened_below for b in found]),
+        np.array([np.nan if b.first_below is None else b.first_below for b in found]),
         len(f),
     )
 

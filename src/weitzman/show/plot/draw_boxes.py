@@ -136,23 +136,24 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
     ax = axes(ax, *_size(d.names))
     calm(ax, grid="x")
     rows = np.arange(len(d.names))
-    known = np.concatenate([d.cost, d.worth[np.isfinite(d.worth)], d.first[np.isfinite(d.first)]])
+    known = np.concatenate([d.cost, d.opened_below, d.first_below])
+    known = known[np.isfinite(known)]
     right = 1.08 * float(known.max()) or 1.0
-    pays = d.cost < d.worth
-    ax.barh(rows, np.minimum(d.worth, right), 0.5, color=SKY, label="worth opening")
+    pays = d.cost < d.opened_below
+    ax.barh(rows, np.minimum(d.opened_below, right), 0.5, color=SKY, label="worth opening")
     if pays.any():
         now: dict[str, Any] = {"color": BLUE, "label": "cost now", "clip_on": False}
         ax.scatter(d.cost[pays], rows[pays], s=36, zorder=3, **now)
     if not pays.all():
         late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "too dear now"}
         ax.scatter(d.cost[~pays], rows[~pays], s=42, zorder=3, clip_on=False, **late)
-    if np.isfinite(d.first).any():
+    if np.isfinite(d.first_below).any():
         turn: dict[str, Any] = {
             "marker": "v",
             "facecolors": "none",
             "label": "begin elsewhere from here on",
         }
-        ax.scatter(d.first, rows, s=40, edgecolors=ink(), zorder=3, clip_on=False, **turn)
+        ax.scatter(d.first_below, rows, s=40, edgecolors=ink(), zorder=3, clip_on=False, **turn)
     named_rows(ax, d.names)
     ax.set_xlim(0, right)
     some = "" if d.boxes == len(rows) else f"\nthe {len(rows)} most often opened of {d.boxes:,}"

@@ -68,9 +68,9 @@ def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -
     ax.set_xlim(-0.5, columns - 0.5)
     ax.set_ylim(t.rows - 0.3, -0.6)
     _edges(ax, t)
-    first = None if best is None else best.first
+    first = None if best is None else best.first_box
     for chosen, face, label in ((False, ax.get_facecolor(), "box"), (True, BLUE, "open first")):
-        some = [v for v in range(len(graph)) if (v == first) is chosen]
+        some = [v for v in range(len(graph)) if (graph.names[v] == first) is chosen]
         if some:
             ax.scatter(
                 t.depth[some], t.row[some], s=150, color=face, edgecolors=mixed(ax, 0.8), lw=1,
@@ -190,7 +190,7 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("nodes expanded")
     ax.set_ylabel("expected loss and cost" if found.solution.forest.minimize else "value")
     key(ax)
-    first = "Open nothing" if found.first is None else f"Open {plain(found.first)} first"
+    first = "Open nothing" if found.first_box is None else f"Open {plain(found.first_box)} first"
     sure = "proven" if found.proven else f"may lose up to {number(found.regret)}"
     heading(ax, f"{first} ({sure})")
     return ax

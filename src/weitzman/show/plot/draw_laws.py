@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..._common.numbers import percent
+from ...engine.capped_laws import CappedLaw
 from ...engine.indices import Policy
 from ...engine.solution import Solution
-from .laws_data import CappedLaw, PayoffLaw, capped_law, payoff_law
+from .laws_data import PayoffLaw, capped_law, payoff_law
 from .style import BLUE, ORANGE, SKY, axes, calm, heading, ink, key, muted, number, plain
 
 if TYPE_CHECKING:

@@ -148,7 +148,7 @@ def _line_ticks(ax: Axes, d: LineGrid) -> None:
     ax.set_xlabel("box to open next")
 
 
-class Curves(Protocol):
+class CurveRows(Protocol):
     """Logged curves: run r has the rows ``start[r]`` to ``start[r + 1]``."""
 
     @property
@@ -168,7 +168,7 @@ class Curves(Protocol):
 
 
 def learning_curves(
-    curves: Curves,
+    curves: CurveRows,
     model: RunModel | None = None,
     *,
     best: float | None = None,

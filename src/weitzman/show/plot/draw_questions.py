@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InvalidArgument
-from ...questions.budget import Frontier
+from ...questions.budget import SpendFrontier
 from ...questions.robustness import Tornado
 from .style import BLUE, SKY, VERMILION, axes, calm, ink, muted, named_rows, number
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def frontier(curve: Frontier, *, ax: Axes | None = None) -> Axes:
+def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
     """The most expected reward for every expected spend; the slope is the price of money.
 
     Parameters
@@ -24,7 +24,7 @@ def frontier(curve: Frontier, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.questions.frontier`.
     ax : Axes, optional
     """
-    if not isinstance(curve, Frontier):
+    if not isinstance(curve, SpendFrontier):
         raise InvalidArgument(f"this picture needs a Frontier, but got a {type(curve).__name__}.")
     ax = axes(ax, 5.2, 3.4)
     calm(ax, grid="y")

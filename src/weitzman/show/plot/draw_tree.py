@@ -10,7 +10,7 @@ from ..._common.numbers import percent, rough
 from ..._common.optional import need
 from ...engine.solution import Solution
 from .style import BLUE, PLAIN, axes, heading, ink, mixed, muted, number, plain, span
-from .tree_data import Tree, tree
+from .tree_data import TreeLayout, tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def _scale(ax: Axes, columns: int, rows: int) -> float:
     return float(min(1.0, box.width / (_COLUMN * columns), box.height / (_ROW * rows)))
 
 
-def _edges(ax: Axes, t: Tree) -> None:
+def _edges(ax: Axes, t: TreeLayout) -> None:
     for i, up in enumerate(t.above):
         if up >= 0:
             width = 0.9 + 1.6 * min(1.0, t.opened[i])
@@ -85,7 +85,7 @@ def _bend(ax: Axes, start: tuple[float, float], end: tuple[float, float], **line
     ax.add_patch(patches.PathPatch(bend, fill=False, ec=mixed(ax, 0.35), zorder=1, **line))
 
 
-def _circles(ax: Axes, t: Tree, size: float) -> None:
+def _circles(ax: Axes, t: TreeLayout, size: float) -> None:
     shade = np.clip(t.opened, 0, 1)
     faces = [mixed(ax, 0.06 + 0.94 * p, BLUE) for p in shade]
     ax.scatter(
@@ -98,7 +98,7 @@ def _circles(ax: Axes, t: Tree, size: float) -> None:
         ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
 
 
-def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
+def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
     """Beside a leaf; below a box that has others to its right."""
     f, inner = solution.forest, set(t.above.tolist())
     font = max(_LEAST_FONT, _FONT * size)
@@ -120,7 +120,7 @@ def _labels(ax: Axes, solution: Solution, t: Tree, size: float) -> None:
             )  # fmt: skip
 
 
-def _folded(ax: Axes, t: Tree, size: float) -> None:
+def _folded(ax: Axes, t: TreeLayout, size: float) -> None:
     font = max(_LEAST_FONT, _FONT * size)
     said: dict[str, Any] = {"va": "center", "ha": "left", "color": muted(ax), "fontsize": font}
     for i in np.flatnonzero(t.hidden):

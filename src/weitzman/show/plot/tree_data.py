@@ -18,7 +18,7 @@ from .laws_data import check_solution
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tree:
+class TreeLayout:
     """The boxes that are shown, a parent always before its children.
 
     Attributes
@@ -56,7 +56,7 @@ class Tree:
     rows: int
 
 
-def tree(solution: Solution, limit: int = 30, levels: int = 7) -> Tree:
+def tree(solution: Solution, limit: int = 30, levels: int = 7) -> TreeLayout:
     """The boxes that the optimal policy opens most often, those above them, and their places.
 
     Parameters
@@ -90,7 +90,7 @@ def tree(solution: Solution, limit: int = 30, levels: int = 7) -> Tree:
     row, hidden_row, rows = _rows(policy, below, box, place, hidden)
     ends = [(_ends(mean_cost(f, int(v))), _ends(solution.indices(int(v)))) for v in box]
     cost, index = (np.array(column) for column in zip(*ends, strict=True))
-    return Tree(
+    return TreeLayout(
         box, above, depth, row, opened[box], cost, index, hidden, hidden_row, rest,
         float(rows) if rest else np.nan, rows + (rest > 0),
     )  # fmt: skip

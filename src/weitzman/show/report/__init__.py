@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Protocol, runtime_checkable
 
@@ -28,9 +27,9 @@ Path = str | os.PathLike[str]
 
 @runtime_checkable
 class Summarized(Protocol):
-    """What a replay is here: something that prints its summary as ``weitzman replay --json``."""
+    """What a replay is here: something that has a summary like ``weitzman replay --json``."""
 
-    def to_json(self) -> str:
+    def document(self) -> dict[str, Any]:
         """The summary."""
         ...
 
@@ -93,7 +92,7 @@ def write_report(
         if isinstance(x, bool) or not isinstance(x, int) or x < 1:
             raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
     if isinstance(source, Summarized):
-        text = replayed.render(replayed.read(json.loads(source.to_json())), title)
+        text = replayed.render(replayed.read(source.document()), title)
     else:
         text = render(content(source, top=top, runs=runs, progress=progress), title)
     name = os.fspath(path)
@@ -125,7 +124,7 @@ def _data(c: Content) -> dict[str, Any]:
                 "name": c.forest.name(w.box),
                 "factor": w.factor,
                 "value": w.value,
-                "first": [None if v is None else c.forest.name(v) for v in w.first],
+                "first": w.first,
                 "row": w.state,
             }
             for w in c.what_if

@@ -54,7 +54,7 @@ class WhatIf:
     factor : list of float
         Its cost is multiplied by these.
     value : list of float
-    first : list of int or None
+    first : list of str or None
         The box to begin with then.
     """
 
@@ -63,7 +63,7 @@ class WhatIf:
     break_even: BreakEven
     factor: list[float]
     value: list[float]
-    first: list[int | None]
+    first: list[str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _comparison(solution: Solution, progress: Progress | None) -> Comparison | N
 def _runner_up(solution: Solution) -> RunnerUp | None:
     policy = solution.policy()
     f = policy.forest
-    if len(f) > _LARGE or len(policy.root) < 2 or solution.first is None:
+    if len(f) > _LARGE or len(policy.root) < 2 or solution.first_box is None:
         return None
     second = int(policy.root[1])
     walk, value = Walk(policy), 0.0
@@ -197,7 +197,7 @@ def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
         break_even=break_even(solution, v, **after),
         factor=factor,
         value=[s.value for s in solved],
-        first=[s.first for s in solved],
+        first=[s.first_box for s in solved],
     )
 
 

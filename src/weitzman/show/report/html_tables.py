@@ -53,7 +53,7 @@ def break_even_costs(c: Content) -> Markup:
             "tr",
             _text(_after(c, w), f.name(w.box), head=True),
             _number(cost_now(w, f)),
-            _number(w.break_even.worth),
+            _number(w.break_even.opened_below),
             _turns(c, w),
             _number(-float(c.evaluation.opened[w.box]) * (f.sign)),
         )
@@ -192,7 +192,7 @@ def _after(c: Content, w: WhatIf) -> Child:
 
 
 def _turns(c: Content, w: WhatIf) -> Markup:
-    first = w.break_even.first
+    first = w.break_even.first_below
     if first is None:
         return h("td", "never", class_="number")
     return h("td", number(first) if math.isfinite(first) else "any cost", class_="number")

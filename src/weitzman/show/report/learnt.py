@@ -32,6 +32,6 @@ def forest(model: RunModel, runs: int) -> Forest:
 
 def spread(model: RunModel, runs: int) -> tuple[float, float]:
     """Nine in ten of the models that the log might as well have led to give a value in between."""
-    values = import_module("weitzman.learn").draws(model, _DRAWS).value(runs)
+    values = import_module("weitzman.learn").draws(model, _DRAWS).value_at(runs)
     low, high = np.quantile(values, [0.05, 0.95])
     return float(low), float(high)

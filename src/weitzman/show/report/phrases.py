@@ -22,12 +22,12 @@ _ENDS = 4  # boxes named among those taken in the end
 
 def headline(c: Content) -> Markup:
     """The decision in one sentence."""
-    first = c.solution.first
+    first = c.solution.first_box
     if c.advice is not None:
         return h("h1", "Stop here." if _over(c) else "Go on.")
     if first is None:
         return h("h1", "Open nothing.")
-    return h("h1", "Open ", name(c.forest.name(first)), " first.")
+    return h("h1", "Open ", name(first), " first.")
 
 
 def decision(c: Content) -> Iterator[Child]:
@@ -35,7 +35,7 @@ def decision(c: Content) -> Iterator[Child]:
     if c.advice is not None:
         yield from _under_way(c)
         return
-    f, e, first = c.forest, c.evaluation, c.solution.first
+    f, e, first = c.forest, c.evaluation, c.solution.first_box
     if first is None:
         what = "least loss" if f.minimize else "best reward"
         yield h(
@@ -45,7 +45,7 @@ def decision(c: Content) -> Iterator[Child]:
         return
     index = float(c.solution.indices(first)[0])
     yield h(
-        "p", "Opening it costs ", number(float(mean_cost(f, first)[0])), "; its index, ",
+        "p", "Opening it costs ", number(float(mean_cost(f, f.box(first))[0])), "; its index, ",
         number(index), ", is the ", _extreme(c), " of all boxes that can be opened now. ",
         _expect(c), class_="lead",
     )  # fmt: skip

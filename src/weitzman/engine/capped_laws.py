@@ -1,0 +1,102 @@
+r"""Laws of capped values: all that matters about searching a box and what is below it.
+
+The capped value :math:`\kappa` of a box says all about searching its subtree: with x in hand that
+is worth :math:`\Phi(x) = E \max(x, \kappa)`, the paper's *equivalent reward*, and the index, the
+paper's *generalized reservation value*, is where :math:`\Phi(x)` comes down to x.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.arrays import FloatArray
+from ..chains.capped_values import above
+from ..errors import InvalidForest
+from ..forest.model import Forest
+from .plan import Plan
+
+_EPS = 1e-12  # breakpoints that move an expectation by less, in units of the range, are merged
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CappedLaw:
+    """The law of a capped value, in the user's sign.
+
+    Attributes
+    ----------
+    points : (m,) array, ascending
+    tails : (m,) array
+        P(kappa >= point); when minimizing P(kappa <= point).
+    low, high : float
+        A range of x that shows all of it.
+    index : float
+        NaN for several trees at once.
+    minimize : bool
+    """
+
+    points: FloatArray
+    tails: FloatArray
+    low: float
+    high: float
+    index: float
+    minimize: bool
+
+    def phi(self, x: ArrayLike) -> Any:
+        """E max(x, kappa); when minimizing, E min(x, kappa)."""
+        y = np.atleast_1d(np.asarray(x, np.float64))
+        if not len(self.points):  # no reward can be found
+            found = y
+        elif self.minimize:
+            found = -above(-self.points[::-1], self.tails[::-1], -y)
+        else:
+            found = above(self.points, self.tails, y)
+        return found if np.ndim(x) else float(found[0])
+
+    def box(self, outside: float = 0.0) -> Forest:
+        """A free box that stands for all: opened for nothing, it shows the capped value.
+
+        For whoever holds x it is worth the same as the boxes that it stands for, whatever x is.
+        What is left to make 1 is the chance that nothing can be found.
+        """
+        if not len(self.points):
+            raise InvalidForest("a box needs a state with a reward, but nothing can be found here.")
+        sign = -1.0 if self.minimize else 1.0
+        points, tails = (sign * self.points, self.tails)
+        points, tails = (points[::-1], tails[::-1]) if self.minimize else (points, tails)
+        chances = np.append(1.0 - tails[0], -np.diff(tails, append=0.0))
+        rewards = sign * np.append(-np.inf, points)
+        some = chances > 0
+        return Forest.from_arrays(
+            parent=[-1], cost=[0.0], rewards=[rewards[some]], law=[chances[some]],
+            outside=outside, minimize=self.minimize,
+        )  # fmt: skip
+
+
+def capped_law_of(part: Forest, whole: Forest, index: float, indices: FloatArray) -> CappedLaw:
+    """The law for all roots of ``part``, which was cut out of ``whole`` with these indices."""
+    sign = whole.sign
+    seen = sign * np.array([*_rewards(part), whole.outside, index])
+    seen = seen[np.isfinite(seen)]
+    below = sign * indices  # no capped value is lower than all of these
+    marks = np.concatenate([seen, below[np.isfinite(below)]])
+    wide = float(np.ptp(marks)) or abs(float(marks[0])) or 1.0
+    plan = Plan.of(part.changed(outside=sign * (float(marks.min()) - wide)))
+    points, tails = plan.run(_EPS * plan.span, clip=False).tail
+    ends = np.concatenate([np.maximum(points, seen.min()), seen[seen == sign * whole.outside]])
+    ends = ends if len(ends) else seen
+    room = 0.06 * float(np.ptp(ends)) or 0.06 * wide
+    low, high = float(ends.min()) - room, float(ends.max()) + room
+    if whole.minimize:
+        return CappedLaw(-points[::-1], tails[::-1], -high, -low, index, True)
+    return CappedLaw(points, tails, low, high, index, False)
+
+
+def _rewards(forest: Forest) -> FloatArray:
+    """All finite ones."""
+    used = np.unique(forest.reward)
+    rewards = np.concatenate([forest.rewards[int(r)][0] for r in used])
+    return np.asarray(rewards[np.isfinite(rewards)])

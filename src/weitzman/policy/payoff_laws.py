@@ -1,0 +1,241 @@
+"""What a search earns in the end, as a law: written out where it is small, else simulated.
+
+Rewards and accumulated costs depend on each other, so unlike expectations their joint law can have
+exponentially many values; see the errata of the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._common.arrays import FloatArray
+from .._common.notebook import as_html
+from ..engine.evaluation import evaluate
+from ..engine.indices import Policy
+from ..engine.solution import Solution, as_policy
+from ..errors import TooLarge
+from ..forest.model import Forest
+from .frontier import Box, Copy
+from .search import Search
+from .simulation import simulate
+
+_TELLS = 20_000  # answers given in writing out a policy, at most: well below a second
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PayoffLaw:
+    """What a search earns in the end.
+
+    Attributes
+    ----------
+    values : (m,) array, ascending
+    chances : (m,) array
+        Sum to 1.
+    mean : float
+        Exact, also if the law is simulated.
+    outside : float
+        What opening nothing earns.
+    is_worse : (m,) array of bool
+        Which values are worse than that.
+    worse : float
+        Their probability.
+    how : str
+        "exact", or how many searches were simulated.
+    """
+
+    values: FloatArray
+    chances: FloatArray
+    mean: float
+    outside: float
+    is_worse: NDArray[np.bool_]
+    worse: float
+    how: str
+
+    def __repr__(self) -> str:
+        return f"PayoffLaw({len(self.values)} values, mean={self.mean:.6g}, {self.how})"
+
+    _repr_html_ = as_html
+
+
+def payoff_law(
+    policy: Solution | Policy, *, episodes: int = 100_000, rng: np.random.Generator | int = 0
+) -> PayoffLaw:
+    """The law of the payoff: written out where the policy has few ends, else simulated.
+
+    The paper's *payoff distribution*, of any index policy on any forest.
+
+    Parameters
+    ----------
+    policy : Solution or Policy
+    episodes : int
+        Searches to simulate, if it comes to that; ``how`` of the result says so.
+    rng : Generator or int
+        For the simulation; seed 0 by default.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
+    >>> law = payoff_law(weitzman.solve(chest))
+    >>> law.values.tolist(), law.chances.tolist(), law.how
+    ([-2.0, 8.0, 9.0], [0.25, 0.25, 0.5], 'exact')
+    """
+    rule = as_policy(policy, "payoff_law")
+    f, ends = rule.forest, _ends(rule)
+    if ends is None:
+        played = simulate(rule, episodes, rng)
+        values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
+        how, mean = f"{episodes:,} simulated searches", evaluate(rule).value
+    else:
+        taken = f.sign * np.maximum(f.sign * ends.reward, f.sign * f.outside)
+        values, chances = taken - f.sign * ends.cost, ends.chance
+        how, mean = "exact", float(values @ chances)
+    values, place = np.unique(values, return_inverse=True)
+    chances = np.bincount(place, weights=chances) / chances.sum()
+    worse = values > f.outside if f.minimize else values < f.outside
+    return PayoffLaw(values, chances, mean, f.outside, worse, float(chances[worse].sum()), how)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EquivalentBox:
+    """One box with a random cost that stands for a whole search.
+
+    Opening it means to search; its reward is the best of the boxes that were opened, its cost the
+    sum of theirs. Each entry is one pair of these.
+
+    Attributes
+    ----------
+    reward : (m,) array
+        Minus infinity (plus, when minimizing) where nothing with a reward was opened.
+    cost : (m,) array
+    chance : (m,) array
+        Sum to 1.
+    held : float
+        The amount in hand with which the policy was followed.
+    minimize : bool
+    """
+
+    reward: FloatArray
+    cost: FloatArray
+    chance: FloatArray
+    held: float
+    minimize: bool
+
+    def forest(self) -> Forest:
+        """This box alone, with the held amount as the outside option."""
+        return Forest.from_arrays(
+            parent=[-1], cost=[self.cost], rewards=[self.reward], law=[self.chance],
+            outside=self.held, minimize=self.minimize,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"EquivalentBox({len(self.chance)} pairs of reward and cost, held={self.held:.6g})"
+
+    _repr_html_ = as_html
+
+
+def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> EquivalentBox:
+    """The search of a line, of lines or of any forest contracted into one box with a random cost.
+
+    The paper's *equivalent single box*. The joint law of reward and cost depends on what is held;
+    the box earns what the policy earns with that in hand, and with another amount in hand less
+    than searching could. It can have exponentially many entries, and is refused where it has. The
+    free box of :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small and right
+    whatever is held.
+
+    Parameters
+    ----------
+    policy : Solution or Policy
+    held : float, optional
+        The amount in hand; by default the outside option.
+
+    Raises
+    ------
+    TooLarge
+        Where there are too many ends to write out.
+
+    Examples
+    --------
+    The index of the box is not the highest index of the boxes inside, which is 8.
+
+    >>> import weitzman
+    >>> two = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> two = weitzman.solve(two.add("B", cost=1, outcomes={0: 0.5, 4: 0.5}).build())
+    >>> box = equivalent_box(two)
+    >>> box.reward.tolist(), box.cost.tolist(), box.chance.tolist()
+    ([0.0, 4.0, 10.0], [2.0, 2.0, 1.0], [0.25, 0.25, 0.5])
+    >>> two.index("A"), weitzman.solve(box.forest()).index(0)
+    (8.0, 7.0)
+    """
+    rule = as_policy(policy, "equivalent_box")
+    f = rule.forest
+    if held is not None:
+        f = f.changed(outside=held)
+        rule = replace(rule, forest=f, outside=f.sign * f.outside)
+    ends = _ends(rule)
+    if ends is None:
+        raise TooLarge(
+            f"writing out the search took more than {_TELLS} answers and was not at its end: the "
+            f"joint law of reward and cost is too large. Use solution.capped_law().box(), which is "
+            f"small, or payoff_law, which simulates.",
+            np.inf,
+        )
+    pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
+    chance = np.asarray(np.bincount(place.reshape(-1), weights=ends.chance), np.float64)
+    return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ends:
+    reward: FloatArray  # the best of the boxes opened, in the user's sign
+    cost: FloatArray
+    chance: FloatArray
+
+
+def _ends(policy: Policy) -> _Ends | None:
+    """All ends of a search with their probabilities; None if there are too many.
+
+    Each way is told to a search from the start, so that it alone decides what is opened.
+    """
+    f, tells = policy.forest, 0
+    waiting: list[tuple[list[tuple[Box, int]], float]] = [([], 1.0)]
+    found: list[tuple[float, float, float]] = []
+    while waiting:
+        way, chance = waiting.pop()
+        tells += len(way) + 1
+        if tells > _TELLS:
+            return None
+        search = Search(policy)
+        for told, state in way:
+            search.tell(told, state_called(f, told.number, state))
+        box = search.ask()
+        if box is None:
+            rewards = [f.sign * f.rewards[int(f.reward[b.number])][0, s] for b, s in way]
+            found.append((f.sign * max([-np.inf, *rewards]), search.spent, chance))
+            continue
+        law = f.laws[int(f.law[box.number])][_state_above(f, box, way)]
+        for state in np.flatnonzero(law).tolist():
+            waiting.append(([*way, (box, state)], chance * float(law[state])))
+    return _Ends(*np.array(found).T)
+
+
+def _state_above(forest: Forest, box: Box, way: list[tuple[Box, int]]) -> int:
+    above = _above(forest, box.number, box.copy)
+    return next((s for b, s in way if (b.number, b.copy) == above), 0)
+
+
+def _above(f: Forest, v: int, copy: Copy) -> tuple[int, Copy]:
+    """The box before one that was opened, and its copy; for a root, what is none."""
+    if f.endless[v]:
+        last = copy[-1] - 1
+        return (v, (*copy[:-1], last)) if last else (int(f.parent[v]), copy[:-1])
+    return int(f.parent[v]), copy[:-1] if f.count[v] > 1 else copy
+
+
+def state_called(forest: Forest, box: int, state: int) -> str | int:
+    """A state as a search takes it: by name, where there are names."""
+    names = forest.state_names[int(forest.reward[box])]
+    return state if names is None else names[state]

@@ -1,0 +1,126 @@
+"""Small files that stand for huge ones are refused beforehand; sums that are nearly 1."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weitzman
+from weitzman.errors import InvalidFile, InvalidForest
+from weitzman.files import load
+from weitzman.learn.log_tables import columns_of
+
+SOURCE = str(Path(weitzman.__file__).parents[1])
+MEASURE = """
+import resource, sys, weitzman
+from weitzman.errors import WeitzmanError
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    weitzman.load(sys.argv[1])
+except WeitzmanError as error:
+    print(str(error)[:300])
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+def measured(path):
+    """What loading a file says, and the bytes of memory that it took."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(path)], env={**os.environ, "PYTHONPATH": SOURCE},
+        capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+    *said, memory = done.stdout.splitlines()
+    return "\n".join(said), int(memory)
+
+
+def lists(path):
+    with gzip.open(path, "wb") as file:
+        file.write(b'{"format":"weitzman/1","boxes":[')
+        for _ in range(60):
+            file.write(b"[]," * 300_000)
+    return path
+
+
+def outcomes(path):
+    n = 12_000
+    root = {"name": "a", "cost": 1, "rewards": list(range(n)), "law": [1] + [0] * (n - 1)}
+    inner = {str(i): {str(i): 1} for i in range(n)}
+    child = {"name": "b", "parent": "a", "cost": 1, "outcomes": inner}
+    path.write_text(json.dumps({"format": "weitzman/1", "boxes": [root, child]}))
+    return path
+
+
+def table(path):
+    n = 15_000
+    rows = ["box,parent,parent_state,state,reward,probability,cost"]
+    rows += [f"a,,,{i},1,{int(i == 0)},1" for i in range(n)]
+    rows += [f"b,a,{i},{i},1,1,1" for i in range(n)]
+    path.write_text("\n".join(rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "message"),
+    [
+        (lists, "a.json.gz", "once unpacked"),
+        (outcomes, "a.json", "the law must have at most"),
+        (table, "a.csv", "the law must have at most"),
+    ],
+)
+def test_less_than_a_megabyte_takes_less_than_a_gigabyte(tmp_path, make, name, message):
+    path = make(tmp_path / name)
+    assert path.stat().st_size < 1_000_000
+    said, memory = measured(path)
+    assert message in said
+    assert memory < 1_000_000_000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", ["p.json", "p.json.gz", "p.wz", "p.csv", "p.xlsx", "p.tsv"])
+def test_pipes_and_devices_are_refused(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InvalidFile, match="it is a pipe or a device"):
+        load(tmp_path / name)
+    zero = tmp_path / f"zero{name[1:]}"
+    zero.symlink_to("/dev/zero")
+    with pytest.raises(InvalidFile, match="it is a pipe or a device"):
+        load(zero)
+
+
+def test_damaged_and_packed_curves_give_one_message(tmp_path):
+    path = tmp_path / "curves.csv.gz"
+    path.write_bytes(gzip.compress(b"run,step,score\n1,1,2\n")[:-6])
+    with pytest.raises(InvalidFile, match=r"curves.csv.gz: not a complete gzip file"):
+        columns_of(path)
+    path.write_bytes(gzip.compress(b"a,b\n" * 12_000_000))
+    with pytest.raises(InvalidFile, match="once unpacked"):
+        columns_of(path)
+    os.remove(path)
+    os.mkfifo(path)
+    with pytest.raises(InvalidFile, match="it is a pipe or a device"):
+        columns_of(path)
+
+
+def test_sums_that_are_nearly_one_are_made_one():
+    n, miss = 1000, 9e-10
+    law = np.full(n, (1 + miss) / n)
+    forest = weitzman.Forest.from_arrays(
+        parent=[-1, 0], cost=[0, 0], rewards=[[-np.inf] * n, [0.0, 1.0]],
+        law=[law, np.full((n, 2), 0.5)],
+    )  # fmt: skip
+    assert abs(forest.laws[int(forest.law[0])].sum() - 1) < 1e-13
+    assert weitzman.solve(forest).value == pytest.approx(0.5, abs=1e-13)
+
+
+def test_a_sum_that_is_not_one_never_reads_one():
+    with pytest.raises(InvalidForest, match=r"sum to 1 \+ 1.2e-09 \(1 such rows\)"):
+        weitzman.Forest.from_arrays(
+            parent=[-1], cost=[0], rewards=[0, 1], law=[[0.5, 0.5 + 1.2e-9]]
+        )
