@@ -35,9 +35,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def model(cost: float = 5.0) -> Any:
-    boxes = Builder().add("A", cost=20, rewards={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, rewards={1: {21: 0.5, -9: 0.5}, 900: {920: 1.0}})
-    return solve(boxes.add("C", cost=cost, rewards={50: 0.5, 10: 0.5}).build()).policy()
+    boxes = Builder().add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 1.0}})
+    return solve(boxes.add("C", cost=cost, outcomes={50: 0.5, 10: 0.5}).build()).policy()
 
 
 def python(code: str, *args: object, **options: Any) -> subprocess.Popen[str]:
