@@ -82,7 +82,7 @@ def test_a_bold_searcher_counts_expectations_and_a_careful_one_opens_other_boxes
         b.add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
         b.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
         s = solve(b.build())
-        return s.forest.name(s.first), s.value
+        return s.first_box, s.value
 
     neutral = Builder()
     neutral.add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})

@@ -25,6 +25,8 @@ STRICT: frozenset[str] = frozenset()
 FUSED = frozenset({"contract"})
 ANY_ORDER = frozenset({"reassoc", "contract"})
 
+kernels: list[Any] = []  # all that are compiled, once their modules are imported
+
 Decorator = Callable[[Callable[..., Any]], Any]
 
 
@@ -45,6 +47,7 @@ def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decora
 def _compiled(rounding: frozenset[str], function: Callable[..., Any]) -> Any:
     dispatcher = njit(**_options(rounding))(function)
     dispatcher._cache = KernelCache(function)
+    kernels.append(dispatcher)
     return dispatcher
 
 

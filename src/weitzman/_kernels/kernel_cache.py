@@ -50,6 +50,12 @@ def folders() -> Iterator[Path]:
         yield _user_folder() / _version()
 
 
+def kept_in() -> Path | None:
+    """The folder in which compiled code is kept."""
+    with_files = (folder for folder in folders() if any(folder.glob("*.bin")))
+    return _state.get("folder") or next(with_files, None)
+
+
 def _user_folder() -> Path:
     """The folder of a user for what can be made again."""
     if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):

@@ -23,6 +23,7 @@ from .schema_command import add_schema_command
 from .solve_command import add_solve_command
 from .template_command import add_template_command
 from .truncate_command import add_truncate_command
+from .warmup_command import add_warmup_command
 
 _ABOUT = """\
 Search when looking costs something.
@@ -106,6 +107,7 @@ def parser() -> argparse.ArgumentParser:
     add_convert_command(commands)
     add_template_command(commands)
     add_schema_command(commands)
+    add_warmup_command(commands)
     return top
 
 

@@ -12,7 +12,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels import episodes as kernel
 from .._kernels.prize_episodes import collect
 from ..chains.following import must_stop
@@ -162,8 +162,8 @@ def tabulate(policy: Policy) -> kernel.Tables:
         chances=kernel.cumulate(f.laws.data, row, f.laws.shape[owner, 1]),
         rewards=policy.rewards,
         costs=f.costs.data,
-        factors=factors,
-        durations=durations,
+        factors=frozen(factors),
+        durations=frozen(durations),
     )
 
 

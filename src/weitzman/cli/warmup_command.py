@@ -1,0 +1,97 @@
+"""The command ``weitzman warmup``: compile everything now, so that nobody waits for it later."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+_ABOUT = """\
+Compile everything (but for a few small functions of weitzman.learn) and keep it
+on disk, where later processes find it: for images of containers, and before many
+workers start at once. The folder is the first of these that can be written to: the
+one that WEITZMAN_CACHE_DIR names (or NUMBA_CACHE_DIR), one in the installed package,
+one of the user. Workers that name the same folder share it."""
+
+
+def add_warmup_command(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command to those of the parser; :func:`warmup` carries it out."""
+    parser = commands.add_parser("warmup", help="compile everything now, for later processes")
+    parser.description = _ABOUT
+
+
+def warmup(arguments: argparse.Namespace) -> None:
+    """Carry out the command."""
+    from ..engine.compiled_code import compiled_code
+
+    start = time.perf_counter()
+    for use in (_forests, _lines, _strategies):
+        use()
+    found = compiled_code()
+    where = "nowhere: no folder can be written to" if found.folder is None else str(found.folder)
+    print(f"{len(found.ready)} functions ready after {time.perf_counter() - start:.1f} s")
+    print(f"kept in {where}")
+
+
+def _forests() -> None:
+    """Solve, evaluate and play a forest with copies, with one prize and with two."""
+    from ..engine.evaluation import evaluate
+    from ..engine.solver import solve
+    from ..forest.model import Forest
+    from ..policy.simulation import simulate
+
+    law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.2, 0.8]], [[0.9, 0.1], [0.5, 0.5]], [0.7, 0.3]]
+    for prizes in (1, 2):
+        forest = Forest.from_arrays(
+            parent=[-1, 0, 0, -1], cost=[0.1, 0.2, 0.3, 0.1], rewards=[0, 3], law=law,
+            prizes=prizes, count=[1, 2, 1, 3] if prizes == 1 else None,
+        )  # fmt: skip
+        solution = solve(forest)
+        evaluate(solution)
+        simulate(solution, 10, rng=1)
+    copies = Forest.from_arrays(parent=[-1], cost=[0.1], rewards=[0, 3], law=law[:1], count=[3])
+    evaluate(solve(copies))
+
+
+def _lines() -> None:
+    """An endless line, cut and followed, and what is asked of a chain."""
+    from ..bounds.truncation import truncate
+    from ..chains.chain import Chain
+    from ..engine.evaluation import evaluate
+    from ..engine.solver import solve
+    from ..forest.model import Forest
+
+    law: list[Any] = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
+    line = Forest.from_arrays(
+        parent=[-1, 0], cost=[0.1, 0.5], rewards=[0, 3, 9], law=[law[0], law],
+        endless=[False, True],
+    )  # fmt: skip
+    evaluate(solve(line))
+    truncate(line, gap=0.1)
+    chain = Chain(law, [0, 3, 9])
+    chain.stationary()
+    chain.first_passage([2])
+
+
+def _strategies() -> None:
+    """Orders that are fixed or random, and a box with two parents."""
+    import numpy as np
+
+    from ..engine.solver import solve
+    from ..forest.model import Forest
+    from ..strategies.dags import Dag
+    from ..strategies.fixed_order import simulate_order
+    from ..strategies.random_orders import random_order
+    from ..strategies.spanning import spanning_policy
+
+    law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.1, 0.9]]]
+    pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law)
+    solution = solve(pair)
+    simulate_order(solution, np.array([0, 1]), 1, 10, rng=1)
+    random_order(solution, 10, rng=1)
+    both = [[[0.9, 0.1], [0.5, 0.5]], [[0.5, 0.5], [0.1, 0.9]]]
+    dag = Dag(
+        parents=[[], [], [0, 1]], cost=[0.1, 0.1, 0.2], rewards=[[0, 1], [0, 2], [0, 5]],
+        law=[[0.5, 0.5], [0.5, 0.5], both],
+    )  # fmt: skip
+    spanning_policy(dag, worlds=10, rng=1)
