@@ -160,7 +160,7 @@ def test_derivatives_are_discounted_probabilities():
     slope = sensitivity(solve(forest)).cost["A"][0]
     up, down = (solve(forest.changed(cost={"A": 2 + h})).value for h in (1e-4, -1e-4))
     assert slope == pytest.approx((up - down) / 2e-4, abs=1e-6)
-    assert weitzman.break_even(solve(forest), "A").worth == pytest.approx(
+    assert weitzman.break_even(solve(forest), "A").opened_below == pytest.approx(
         0.5 * 10 * np.exp(-0.3), abs=1e-9
     )
 

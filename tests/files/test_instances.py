@@ -487,7 +487,7 @@ def test_text_that_unpacks_to_too_much(tmp_path, monkeypatch, suffix):
     text = b" " * 6_000_000
     path = tmp_path / f"x{suffix}"
     path.write_bytes(gzip.compress(text) if suffix == ".json.gz" else text)
-    with pytest.raises(InvalidFile, match="at most 5000000 bytes once unpacked"):
+    with pytest.raises(InvalidFile, match="at most 5,000,000 bytes once unpacked"):
         io.load(path)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import weitzman
 from weitzman.show.explore.server import _SCRIPTS
-from weitzman.show.page import STEPPER, embedded, finite, page, script, style
+from weitzman.show.page import STEPPER, embedded, finite, script, style, whole
 from weitzman.show.page.html import h, join, name
 from weitzman.show.page.page_data import important, problem, steps
 
@@ -40,7 +40,7 @@ def test_numbers_that_are_not_finite_become_null():
 
 
 def test_the_title_of_a_page_is_text():
-    text = page(HOSTILE, join([]), style="", script="", data=None)
+    text = whole(HOSTILE, join([]), style="", script="", data=None)
     assert "<script>alert" not in text
 
 

@@ -101,8 +101,28 @@ def test_a_hopeless_strategy_does_not_hide_the_others():
     chest = weitzman.line([[0.9, 0.1]], rewards=[0, 10], cost=0.5, count=10_000, names=["chest"])
     html = render(content(chest))
     bars = [re.findall(r'x="([\d.]+)" width="([\d.]+)"', row) for row in html.split("<tr>")]
-    assert [len(bar) for bar in bars].count(2) == 1  # that of opening everything is broken
+    values = [s.value for s in content(chest).comparison.strategies]
+    far = sum(x < 0.9 * 5 for x in values)  # the optimum is 5, nothing earns 0
+    assert [len(bar) for bar in bars].count(2) == far >= 2  # broken: everything, nothing
     assert float(next(bar for bar in bars if bar)[0][1]) > 30  # that of the optimal policy
+    assert "A broken bar lies beyond the scale." in text_of(html)
+
+
+def test_bars_begin_where_differences_show_and_say_so():
+    """Strategies that differ by a hair have bars that differ by more than a tenth."""
+    boxes = weitzman.Builder(outside=0)
+    for i in range(6):
+        boxes.add(f"box {i}", cost=2, rewards={1000: 0.5, 1010 + 3 * i: 0.5})
+    found = content(boxes.build())
+    html = render(found)
+    said = re.search(r"Bars begin at ([\d.,]+), so that small differences show", text_of(html))
+    start = float(said[1].replace(",", ""))
+    values = [s.value for s in found.comparison.strategies]
+    assert start > 900
+    widths = [float(w) for w in re.findall(r'<rect x="0.00" width="([\d.]+)"', html)]
+    near = [x for x in values if x > start]
+    assert len({round(x, 6) for x in near}) > 1
+    assert max(widths) - min(w for w in widths if w > 3) > 10
 
 
 def test_minimizing():

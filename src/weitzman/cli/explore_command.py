@@ -70,12 +70,13 @@ def explore(arguments: argparse.Namespace) -> None:
         threading.Thread(target=_warm_up, daemon=True).start()
         print(f"Exploring at {server.address}")
         print("Ctrl-C ends it.", flush=True)
-        if not arguments.no_browser and not _open(server.address):
-            print("No browser could be opened: open the address yourself.", flush=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print("\nEnded.")
+        with server.door() as door:  # the address itself would show in the list of processes
+            if not arguments.no_browser and not _open(door):
+                print("No browser could be opened: open the address yourself.", flush=True)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                print("\nEnded.")
 
 
 def _check_new(path: str) -> None:

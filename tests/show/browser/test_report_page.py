@@ -119,15 +119,15 @@ def test_sort_and_search_the_table(read):
 def test_what_if_a_cost_were_different(read):
     visitor = read(paper())
     page = visitor.page
-    assert (
-        "With A at 1 times its cost (20), the search would be worth 94.325 and begin with A."
-        in (visitor.text(".reading"))
+    assert "If A cost 20 (as now), the search would be worth 94.325 and begin with A." in (
+        visitor.text(".reading")
     )
     page.locator("#curve input").focus()
     page.keyboard.press("End")
     cost = 20 * page.evaluate("__state.data.whatIf[0].factor.at(-1)")
     dear = weitzman.solve(paper().changed(cost={"A": cost}))
-    assert f"({cost:g}), the search would be worth {dear.value:.6g} and begin with C." in (
+    assert f"If A cost {cost:g} (" in visitor.text(".reading")
+    assert f"the search would be worth {dear.value:.6g} and begin with C." in (
         visitor.text(".reading")
     )
 
@@ -137,10 +137,9 @@ def test_costs_begin_as_they_are_now(read):
     lottery = weitzman.Builder()
     lottery.add("ticket", cost=1, outcomes={0: 0.5, 1000: 0.5})
     visitor = read(lottery.build())
-    assert "With ticket at 1 times its cost (1)" in visitor.text(".reading")
-    assert visitor.page.locator("#curve text").all_text_contents() == [
-        "as now", "free: 500", "×64: 436",
-    ]  # fmt: skip
+    assert "If ticket cost 1 (as now)" in visitor.text(".reading")
+    words = visitor.page.locator("#curve text").all_text_contents()
+    assert {"cost of opening", "worth of the search", "0", "10", "30"} <= set(words)  # axes
 
 
 def test_a_search_under_way_goes_on_from_where_it_stands(read):

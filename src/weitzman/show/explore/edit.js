@@ -210,6 +210,16 @@ export function setChance(doc, key, row, y, p) {
   }));
 }
 
+/** Another chance of a state; the others of its row share what is left, as they did. */
+export function setChances(doc, key, row, y, p) {
+  return changeBox(doc, key, (box) => {
+    const rest = box.law[row].reduce((sum, q, i) => (i === y ? sum : sum + Number(q)), 0);
+    const others = box.law[row].length - 1;
+    const chance = (q, i) => (i === y ? p : rest > 0 ? ((1 - p) * q) / rest : (1 - p) / others);
+    return { law: replaced(box.law, row, box.law[row].map(chance)) };
+  });
+}
+
 export function setCost(doc, key, row, y, price) {
   return changeBox(doc, key, (box) => ({
     cost: replaced(box.cost, row, replaced(box.cost[row], y, price)),

@@ -66,14 +66,15 @@ export class Editor {
     const count = f.number("Copies of the box", (d) => of(d).count,
       (d, n) => changeBox(d, key, () => ({ count: n })), { width: 4 });
     refill(this.place,
-      el("div", { class: "line" }, el("label", {}, "Name ", title), this.#parents(doc, box),
+      el("div", { class: "line head" }, el("label", {}, "Name ", title), this.#parents(doc, box),
         el("label", {}, "Copies ", count)),
       this.#cost(box, up, titles),
       this.#states(box, up, titles),
       up && !childrenOf(doc, key).length ? this.#endless(box) : null,
       el("div", { class: "line" },
         el("button", { type: "button", id: "add-state",
-          onclick: () => this.act.change((d) => addState(d, key)) }, "Add a state"),
+          onclick: () => this.act.change((d) => addState(d, key), null, "adding a state") },
+          "Add a state"),
         el("button", { type: "button", id: "add-behind", onclick: () => this.act.add(key) },
           "Add a box behind it"),
         el("button", { type: "button", id: "remove", onclick: () => this.act.remove(key) },
@@ -101,7 +102,8 @@ export class Editor {
 
   #endless(box) {
     const tick = el("input", { type: "checkbox", id: "endless", ".checked": isEndless(box),
-      onchange: () => this.act.change((d) => setEndless(d, box.key, tick.checked)) });
+      onchange: () => this.act.change((d) => setEndless(d, box.key, tick.checked), null,
+        `letting ${box.name} ${tick.checked ? "go on without end" : "end"}`) });
     return el("p", {}, el("label", {}, tick, " Goes on without end: another one like it follows each"));
   }
 
@@ -115,7 +117,8 @@ export class Editor {
       ...(up ? [["by both", true, true]] : [])];
     const now = forms.findIndex(([, p, o]) => p === byParent && o === byOwn);
     const form = el("select", { id: "cost-form", "aria-label": "What the cost depends on",
-      onchange: () => this.act.change((d) => shapeCost(d, key, ...forms[form.value].slice(1))) },
+      onchange: () => this.act.change((d) => shapeCost(d, key, ...forms[form.value].slice(1)), null,
+        "choosing what the cost depends on") },
       forms.map(([text], i) => el("option", { value: i, ".selected": i === Math.max(0, now) }, text)));
     const field = (s, y) => {
       const after = byParent ? `after ${titles[s]}` : "";
@@ -164,7 +167,8 @@ export class Editor {
       (d) => boxOf(d, key).law[s]?.[y] ?? "", (d, p) => setChance(d, key, s, y, p));
     const remove = el("button", { type: "button", class: "small", title: `Remove state ${y + 1}`,
       "aria-label": `Remove state ${y + 1}`, ".disabled": box.rewards.length === 1,
-      onclick: () => this.act.change((d) => removeState(d, key, y)) }, "×");
+      onclick: () => this.act.change((d) => removeState(d, key, y), null,
+        `removing state ${y + 1}`) }, "×");
     const cells = [reward, title, ...box.law.map((_, s) => chance(s)), remove];
     return el("tr", {}, cells.map((x) => el("td", {}, x)));
   }

@@ -3,20 +3,21 @@
 import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
 import { el, plural, refill } from "../page/text.js";
-import { asked, askToRead } from "./ask.js";
+import { asked } from "./ask.js";
 import {
   EMPTY, addBox, addState, boxOf, fromFile, moveBox, removeBox, removeState, shapeCost, toFile,
   toProblem, within,
 } from "./edit.js";
 import { Editor } from "./editor.js";
 import { Fields } from "./fields.js";
+import { Files } from "./files.js";
 import { complaint, headline } from "./headline.js";
 import { Outline } from "./outline.js";
+import { WhatIf } from "./what_if.js";
 
 // for tests
 const edits = { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost, toFile };
 const DRAWN = 60; // boxes of the drawing
-const SPOKEN = 7000; // milliseconds that an announcement stays
 const PATIENCE = 2000; // milliseconds before the user is told what takes so long
 
 const at = (id) => document.getElementById(id);
@@ -29,12 +30,13 @@ const state = {
   future: [],
   chosen: begun.boxes[0]?.key ?? null,
   saved: begun, // the document as it stands in the file
+  file: given.file, // the file that Save writes to; null: Save asks for a name
+  title: given.file ?? "new boxes", // what the boxes are called
   solved: null, // the last answer, of `solvedDoc`
   solvedDoc: null,
   problem: null,
   message: null,
   tag: null,
-  overwrite: false,
 };
 
 // -- asking Python --------------------------------------------------------------------------------
@@ -70,30 +72,43 @@ async function solveNow() {
 
 // -- changing the document ------------------------------------------------------------------------
 
-/** Change the document; what is typed into one field in a row (the same tag) is one step to undo. */
-function change(edit, tag = null) {
+/**
+ * Change the document; what is typed into one field in a row (the same tag) is one step to undo.
+ * `what` says what is done, as in "removing B".
+ */
+function change(edit, tag = null, what = "the last change") {
   if (edit === null) {
     state.tag = null;
     return;
   }
   const doc = edit(state.doc);
   if (!doc || doc === state.doc) return;
-  if (tag === null || tag !== state.tag) state.past.push([state.doc, state.chosen]);
-  Object.assign(state, { doc, tag, future: [], overwrite: false });
+  if (tag === null || tag !== state.tag) state.past.push(moment(what));
+  Object.assign(state, { doc, tag, future: [] });
   if (!boxOf(doc, state.chosen)) state.chosen = doc.boxes[0]?.key ?? null;
+  announce("");
   show();
   solveNow();
 }
 
-function travel(from, to) {
+/** Where things stand, and what is done next. */
+function moment(what) {
+  const { doc, chosen, file, title } = state;
+  return { doc, chosen, file, title, what };
+}
+
+function travel(from, to, word) {
   if (!from.length) return;
-  to.push([state.doc, state.chosen]);
-  [state.doc, state.chosen] = from.pop();
-  state.tag = null;
-  document.activeElement?.blur?.();
+  const { what, ...then } = from.pop();
+  to.push(moment(what));
+  Object.assign(state, then, { tag: null });
+  announce(`${word}: ${what}.`);
   show();
   solveNow();
 }
+
+const undo = () => travel(state.past, state.future, "Undone");
+const redo = () => travel(state.future, state.past, "Done again");
 
 const act = {
   document: () => state.doc,
@@ -105,7 +120,7 @@ const act = {
   },
   edit: () => editor.focus(),
   add(parent) {
-    change((doc) => addBox(doc, parent));
+    change((doc) => addBox(doc, parent), null, "adding a box");
     state.chosen = state.doc.boxes.at(-1).key;
     show();
     editor.focus();
@@ -118,87 +133,69 @@ const act = {
       announce("A box cannot be opened after itself or a box behind it.");
       return;
     }
-    change(() => moved.doc);
     const up = parent === null ? null : boxOf(state.doc, parent).name;
+    const title = boxOf(state.doc, key).name;
+    change(() => moved.doc, null, `moving ${title} ${up === null ? "to the front" : `after ${up}`}`);
     const now = up === null ? "needs no other box now" : `is now opened after ${up}`;
-    announce(`${boxOf(state.doc, key).name} ${now}. ${moved.note ?? ""}`);
+    announce(`${title} ${now}. ${moved.note ?? ""}`);
     outline.focus(key);
   },
   remove(key) {
     const gone = within(state.doc, key).size;
     const title = boxOf(state.doc, key).name;
-    change((doc) => removeBox(doc, key));
+    change((doc) => removeBox(doc, key), null, `removing ${title}`);
     const more = gone > 1 ? ` and ${plural(gone - 1, "box", "boxes")} behind it` : "";
     announce(`${title}${more} removed. Undo brings it back.`);
   },
 };
 
-function load(doc, what) {
-  change(() => doc);
-  state.chosen = doc.boxes[0]?.key ?? null;
+/** Other boxes in the place of all, from a file of that name (null: from none). */
+function load(doc, title, what) {
+  change(() => doc, null, `opening ${title}`);
+  Object.assign(state, { chosen: doc.boxes[0]?.key ?? null, file: null, title });
   announce(what);
   show();
-}
-
-// -- files ----------------------------------------------------------------------------------------
-
-async function save() {
-  if (given.file === null) {
-    download();
-    return;
-  }
-  const { doc } = state;
-  const answer = await asked("save", { document: toFile(doc), anyway: state.overwrite });
-  state.overwrite = Boolean(answer.changed);
-  if (!answer.ok || answer.changed) {
-    alertUser(answer.message);
-    return;
-  }
-  given.isNew = false;
-  state.saved = doc;
-  announce(`Saved to ${answer.file}.`);
-  show();
-}
-
-function download() {
-  const text = `${JSON.stringify(toFile(state.doc), null, 1)}\n`;
-  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  const title = (given.file ?? "boxes.json").replace(/(\.json)?(\.gz)?$|\.wz$/, ".json");
-  el("a", { href: url, download: title }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-  if (given.file === null) state.saved = state.doc;
-  announce(`Downloaded as ${title}.`);
-  show();
-}
-
-async function openFile(file) {
-  const answer = await askToRead(file);
-  const target = given.file ?? "a download";
-  if (answer.ok) load(fromFile(answer.document), `${file.name} is open. Save writes to ${target}.`);
-  else alertUser(answer.message);
 }
 
 async function openExample() {
   const answer = await asked("example", {});
   const about = "An example: B can be opened after A, and depends on what A showed.";
-  if (answer.ok) load(fromFile(answer.document), about);
-  else alertUser(answer.message);
+  if (!answer.ok) alertUser(answer.message);
+  else if (state.doc.boxes.length) load(fromFile(answer.document), "the example", about);
+  else {
+    change(() => fromFile(answer.document), null, "opening the example");
+    state.chosen = state.doc.boxes[0].key;
+    announce(about);
+    show();
+  }
 }
+
+const files = new Files(at("save-as"), {
+  doc: () => state.doc,
+  file: () => state.file,
+  title: () => state.title,
+  saved(doc, file) {
+    Object.assign(state, { saved: doc, file, title: file });
+    given.isNew = false;
+    show();
+  },
+  load,
+  announce,
+  alert: alertUser,
+}, given.folder);
 
 // -- what the user sees ---------------------------------------------------------------------------
 
 const outline = new Outline(at("outline"), act);
 const editor = new Editor(at("editor"), act);
+const whatIf = new WhatIf(at("what-if"), act);
 const settings = new Fields(change);
 let stepper = null;
 let notice = given.message;
-let silence = null;
 
-/** Say something for a while. */
+/** Say what happened, in a line of its own that covers nothing, until something else happens. */
 function announce(text) {
   at("live").textContent = text;
-  clearTimeout(silence);
-  silence = setTimeout(() => (at("live").textContent = ""), SPOKEN);
 }
 
 function alertUser(text) {
@@ -208,7 +205,8 @@ function alertUser(text) {
 
 function buildSettings() {
   const objective = el("select", { id: "objective", "aria-label": "What counts",
-    onchange: () => change((doc) => ({ ...doc, objective: objective.value })) },
+    onchange: () => change((doc) => ({ ...doc, objective: objective.value }), null,
+      "choosing what counts") },
     el("option", { value: "maximize" }, "the best reward found, less all costs"),
     el("option", { value: "minimize" }, "the least loss found, plus all costs"));
   const outside = settings.number("Outside option", (doc) => doc.outside,
@@ -230,6 +228,7 @@ function show() {
   const fits = problem && problem.boxes.length === doc.boxes.length && problem.boxes.every(same);
   outline.show(doc, state.chosen, fits ? problem : null, fits ? solved : null);
   editor.show(doc, state.chosen, fits ? problem : null);
+  whatIf.show(doc, state.chosen, current);
   settings.follow(doc);
   objective.value = doc.objective;
   showHeadline(current);
@@ -308,24 +307,27 @@ function showBar() {
   at("undo").disabled = !state.past.length;
   at("redo").disabled = !state.future.length;
   at("save").disabled = !state.doc.boxes.length;
-  at("save").hidden = given.file === null;
-  at("download").classList.toggle("main", given.file === null);
-  at("download").disabled = !state.doc.boxes.length;
-  at("file").textContent = given.file ?? "new boxes";
-  const clean = state.doc === state.saved && !given.isNew;
+  at("save").textContent = state.file === null ? "Save as…" : "Save";
+  at("save").title = state.file === null ? "Save under a name (Ctrl+S)" : `Save to ${state.file} (Ctrl+S)`;
+  at("rename").hidden = state.file === null;
+  for (const id of ["rename", "download", "report"]) at(id).disabled = !state.doc.boxes.length;
+  at("file").textContent = state.title;
+  const clean = state.doc === state.saved && state.file !== null && !given.isNew;
   at("saved").textContent = !state.doc.boxes.length ? "" : clean ? "saved" : "not saved";
 }
 
 // -- what the user does ---------------------------------------------------------------------------
 
-at("undo").addEventListener("click", () => travel(state.past, state.future));
-at("redo").addEventListener("click", () => travel(state.future, state.past));
-at("save").addEventListener("click", save);
-at("download").addEventListener("click", download);
+at("undo").addEventListener("click", undo);
+at("redo").addEventListener("click", redo);
+at("save").addEventListener("click", () => files.save());
+at("rename").addEventListener("click", () => files.saveAs());
+at("download").addEventListener("click", () => files.download());
+at("report").addEventListener("click", () => files.report());
 at("open").addEventListener("click", () => at("pick").click());
 at("pick").addEventListener("change", (event) => {
   const [file] = event.target.files;
-  if (file) openFile(file);
+  if (file) files.open(file);
   event.target.value = "";
 });
 at("first-box").addEventListener("click", () => act.add(null));
@@ -334,13 +336,20 @@ at("example").addEventListener("click", openExample);
 addEventListener("keydown", (event) => {
   if (!event.ctrlKey && !event.metaKey) return;
   const key = event.key.toLowerCase();
-  if (key === "s") save();
-  else if (key === "z" && event.shiftKey) travel(state.future, state.past);
-  else if (key === "z") travel(state.past, state.future);
-  else if (key === "y") travel(state.future, state.past);
-  else return;
+  const run = { s: () => files.save(), z: event.shiftKey ? redo : undo, y: redo }[key];
+  if (!run) return;
   event.preventDefault();
+  const typing = document.activeElement;
+  run();
+  if (key !== "s" && typing?.matches("input")) settle(typing);
 });
+
+/** A field that is being typed into shows what an undo has made of it. */
+function settle(input) {
+  input.blur();
+  show();
+  input.focus();
+}
 
 addEventListener("beforeunload", (event) => {
   if (state.doc !== state.saved && state.doc.boxes.length) event.preventDefault();

@@ -2,6 +2,15 @@
 
 import { el } from "../page/text.js";
 
+const FIGURE = 9; // letters of a field for a number
+const DIGITS = 7; // of a long number, as long as nobody types into its field
+
+/** A long number as it fits into a field; the whole of it shows once the field is used. */
+function brief(text) {
+  const x = readNumber(text);
+  return text.length <= FIGURE || typeof x !== "number" ? text : String(Number(x.toPrecision(DIGITS)));
+}
+
 /** A number as typed: 0.25, 1/4, 25%, or a comma for the point; null for nothing; else the text. */
 export function readNumber(text) {
   const bare = text.trim().replace("−", "-");
@@ -22,6 +31,7 @@ export class Fields {
 
   clear() {
     this.all = [];
+    this.doc = null;
   }
 
   /** A field for a number; `get(doc)` reads it, `set(doc, x)` writes it. */
@@ -32,7 +42,7 @@ export class Fields {
       return x === null && empty === undefined ? "" : x;
     };
     return this.#field(label, show, (doc, text) => set(doc, read(text)),
-      { inputmode: "decimal", size: width, placeholder, class: "figure" });
+      { inputmode: "decimal", size: Math.max(width, FIGURE), placeholder, class: "figure" });
   }
 
   text(label, get, set, { width = 14, placeholder = "" } = {}) {
@@ -41,9 +51,14 @@ export class Fields {
 
   /** Show what the document says, wherever nobody is typing. */
   follow(doc) {
+    this.doc = doc;
     for (const { input, show } of this.all) {
       const text = show(doc);
-      if (input !== document.activeElement && input.value !== text) input.value = text;
+      if (input === document.activeElement) continue;
+      const short = input.matches(".figure") ? brief(text) : text;
+      if (input.value !== short) input.value = short;
+      const label = input.getAttribute("aria-label");
+      input.title = short === text ? label : `${label}: ${text}`;
     }
   }
 
@@ -51,8 +66,14 @@ export class Fields {
     const tag = {}; // of its own: one step to undo for all that is typed here in a row
     const input = el("input", {
       ...attributes, "aria-label": label, title: label, autocomplete: "off", spellcheck: "false",
-      oninput: () => this.change((doc) => set(doc, input.value), tag),
-      onblur: () => this.change(null, null),
+      oninput: () => this.change((doc) => set(doc, input.value), tag, `typing into “${label}”`),
+      onfocus: () => {
+        if (this.doc && input.value !== show(this.doc)) input.value = show(this.doc);
+      },
+      onblur: () => {
+        this.change(null, null);
+        if (this.doc) this.follow(this.doc);
+      },
     });
     this.all.push({ input, show });
     return input;

@@ -6,6 +6,7 @@ import { about, el, percent, refill } from "../page/text.js";
 import { childrenOf, isEndless } from "./edit.js";
 
 const LONG = 200; // rows beyond which those out of sight are not laid out
+const SEARCHED = 12; // rows from which on a box can be searched for
 
 /** `act` has choose(key), move(key, parent), add(parent), remove(key). */
 export class Outline {
@@ -15,7 +16,11 @@ export class Outline {
     this.tree = el("div", { role: "tree", "aria-label": "Boxes", class: "tree",
       onkeydown: (event) => this.#key(event) });
     this.root = el("div", { class: "to-root" }, "Drop here to open it without another one first");
-    refill(place, this.#head(), this.tree, this.root);
+    this.find = el("input", { type: "search", id: "find", autocomplete: "off", spellcheck: "false",
+      oninput: () => this.#filter(), onkeydown: (event) => this.#findKey(event) });
+    this.hits = el("span", { class: "hint", role: "status" });
+    this.search = el("p", { class: "find" }, el("label", {}, "Find a box ", this.find), this.hits);
+    refill(place, this.search, this.#head(), this.tree, this.root);
   }
 
   show(doc, chosen, problem, solved) {
@@ -35,13 +40,37 @@ export class Outline {
     if (before.length !== now.length || before.some((key, i) => key !== now[i])) {
       this.tree.replaceChildren(...[...kept.values()].map((row) => row.line));
     }
-    this.order = now;
+    this.all = now;
+    this.search.hidden = now.length < SEARCHED;
+    this.#filter();
     this.tree.classList.toggle("long", now.length > LONG);
     this.tree.parentElement.hidden = !doc.boxes.length;
   }
 
   focus(key) {
     this.rows.get(key)?.line.focus();
+  }
+
+  /** Only boxes with these letters in their names; all if there are none. */
+  #filter() {
+    const wanted = this.search.hidden ? "" : this.find.value.trim().toLocaleLowerCase();
+    const fits = (key) => this.rows.get(key).said.name.toLocaleLowerCase().includes(wanted);
+    this.order = wanted ? this.all.filter(fits) : this.all;
+    const shown = new Set(this.order);
+    for (const [key, row] of this.rows) row.line.hidden = !shown.has(key);
+    this.hits.textContent = wanted ? `${this.order.length} of ${this.all.length}` : "";
+  }
+
+  /** From the field to the first box that was found, or to all boxes again. */
+  #findKey(event) {
+    if (event.key === "Escape" && this.find.value) {
+      this.find.value = "";
+      this.#filter();
+    } else if ((event.key === "Enter" || event.key === "ArrowDown") && this.order.length) {
+      this.act.choose(this.order[0]);
+      this.focus(this.order[0]);
+    } else return;
+    event.preventDefault();
   }
 
   #head() {

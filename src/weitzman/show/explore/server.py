@@ -3,13 +3,23 @@
 Only 127.0.0.1 is listened on. The address holds a random token; without it nothing is answered.
 Requests under another host name (a name server may have been made to point here) or from another
 origin (a page elsewhere) are refused, so that no other page in the same browser can use it.
+Script and style are files of their own, so that the policy of the page allows no inline script.
+A request has a deadline and connections are counted, so that nobody can keep the server busy.
 """
 
 from __future__ import annotations
 
 import hmac
+import io
 import json
+import os
 import secrets
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -17,14 +27,19 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...errors import InvalidArgument
-from ..page import page, policy, script, style
-from ..page.html import Markup
+from ..page import linked, policy, script, style
+from ..page.html import Markup, escape
 from .workbench import Workbench
 
 _MOST = 2**26  # bytes of a request
+_DIGITS = 12  # of its length: more is too long, whatever it says
+_CONNECTIONS = 64  # at a time; a browser opens six
+_PATIENCE = 60.0  # seconds until a request must have arrived, and an answer must have been taken
 _SCRIPTS = (
-    "ask.js", "edit.js", "fields.js", "outline.js", "editor.js", "headline.js", "explore.js",
+    "ask.js", "edit.js", "fields.js", "outline.js", "editor.js", "headline.js", "what_if.js",
+    "files.js", "explore.js",
 )  # fmt: skip
+_RULES = policy("'self'", "'self'", "'self'") + "; frame-ancestors 'none'"
 _HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -46,10 +61,12 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    patience = _PATIENCE
 
     def __init__(self, workbench: Workbench, port: int = 0) -> None:
         self.workbench = workbench
         self.token = secrets.token_urlsafe(24)
+        self._places = threading.Semaphore(_CONNECTIONS)
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -64,20 +81,54 @@ class Server(ThreadingHTTPServer):
         """What to open in a browser."""
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
 
+    @contextmanager
+    def door(self) -> Iterator[str]:
+        """The address of a file that leads to the page, for as long as it is needed.
+
+        The token itself must not be an argument of the browser: all users of a machine see the
+        arguments of all programs. Nobody else can read the file.
+        """
+        with tempfile.TemporaryDirectory(prefix="weitzman-") as folder:
+            path = os.path.join(folder, "explore.html")
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(
+                    f'<!DOCTYPE html><meta charset="utf-8"><meta name="referrer" '
+                    f'content="no-referrer"><title>weitzman explore</title><meta '
+                    f'http-equiv="refresh" content="0; url={escape(self.address)}">'
+                )
+            yield "file://" + path if os.sep == "/" else path
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A thread for a connection, unless there are too many."""
+        if not self._places.acquire(blocking=False):
+            with suppress(OSError):
+                request.sendall(b"HTTP/1.1 503 Too many connections\r\nConnection: close\r\n\r\n")
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """The life of a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that hangs up is no reason to print a traceback."""
 
-    def page(self, nonce: str) -> str:
-        """The explorer as one HTML page."""
-        body = files(__package__).joinpath("explore.html").read_text("utf-8")
-        return page(
-            "weitzman explore",
-            Markup(body),
-            style=style(__package__, "explore.css"),
-            script=script(__package__, *_SCRIPTS),
-            data=self.workbench.start(),
-            nonce=nonce,
-        )
+    def content(self, name: str) -> tuple[str, str] | None:
+        """What is served under a name, with its type; None if nothing is."""
+        if name == "":
+            body = Markup(files(__package__).joinpath("explore.html").read_text("utf-8"))
+            links = {"style": "explore.css", "script": "explore.js"}
+            data = self.workbench.start()
+            return "text/html", linked("weitzman explore", body, **links, data=data)
+        if name == "explore.js":
+            return "text/javascript", script(__package__, *_SCRIPTS)
+        if name == "explore.css":
+            return "text/css", style(__package__, "explore.css")
+        return None
 
 
 class _Refused(Exception):
@@ -88,6 +139,26 @@ class _Refused(Exception):
         self.status = status
 
 
+class _Hurried(io.RawIOBase):
+    """What a client sends, as long as it comes in time: a byte a minute is not."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.until = 0.0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Some bytes before the deadline."""
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        self.connection.settimeout(left)
+        return self.connection.recv_into(buffer)
+
+
 def _bug(error: Exception) -> str:
     return f"{type(error).__name__}: {error}. This is a bug: please report it."
 
@@ -96,25 +167,35 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "weitzman", ""
-    timeout = 60
     wbufsize, disable_nagle_algorithm = -1, True  # an answer is sent at once, in one piece
 
+    def setup(self) -> None:
+        """Read no longer than is decent."""
+        super().setup()
+        self.hurried = _Hurried(self.connection)
+        self.rfile = io.BufferedReader(self.hurried)
+
+    def handle_one_request(self) -> None:
+        """A request from its first to its last byte."""
+        self.hurried.until = time.monotonic() + self.server.patience
+        super().handle_one_request()
+
     def do_GET(self) -> None:
-        """The page."""
-        nonce = secrets.token_urlsafe(16)
-        own = f"'nonce-{nonce}'"
-        rules = policy(own, own, "'self'") + "; frame-ancestors 'none'"
+        """The page, its script or its style."""
         try:
-            if self._asked() != "":
+            found = self.server.content(self._asked())
+            if found is None:
                 raise _Refused(HTTPStatus.NOT_FOUND, "there is no such page.")
-            content = self.server.page(nonce).encode("utf-8", "xmlcharrefreplace")
         except _Refused as refused:
             self._refuse(refused)
             return
         except Exception as error:
             self._refuse(_Refused(HTTPStatus.INTERNAL_SERVER_ERROR, _bug(error)))
             return
-        self._send(HTTPStatus.OK, "text/html; charset=utf-8", content, rules)
+        kind, text = found
+        content = text.encode("utf-8", "xmlcharrefreplace")
+        rules = _RULES if kind == "text/html" else ""
+        self._send(HTTPStatus.OK, f"{kind}; charset=utf-8", content, rules)
 
     def do_POST(self) -> None:
         """A question of the page."""
@@ -142,7 +223,8 @@ class _Handler(BaseHTTPRequestHandler):
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.hosts:
             raise _Refused(HTTPStatus.FORBIDDEN, "other origins are not served.")
-        if self.headers.get("Sec-Fetch-Site") not in (None, "same-origin", "none"):
+        site = self.headers.get("Sec-Fetch-Site")
+        if site not in (None, "same-origin", "none") and not self._follows_a_link():
             raise _Refused(HTTPStatus.FORBIDDEN, "other sites are not served.")
         _, token, *rest = [*self.path.split("/"), ""][: 2**10]
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
@@ -151,11 +233,19 @@ class _Handler(BaseHTTPRequestHandler):
             )
         return "/".join(rest).rstrip("/")
 
+    def _follows_a_link(self) -> bool:
+        """Whether a window opens the page itself, as through :meth:`Server.door`.
+
+        Whoever made the link knew the token; and a page in a window of its own is out of reach.
+        """
+        sent = [self.headers.get(f"Sec-Fetch-{key}") for key in ("Mode", "Dest")]
+        return self.command == "GET" and sent == ["navigate", "document"]
+
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a length is needed.")
-        if int(length) > _MOST:
+        if len(length) > _DIGITS or int(length) > _MOST:
             raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much.")
         return self.rfile.read(int(length))
 
@@ -174,6 +264,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
+        self.connection.settimeout(self.server.patience)
         self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:

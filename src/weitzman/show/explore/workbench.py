@@ -16,13 +16,17 @@ from ...engine.solution import Solution
 from ...engine.solver import solve
 from ...errors import InvalidFile, WeitzmanError
 from ...files import reading as _text
-from ...files.instances import load, save
+from ...files.instances import load
 from ...policy.walk import Walk
 from ..page import finite
+from ..report import render
+from ..report.findings import content
+from .own_file import OwnFile
 from .saved_document import document, forest
+from .what_if_curve import curve
 
 _KEPT = 16  # solutions that may be asked about
-_SUFFIXES = (".json", ".json.gz", ".wz")
+_READ = (".json", ".json.gz", ".wz", ".csv", ".tsv", ".xlsx")
 
 Answer = dict[str, Any]
 
@@ -37,46 +41,46 @@ class Workbench:
     """
 
     def __init__(self, path: str | None = None) -> None:
-        self.path = path
-        self._stamp: tuple[int, int] | None = None
+        self.own = OwnFile(path)
         self._solved: OrderedDict[int, Solution] = OrderedDict()
         self._lock = threading.Lock()
         self._number = 0
+        self._questions: dict[str, Callable[[Any], Answer]] = {
+            "solve": self._solve, "expect": self._expect, "save": self._save,
+            "example": self._example, "curve": self._curve, "report": self._report,
+        }  # fmt: skip
         self._load()  # what is wrong with the file is said now
 
     def start(self) -> Answer:
         """What the page begins with: the file as it is now."""
-        name = None if self.path is None else os.path.basename(self.path)
         try:
             found, message = self._load(), None
         except WeitzmanError as error:
             found, message = None, str(error)
         return {
-            "file": name, "document": found, "isNew": self._stamp is None, "message": message,
+            "file": self.own.name, "folder": self.own.folder, "document": found,
+            "isNew": found is None, "message": message,
         }  # fmt: skip
 
     def _load(self) -> Answer | None:
-        if self.path is None or not os.path.lexists(self.path):
+        path = self.own.path
+        if path is None or not os.path.lexists(path):
             return None
-        self._stamp = _stamp(self.path)
-        return document(load(self.path))
+        self.own.seen()
+        return document(load(path))
 
     def answer(self, what: str, request: bytes, name: str = "") -> Answer:
         """The answer to a question; ``ok`` is False if there is none, and ``message`` says why."""
         try:
             if what == "read":
                 return {"ok": True, **finite(self._read(request, name))}
-            questions: dict[str, Callable[[Any], Answer]] = {
-                "solve": self._solve, "expect": self._expect, "save": self._save,
-                "example": self._example,
-            }  # fmt: skip
-            return {"ok": True, **finite(questions[what](_text.parse(request)))}
+            return {"ok": True, **finite(self._questions[what](_text.parse(request)))}
         except WeitzmanError as error:
             return {"ok": False, "message": str(error)}
 
     def knows(self, what: str) -> bool:
         """Whether that is a question."""
-        return what in ("solve", "expect", "save", "example", "read")
+        return what == "read" or what in self._questions
 
     # -- questions -----------------------------------------------------------------------------
 
@@ -123,27 +127,30 @@ class Workbench:
         return {"value": walk.worth()}
 
     def _save(self, request: Any) -> Answer:
-        if self.path is None:
-            raise InvalidFile("no file was named when the explorer was started. Download instead.")
-        changed = _stamp(self.path) != self._stamp
-        if changed and not request.get("anyway"):
-            return {
-                "changed": True,
-                "message": f"{self.path} was changed by another program since it was read. Save "
-                f"again to replace it, or download your version.",
-            }
-        save(forest(_field(request, "document")), self.path)
-        self._stamp = _stamp(self.path)
-        return {"file": os.path.basename(self.path)}
+        name = request.get("name") if isinstance(request, dict) else None
+        problem = forest(_field(request, "document"))
+        own = name is None or request.get("own") is True
+        return self.own.save(problem, name, own=own, anyway=request.get("anyway") is True)
 
     def _example(self, request: Any) -> Answer:
         text = files("weitzman.files").joinpath("demo.json").read_bytes()
         return {"document": document(forest(_text.parse(text)))}
 
+    def _curve(self, request: Any) -> Answer:
+        wanted = [_field(request, key) for key in ("box", "what", "row", "state")]
+        return curve(_field(request, "document"), *wanted)
+
+    def _report(self, request: Any) -> Answer:
+        """A report on the document, as one HTML page."""
+        title = request.get("title") if isinstance(request, dict) else None
+        found = content(forest(_field(request, "document")))
+        return {"html": render(found, title if isinstance(title, str) else None)}
+
     def _read(self, content: bytes, name: str) -> Answer:
-        suffix = next((s for s in _SUFFIXES if name.lower().endswith(s)), None)
+        suffix = next((s for s in _READ if name.lower().endswith(s)), None)
         if suffix is None:
-            raise InvalidFile(f"{name}: an instance file ends in .json, .json.gz or .wz.")
+            known = f"{', '.join(_READ[:-1])} or {_READ[-1]}"
+            raise InvalidFile(f"{name}: a file of boxes ends in {known}.")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, f"instance{suffix}")
             with open(path, "wb") as file:
@@ -158,12 +165,3 @@ def _field(request: Any, key: str) -> Any:
     if not isinstance(request, dict) or key not in request:
         raise InvalidFile(f"the request must have a {key!r}.")
     return request[key]
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    """When a file was changed last, and its size; None if there is none."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size

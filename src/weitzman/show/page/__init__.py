@@ -1,7 +1,8 @@
 """What the report and the explorer share: one HTML page, its scripts, and its safety.
 
-A page is one file: style, script and data stand in it, and its Content-Security-Policy allows this
-very script and style and nothing else, so that no name of a box can become code. Scripts are ES
+A report is one file: style, script and data stand in it, and its Content-Security-Policy allows
+this very script and style and nothing else, so that no name of a box can become code. The explorer
+serves script and style as files, and its policy allows no inline script at all. Scripts are ES
 modules, joined here in the order of their imports; there is no build chain.
 """
 
@@ -20,8 +21,8 @@ from .html import Markup, escape
 _IMPORT = re.compile(r"^import\b[^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=async |function |class |const |let )", re.MULTILINE)
 
-STEPPER = ("text.js", "problem.js", "walk.js", "draw.js", "stepper.js")
-"""The scripts of the stepper, each after those that it imports."""
+STEPPER = ("text.js", "problem.js", "walk.js", "draw.js", "chart.js", "stepper.js")
+"""The scripts that pages share, each after those that it imports."""
 
 _ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect "
@@ -44,36 +45,38 @@ def style(package: str, name: str) -> str:
     return "\n".join(part.read_text("utf-8") for part in parts)
 
 
-def page(
-    title: str, body: Markup, *, style: str, script: str, data: Any, nonce: str | None = None
-) -> str:
-    """A whole HTML page.
+def whole(title: str, body: Markup, *, style: str, script: str, data: Any) -> str:
+    """A page that is one file: it carries its own policy and opens from disk."""
+    rules = policy(_hash(script), _hash(style), "'none'")
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(rules)}">\n'
+        f"<style>{style}</style>"
+    )
+    return _page(title, head, body, data, f'<script type="module">{script}</script>')
 
-    Without a nonce the page carries its own policy and opens from disk; with one, the policy must
-    be sent as a header: see :func:`policy`.
-    """
-    if nonce is None:
-        rules = policy(_hash(script), _hash(style), "'none'")
-        meta = f'<meta http-equiv="Content-Security-Policy" content="{escape(rules)}">'
-        mark = ""
-    else:
-        meta, mark = "", f' nonce="{escape(nonce)}"'
+
+def linked(title: str, body: Markup, *, style: str, script: str, data: Any) -> str:
+    """A page with style and script at other addresses; its policy must be sent as a header."""
+    head = f'<link rel="stylesheet" href="{escape(style)}">'
+    return _page(title, head, body, data, f'<script type="module" src="{escape(script)}"></script>')
+
+
+def _page(title: str, head: str, body: Markup, data: Any, script: str) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-{meta}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <meta name="color-scheme" content="light dark">
 <title>{escape(title)}</title>
 <link rel="icon" href="{_ICON}">
-<style{mark}>{style}</style>
+{head}
 </head>
 <body>
 {body}
 <script type="application/json" id="data">{embedded(data)}</script>
-<script type="module"{mark}>{script}</script>
+{script}
 </body>
 </html>
 """
@@ -83,7 +86,8 @@ def policy(script: str, style: str, connect: str) -> str:
     """The Content-Security-Policy of a page with that script and style."""
     return (
         f"default-src 'none'; script-src {script}; style-src {style}; connect-src {connect}; "
-        f"img-src data:; base-uri 'none'; form-action 'none'"
+        f"img-src data:; base-uri 'none'; form-action 'none'; "
+        f"require-trusted-types-for 'script'; trusted-types 'none'"
     )
 
 

@@ -1,6 +1,6 @@
 // The forest as a drawing: roots on the left, what lies behind them to the right.
 
-import { about, amount, number, percent, plain, plural, short, svg } from "./text.js";
+import { about, amount, number, percent, plural, short, svg } from "./text.js";
 
 const NARROW = 190; // width of a box, and of one with a long name
 const WIDE = 250;
@@ -98,6 +98,7 @@ function node(problem, v, at, look, choose, chosen) {
   const [index, cost] = notesOf(look);
   const copies = box.endless ? " …" : box.count > 1 ? ` ×${number(box.count)}` : "";
   const letters = Math.floor((at.width - 20) / LETTER) - copies.length;
+  const shown = short(box.name, letters);
   const pick = choose
     ? {
         tabindex: 0,
@@ -117,7 +118,7 @@ function node(problem, v, at, look, choose, chosen) {
       class: `box ${mark}${chosen ? " chosen" : ""}`,
       transform: `translate(${at.x} ${at.y})`,
       "data-box": v,
-      "aria-label": plain([box.name, `, ${title}`]),
+      "aria-label": `${shown}${copies} ${index} ${cost}${shown === box.name ? "" : `, ${box.name}`}, ${title}`,
       ...pick,
     },
     svg("title", {}, `${box.name}: ${title}`),
@@ -128,8 +129,8 @@ function node(problem, v, at, look, choose, chosen) {
           class: "chance", x: 1, y: HIGH - 4, height: 3, rx: 1.5,
           width: Math.max(0, Math.min(1, opened)) * (at.width - 2),
         }),
-    svg("text", { class: "name", x: 9, y: 17 }, short(box.name, letters), copies),
-    svg("text", { class: "index", x: 9, y: 33 }, index),
+    svg("text", { class: "name", x: 9, y: 17 }, shown, copies), " ",
+    svg("text", { class: "index", x: 9, y: 33 }, index), " ",
     svg("text", { class: "index", x: at.width - 8, y: 33, "text-anchor": "end" }, cost),
   );
 }

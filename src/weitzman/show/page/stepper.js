@@ -174,9 +174,9 @@ export class Stepper {
       el("div", {}, el("dt", {}, "Spent"), el("dd", {}, amount(walk.spent))),
       el("div", {}, el("dt", {}, loss ? "If you stop: loss and costs" : "If you stop: payoff"),
         el("dd", {}, walk.payoff === null ? "none" : amount(walk.payoff))),
-      el("div", {}, el("dt", {}, "If you go on: expected"), expected),
+      walk.next() ? el("div", {}, el("dt", {}, "If you go on: expected"), expected) : null,
     );
-    this.#expect(expected);
+    if (walk.next()) this.#expect(expected);
   }
 
   async #expect(place) {
@@ -184,8 +184,7 @@ export class Stepper {
     const { value, expect } = this.options;
     const steps = walk.told.length;
     let found;
-    if (!walk.next()) found = { value: walk.payoff, error: 0 };
-    else if (!walk.told.length && value !== null) found = { value, error: 0 };
+    if (!walk.told.length && value !== null) found = { value, error: 0 };
     else if (expect) found = await expect(walk);
     else if (walk.problem.folded) found = null;
     else found = summary(walk.futures(FUTURES, randomness(7)));

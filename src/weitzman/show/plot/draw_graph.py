@@ -182,7 +182,7 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
     )
     ax.step(expanded, upper, where="post", color=VERMILION, lw=1.6, ls="--", label="upper bound")
     ax.step(expanded, lower, where="post", color=BLUE, lw=2, label="lower bound")
-    if expanded[-1] > 50:
+    if expanded[-1] > 500:
         ax.set_xscale("symlog", linthresh=10)
         plain_ticks = need("matplotlib.ticker", "plot").FuncFormatter(lambda x, _: f"{x:,.0f}")
         ax.xaxis.set_major_formatter(plain_ticks)

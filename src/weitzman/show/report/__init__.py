@@ -6,21 +6,25 @@ import os
 from typing import Any, Protocol, runtime_checkable
 
 from ..._common.numbers import percent
+from ...engine.indices import Policy
 from ...engine.plan import Progress
 from ...engine.solution import Solution
+from ...engine.solver import solve
 from ...errors import InvalidArgument
 from ...files.safely import explained, replacing
 from ...forest.model import Forest
 from ...learn.run_model import RunModel
 from ...policy.search import Search
-from ..page import page, script, style
 from ..page import page_data as data
+from ..page import script, style, whole
 from ..page.html import Child, Markup, h, join
+from . import flow_chart, replayed
 from . import html_tables as tables
 from . import phrases as words
-from . import replayed
-from .findings import TOP, Content, content
+from .decision_tree import decisions, table
+from .findings import TOP, Content, content, cost_now
 from .learnt import RUNS
+from .summary import glance
 
 Path = str | os.PathLike[str]
 
@@ -42,6 +46,7 @@ _INDEX = (
     "while that is above the best reward so far, and then stops. Once boxes are open the indices "
     "stay what they are."
 )
+_CHART = 4  # boxes opened in the flow chart of a report: more is for a file of its own
 _SCRIPT = "This part needs JavaScript. Words and tables do without."
 _INDEX_LOSS = (
     "The index of a box is the loss in hand at which opening it makes no difference. It takes into "
@@ -61,6 +66,9 @@ def write_report(
     progress: Progress | None = None,
 ) -> None:
     """Write a report as one HTML file that needs nothing else, not even a network.
+
+    A file that ends in ``.svg`` gets the decisions as a flow chart instead, one in ``.tex`` as a
+    table and a flow chart for LaTeX, one in ``.csv`` as a table.
 
     Parameters
     ----------
@@ -91,18 +99,33 @@ def write_report(
     for key, x in (("top", top), ("runs", runs)):
         if isinstance(x, bool) or not isinstance(x, int) or x < 1:
             raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
+    name = os.fspath(path)
+    kind = os.path.splitext(name)[1].lower()
     if isinstance(source, Summarized):
         text = replayed.render(replayed.read(source.document()), title)
+    elif kind in (".svg", ".tex", ".csv"):
+        found = decisions(_policy(source, runs))
+        text = {".svg": flow_chart.svg, ".tex": flow_chart.latex, ".csv": table}[kind](found)
     else:
         text = render(content(source, top=top, runs=runs, progress=progress), title)
-    name = os.fspath(path)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
 
 
+def _policy(source: Forest | Solution | Search | RunModel, runs: int) -> Policy:
+    """What to follow from the start on."""
+    if isinstance(source, Search):
+        return source.policy
+    if isinstance(source, Solution):
+        return source.policy()
+    if isinstance(source, Forest):
+        return solve(source).policy()
+    return content(source, top=1, runs=runs).policy
+
+
 def render(c: Content, title: str | None = None) -> str:
     """The whole page."""
-    return page(
+    return whole(
         title or "Which boxes to open",
         join([_body(c, title)]),
         style=style(__name__, "report.css"),
@@ -126,6 +149,7 @@ def _data(c: Content) -> dict[str, Any]:
                 "value": w.value,
                 "first": w.first,
                 "row": w.state,
+                "cost": cost_now(w, c.forest),
             }
             for w in c.what_if
         ],
@@ -142,6 +166,7 @@ def _body(c: Content, title: str | None) -> Markup:
         "main",
         h("p", title or "A search", class_="kicker"),
         h("header", words.headline(c), *words.decision(c), id="decision"),
+        glance(c),
         h("nav", links, aria_label="Parts of this report"),
         [
             h("section", h("h2", text), inner, id=key, aria_label=text)
@@ -158,7 +183,7 @@ def _sections(c: Content) -> list[Section | None]:
     return [
         ("history", "What was seen", tables.history(c)) if c.told else None,
         ("try", "Try it", _stepper(c)),
-        ("plan", "Step by step", words.plan(c)) if not c.told else None,
+        ("plan", "Step by step", [_flow(c), words.plan(c)]) if not c.told else None,
         ("forest", "The boxes drawn", _drawing(c)),
         ("boxes", "The boxes in numbers", [_from_start(c), _boxes(c)]),
         ("whatif", "What if costs were different", [_from_start(c), _what_if(c)]),
@@ -180,6 +205,15 @@ def _stepper(c: Content) -> Child:
     )
     place = h("div", id="stepper", class_="stepper")
     return [h("p", text, class_="hint"), place, h("noscript", _SCRIPT)]
+
+
+def _flow(c: Content) -> Child:
+    """The first decisions as a flow chart; the words below go further."""
+    if c.solution.first_box is None or c.forest.prizes > 1:
+        return None
+    picture = flow_chart.svg(decisions(c.policy, _CHART), standalone=False)
+    about = "Flow chart of the first decisions"
+    return h("div", picture, class_="wide", tabindex=0, role="region", aria_label=about)
 
 
 def _drawing(c: Content) -> Child:

@@ -34,10 +34,11 @@ _COMPARED = 400  # boxes up to which strategies are compared: some seconds
 _EPISODES = 20_000
 _LARGE = 2000  # boxes: beyond, a solve takes long enough to do fewer
 _EXAMINED = 8  # boxes whose costs are looked into
-_POINTS = 33  # costs of each that are tried
+_STEPS = 32  # of its cost from free to more than it is worth
 _EXAMINED_LARGE = 3
-_POINTS_LARGE = 9
-_DEAREST = 64.0  # times the cost: nothing beyond is tried
+_STEPS_LARGE = 8
+_BEYOND = 1.25  # times the cost from which on a box is not opened: there the curve ends
+_CHEAPEST_END = 2.0  # times the cost as it is now: so far the curve goes in any case
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,14 +188,13 @@ def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
     f = solution.forest
     state = int(np.argmax(e.opened_after[v]))
     after: dict[str, Any] = {} if f.parent[v] < 0 else {"state": _state(f, int(f.parent[v]), state)}
-    points = _POINTS if len(f) <= _LARGE else _POINTS_LARGE
-    scale = np.linspace(0.0, _last_factor(solution, v), points)
-    factor = np.union1d(scale, 1.0).tolist()  # the cost as it is now is always among them
+    turns = break_even(solution, v, **after)
+    factor = _factors(turns, _STEPS if len(f) <= _LARGE else _STEPS_LARGE)
     solved = [_with_cost(solution, v, x) for x in factor]
     return WhatIf(
         box=v,
         state=state,
-        break_even=break_even(solution, v, **after),
+        break_even=turns,
         factor=factor,
         value=[s.value for s in solved],
         first=[s.first_box for s in solved],
@@ -207,12 +207,12 @@ def _state(f: Forest, box: int, state: int) -> str | int:
     return state if names is None else names[state]
 
 
-def _last_factor(solution: Solution, v: int) -> float:
-    """So many times the cost and the box is no longer opened; a power of two."""
-    factor = 2.0
-    while factor < _DEAREST and evaluate(_with_cost(solution, v, factor)).opened[v] > 0:
-        factor *= 2
-    return factor
+def _factors(turns: BreakEven, steps: int) -> list[float]:
+    """Even steps from free to somewhat dearer than pays, the cost as it is now among them."""
+    pays = turns.opened_below / turns.cost if turns.cost > 0 else np.inf
+    last = min(max(_CHEAPEST_END, _BEYOND * pays), float(steps))
+    part = max(1, round(steps / last))  # steps up to the cost as it is now
+    return [i / part for i in range(steps + 1)]
 
 
 def _with_cost(solution: Solution, v: int, factor: float) -> Solution:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,12 +12,14 @@ from ..._common.arrays import FloatArray
 from ..._common.numbers import percent
 from ...engine.solution import mean_cost
 from ...policy.sampling import two_sided
-from ..page.html import Child, Markup, h, name
+from ..page.html import Child, Markup, h, join, name
 from ..page.page_data import alone
 from .findings import Content, WhatIf, cost_now
 from .phrases import estimate, number
 
 _STUB = 3.0  # per cent of the width: what stands beyond the break of a bar
+_CLOSE = 0.9  # of the gain of the best strategy: who reaches it is drawn to scale
+_VISIBLE = 0.5  # of the length of a bar: such differences show on a scale that begins at zero
 _STATES = 3  # indices told one by one; beyond, their range
 
 
@@ -71,15 +74,14 @@ def strategies(c: Content) -> Markup | None:
     found = c.comparison
     if found is None:
         return None
-    values = [s.value for s in found.strategies if math.isfinite(s.value)]
-    low, high = _scale(values, (c.solution.value, c.forest.outside))
+    scale = _scale([s.value for s in found.strategies], c.solution.value, c.forest.outside)
     z = two_sided(0.95)
     rows = [
         h(
             "tr",
             h("th", s.name, scope="row"),
             h("td", estimate(s.value, z * s.error), class_="number"),
-            h("td", _bar(s.value, low, high), class_="bar"),
+            h("td", _bar(s.value, scale), class_="bar"),
             h("td", number(found.lost(s.key)), class_="number"),
             h("td", "" if math.isnan(s.openings) else number(s.openings), class_="number"),
             h("td", s.how),
@@ -88,7 +90,7 @@ def strategies(c: Content) -> Markup | None:
     ]
     earns = "Loss and costs|" if c.forest.minimize else "Earns|"
     head = _heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "How known")
-    return _table("Strategies compared", head, rows)
+    return join([_table("Strategies compared", head, rows), h("p", scale.said, class_="hint")])
 
 
 def history(c: Content) -> Markup:
@@ -125,6 +127,8 @@ def _heads(*titles: str) -> list[Markup]:
     """Heads of columns; a bar at the end marks a column of numbers."""
     return [
         h("th", x.rstrip("|"), scope="col", class_="number" if x.endswith("|") else None)
+        if x.strip("|")
+        else h("td")
         for x in titles
     ]
 
@@ -198,23 +202,48 @@ def _turns(c: Content, w: WhatIf) -> Markup:
     return h("td", number(first) if math.isfinite(first) else "any cost", class_="number")
 
 
-def _scale(values: Sequence[float], main: Sequence[float]) -> tuple[float, float]:
-    """From where to where bars go: no hopeless value may press all others into a hair."""
-    reach = 2 * max(abs(x) for x in (*main, 0.0) if math.isfinite(x))
-    low, high = min([0.0, *values]), max([0.0, *values])
-    return (max(low, -reach), min(high, reach)) if reach else (low, high)
+class _Scale(NamedTuple):
+    """Where bars begin and end, and what a reader must know of it."""
+
+    start: float
+    end: float
+    said: str
 
 
-def _bar(x: float, low: float, high: float) -> Markup:
-    """A bar from zero to a value; one that goes on beyond the scale is broken before its end."""
-    if not math.isfinite(x) or low == high:
+def _scale(values: Sequence[float], best: float, outside: float) -> _Scale:
+    """A scale on which strategies that come close to the best one can be told apart.
+
+    A bar begins at zero only where that shows the differences. Otherwise it begins below the worst
+    of those that reach most of what the best one gains over opening nothing.
+    """
+    known = [x for x in values if math.isfinite(x)]
+    gain = abs(best - outside) if math.isfinite(outside) else abs(best)
+    close = [x for x in known if abs(x - best) <= (1 - _CLOSE) * gain]
+    spread = max((abs(x - best) for x in close), default=0.0)
+    if spread == 0 or spread > _VISIBLE * max(abs(best), *map(abs, close)):
+        reach = 2 * max(abs(best), abs(outside) if math.isfinite(outside) else 0.0) or 1.0
+        end = max((min(max(x, -reach), reach) for x in known), key=abs, default=1.0) or 1.0
+        return _Scale(0.0, end, "Bars begin at 0.")
+    if best < max(close):  # losses: the shorter the better
+        start, end = best - spread / 2, best + 1.1 * spread
+    else:
+        start, end = best - 1.3 * spread, best
+    said = f"Bars begin at {number(start)}, so that small differences show."
+    beyond = any(not min(start, end) <= x <= max(start, end) for x in known)
+    return _Scale(start, end, said + (" A broken bar lies beyond the scale." if beyond else ""))
+
+
+def _bar(x: float, scale: _Scale) -> Markup:
+    """A bar from the start of the scale to a value; broken if the value lies beyond."""
+    start, end, _ = scale
+    if not math.isfinite(x) or start == end:
         return Markup("")
-    zero, end = (100 * (y - low) / (high - low) for y in (0.0, min(max(x, low), high)))
-    pieces = [(min(zero, end), max(zero, end))]
-    if x < low:
-        pieces = [(0.0, _STUB), (_STUB + 1, zero)]
-    elif x > high:
-        pieces = [(zero, 99 - _STUB), (100 - _STUB, 100.0)]
+    share = 100 * (x - start) / (end - start)
+    pieces = [(0.0, share)]
+    if share < 0:
+        pieces = [(0.0, _STUB / 3), (_STUB / 2, _STUB)]
+    elif share > 100 + 1e-6:
+        pieces = [(0.0, 99 - _STUB), (100 - _STUB, 100.0)]
     rects = [
         h("rect", x=f"{a:.2f}", width=f"{b - a:.2f}", height="8", y="1") for a, b in pieces
     ]  # fmt: skip

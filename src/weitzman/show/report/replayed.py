@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import InvalidFile
-from ..page import page, style
+from ..page import style, whole
 from ..page.html import Child, Markup, h, join, name
 from .phrases import footer, number
 
@@ -89,7 +89,7 @@ def render(replayed: Replayed, title: str | None) -> str:
         footer(),
     )
     css = style(__package__, "report.css")
-    return page(title or "A replay", join([body]), style=css, script="", data=None)
+    return whole(title or "A replay", join([body]), style=css, script="", data=None)
 
 
 def _decision(r: Replayed) -> Iterator[Child]:

@@ -1,10 +1,11 @@
 // The report: stepper and drawing, a table to sort and search, the value against a cost.
 
+import { Curve } from "../page/chart.js";
 import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
 import { unpack } from "../page/problem.js";
 import { Walk } from "../page/walk.js";
-import { about, amount, el, name, plural, refill, svg } from "../page/text.js";
+import { about, amount, el, name, plural, refill } from "../page/text.js";
 
 const PAPER = 1500; // width of a drawing that can still be read when it is shrunk to a sheet
 const ROWS = 25; // of the table, before all are asked for
@@ -72,61 +73,60 @@ more.addEventListener("click", () => {
 });
 showRows();
 
+// -- tables on a narrow screen: a row becomes a card, each number with the title of its column --------
+
+for (const each of document.querySelectorAll(".wide > table")) {
+  const titles = [...each.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
+  each.classList.add("folds");
+  each.setAttribute("role", "table");
+  for (const row of each.rows) {
+    row.setAttribute("role", "row");
+    [...row.cells].forEach((cell, i) => {
+      const head = cell.tagName === "TH";
+      cell.setAttribute("role", head ? (cell.scope === "col" ? "columnheader" : "rowheader") : "cell");
+      if (row.parentElement !== each.tHead) cell.dataset.title = titles[i];
+    });
+  }
+}
+
 // -- what if a cost were different ----------------------------------------------------------------
 
-function curve(place) {
+function whatIf(place) {
   const which = el("select", { id: "which", onchange: () => show() },
     data.whatIf.map((w, i) => el("option", { value: i }, w.name)));
-  const slider = el("input", { type: "range", min: 0, step: 1,
-    "aria-label": "Cost, times what it is now", oninput: () => say() });
   const text = el("p", { role: "status", class: "reading" });
   const chart = el("div", {});
-  refill(place, el("div", { class: "controls" }, el("label", {}, "If the cost of ", which, " were"),
-    slider), text, chart);
+  refill(place, el("label", { class: "controls" }, "If the cost of ", which, " were different"),
+    chart, text);
+  const curve = new Curve(chart, { label: "Cost of the box", onmove: say });
 
   function show() {
-    const w = data.whatIf[which.value];
-    slider.max = w.factor.length - 1;
-    slider.value = w.factor.findIndex((f) => f >= 1);
-    say();
+    const { factor, value, cost } = data.whatIf[which.value];
+    curve.show({
+      x: factor.map((f) => f * cost), value, now: factor.indexOf(1), title: "cost of opening",
+      yTitle: problem.minimize ? "loss and costs" : "worth of the search",
+    });
   }
 
-  function say() {
+  function say(i) {
     const w = data.whatIf[which.value];
-    const i = Number(slider.value);
-    const mean = w.box === null ? null : problem.meanCost(w.box, w.row);
-    const cost = mean === null ? "" : ` (${amount(w.factor[i] * mean)})`;
     const verb = problem.minimize ? "cost in all " : "be worth ";
-    const times = ` at ${about(w.factor[i])} times its cost${cost}, the search would ${verb}`;
-    refill(text, "With ", name(w.name), times,
-      el("b", {}, amount(w.value[i])), w.first[i] === null ? " and nothing would be opened."
-        : [" and begin with ", name(w.first[i]), "."]);
-    slider.setAttribute("aria-valuetext", text.textContent);
-    refill(chart, graph(w, i));
+    const times = w.factor[i] === 1 ? "as now" : `${about(w.factor[i])} times as now`;
+    refill(text, "If ", name(w.name), ` cost ${amount(w.factor[i] * w.cost)} (${times}), `,
+      `the search would ${verb}`, el("b", {}, amount(w.value[i])),
+      w.first[i] === null ? " and nothing would be opened." : [" and begin with ", name(w.first[i]), "."]);
+    curve.slider.setAttribute("aria-valuetext", text.textContent);
   }
   show();
 }
 
-function graph({ factor, value }, at) {
-  const [wide, high, pad] = [560, 150, 26];
-  const last = factor.at(-1);
-  const [low, top] = [Math.min(...value), Math.max(...value)];
-  const x = (f) => pad + ((wide - 2 * pad) * f) / last;
-  const y = (v) => high - pad - ((high - 2 * pad) * (v - low)) / (top - low || 1);
-  const ends = [`free: ${amount(value[0])}`, `×${about(last)}: ${amount(value.at(-1))}`];
-  const path = factor.map((f, i) => `${i ? "L" : "M"}${x(f).toFixed(1)} ${y(value[i]).toFixed(1)}`);
-  const text = (atX, atY, anchor, words) =>
-    svg("text", { x: atX, y: atY, "text-anchor": anchor }, words);
-  return svg("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", class: "graph",
-    "aria-label": `Value of the search against the cost: ${ends[0]}, ${ends[1]}` },
-    svg("line", { class: "axis", x1: pad, x2: wide - pad, y1: high - pad, y2: high - pad }),
-    svg("line", { class: "now", x1: x(1), x2: x(1), y1: pad / 2, y2: high - pad }),
-    svg("path", { class: "line", d: path.join(""), fill: "none" }),
-    svg("circle", { class: "here", cx: x(factor[at]), cy: y(value[at]), r: 5 }),
-    text(x(1), 9, "middle", "as now"),
-    text(pad, high - 8, "start", ends[0]), text(wide - pad, high - 8, "end", ends[1]));
-}
+if (data.whatIf.length) whatIf(document.getElementById("curve"));
 
-if (data.whatIf.length) curve(document.getElementById("curve"));
+const print = document.getElementById("print");
+print?.addEventListener("click", () => {
+  document.body.classList.add("one-page");
+  window.print();
+  document.body.classList.remove("one-page");
+});
 
 window.__state = { stepper, problem, data, Walk, unpack };

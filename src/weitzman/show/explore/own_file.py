@@ -1,0 +1,109 @@
+"""The file that the explorer may write, and no other unless the user names it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ...errors import InvalidFile
+from ...files.instances import save
+from ...forest.model import Forest
+
+SAVED = (".json", ".json.gz", ".wz")
+"""What the explorer can save as."""
+
+_LONGEST = 200  # letters of a name: file systems take 255 bytes
+
+Stamp = tuple[int, int]
+
+
+class OwnFile:
+    """One file in one folder: the folder of the file that was named at the start.
+
+    A file that somebody else wrote is replaced only if the user says so.
+
+    Parameters
+    ----------
+    path : str, optional
+        The file; without it the folder is the current one.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self.folder = os.path.dirname(os.path.abspath(path or "here"))
+        self._stamps: dict[str, Stamp | None] = {}
+
+    @property
+    def name(self) -> str | None:
+        """The name of the file, without its folder."""
+        return None if self.path is None else os.path.basename(self.path)
+
+    def seen(self) -> None:
+        """The file was read: as it is now, it is known."""
+        if self.path is not None:
+            self._stamps[self.path] = _stamp(self.path)
+
+    def save(
+        self, forest: Forest, name: object = None, *, own: bool = True, anyway: bool = False
+    ) -> dict[str, Any]:
+        """Write a forest; ``taken`` says that it was not written because another file is there.
+
+        Parameters
+        ----------
+        forest : Forest
+        name : str, optional
+            Without it, the file at hand.
+        own : bool
+            Whether the boxes come from that file, so that replacing it is what is meant.
+        anyway : bool
+            Whether the user wants to replace what is there.
+        """
+        path = self._target(name)
+        if path is None:
+            raise InvalidFile("no file was named. Save as another name, or download instead.")
+        now = _stamp(path)
+        if now is not None and not (own and now == self._stamps.get(path)) and not anyway:
+            return {"taken": True, "file": os.path.basename(path), "message": self._taken(path)}
+        save(forest, path)
+        self._stamps[path] = _stamp(path)
+        self.path = path
+        return {"file": os.path.basename(path)}
+
+    def _taken(self, path: str) -> str:
+        if self._stamps.get(path) != _stamp(path) and path in self._stamps:
+            return (
+                f"{os.path.basename(path)} was changed by another program since it was read. It "
+                f"was not saved. Replace it, or save as another name."
+            )
+        return (
+            f"{os.path.basename(path)} is already there, with other boxes. It was not saved. "
+            f"Replace it, or save as another name."
+        )
+
+    def _target(self, name: object) -> str | None:
+        """Where to write: a plain name in the folder, never a way out of it."""
+        if name is None or name == self.name:
+            return self.path
+        if not isinstance(name, str) or not name.lower().endswith(SAVED):
+            raise InvalidFile(
+                f"a file name must end in .json, .json.gz or .wz, but it is {name!r}."
+            )
+        strange = any(ord(c) < 32 or c in '/\\:<>"|?*' for c in name)
+        if strange or name.startswith((".", " ")) or len(name) > _LONGEST:
+            raise InvalidFile(
+                f"a file name must be a plain one without a folder, but it is {name!r}. The folder "
+                f"is {self.folder}."
+            )
+        path = os.path.join(self.folder, name)
+        if os.path.islink(path) or os.path.isdir(path):
+            raise InvalidFile(f"{name} is a link or a folder. Choose another name.")
+        return path
+
+
+def _stamp(path: str) -> Stamp | None:
+    """When a file was changed last, and its size; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,120 @@
+// What if one number of the chosen box were another: a curve of exact answers, and a slider on it.
+
+import { Curve } from "../page/chart.js";
+import { amount, el, name, number, refill } from "../page/text.js";
+import { asked } from "./ask.js";
+import { boxOf, setChances, setCost, setReward, stateTitle, toFile } from "./edit.js";
+
+const WAIT = 250; // milliseconds after the last change before the curve is asked for
+const MOST = 80; // numbers to choose from
+const LARGE = 600; // boxes beyond which the curve waits to be opened
+
+/** `act` has change(document -> document, tag, what). */
+export class WhatIf {
+  constructor(place, act) {
+    this.act = act;
+    this.which = el("select", { id: "what-if-which", onchange: () => this.#ask(0) });
+    this.text = el("p", { class: "reading", role: "status" });
+    this.use = el("button", { type: "button", id: "use", onclick: () => this.#use() }, "Use this number");
+    const chart = el("div", { class: "curve" });
+    this.body = el("div", {}, el("label", {}, "If ", this.which, " were different"), chart, this.text,
+      this.use);
+    this.fold = el("details", { class: "what-if", ontoggle: () => this.#ask(0) },
+      el("summary", {}, "What if?"), this.body);
+    refill(place, this.fold);
+    this.curve = new Curve(chart, { label: "The number, as it might be", onmove: (i) => this.#say(i) });
+    this.shape = "";
+    this.asked = null;
+    this.opened = false;
+  }
+
+  show(doc, key, ready) {
+    const box = boxOf(doc, key);
+    this.fold.hidden = !box;
+    if (!box) return;
+    Object.assign(this, { doc, key });
+    const up = box.parent === null ? null : boxOf(doc, box.parent);
+    const list = numbers(box, up);
+    const shape = JSON.stringify([key, list]);
+    if (shape !== this.shape) this.#list(list, shape);
+    if (!this.opened && doc.boxes.length <= LARGE) this.fold.open = this.opened = true;
+    if (ready && this.asked !== doc) this.#ask(WAIT);
+  }
+
+  #list(list, shape) {
+    const before = this.which.value;
+    this.shape = shape;
+    this.list = list;
+    refill(this.which, list.map(({ title, id }) => el("option", { value: id }, title)));
+    this.which.value = list.some(({ id }) => id === before) ? before : list[0].id;
+    this.asked = null;
+  }
+
+  #ask(wait) {
+    clearTimeout(this.timer);
+    if (this.fold.open) this.timer = setTimeout(() => this.#fetch(), wait);
+  }
+
+  async #fetch() {
+    const { doc, key } = this;
+    this.asked = doc;
+    const chosen = this.list.find(({ id }) => id === this.which.value);
+    const box = doc.boxes.findIndex((b) => b.key === key);
+    const { what, row, state } = chosen;
+    const answer = await asked("curve", { document: toFile(doc), box, what, row, state });
+    if (doc !== this.doc || key !== this.key || chosen.id !== this.which.value) return;
+    this.chosen = chosen;
+    this.curve.place.hidden = this.use.hidden = !answer.ok;
+    if (!answer.ok) {
+      refill(this.text, answer.message);
+      return;
+    }
+    const yTitle = doc.objective === "minimize" ? "loss and costs" : "worth of the search";
+    this.curve.show({ ...answer, title: chosen.axis, yTitle });
+  }
+
+  #say(i) {
+    const { x, value, first, now } = this.curve.points;
+    const { doc, chosen } = this;
+    const [was, would] = [value[now], value[i]];
+    const verb = doc.objective === "minimize" ? "cost in all " : "be worth ";
+    const say = chosen.what === "chance" ? number : amount;
+    const more = i === now ? ", as it is now" : ` (now ${amount(was)} at ${say(x[now])})`;
+    const start = first[i] === null ? "and nothing would be opened." : ["and begin with ",
+      name(first[i]), "."];
+    refill(this.text, `At ${say(x[i])} the search would ${verb}`, el("b", {}, amount(would)),
+      `${more}, `, start);
+    this.curve.slider.setAttribute("aria-valuetext", `${chosen.title}: ${this.text.textContent}`);
+    this.use.disabled = i === now;
+  }
+
+  #use() {
+    const { row, state, what, title } = this.chosen;
+    const x = Number(this.curve.points.x[this.curve.at].toPrecision(6));
+    const set = { cost: setCost, reward: (d, k, _, y, r) => setReward(d, k, y, r), chance: setChances };
+    const at = what === "cost" ? (box) => [Math.min(row, box.cost.length - 1),
+      Math.min(state, box.cost[0].length - 1)] : () => [row, state];
+    const { key } = this;
+    this.act.change((doc) => set[what](doc, key, ...at(boxOf(doc, key)), x), null,
+      `setting ${title} of ${boxOf(this.doc, key).name} to ${number(x)}`);
+  }
+}
+
+/** All numbers of a box that can be different. */
+function numbers(box, up) {
+  const list = [];
+  const add = (what, row, state, title, axis) =>
+    list.push({ what, row, state, title, axis, id: `${what}-${row}-${state}` });
+  const after = (s) => (up ? ` after ${stateTitle(up, s)}` : "");
+  box.cost.forEach((prices, s) => prices.forEach((_, y) => {
+    const when = (box.cost.length > 1 ? after(s) : "")
+      + (prices.length > 1 ? ` if it shows ${stateTitle(box, y)}` : "");
+    add("cost", s, y, `the cost${when}`, "cost of opening");
+  }));
+  box.rewards.forEach((r, y) => {
+    if (r !== null) add("reward", 0, y, `the reward of ${stateTitle(box, y)}`, "reward");
+  });
+  if (box.rewards.length > 1) box.law.forEach((row, s) => row.forEach((_, y) =>
+    add("chance", s, y, `the chance of ${stateTitle(box, y)}${after(s)}`, "chance")));
+  return list.slice(0, MOST);
+}

@@ -1,0 +1,203 @@
+"""The policy as a tree of decisions: what to open, what may be seen, and what to do then."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..._common.arrays import FloatArray
+from ...engine.indices import Policy
+from ...engine.solution import mean_cost
+from ...errors import InvalidArgument
+from ...forest.model import Forest
+from ...policy.frontier import Box
+from ...policy.search import Search
+from .phrases import number
+
+LIMIT = 40
+"""Decisions that are written out unless told otherwise."""
+
+OPEN, STOP, MORE = "open", "stop", "and so on"
+
+_STATES = 8  # of one box that are told one by one; the least likely of the others are told as one
+
+Step = tuple[Box, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Situated:
+    """One situation, and what to do in it.
+
+    Attributes
+    ----------
+    up : int
+        The situation before, as a place in the list; -1 for the start.
+    level : int
+        Boxes opened before.
+    seen : str
+        What the box opened last showed; "" at the start.
+    chance : float
+        How likely that is once it is opened.
+    reached : float
+        How likely the situation comes up at all.
+    action : "open", "stop" or "and so on"
+        The last where the tree is cut off.
+    box : str
+        What to open; of "stop", where the best reward comes from ("" for the outside option).
+    cost, index : float
+        Of the box to open; NaN where none is.
+    best : float
+        The best reward so far.
+    """
+
+    up: int
+    level: int
+    seen: str
+    chance: float
+    reached: float
+    action: str
+    box: str
+    cost: float
+    index: float
+    best: float
+
+
+def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
+    """The likeliest situations of a policy, a situation always after the one that it follows.
+
+    Parameters
+    ----------
+    policy : Policy
+    limit : int
+        Boxes opened in the whole tree, at most; what comes after is cut off and says so.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
+    >>> [(d.seen, d.action, d.best) for d in decisions(weitzman.solve(chest).policy())]
+    [('', 'open', 0.0), ('0', 'stop', 0.0), ('10', 'stop', 10.0)]
+    """
+    if policy.forest.prizes > 1:
+        raise InvalidArgument(
+            f"a tree of decisions shows the search for one prize, but there are "
+            f"{policy.forest.prizes}. Use a report in HTML."
+        )
+    f, found = policy.forest, []
+    waiting: deque[tuple[int, str, float, float, tuple[Step, ...]]] = deque([(-1, "", 1, 1, ())])
+    opened = 0
+    while waiting:
+        up, seen, chance, reached, steps = waiting.popleft()
+        search = _search(policy, steps)
+        top = next(iter(search.available(1)), None)
+        box = search.ask()
+        action = STOP if box is None else OPEN if opened < limit else MORE
+        name = str(box or search.best_box or "")
+        cost = np.nan if box is None else float(mean_cost(f, box.number)[_row(f, box, steps)])
+        index = np.nan if box is None or top is None else top[1]
+        found.append(
+            Situated(
+                up, len(steps), seen, chance, reached, action, name, cost, index, search.best
+            )
+        )  # fmt: skip
+        if box is None or action == MORE:
+            continue
+        opened += 1
+        here = len(found) - 1
+        law = _law(f, box, steps)
+        for y in _likeliest(law):
+            seen = _shown(f, box.number, y)
+            more = (*steps, (box, y))
+            waiting.append((here, seen, float(law[y]), reached * float(law[y]), more))
+    return _deep_first(found)
+
+
+def _deep_first(found: list[Situated]) -> list[Situated]:
+    """The same in the order of reading: what follows a situation comes right after it."""
+    below: list[list[int]] = [[] for _ in found]
+    for i, d in enumerate(found):
+        if d.up >= 0:
+            below[d.up].append(i)
+    order, waiting = [], [0]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += reversed(below[order[-1]])
+    place = {i: at for at, i in enumerate(order)} | {-1: -1}
+    return [replace(found[i], up=place[found[i].up]) for i in order]
+
+
+def columns(found: list[Situated]) -> dict[str, list[Any]]:
+    """The same as a table with one row for each situation, the way to it in words."""
+    ways = [_way(found, i) for i in range(len(found))]
+    return {
+        "after": ways,
+        "probability": [d.reached for d in found],
+        "action": [d.action for d in found],
+        "box": [d.box for d in found],
+        "cost": [None if np.isnan(d.cost) else d.cost for d in found],
+        "index": [None if np.isnan(d.index) else d.index for d in found],
+        "best so far": [d.best if np.isfinite(d.best) else None for d in found],
+    }
+
+
+def table(found: list[Situated]) -> str:
+    """The columns as comma separated values."""
+    text = io.StringIO()
+    by = columns(found)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(by)
+    writer.writerows(zip(*by.values(), strict=True))
+    return text.getvalue()
+
+
+def _way(found: list[Situated], i: int) -> str:
+    parts: list[str] = []
+    while found[i].up >= 0:
+        up = found[found[i].up]
+        parts.append(f"{up.box} = {found[i].seen}")
+        i = found[i].up
+    return ", ".join(reversed(parts)) or "start"
+
+
+def _shown(f: Forest, v: int, y: int) -> str:
+    """A state by its name; without names by its reward, if that is a number of its own."""
+    rewards, names = f.rewards[int(f.reward[v])][0], f.state_names[int(f.reward[v])]
+    alone = np.isfinite(rewards[y]) and np.count_nonzero(rewards == rewards[y]) == 1
+    return f.states(v)[y] if names is not None or not alone else number(float(rewards[y]))
+
+
+def _search(policy: Policy, steps: tuple[Step, ...]) -> Search:
+    search, f = Search(policy), policy.forest
+    for box, y in steps:
+        names = f.state_names[int(f.reward[box.number])]
+        search.tell(box, y if names is None else names[y])
+    return search
+
+
+def _law(f: Forest, box: Box, steps: tuple[Step, ...]) -> FloatArray:
+    """The chances of the box, its parent having shown what it showed."""
+    law = f.laws[int(f.law[box.number])]
+    return np.asarray(law[_row(f, box, steps)], np.float64)
+
+
+def _row(f: Forest, box: Box, steps: tuple[Step, ...]) -> int:
+    """The state of the parent, of the very copy that this box is behind; 0 for a root."""
+    v, up = box.number, int(f.parent[box.number])
+    if f.endless[v] and box.copy[-1] > 1:
+        before = (*box.copy[:-1], box.copy[-1] - 1)
+        return next(y for b, y in steps if b.number == v and b.copy == before)
+    above = (y for b, y in steps if b.number == up and b.copy == box.copy[: len(b.copy)])
+    return next(above, 0)
+
+
+def _likeliest(law: FloatArray) -> list[int]:
+    """The states that can be, or the likeliest of many, in their own order."""
+    some = np.flatnonzero(law)
+    if len(some) > _STATES:
+        some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])
+    return [int(y) for y in some]

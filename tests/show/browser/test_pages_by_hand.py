@@ -1,0 +1,261 @@
+"""Report and explorer by keyboard, on a phone, in the dark; and what a checker of pages finds."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Visitor
+
+import weitzman
+
+AXE = Path(os.environ.get("WEITZMAN_AXE", "node_modules/axe-core/axe.min.js"))
+VIEWS = [(390, "dark"), (390, "light"), (1280, "light"), (1280, "dark")]
+
+
+def portfolio(n: int) -> weitzman.Forest:
+    """Lines of four boxes with long numbers and long names."""
+    rng = np.random.default_rng(0)
+    parent = [-1 if i % 4 == 0 else i - 1 for i in range(n)]
+    law = [rng.dirichlet([1, 1, 1]) if p < 0 else rng.dirichlet([1, 1, 1], 3) for p in parent]
+    return weitzman.Forest.from_arrays(
+        parent=parent, cost=rng.uniform(2000, 40000, n), law=law,
+        rewards=rng.uniform(0, 200000, (n, 3)),
+        names=[f"program {i} of the portfolio" for i in range(n)],
+    )  # fmt: skip
+
+
+def serious(visitor: Visitor) -> list[str]:
+    """What axe-core finds that keeps people out."""
+    visitor.page.evaluate(AXE.read_text("utf-8") + ";0")
+    found = visitor.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [v["id"] for v in found["violations"] if v["impact"] in ("serious", "critical")]
+
+
+@pytest.fixture
+def many(tmp_path) -> Path:
+    path = tmp_path / "many.json"
+    weitzman.save(portfolio(200), path)
+    return path
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not there (npm install axe-core)")
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_a_checker_finds_nothing_serious(visit, explore, tmp_path, width, scheme):
+    view = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
+    weitzman.write_report(portfolio(8), tmp_path / "report.html")
+    report = visit(f"file://{tmp_path}/report.html", **view)
+    report.until("window.__state")
+    assert serious(report) == []
+    visitor = visit(explore(), **view)
+    visitor.page.click("#example")
+    visitor.solved()
+    visitor.until("document.querySelector('#what-if .graph')")
+    visitor.page.click("#save")
+    assert serious(visitor) == []
+
+
+# -- the explorer --------------------------------------------------------------------------------
+
+
+def test_opening_another_file_and_saving_replaces_nothing(visit, explore, many, tmp_path):
+    """A file of three boxes was replaced by one of two hundred: never again without a question."""
+    three = tmp_path / "three.json"
+    weitzman.save(weitzman.line([[0.5, 0.5]], rewards=[0, 9], cost=1, names=["only"]), three)
+    before = three.read_bytes()
+    visitor = visit(explore(three))
+    page = visitor.page
+    visitor.solved()
+    page.set_input_files("#pick", many)
+    visitor.until("__state.doc.boxes.length === 200")
+    assert "Save asks for a name" in visitor.text("#live")
+    assert visitor.text("#file") == "many.json"
+    page.keyboard.press("Control+s")
+    visitor.until("document.activeElement.id === 'save-name'")
+    page.fill("#save-name", "three.json")
+    page.keyboard.press("Enter")
+    visitor.until("document.querySelector('.save-as').textContent.includes('is already there')")
+    assert three.read_bytes() == before
+    page.fill("#save-name", "other.json")
+    page.keyboard.press("Enter")
+    visitor.until("document.getElementById('live').textContent === 'Saved to other.json.'")
+    assert len(weitzman.load(tmp_path / "other.json")) == 200
+    assert three.read_bytes() == before
+    page.click("#undo")  # the boxes from before, and the file that they came from
+    visitor.until("__state.doc.boxes.length === 1")
+    assert visitor.text("#file") == "three.json"
+    assert visitor.text("#live") == "Undone: opening many.json."
+
+
+def test_messages_say_what_happened_and_cover_nothing(visit, explore):
+    visitor = visit(explore(), viewport={"width": 390, "height": 800})
+    page = visitor.page
+    page.click("#example")
+    visitor.solved()
+    page.click(".row >> nth=2")
+    page.click("#remove")
+    assert visitor.text("#live") == "C removed. Undo brings it back."
+    page.click("#undo")
+    assert visitor.text("#live") == "Undone: removing C."
+    page.click("#redo")
+    assert visitor.text("#live") == "Done again: removing C."
+    hidden = page.evaluate(
+        """() => { const m = document.getElementById("live").getBoundingClientRect();
+          return [...document.querySelectorAll("button:not([disabled])")].filter((b) => {
+            const r = b.getBoundingClientRect();
+            const meet = (a, b) => r[a] < m[b] && m[a] < r[b];
+            return r.width && meet("left", "right") && meet("top", "bottom");
+          }).map((b) => b.textContent); }"""
+    )
+    assert hidden == []
+
+
+def test_a_box_is_found_among_two_hundred_by_keyboard_alone(visit, explore, many):
+    visitor = visit(explore(many))
+    page = visitor.page
+    visitor.solved()
+    page.focus("#find")
+    page.keyboard.type("am 137 ")
+    assert page.locator(".row:visible").count() == 1
+    assert "1 of 200" in visitor.text(".find")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    name = page.get_by_label("Name of the box")
+    assert name.input_value() == "program 137 of the portfolio"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Name of the box"
+    page.focus("#find")
+    page.keyboard.press("Escape")
+    assert page.locator(".row:not([hidden])").count() == 200
+
+
+def test_fields_stay_where_they_are_and_long_numbers_fit(visit, explore, many):
+    visitor = visit(explore(many), viewport={"width": 1280, "height": 900})
+    page = visitor.page
+    visitor.solved()
+    places = set()
+    for row in (0, 4, 8, 120):
+        page.evaluate("(i) => document.querySelectorAll('.row')[i].click()", row)
+        box = page.get_by_label("Name of the box").bounding_box()
+        cost = page.get_by_label("Cost", exact=True).bounding_box()
+        places.add(tuple(round(x) for x in (box["x"], box["y"], cost["x"], cost["y"])))
+    assert len(places) == 1
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll(".editor input.figure")]
+          .filter((x) => x.scrollWidth > x.clientWidth + 1).map((x) => x.value)"""
+    )
+    assert cut == []
+    field = page.get_by_label("Cost", exact=True)
+    field.focus()
+    exact = page.evaluate("__state.doc.boxes[120].cost[0][0]")
+    assert float(field.input_value()) == exact  # all digits, once the field is used
+    page.keyboard.press("Tab")
+    assert page.evaluate("__state.doc.boxes[120].cost[0][0]") == exact
+
+
+def test_the_slider_runs_below_the_curve_and_a_number_can_be_used(visit, explore):
+    visitor = visit(explore())
+    page = visitor.page
+    page.click("#example")
+    visitor.solved()
+    visitor.until("document.querySelector('#what-if .here')")
+    slider = page.locator("#what-if .along")
+    slider.focus()
+    for keys in ("Home", "End", "ArrowLeft"):
+        page.keyboard.press(keys)
+        apart = page.evaluate(
+            """() => { const s = document.querySelector("#what-if .along"), t = 18;
+              const r = s.getBoundingClientRect();
+              const thumb = r.left + t / 2 + ((r.width - t) * s.value) / s.max;
+              const c = document.querySelector("#what-if .here").getBoundingClientRect();
+              return Math.abs(thumb - c.left - c.width / 2); }"""
+        )
+        assert apart < 1.5
+    page.keyboard.press("Home")
+    assert "At 0 the search would be worth 114.325" in visitor.text("#what-if .reading")
+    page.click("#use")
+    visitor.solved()
+    assert visitor.text("#value").replace(",", "") == "114.325"
+    assert page.evaluate("__state.doc.boxes[0].cost[0][0]") == 0
+    page.click("#undo")
+    visitor.solved()
+    assert visitor.text("#live") == "Undone: setting the cost of A to 0."
+    page.locator("#what-if-which").select_option("chance-0-1")
+    visitor.until("document.querySelector('#what-if .graph').ariaLabel.includes('against chance')")
+
+
+def test_a_report_is_written_from_the_page(visit, explore, tmp_path):
+    visitor = visit(explore())
+    page = visitor.page
+    page.click("#example")
+    visitor.solved()
+    with page.expect_download(timeout=120_000) as download:
+        page.click("#report")
+    path = download.value.path().rename(tmp_path / "report.html")
+    assert "Open <bdi>A</bdi> first." in path.read_text("utf-8")
+    report = visit(f"file://{path}")
+    report.until("window.__state")
+
+
+def test_the_door_opens_the_page(visit, explore):
+    from weitzman.show.explore.server import Server
+    from weitzman.show.explore.workbench import Workbench
+
+    with Server(Workbench()) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        with server.door() as door:
+            visitor = visit(door)
+            visitor.page.wait_for_url(server.address)
+            visitor.until("window.__state")
+            assert visitor.page.url == server.address
+        visitor.page.close()
+        server.shutdown()
+        thread.join()
+
+
+# -- the report ----------------------------------------------------------------------------------
+
+
+def read(visit: Any, forest: weitzman.Forest, folder: Path, **options: Any) -> Visitor:
+    weitzman.write_report(forest, folder / "report.html")
+    visitor = visit(f"file://{folder}/report.html", **options)
+    visitor.until("window.__state")
+    return visitor
+
+
+def test_numbers_are_whole_on_a_phone(visit, tmp_path):
+    visitor = read(visit, portfolio(8), tmp_path, viewport={"width": 390, "height": 800})
+    cut = visitor.page.evaluate(
+        """() => [...document.querySelectorAll(".folds tbody :is(td, th)")]
+          .filter((x) => x.offsetParent && (x.getBoundingClientRect().right > innerWidth + 1
+            || x.getBoundingClientRect().left < -1)).map((x) => x.textContent)"""
+    )
+    assert cut == []
+    title = visitor.page.evaluate(
+        "getComputedStyle(document.querySelector('#table td.number'), '::before').content"
+    )
+    assert title == '"Cost"'
+
+
+def test_after_stopping_nothing_is_said_of_going_on(visit, tmp_path):
+    visitor = read(visit, portfolio(8), tmp_path)
+    page = visitor.page
+    assert "If you go on" in visitor.text(".standing")
+    page.click("text=Play a future")
+    assert visitor.text(".advice").startswith("Stop and take")
+    assert "If you go on" not in visitor.text(".standing")
+
+
+def test_one_page_is_one_page(visit, tmp_path):
+    visitor = read(visit, portfolio(200), tmp_path)
+    page = visitor.page
+    page.evaluate("window.print = () => { window.printed = document.body.className; }")
+    page.click("#print")
+    assert page.evaluate("window.printed") == "one-page"
+    page.evaluate("document.body.classList.add('one-page')")
+    pages = page.pdf(format="A4", margin=dict.fromkeys(("top", "bottom", "left", "right"), "12mm"))
+    assert pages.count(b"/Type /Page\n") + pages.count(b"/Type /Page ") == 1
