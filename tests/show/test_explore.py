@@ -85,7 +85,7 @@ def test_solving(boxes):
     assert answer["value"] == pytest.approx(94.325, abs=1e-9)
     assert answer["index"][1] == pytest.approx([15, 914], abs=1e-9)
     assert answer["opened"] == pytest.approx([1, 0.55, 0.9], abs=1e-9)
-    assert answer["first"] == 0
+    assert answer["first_box"] == "A"
 
 
 def test_what_is_still_expected(boxes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import runpy
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from tuning_worlds import Chained, four_grades, slow_starters
 
 import weitzman
 from weitzman import tune
-from weitzman.errors import InvalidArgument
+from weitzman.errors import InvalidArgument, JournalError
 
 optuna = pytest.importorskip("optuna", reason="OPTUNA IS NOT INSTALLED: its driver is not tested")
 from optuna.trial import TrialState  # noqa: E402
@@ -407,3 +408,48 @@ def test_a_grid_that_is_used_up():
     assert len({tuple(trial.params.items()) for trial in study.get_trials()}) == 6
     assert not study.get_trials(states=(TrialState.RUNNING,))
     assert sampler.is_exhausted(study)
+
+
+HOLD = """
+import sys, optuna
+sys.path[:0] = sys.argv[2:]
+from tuning_worlds import four_grades
+from weitzman.tune import optuna as driver
+
+def objective(trial):
+    trial.suggest_float("x", 0, 1)
+    print("begun", flush=True)
+    sys.stdin.readline()
+    yield 1.0, 0.1
+
+study = optuna.load_study(study_name="shared", storage=sys.argv[1])
+driver.optimize(study, objective, four_grades(), n_trials=3)
+"""
+
+
+def test_a_second_process_is_refused_before_it_harms_the_study(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'optuna.db'}"
+    study = optuna.create_study(direction="maximize", storage=url, study_name="shared")
+    first = subprocess.Popen(
+        [sys.executable, "-c", HOLD, url, *sys.path], text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert first.stdout is not None
+    assert first.stdout.readline() == "begun\n"
+    with pytest.raises(JournalError, match=rf"process {first.pid} on .* is using the study"):
+        driver.optimize(study, objective, MODEL, n_trials=12)
+    assert len(study.get_trials()) == 1
+    first.kill()
+    first.communicate()
+    result = driver.optimize(study, objective, MODEL, n_trials=12)  # it is gone
+    assert result.best_score is not None
+    runs = [trial.user_attrs["weitzman:run"] for trial in study.get_trials()]
+    assert runs == list(range(len(runs)))
+
+
+def test_a_study_is_resumed_with_fewer_trials_than_were_started():
+    study = optuna.create_study(direction="maximize")
+    whole = driver.optimize(study, objective, MODEL, n_trials=12)
+    again = driver.optimize(study, objective, MODEL, n_trials=1)
+    assert len(study.get_trials()) == len(whole.runs) > 1
+    assert again.best_score == whole.best_score

@@ -11,11 +11,15 @@ a crash the same call goes on where it stood.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._common.optional import need
-from ..errors import InvalidArgument
+from .._common.processes import Process, is_alive, this_process
+from ..errors import InvalidArgument, JournalError
 from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
@@ -31,7 +35,11 @@ RUN = "weitzman:run"  # user attribute of a trial: its number among those of thi
 COSTS = "weitzman:costs"  # of its steps, in their order
 REPAID = "weitzman:repaid"  # what training again up to a lost checkpoint has cost
 ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that was left
+OWNER = "weitzman:owner"  # user attribute of the study: the process that drives it
 REASON = "weitzman:reason"  # user attribute of the study: why it has stopped
+
+
+_SETTLE = 0.05  # seconds
 
 
 def optimize(
@@ -85,13 +93,44 @@ def optimize(
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
     )  # fmt: skip
     check_settings(settings, objective)
-    race = Race(model, available=n_trials, outside=outside, budget=budget)
+    begun = sum(RUN in trial.user_attrs for trial in study.get_trials(deepcopy=False))
+    available = None if n_trials is None else max(n_trials, begun)
+    race = Race(model, available=available, outside=outside, budget=budget)
     book = _Trials(study, race, optuna)
     loop = Loop(race, book, objective, settings)
-    book.tell_again()
-    loop.run()
-    book.finish()
+    with _owned(study):
+        book.tell_again()
+        loop.run()
+        book.finish()
     return result_of(race, [trial.params for trial in book.trials], loop.how_over)
+
+
+@contextmanager
+def _owned(study: Study) -> Iterator[None]:
+    """Keep other processes from driving the study: the owner is in a user attribute."""
+    me = [*this_process(), secrets.token_hex(8)]
+    _check_owner(study, me)
+    study.set_user_attr(OWNER, me)
+    time.sleep(_SETTLE)  # of two that come at once, the one that wrote last goes on
+    _check_owner(study, me)
+    try:
+        yield
+    finally:
+        if study.user_attrs.get(OWNER) == me:
+            study.set_user_attr(OWNER, None)
+
+
+def _check_owner(study: Study, me: list[Any]) -> None:
+    owner = study.user_attrs.get(OWNER)
+    if owner is None or owner == me:
+        return
+    process = Process(*owner[:4])
+    if is_alive(process) is not False:
+        raise JournalError(
+            f"study {study.study_name!r}: {process} is using the study. One process at a time "
+            f"drives it, with several `workers` if need be. End that process first; if it is gone, "
+            f"set the user attribute {OWNER!r} of the study to None."
+        )
 
 
 class StopWhenNotWorthIt:
