@@ -569,7 +569,7 @@ def chests(cost: float = 5.0, *, top: int = 50, extra: bool = True, **a: Any) ->
     if extra:
         built.add("D", cost=1, outcomes={0: 0.5, 8: 0.5})
     built.add("C", cost=cost, outcomes={top: 0.5, 10: 0.5})
-    return built.add("A", **({"cost": 20, "rewards": {900: 0.1, 1: 0.9}} | a))
+    return built.add("A", **({"cost": 20, "outcomes": {900: 0.1, 1: 0.9}} | a))
 
 
 def test_another_model_keeps_what_was_seen() -> None:
@@ -600,7 +600,7 @@ def test_a_handle_from_before_still_works() -> None:
     [
         (Builder().add("C", cost=5, outcomes={50: 0.5, 10: 0.5}), "'A' is missing"),
         (chests(top=60), "state that was seen must stay .* 'C' has no state '50'"),
-        (chests(parent="D", rewards={0: {1: 1.0}, 8: {900: 1.0}}), "'A' has another parent"),
+        (chests(parent="D", outcomes={0: {1: 1.0}, 8: {900: 1.0}}), "'A' has another parent"),
         (Builder(outside=0.0, minimize=True).add("A", cost=1, outcomes={1: 1.0}), "must minimize"),
     ],
 )
