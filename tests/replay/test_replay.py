@@ -18,7 +18,7 @@ from weitzman.replay import halving as halving
 from weitzman.replay.backtest import replay
 from weitzman.replay.bench import Bench, Table
 from weitzman.replay.index_methods import FullRuns, IndexPolicy, race
-from weitzman.replay.methods import Log, Plan, Tuned, trace
+from weitzman.replay.methods import Log, MethodPlan, Tuned, trace
 from weitzman.replay.peers import firsts, sizes
 from weitzman.replay.replay_result import Replay
 from weitzman.replay.searches import Design, carry_out, jobs, split
@@ -427,7 +427,7 @@ def test_all_methods_face_the_same_runs_in_the_same_orders():
 
         def learn(self, log, prices):
             self.log = log.orders.tobytes(), log.curves.runs
-            return [Plan(self.look)] * len(prices)
+            return [MethodPlan(self.look)] * len(prices)
 
         def look(self, bench):
             seen.append((self.log, bench._order.tobytes()))

@@ -112,7 +112,7 @@ def test_bars_begin_where_differences_show_and_say_so():
     """Strategies that differ by a hair have bars that differ by more than a tenth."""
     boxes = weitzman.Builder(outside=0)
     for i in range(6):
-        boxes.add(f"box {i}", cost=2, rewards={1000: 0.5, 1010 + 3 * i: 0.5})
+        boxes.add(f"box {i}", cost=2, outcomes={1000: 0.5, 1010 + 3 * i: 0.5})
     found = content(boxes.build())
     html = render(found)
     said = re.search(r"Bars begin at ([\d.,]+), so that small differences show", text_of(html))
