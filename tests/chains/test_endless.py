@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_problems import probabilities
 
-from weitzman._kernels import markov
 from weitzman.chains.capped_values import value_together
 from weitzman.chains.chain import Chain
 from weitzman.chains.endless import fixed_point, probe_until_top, solve_line
@@ -273,15 +272,6 @@ def test_long_ladder_against_its_closed_form():
     steps = cost / line.chain.law[0, 1] * np.arange(k - 1, 0, -1)
     assert line.index[:-1] == pytest.approx(5 - steps, abs=1e-14)
     assert line.index[-1] == pytest.approx(5 - cost, abs=1e-15)
-
-
-def test_kernel_same_as_plain_python():
-    chain = random_line(np.random.default_rng(5), 9, levels=5)
-    order = np.argsort(chain.rewards)
-    law = np.ascontiguousarray(chain.law[np.ix_(order, order)])
-    args = law, chain.rewards[order], np.full(9, 0.2)
-    for fast, plain in zip(markov.sweep(*args), markov.sweep.py_func(*args), strict=True):
-        assert fast == pytest.approx(plain, abs=1e-14)
 
 
 # -- symmetries ----------------------------------------------------------------------------------

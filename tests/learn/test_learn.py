@@ -107,9 +107,9 @@ def test_diverged_runs_are_gone():
     assert model.next_index([1, 2], [0.5, np.nan]) == -np.inf
 
 
-def test_all_diverged_at_once():
-    model = learn.fit(table([[np.nan], [np.nan]]), price=1.0)
-    assert model.value == pytest.approx(-1.0)
+def test_a_log_without_any_score_is_refused():
+    with pytest.raises(InvalidArgument, match="all 2 of its rows are blank"):
+        learn.fit(table([[np.nan], [np.nan]]), price=1.0)
 
 
 # -- symmetries ---------------------------------------------------------------------------------

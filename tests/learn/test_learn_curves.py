@@ -142,8 +142,9 @@ def test_bad_files_are_refused(tmp_path):
     pytest.importorskip("pandas")
     with pytest.raises(InvalidFile, match="No such file"):
         Curves.read(tmp_path / "none.csv")
+    (tmp_path / "log.xls").write_bytes(b"")
     with pytest.raises(InvalidFile, match=r"must end with \.csv"):
-        Curves.read(tmp_path / "none.xls")
+        Curves.read(tmp_path / "log.xls")
 
 
 def test_a_kind_is_one_for_all_rows_of_a_run():

@@ -109,13 +109,13 @@ def test_spend_is_the_sum_of_the_costs_of_the_rows_seen():
 
 def test_following_a_run_shows_the_new_rows_until_a_step():
     table = {
-        "run": ["a"] * 4, "step": [2, 3, 7, 9], "score": [3.0, NAN, 1.0, 2.0], "cost": [1, 2, 3, 4]
+        "run": ["a"] * 4, "step": [2, 3, 7, 9], "score": [3.0, 4.0, 1.0, NAN], "cost": [1, 2, 3, 4]
     }  # fmt: skip
     bench = Bench(Table.of(Curves.read(table, minimize=True)), np.array([0]))
-    assert str(bench.follow(0, 3)) == "[(2, 3.0, 1.0), (3, nan, 2.0)]"
+    assert str(bench.follow(0, 3)) == "[(2, 3.0, 1.0), (3, 4.0, 2.0)]"
     assert bench.follow(0, 5) == [(7, 1.0, 3.0)]  # there is no step 5: the next one after it
     assert bench.best == -1.0
-    assert bench.follow(0, 100) == [(9, 2.0, 4.0)]
+    assert str(bench.follow(0, 100)) == "[(9, nan, 4.0)]"
     assert bench.is_over(0)
     assert bench.follow(0, 100) == []
     assert bench.spent == 10
@@ -128,12 +128,14 @@ def test_divergence_is_worth_the_worst_score_of_the_table():
 
 
 def test_hindsight_by_hand():
-    table = Table.of(curves([[0.1, 0.9], [0.5, 0.6], [NAN, 0.95]], [[1, 9], [1, 1], [3, 30]]))
+    scores = [[0.1, 0.9], [0.5, 0.6], [0.2, 0.95], [NAN, NAN]]
+    table = Table.of(curves(scores, [[1, 9], [1, 1], [3, 30], [3, 30]]))
     everything = np.arange(3)
     assert table.hindsight(everything, 1.0) == (0.5, 1.0)
     assert table.hindsight(everything, 30.0) == (0.9, 10.0)
     assert table.hindsight(everything, 1000.0) == (0.95, 33.0)
-    assert table.hindsight(np.array([2]), 1.0) == (0.1, 3.0)  # the floor: it must start something
+    assert table.hindsight(np.array([2]), 1.0) == (0.2, 3.0)  # it must start something
+    assert table.hindsight(np.array([3]), 1.0) == (0.1, 3.0)  # the floor
 
 
 # -- the peers ---------------------------------------------------------------------------------

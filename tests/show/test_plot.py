@@ -313,7 +313,7 @@ def test_a_hopeless_strategy_does_not_hide_the_others():
     ax = plot.strategies(weitzman.compare(chest, episodes=200))
     low, high = ax.get_xlim()
     assert -50 < low < 0 < weitzman.solve(chest).value < high
-    assert any(t.get_text() == "\u22124990" for t in ax.texts)  # told all the same
+    assert any(t.get_text() == "\u22124,990" for t in ax.texts)  # told all the same
 
 
 def test_strategies_without_an_outside_option():

@@ -94,7 +94,7 @@ def test_forests_as_by_solving(problem):
 
 def test_cases_by_hand():
     assert exhaustive(dag_of(both_or_nothing())).value == 5.5
-    found = exhaustive(Forest.from_arrays(**PAPER))
+    found = exhaustive(Forest.from_arrays(**PAPER, names=["A", "B", "C"]))
     assert (found.value, found.first_box) == (pytest.approx(94.325), "A")
     twice = exhaustive(Forest.from_arrays(**PAPER, count=[2, 1, 1]))
     assert twice.value == pytest.approx(solve(Forest.from_arrays(**PAPER, count=[2, 1, 1])).value)

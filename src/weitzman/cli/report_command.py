@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..engine.plan import Progress
     from ..show.report import Source
 
-_ENDINGS = (".html", ".htm", ".xlsx")
+_ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".tex", ".csv")
 
 _ABOUT = """\
 Write a report that one can send: one HTML file that opens from disk, needs no
@@ -51,7 +51,7 @@ def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("file", metavar="FILE", help="instance, table, journal, model, or replay")
     parser.add_argument(
         "-o", "--output", metavar="OUT", required=True,
-        help="file to write: .html, .xlsx, or - for HTML to standard output",
+        help="file to write: .html, .xlsx; .svg, .tex, .csv: the decisions; -: HTML to the terminal",
     )  # fmt: skip
     parser.add_argument("--title", help="what it is about (default: the name of FILE)")
     parser.add_argument(
@@ -71,7 +71,7 @@ def report(arguments: argparse.Namespace) -> None:
 
     name = arguments.output
     if name != "-" and not name.lower().endswith(_ENDINGS):
-        raise Misused(f"a report ends in .html or .xlsx, but it is {name!r}.")
+        raise Misused(f"a report ends in .html, .xlsx, .svg, .tex or .csv, but it is {name!r}.")
     with output(name, arguments.file, suffix=".html") as path:
         with progress_bar(sys.stderr, "computing") as progress, killable():
             _write(arguments, path, progress)
@@ -114,7 +114,7 @@ def _source(arguments: argparse.Namespace) -> Source:
     path = arguments.file
     head, text = _head(path), path.lower().endswith(".json")
     if head.startswith(_SQLITE):
-        with Search.join(path) as search:
+        with Search.look(path) as search:
             return search
     if text and learnt.FORMAT in head:
         return learnt.load(path)

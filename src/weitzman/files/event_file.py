@@ -115,7 +115,7 @@ def fault(db: sqlite3.Connection, path: str) -> str | None:
     if found != pages * size:  # SQLite would read zeros for what is missing
         return f"it must have {pages * size} bytes, but it has {found}"
     kept = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
-    for name, sql in db.execute(kept):
+    for name, sql in db.execute(kept).fetchall():
         if name != "sqlite_sequence" and sql not in _TABLES:
             return f"it must hold tables of this program alone, but there is {name!r}"
     (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
@@ -139,7 +139,7 @@ def read_part(db: sqlite3.Connection, event: int, part: str) -> bytes:
     """Bytes that belong to an event; a ValueError says what is wrong."""
     pieces = []
     query = "SELECT data, crc FROM piece WHERE event = ? AND part = ? ORDER BY place"
-    for data, crc in db.execute(query, (event, part)):
+    for data, crc in db.execute(query, (event, part)).fetchall():
         if zlib.crc32(data) != crc:
             raise ValueError(f"its {part} was changed")
         pieces.append(data)

@@ -162,8 +162,9 @@ class EventLog:
         before = max(self.seen, 0 if once is None else once[0])
         if last < before:
             raise self.damaged(f"it had {before} events before and has {last} now")
-        rows = db.execute("SELECT * FROM event WHERE number > ? ORDER BY number", (self.seen,))
-        for number, when, worker, content, crc in rows:
+        # all at once: a statement left half read would keep its lock as long as an error lives
+        sql = "SELECT * FROM event WHERE number > ? ORDER BY number"
+        for number, when, worker, content, crc in db.execute(sql, (self.seen,)).fetchall():
             if crc != _checksum(self._crc, number, when, worker, content):
                 raise self.damaged(f"event {self.seen + 1} is missing or was changed")
             yield Entry(number, worker, json.loads(content))
@@ -210,7 +211,7 @@ class EventLog:
     # -- details -------------------------------------------------------------------------------
 
     def _read_settings(self, db: sqlite3.Connection) -> None:
-        for name, value, crc in db.execute("SELECT name, value, crc FROM setting"):
+        for name, value, crc in db.execute("SELECT name, value, crc FROM setting").fetchall():
             if crc != _file.checksum(value):
                 raise self.damaged(f"the setting {name!r} was changed")
             self.settings[name] = json.loads(value)

@@ -72,8 +72,12 @@ class Record:
         alone: bool,
         take_over: bool = False,
         model: Model | None = None,
+        look: bool = False,
     ) -> Record:
-        """Continue a search: as a worker of that name, or alone, taking it over from all others."""
+        """Continue a search: as a worker of that name, or alone, taking it over from all others.
+
+        With ``look`` it is only read, and the file stays as it is.
+        """
         me, lazy = worker or secrets.token_hex(8), model is not None
         log = EventLog.open(path, _KIND[lazy], me)
 
@@ -81,7 +85,8 @@ class Record:
             policy = _first_policy(log, db) if model is None else _lazy_policy(log, db, model)
             self = cls(Ledger(policy, _rule(log), me), log, lazy=lazy)
             self._start_again(db)
-            log.workers.enter(db, owner=alone, take_over=take_over)
+            if not look:
+                log.workers.enter(db, owner=alone, take_over=take_over)
             who = str(this_process())
             return self, self._write(db, [Event("resume", me, by=who)] if alone else [], None)
 

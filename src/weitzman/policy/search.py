@@ -124,6 +124,11 @@ opened has a higher one.'
         return cls._of(Record.open(path, worker, alone=False))
 
     @classmethod
+    def look(cls, path: Path) -> Search:
+        """A search as its journal has it, to be read only: the file stays as it is."""
+        return cls._of(Record.open(path, None, alone=False, look=True))
+
+    @classmethod
     def _lazily(cls, policy: Policy, rewards: Rule, journal: Path | None) -> Search:
         """A search whose models are not kept in the journal."""
         return cls._of(Record.start(policy, rewards, journal, lazy=True))

@@ -82,7 +82,7 @@ def simulate(
     rule = as_policy(policy, "simulate")
     at_least_one(workers=workers, budget=1 if budget is None else budget)
     if budget is not None:  # then boxes that can yield nothing are opened too, last of all
-        rule = replace(rule, index=np.maximum(rule.index, -np.finfo(np.float64).max))
+        rule = replace(rule, index=frozen(np.maximum(rule.index, -np.finfo(np.float64).max)))
     f, tables = rule.forest, tabulate(rule)
     if f.prizes > 1 and (workers > 1 or budget is not None):
         raise InvalidArgument(

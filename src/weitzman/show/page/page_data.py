@@ -58,6 +58,7 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
     return {
         "minimize": f.minimize,
         "outside": f.outside,
+        "amounts": f.amounts._asdict(),
         "names": [f.name(v) for v in keep.tolist()],
         "parent": place[f.parent[keep]].tolist(),
         "count": f.count[keep].tolist(),

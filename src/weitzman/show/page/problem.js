@@ -1,6 +1,6 @@
 // Boxes on a forest with the index of each, as the page needs them. All numbers come from Python.
 
-import { amount } from "./text.js";
+import { amount, amounts } from "./text.js";
 
 /**
  * boxes: [{name, parent (number or -1), count, endless, rewards, states (names or null), law, cost,
@@ -9,7 +9,8 @@ import { amount } from "./text.js";
  * and behind each box after each state: {boxes, root: [index, name] or null, below: {box: [...]}}.
  */
 export class Problem {
-  constructor({ boxes, outside, minimize, folded = null }) {
+  constructor({ boxes, outside, minimize, amounts: written = null, folded = null }) {
+    if (written) Object.assign(amounts, written);
     this.boxes = boxes;
     this.minimize = minimize;
     this.sign = minimize ? -1 : 1;

@@ -144,7 +144,7 @@ def payoff(
     """
     law = payoff_law(policy, episodes=episodes, rng=rng)
     f = policy.forest
-    ax = axes(ax, 5.6, 3.4)
+    ax = axes(ax, 6.4, 3.4)
     calm(ax, grid="y")
     left, width, which = _bars(law)
     bad = np.bincount(which, law.chances * law.is_worse, len(left))

@@ -144,7 +144,7 @@ def tex(text: str) -> str:
     Examples
     --------
     >>> print(tex("50% of $x_1$"))
-    50\\\\% of \\\\$x\\\\_1\\\\$
+    50\\% of \\$x\\_1\\$
     """
     return "".join(_SPECIAL.get(c, c) for c in printable(text))
 
