@@ -51,7 +51,7 @@ def add_report_command(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("file", metavar="FILE", help="instance, table, journal, model, or replay")
     parser.add_argument(
         "-o", "--output", metavar="OUT", required=True,
-        help="file to write: .html, .xlsx; .svg, .tex, .csv: the decisions; -: HTML to the terminal",
+        help="file to write: .html, .xlsx; .svg, .tex, .csv: the decisions; -: standard output",
     )  # fmt: skip
     parser.add_argument("--title", help="what it is about (default: the name of FILE)")
     parser.add_argument(
