@@ -38,10 +38,16 @@ def directive(name: str, value: Any) -> str:
     if isinstance(value, ModuleType):
         module = value.__name__
         inside = getattr(value, "__all__", [x for x in vars(value) if not x.startswith("_")])
-        own = [x for x in inside if getattr(_top(), x, None) is not getattr(value, x)]
+        own = [x for x in inside if _told_here(module, x, getattr(value, x))]
         parts = [_one(f"{module}.{x}", getattr(value, x)) for x in own]
         return "\n".join([f".. automodule:: {module}\n", *parts])
     return _one(f"weitzman.{name}", value)
+
+
+def _told_here(module: str, name: str, value: Any) -> bool:
+    """Whether a name of a module is neither told at the top nor in the room that defines it."""
+    home = getattr(value, "__module__", module) or module
+    return getattr(_top(), name, None) is not value and home.startswith(module)
 
 
 def _one(path: str, value: Any) -> str:

@@ -85,7 +85,7 @@ def commit(
         With all alternatives in it.
     alternatives : list of groups
         Boxes of one parent of which at most one may be opened, each with all below it.
-    unseen : list of boxes, or True for all roots
+    unseen : list of str or int, or True for all roots
         Roots that may also be taken without looking, at their mean reward.
     threads : int, optional
         All cores by default.
