@@ -1,6 +1,7 @@
 """Settings shared by all tests."""
 
 import gc
+import os
 import sys
 import warnings
 
@@ -12,7 +13,9 @@ settings.register_profile(
     "weitzman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", parent=settings.get_profile("weitzman"), max_examples=2000)
-settings.load_profile("weitzman")
+# the same examples at every run of CI, so that a failure belongs to a change
+settings.register_profile("ci", parent=settings.get_profile("weitzman"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "weitzman")
 
 
 def pytest_runtest_teardown() -> None:

@@ -376,3 +376,18 @@ def test_the_command(tmp_path, capsys):
 def test_policies_are_policies():
     forest = Forest.from_arrays(**PAPER)
     assert all(isinstance(p, Policy) for p in (myopic(forest), everything(forest)))
+
+
+@pytest.mark.parametrize("cost", [1e12, 1e15])
+def test_a_box_beyond_all_means_hides_no_order(cost):
+    boxes = {"rewards": [0.0, 1.0], "outside": 0.0}
+    two = Forest.from_arrays(
+        parent=[-1, -1], cost=[0.2, 0.25], law=[[0.5, 0.5], [0.4, 0.6]], **boxes
+    )
+    three = Forest.from_arrays(
+        parent=[-1] * 3, cost=[0.2, 0.25, cost], law=[[0.5, 0.5], [0.4, 0.6], [0.5, 0.5]], **boxes
+    )
+    found = best_partially_adaptive(three)
+    assert found.exact
+    assert found.value == pytest.approx(best_partially_adaptive(two).value, abs=1e-12)
+    assert found.value > 0.4

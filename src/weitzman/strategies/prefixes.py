@@ -56,7 +56,9 @@ class Prefixes:
         self.outcomes = [
             [[(y, p) for y, p in enumerate(row) if p > 0] for row in law.tolist()] for law in laws
         ]
-        self.grid = np.unique(np.concatenate([policy.rewards, policy.index, [policy.outside]]))
+        # an index below the outside option counts as that: no cost however large widens the range
+        index = np.maximum(policy.index, policy.outside)
+        self.grid = np.unique(np.concatenate([policy.rewards, index, [policy.outside]]))
         self.below = self._capped(laws)
         self.free: dict[tuple[frozenset[int], States, float], float] = {}
         self.work, self.limit = 0, limit
@@ -64,7 +66,8 @@ class Prefixes:
     def _indices(self, v: int) -> FloatArray:
         f = self.policy.forest
         at = int(self.policy.index_at[v])
-        return self.policy.index[at : at + int(f.laws.shape[f.law[v], 0])]
+        found = self.policy.index[at : at + int(f.laws.shape[f.law[v], 0])]
+        return np.maximum(found, self.policy.outside)
 
     def _capped(self, laws: list[FloatArray]) -> list[FloatArray]:
         """Distribution functions, on the grid, of the capped value of each box in each state."""
