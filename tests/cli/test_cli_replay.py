@@ -121,3 +121,16 @@ def test_optuna_missing_is_said(usual, capsys, monkeypatch):
     monkeypatch.setattr("weitzman.replay.optuna_peers.find_spec", lambda name: None)
     assert cli.main(["replay", usual, "--price", "20", *METHODS]) == 0
     assert 'pip install "weitzman[optuna]"' in capsys.readouterr().err
+
+
+def test_devices_and_endless_digits_are_refused(tmp_path, capsys):
+    assert cli.main(["replay", "/dev/zero", "--price", "1"]) == 3
+    assert "it is a pipe or a device" in capsys.readouterr().err
+    path = tmp_path / "log.csv"
+    path.write_text(f"run,step,score,cost\n0,1,{'9' * 400},1\n")
+    assert cli.main(["replay", str(path), "--price", "1"]) == 1
+    assert "column 'score' must hold numbers, but row 0 is 999" in capsys.readouterr().err
+    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    broken = path.rename(tmp_path / "log.parquet")
+    assert cli.main(["replay", str(broken), "--price", "1"]) in (1, 3)
+    assert "log.parquet: " in capsys.readouterr().err

@@ -49,6 +49,8 @@ _KNOWN = {
     "task": ("task", "dataset", "problem"),
 }
 
+_LONGEST = 2**20  # characters of a heading
+
 
 def add_replay_command(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command to those of the parser; :func:`replay` carries it out."""
@@ -184,14 +186,17 @@ def _columns(arguments: argparse.Namespace) -> dict[str, str]:
 
 def _header(path: str) -> list[str]:
     """The columns of a table; none if it cannot be read, which reading it all will explain."""
+    from ..files.safely import check_regular
+
     try:
+        check_regular(os.stat(path))
         if path.endswith(".parquet"):
             from .._common.optional import need
 
             return list(need("pyarrow.parquet", "learn").read_schema(path).names)
         opened = gzip.open if path.endswith(".gz") else open
         with opened(path, "rt", encoding="utf-8", newline="") as file:
-            return next(csv.reader(file), [])
+            return next(csv.reader([file.readline(_LONGEST)]), [])
     except (OSError, ValueError, EOFError):
         return []
 

@@ -97,7 +97,7 @@ def numbers(table: LogColumns, name: str, *, blank: bool = False) -> FloatArray:
     column = table[name]
     try:
         values = column.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.array([_number(x, name, i, blank) for i, x in enumerate(column.tolist())])
     missing = np.flatnonzero(np.isnan(values))
     if len(missing) and not blank:
@@ -113,9 +113,10 @@ def _number(x: Any, name: str, row: int, blank: bool) -> float:
         return np.nan
     try:
         return float(x)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
+        shown = repr(x) if len(repr(x)) <= 40 else f"{repr(x)[:40]}..."
         raise InvalidArgument(
-            f"column {name!r} must hold numbers, but row {row} is {x!r}."
+            f"column {name!r} must hold numbers, but row {row} is {shown}."
         ) from None
 
 
