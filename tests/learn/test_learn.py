@@ -471,3 +471,13 @@ def test_names_of_files_are_checked(tmp_path):
     with pytest.raises(InvalidFile, match="cannot be read"):
         learn.load(tmp_path / "none.json")
     assert isinstance(model, LineModel)
+
+
+def test_a_rung_beyond_all_steps_is_refused(tmp_path):
+    path = tmp_path / "m.json"
+    learn.save(learn.fit(table(rising(4)), price=10.0), path)
+    document = json.loads(path.read_text())
+    document["rungs"][-1] = 1e300
+    path.write_text(json.dumps(document))
+    with pytest.raises(InvalidFile, match="rungs must be at most"):
+        learn.load(path)

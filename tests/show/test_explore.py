@@ -379,3 +379,12 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path, request):
     assert process.returncode == 0
     assert out.endswith("Ended.\n")
     assert err == ""
+
+
+@pytest.mark.parametrize("steps", [3, [3], [[0]], [["none", [], 0]], [[0, "x", 0]], [[0, [], 99]]])
+def test_steps_that_make_no_sense_get_a_message(boxes, steps):
+    bench = Workbench(str(boxes))
+    solved = ask(bench, "solve", document=bench.start()["document"])["id"]
+    answer = ask(bench, "expect", id=solved, steps=steps)
+    assert not answer["ok"]
+    assert answer["message"]
