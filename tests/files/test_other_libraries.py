@@ -267,7 +267,9 @@ def test_signals_counts_and_sense() -> None:
 
 
 def test_numbers_of_boxes_are_kept() -> None:
-    table = paper_table().replace({"box": {"A": 2, "B": 0, "C": 1}, "parent": {"A": 2.0}})
+    table = paper_table()
+    table["box"] = table["box"].map({"A": 2, "B": 0, "C": 1})
+    table["parent"] = table["parent"].map({"A": 2.0})
     forest = from_pandas(table)
     assert forest.names is None
     assert forest.parent.tolist() == [2, -1, -1]
