@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .._common.log_names import USUAL, usual
+
 if TYPE_CHECKING:
     from ..learn.curves import Curves
     from ..replay.methods import Method
@@ -40,15 +42,6 @@ moment; behind is what it lacks to the first method, with a paired 95% interval.
      "payoff_low", "payoff_high", "score", ..., "spend", ..., "regret", ...,
      "behind", ...}, ...]}"""
 
-# names that a column may have if none is given; the first that is there is taken
-_KNOWN = {
-    "run": ("run", "run_id", "trial", "trial_id", "config_id", "config", "learner"),
-    "step": ("step", "epoch", "iteration"),
-    "score": ("score", "val_score", "value", "val_accuracy", "accuracy"),
-    "cost": ("cost", "cost_seconds", "cost_units", "seconds", "time"),
-    "task": ("task", "dataset", "problem"),
-}
-
 _LONGEST = 2**20  # characters of a heading
 
 
@@ -59,14 +52,14 @@ def add_replay_command(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser("replay", help="what methods would have earned on past runs")
     parser.description, parser.epilog = _ABOUT, _JSON
     add = parser.add_argument
-    add("file", metavar="FILE", help="curves: .csv, .csv.gz or .parquet")
+    add("file", metavar="FILE", help="curves: .csv, .csv.gz, .parquet or .jsonl")
     numbers = partial(_several, read=positive)
     add("--price", type=numbers, metavar="X,...", help="worth of one point in units of cost")
     add(
         "--full-run-costs", type=numbers, metavar="X,...",
         help="points that a full run costs on average; sets the price of each task",
     )  # fmt: skip
-    for name, known in _KNOWN.items():
+    for name, known in USUAL.items():
         what = "column of the " + name if name != "task" else "column of the task, if any"
         add(f"--{name}", metavar="COLUMN", help=f"{what} (default: {', '.join(known[:3])}, ...)")
     add(
@@ -74,7 +67,11 @@ def add_replay_command(commands: argparse._SubParsersAction[Any]) -> None:
         help="column that tells repetitions of the same runs apart (a seed): one of them is "
         "searched, the others are its log",
     )  # fmt: skip
-    add("--minimize", action="store_true", help="lower scores are better")
+    add(
+        "--minimize",
+        action="store_true",
+        help="lower scores are better (default: if the column is called a loss)",
+    )
     whole = partial(whole, least=1)
     add(
         "--log-runs", type=whole, metavar="N",
@@ -165,7 +162,7 @@ def _curves(arguments: argparse.Namespace) -> tuple[Curves, Sequence[str] | None
         task=names.get("task"),
         kind=instance,
         ended=True,
-        minimize=arguments.minimize,
+        minimize=arguments.minimize or None,
     )
     if instance is None:
         return curves, None
@@ -176,11 +173,11 @@ def _columns(arguments: argparse.Namespace) -> dict[str, str]:
     """The column of each role: what was said, or the first known name that the table has."""
     there = _header(arguments.file)
     found: dict[str, str] = {}
-    for role, known in _KNOWN.items():
+    for role in USUAL:
         said: str | None = getattr(arguments, role)
-        usual = next((name for name in known if name in there), None)
-        if said or usual or role != "task":  # without tasks all runs belong together
-            found[role] = said or usual or role
+        known = usual(role, there)
+        if said or known or role != "task":  # without tasks all runs belong together
+            found[role] = said or known or role
     return found
 
 
@@ -194,6 +191,10 @@ def _header(path: str) -> list[str]:
             from .._common.optional import need
 
             return list(need("pyarrow.parquet", "learn").read_schema(path).names)
+        if path.endswith((".jsonl", ".ndjson")):
+            from ..learn.log_tables import columns_of
+
+            return columns_of(path).names
         opened = gzip.open if path.endswith(".gz") else open
         with opened(path, "rt", encoding="utf-8", newline="") as file:
             return next(csv.reader([file.readline(_LONGEST)]), [])

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.log_names import usual
 from .._common.optional import need
 from ..errors import InvalidArgument, InvalidFile
 from ..files.safely import check_regular
 from ..files.sheets import unpacked
+from .known import flat
 
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 
@@ -29,6 +32,17 @@ class LogColumns:
     def names(self) -> list[str]:
         """What the columns are called."""
         return self._names
+
+    def role(self, role: str, name: Any) -> Any:
+        """The column of a role: the one named, or else the first that has a usual name."""
+        if name != role or name in self._names:
+            return name
+        return usual(role, self._names) or name
+
+    def optional(self, role: str, name: Any) -> Any:
+        """The same; None if the role itself is named and no column plays it."""
+        found = self.role(role, name)
+        return None if found == role and role not in self._names else found
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._names:
@@ -49,10 +63,19 @@ def columns_of(source: Any) -> LogColumns:
         return LogColumns(_read(os.fspath(source)))
     if isinstance(source, Mapping) or hasattr(source, "columns"):
         return LogColumns(source)
+    if isinstance(source, Sequence) and source and all(isinstance(x, Mapping) for x in source):
+        return LogColumns(by_column(source))
     raise InvalidArgument(
-        f"curves are read from a path, a pandas table or a mapping of columns, not from "
-        f"{type(source).__name__}."
+        f"curves are read from a path, a pandas table, a list of rows or a mapping of columns, not "
+        f"from {type(source).__name__}."
     )
+
+
+def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns; what a row lacks is None there, and mappings within are laid flat."""
+    even = [flat(row) for row in rows]
+    names = dict.fromkeys(name for row in even for name in row)
+    return {name: [row.get(name) for row in even] for name in names}
 
 
 def _read(path: str) -> Any:
@@ -66,13 +89,35 @@ def _read(path: str) -> Any:
             return pandas.read_csv(io.BytesIO(unpacked(path)), low_memory=False)
         if path.endswith(".csv"):
             return pandas.read_csv(path, low_memory=False)
+        if path.endswith((".jsonl", ".ndjson")):
+            return by_column(json_lines(path))
     except InvalidFile as error:
         raise InvalidFile(f"{path}: {error}") from error.__cause__
     except OSError as error:
         raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
     except (ValueError, OverflowError, ArithmeticError) as error:
         raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
-    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz or .parquet.")
+    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz, .parquet or .jsonl.")
+
+
+def json_lines(path: str) -> list[dict[str, Any]]:
+    """The objects of a file, one in each line; a last line that was cut short is left out."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            if number == len(lines):  # still being written
+                break
+            raise InvalidFile(f"line {number} is not JSON: {error}.") from error
+        if not isinstance(row, dict):
+            raise InvalidFile(f"line {number} must be a JSON object, but it is {line[:40]!r}.")
+        rows.append(row)
+    return rows
 
 
 def words(table: LogColumns, names: str | Sequence[str]) -> list[str]:
