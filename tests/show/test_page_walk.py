@@ -37,7 +37,8 @@ function standing(walk) {
   const next = walk.next();
   return {
     next: next && walk.label(next), prize: walk.nextPrize()?.box ?? null, over: walk.over,
-    payoff: walk.payoff, time: walk.time, taken: (walk.hands?.taken ?? []).map((s) => s.box), why: plain(walk.why()), best: walk.best, bestBox: walk.bestBox,
+    payoff: walk.payoff, time: walk.time, taken: (walk.hands?.taken ?? []).map((s) => s.box),
+    why: plain(walk.why()), best: walk.best, bestBox: walk.bestBox,
     spent: walk.spent, closed: walk.available().map((g) => [g.v, g.row, g.left]),
     history: walk.told.map((s) => [s.box, s.best, s.bestBox, s.spent]),
   };

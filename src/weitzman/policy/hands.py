@@ -58,9 +58,7 @@ class Hands:
         """What is held and taken now, for :meth:`go_back`."""
         return self._best.copy(), self.taken.copy()
 
-    def go_back(
-        self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]
-    ) -> None:
+    def go_back(self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]) -> None:
         """Hold and have taken what was marked."""
         self._best, self.taken = mark
 

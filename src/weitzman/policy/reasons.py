@@ -43,9 +43,10 @@ def why_open(walk: Walk, box: Id) -> str:
 def why_take(walk: Walk, box: Id) -> str:
     """Why the reward of a box is to be taken for good."""
     above, _ = _words(walk)
+    reward = walk.amounts(walk.told[box].reward or 0.0)
     return (
-        f"Take {walk.amounts(walk.told[box].reward or 0.0)} from {walk.box(box)} for good and close its tree: no "
-        f"box that can be opened has an index {above} that."
+        f"Take {reward} from {walk.box(box)} for good and close its tree: no box that can be "
+        f"opened has an index {above} that."
     )
 
 

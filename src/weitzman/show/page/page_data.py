@@ -99,9 +99,7 @@ def alone(forest: Forest, box: int) -> bool:
     return True
 
 
-def steps(
-    told: Sequence[Opened], keep: IntArray, taken: Iterable[Box] = ()
-) -> list[list[Any]]:
+def steps(told: Sequence[Opened], keep: IntArray, taken: Iterable[Box] = ()) -> list[list[Any]]:
     """What was opened, for a stepper: box, copy, state, reward, cost; then what was taken."""
     place = {v: i for i, v in enumerate(keep.tolist())}
     opened = [
