@@ -66,9 +66,7 @@ def _check_cells(columns: int, rows: int, most: int) -> None:
 
 def _parquet(path: str) -> Any:
     """The flat columns of a Parquet file; texts stay numbers of a list of texts."""
-    arrow = need("pyarrow", "learn")
-    from pyarrow import parquet
-
+    arrow, parquet = need("pyarrow", "learn"), need("pyarrow.parquet", "learn")
     most = _BYTES + 24 * os.path.getsize(path)
     with parquet.ParquetFile(path) as file:
         flat = [x for x in file.schema_arrow if not arrow.types.is_nested(x.type)]
