@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.log_names import usual
-from .._common.optional import need
-from ..errors import InvalidArgument, InvalidFile
-from ..files.safely import check_regular
-from ..files.sheets import unpacked
-from .known import flat
+from ..errors import InvalidArgument
+from .log_files import read_log
+from .log_lines import by_column
 
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 
@@ -60,7 +56,7 @@ class LogColumns:
 def columns_of(source: Any) -> LogColumns:
     """The columns of a mapping, a data frame, or a file."""
     if isinstance(source, (str, os.PathLike)):
-        return LogColumns(_read(os.fspath(source)))
+        return LogColumns(read_log(os.fspath(source)))
     if isinstance(source, Mapping) or hasattr(source, "columns"):
         return LogColumns(source)
     if isinstance(source, Sequence) and source and all(isinstance(x, Mapping) for x in source):
@@ -69,55 +65,6 @@ def columns_of(source: Any) -> LogColumns:
         f"curves are read from a path, a pandas table, a list of rows or a mapping of columns, not "
         f"from {type(source).__name__}."
     )
-
-
-def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Rows as columns; what a row lacks is None there, and mappings within are laid flat."""
-    even = [flat(row) for row in rows]
-    names = dict.fromkeys(name for row in even for name in row)
-    return {name: [row.get(name) for row in even] for name in names}
-
-
-def _read(path: str) -> Any:
-    pandas = need("pandas", "learn")
-    try:
-        check_regular(os.stat(path))
-        if path.endswith(".parquet"):
-            need("pyarrow", "learn")
-            return pandas.read_parquet(path)
-        if path.endswith(".csv.gz"):
-            return pandas.read_csv(io.BytesIO(unpacked(path)), low_memory=False)
-        if path.endswith(".csv"):
-            return pandas.read_csv(path, low_memory=False)
-        if path.endswith((".jsonl", ".ndjson")):
-            return by_column(json_lines(path))
-    except InvalidFile as error:
-        raise InvalidFile(f"{path}: {error}") from error.__cause__
-    except OSError as error:
-        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except (ValueError, OverflowError, ArithmeticError) as error:
-        raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
-    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz, .parquet or .jsonl.")
-
-
-def json_lines(path: str) -> list[dict[str, Any]]:
-    """The objects of a file, one in each line; a last line that was cut short is left out."""
-    with open(path, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    rows = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            if number == len(lines):  # still being written
-                break
-            raise InvalidFile(f"line {number} is not JSON: {error}.") from error
-        if not isinstance(row, dict):
-            raise InvalidFile(f"line {number} must be a JSON object, but it is {line[:40]!r}.")
-        rows.append(row)
-    return rows
 
 
 def words(table: LogColumns, names: str | Sequence[str]) -> list[str]:

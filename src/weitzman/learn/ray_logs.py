@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InvalidArgument
 from .known import flat
-from .log_tables import json_lines
+from .log_lines import json_lines
 from .logged_runs import LoggedRun, files_below
 
 
@@ -21,7 +21,7 @@ def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedR
         for name, path in files_below(source, "result.json"):
             params = path.with_name("params.json")
             settings = json.loads(params.read_text("utf-8")) if params.exists() else {}
-            yield _run(name, json_lines(os.fspath(path)), settings, names)
+            yield _run(name, json_lines(path.read_bytes()), settings, names)
         return
     if not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
         raise InvalidArgument(
