@@ -54,16 +54,21 @@ def rising_results(
     result of a trial is logged once more when it is done, which costs nothing.
     """
     last, extra = -1, 0.0
-    told: dict[int, Any] = {}
+    told: dict[int, Mapping[str, Any]] = {}
     for result in map(flat, results):
         if metric not in result or step not in result:
             continue
         paid = float(result.get(cost, 0.0))
         if int(result[step]) <= last:
-            again = result.get("timestamp"), result.get("time_total_s")
-            extra += 0.0 if again == told.get(int(result[step])) else paid
+            extra += 0.0 if _same_moment(result, told.get(int(result[step]), {})) else paid
             continue
         last = int(result[step])
-        told[last] = result.get("timestamp"), result.get("time_total_s")
+        told[last] = result
         yield last, float(result[metric]), paid + extra
         extra = 0.0
+
+
+def _same_moment(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two results are the same one, logged twice."""
+    names = "timestamp", "time_total_s"
+    return any(name in a for name in names) and all(a.get(x) == b.get(x) for x in names)
