@@ -34,13 +34,13 @@ class Levels:
         """Boxes on the longest way down."""
         return int(self.depth.max()) + 1
 
-    def at(self, t: int) -> Cut:
+    def at(self, t: int) -> CutForest:
         """The forest cut below its first t levels."""
-        return Cut(self, t)
+        return CutForest(self, t)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+class CutForest:
     """The first levels of a forest: a part whose rest is worth no more than its ceiling."""
 
     levels: Levels
