@@ -5,8 +5,9 @@ An executor is anything with ``submit`` that gives futures in the manner of PEP 
 `RayExecutor`. This module is the only place that knows about workers:
 
 * what all pieces of the work have in common goes to each worker once, as far as the executor can do
-  that: Dask scatters it, Ray puts it into its object store, pools of processes on one machine read
-  it from one file, and threads share it anyway;
+  that: for Dask it is the result of a task, which workers hand to each other and which the scheduler
+  can make again, unlike what was scattered; Ray puts it into its object store; pools of processes on
+  one machine read it from one file; and threads share it anyway;
 * a piece whose worker dies is given out again. A piece that nobody finishes is done here, so that
   the work ends where it began. Pieces are plain functions of what they are given: the same bits
   come out wherever, and however often, they are done;
@@ -81,7 +82,8 @@ def spread(
         given: dict[int, Any] = {}
 
         def give(i: int) -> None:
-            given[i] = future = executor.submit(_work, task, common, pieces[i])
+            with _large_is_fine():
+                given[i] = future = executor.submit(_work, task, common, pieces[i])
             future.add_done_callback(lambda f: ended.put((i, f)))
 
         tries = dict.fromkeys(range(len(pieces)), 1)
@@ -168,7 +170,9 @@ def _common_data(executor: Any, data: Any) -> Iterator[Any]:
     elif callable(getattr(executor, "scatter", None)):
         yield executor.scatter(data)
     elif callable(getattr(client, "scatter", None)):
-        yield client.scatter(data, broadcast=True, hash=False)
+        with _large_is_fine():
+            kept = client.submit(_same, data, pure=False)
+        yield kept
     elif isinstance(executor, ProcessPoolExecutor) or _is_loky(executor):
         handle, path = tempfile.mkstemp(suffix=".weitzman")
         try:
@@ -179,6 +183,18 @@ def _common_data(executor: Any, data: Any) -> Iterator[Any]:
             os.unlink(path)
     else:
         yield data
+
+
+def _same(data: Any) -> Any:
+    return data
+
+
+@contextlib.contextmanager
+def _large_is_fine() -> Iterator[None]:
+    """Dask warns of data sent along with a task; here it is sent with one task only."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph")
+        yield
 
 
 def _is_loky(executor: object) -> bool:
