@@ -14,9 +14,8 @@ from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest
 from ..forest.model import Forest
-from ..forest.terms import MOST_EXPONENT
 
-_BOLD, _CAREFUL = 20.0, 0.01  # tolerances, in units of the range of all payoffs
+_BOLD, _CAREFUL = 20.0, 0.04  # tolerances, in units of the range of all payoffs
 _HALVINGS = 40  # of an interval between two tolerances
 
 
@@ -82,8 +81,8 @@ def risk_sweep(forest: Forest, *, steps: int = 32, threads: int | None = None) -
     """Solve for many risk tolerances, from bold to careful.
 
     Tolerances lie evenly on a logarithmic scale, from 20 times the range of all payoffs to a
-    hundredth of it. Where the first decision differs between two neighbors, the tolerance at which
-    it changes is found by halving.
+    25th of it; below that, utilities leave few digits to 64-bit numbers. Where the first decision
+    differs between two neighbors, the tolerance at which it changes is found by halving.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ def risk_sweep(forest: Forest, *, steps: int = 32, threads: int | None = None) -
     if not isinstance(forest, Forest):
         raise InvalidArgument(f"a risk sweep needs a Forest, but got a {type(forest).__name__}.")
     bold = replace(forest, risk_tolerance=None)
-    tolerance = _tolerances(bold, steps)
+    tolerance = tolerances(bold, steps)
 
     def at(x: float) -> Solution:
         try:
@@ -136,13 +135,12 @@ def _reach(high: float, low: float, say: Amounts) -> str:
     return f"below {say(high)}" if low == 0 else f"{say(high)} to {say(low)}"
 
 
-def _tolerances(f: Forest, steps: int) -> FloatArray:
+def tolerances(f: Forest, steps: int) -> FloatArray:
+    """Risk tolerances from bold to careful, by the range of all payoffs."""
     numbers = np.append(f.rewards.data, f.outside)
     numbers = numbers[np.isfinite(numbers)]
     span = float(np.ptp(numbers)) + float(f.costs.data.max()) if len(numbers) else 0.0
-    span = span or 1.0
-    least = max(_CAREFUL * span, 1.001 * span / MOST_EXPONENT)
-    return np.asarray(np.geomspace(_BOLD * span, least, steps))
+    return np.asarray(np.geomspace(_BOLD, _CAREFUL, steps) * (span or 1.0))
 
 
 def _turning(at: Any, high: float, low: float, before: str | None) -> float:

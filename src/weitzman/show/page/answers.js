@@ -1,5 +1,5 @@
 // Which numbers matter, what knowing is worth, budgets, and how careful searchers decide. All
-// numbers come from Python (page/answers.py); both pages show them alike.
+// numbers come from Python (page/further_answers.py); both pages show them alike.
 
 import { Curve } from "./chart.js";
 import { about, amount, el, name, percent, refill, rough, svg } from "./text.js";
@@ -55,7 +55,7 @@ function showSwings(place, { value, rows }) {
   place.append(answerTable("The value when one number is lowered or raised",
     ["Number", "Lowered|", "Raised|", "", "First decision"],
     rows.map((r) => el("tr", {}, el("th", { scope: "row" }, title(r)), numberCell(amount(r.low)),
-      numberCell(amount(r.high)), el("td", { class: "bar" }, swingBars(r, value, low, high)),
+      numberCell(amount(r.high)), el("td", { class: "gauge" }, swingBars(r, value, low, high)),
       el("td", {}, turnsText(r))))));
   place.append(el("p", { class: "hint swing-key" }, el("span", { class: "lowered" }), " lowered ",
     el("span", { class: "raised" }), ` raised; the line marks ${amount(value)}, the value as it is.`));
@@ -68,7 +68,7 @@ function swingBars({ low, high }, value, least, most) {
     width: Math.max(Math.abs(at(x) - at(value)), 0.4), height: 4 });
   return svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true",
     class: "swing" }, bar(low, "lowered", 0.5), bar(high, "raised", 5.5),
-  svg("rect", { class: "middle", x: at(value) - 0.2, y: 0, width: 0.4, height: 10 }));
+  svg("rect", { class: "middle", x: at(value) - 0.35, y: 0, width: 0.7, height: 10 }));
 }
 
 /** What the first decision becomes, or how far the number may move before it turns. */
@@ -91,7 +91,7 @@ function showKnowing(place, rows) {
   const worth = (r) => `${amount(r.worth, 1.96 * r.error)}${r.error ? ` ± ${rough(1.96 * r.error)}` : ""}`;
   place.append(answerTable("Worth of knowing a box beforehand", ["Box", "Worth|", ""],
     rows.map((r) => el("tr", {}, el("th", { scope: "row" }, name(r.box)), numberCell(worth(r)),
-      el("td", { class: "bar" }, bar(r.worth))))));
+      el("td", { class: "gauge" }, bar(r.worth))))));
 }
 
 // -- curves -----------------------------------------------------------------------------------------

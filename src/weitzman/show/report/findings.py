@@ -25,7 +25,7 @@ from ...policy.simulation import simulate
 from ...policy.simulation_result import Simulation
 from ...policy.walk import Opened, Walk
 from ...strategies.comparison import Comparison, compare
-from ..page.answers import LARGEST, answers
+from ..page.further_answers import LARGEST, answers
 from ..page.page_data import important
 from .learnt import RUNS, forest, spread
 
