@@ -76,8 +76,9 @@ def test_a_checker_finds_nothing_serious(visit, explore, tmp_path, axe, width, s
 FOCUS = """() => { const x = document.activeElement;
   const named = x.getAttribute("aria-label") || x.labels?.[0]?.textContent || x.textContent;
   const place = x.closest("section, #glance, nav, .bar")?.getAttribute("aria-label") ?? "";
-  const style = getComputedStyle(x);
-  const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  const style = getComputedStyle(x.querySelector(":scope > .card") ?? x); // a drawn box by its card
+  const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0
+    || x.tagName === "g" && parseFloat(style.strokeWidth) >= 3;
   return { tag: x.tagName, id: x.id, text: named.trim().slice(0, 60), place, seen }; }"""
 
 
