@@ -1,7 +1,8 @@
 """A real browser for the tests in this folder, or a notice that nobody can overlook.
 
 Chromium is taken from ``WEITZMAN_BROWSER`` or found on the path; playwright drives it. The
-checker of pages, axe-core, is taken from ``WEITZMAN_AXE`` or from ``node_modules``, here or npm's own.
+checker of pages, axe-core, is taken from ``WEITZMAN_AXE`` or from ``node_modules``: those here, or
+those of npm.
 """
 
 from __future__ import annotations
