@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..._common.numbers import percent
 from ..._common.text import printable
@@ -16,7 +16,7 @@ _ACROSS, _DOWN = 118, 14  # room for what was seen; between boxes
 _MARGIN = 8
 _LETTERS = 21  # of a line in a box, at most
 _SEEN = 16  # of a label on an edge
-_UNIT = 0.0145  # centimeters of paper for a unit of the drawing
+_UNIT = 0.0175  # centimeters of paper for a unit of the drawing
 
 
 Say = Callable[[float], str]
@@ -61,11 +61,11 @@ def places(found: list[Situated]) -> Places:
 def lines_of(d: Situated, say: Say = number) -> tuple[str, str]:
     """What stands in a box: what to do, and the numbers of it."""
     if d.taken:
-        first, second = lines_of(replace(d, taken=()), say)
-        return f"Take {', '.join(d.taken)}; {first[:1].lower()}{first[1:]}", second
+        then = f"stop, {say(d.best)} in all" if d.action == STOP else f"open {d.box}"
+        return f"Take {', '.join(d.taken)}", f"then {then}"
     if d.action == STOP:
         return f"Stop: take {say(d.best)}", f"from {d.box}" if d.box else "the outside option"
-    so_on = ", and so on" if d.action == MORE else ""
+    so_on = " …" if d.action == MORE else ""
     return f"Open {d.box}", f"cost {say(d.cost)}, index {say(d.index)}{so_on}"
 
 
@@ -192,18 +192,22 @@ def _latex_table(found: list[Situated], say: Say) -> list[str]:
 
 def _latex_tree(found: list[Situated], say: Say) -> list[str]:
     p = places(found)
+    size = f"minimum width={_WIDE * _UNIT:.3g}cm, minimum height={_HIGH * _UNIT:.3g}cm"
     out = [
         rf"\begin{{tikzpicture}}[x={_UNIT}cm, y=-{_UNIT}cm, font=\scriptsize,",
-        r"  do/.style={draw, align=center}, end/.style={do, rounded corners=6pt}]",
+        rf"  do/.style={{draw, align=center, inner sep=1pt, {size}}},",
+        r"  end/.style={do, rounded corners=6pt}, so on/.style={do, dashed}]",
     ]
     for i, d in enumerate(found):
         first, second = lines_of(d, say)
-        kind = "end" if d.action == STOP else "do"
+        kind = "end" if d.action == STOP else "so on" if d.action == MORE else "do"
         at = f"({p.x[i] + _WIDE / 2:g}, {p.y[i] + _HIGH / 2:g})"
         text = rf"{tex(_cut(first, _LETTERS))}\\{tex(_cut(second, _LETTERS + 4))}"
         out.append(rf"  \node[{kind}] (n{i}) at {at} {{{text}}};")
     for i, d in enumerate(found):
         if d.up >= 0:
             label = tex(f"{_cut(d.seen, _SEEN)} ({percent(d.chance)})")
-            out.append(rf"  \draw (n{d.up}.east) -- node[above, sloped] {{{label}}} (n{i}.west);")
+            bend = f"({p.x[d.up] + _WIDE + 14:g}, {p.y[i] + _HIGH / 2:g})"
+            end = rf"-- node[above, inner sep=1pt] {{{label}}} (n{i}.west);"
+            out.append(rf"  \draw (n{d.up}.east) -- {bend} {end}")
     return [*out, r"\end{tikzpicture}"]
