@@ -142,13 +142,13 @@ def test_percentile_stopping_as_a_person_would(share):
 def test_tpe_chooses_each_run_once_and_learns():
     pytest.importorskip("optuna")
     from weitzman.replay.methods import Log
-    from weitzman.replay.optuna_peers import Known, _successive_halving, pruned, tree_methods
+    from weitzman.replay.optuna_peers import KnownRuns, _successive_halving, pruned, tree_methods
 
     log, pool = made_up(40, seed=4), made_up(40, seed=5)
     table, whole = Table.of(log), Table.of(pool)
     told = Log(log, table, np.random.default_rng(0).integers(40, size=(4, 40)))
     (rule,) = list(_successive_halving(told, few=True).values())[:1]
-    known = Known.of(table, np.arange(40))
+    known = KnownRuns.of(table, np.arange(40))
     bench = Bench(whole, np.arange(40))
     began = []
     for _ in pruned(bench, **rule.keywords, known=known):

@@ -70,7 +70,7 @@ class TreeSampled:
         runs = np.arange(len(log.curves))
         taught, searched = (runs[::2], runs[1::2]) if len(runs) > 1 else (runs, runs)
         orders = searched[log.orders[:_FEW] % len(searched)]
-        half, whole = Known.of(log.table, taught), Known.of(log.table, runs)
+        half, whole = KnownRuns.of(log.table, taught), KnownRuns.of(log.table, runs)
         options = self.rules(log)
         means = []
         for rule in options.values():
@@ -84,7 +84,7 @@ class TreeSampled:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownRuns:
     """What a study knows from the beginning: the settings and best scores of full runs."""
 
     space: PoolSpace
@@ -92,7 +92,7 @@ class Known:
     runs: IntArray
 
     @classmethod
-    def of(cls, table: Table, runs: IntArray) -> Known:
+    def of(cls, table: Table, runs: IntArray) -> KnownRuns:
         """Some runs of a table, in the space of all."""
         return cls(PoolSpace.of(table.settings), table, runs)
 
@@ -120,7 +120,7 @@ def tree_methods() -> list[Method]:
 
 
 def pruned(
-    bench: Bench, pruner: Callable[[], Any], rows: Sequence[int], known: Known | None = None
+    bench: Bench, pruner: Callable[[], Any], rows: Sequence[int], known: KnownRuns | None = None
 ) -> Iterator[None]:
     """Play a study with a pruner, one trial after the other; yields after each.
 
@@ -151,7 +151,7 @@ def pruned(
         yield
 
 
-def _sampler(optuna: Any, bench: Bench, known: Known | None) -> Any:
+def _sampler(optuna: Any, bench: Bench, known: KnownRuns | None) -> Any:
     if known is None:
         return optuna.samplers.RandomSampler(seed=0)
     from .pool_sampler import PoolSampler
