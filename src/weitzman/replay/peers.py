@@ -58,7 +58,7 @@ def _in_order() -> list[Method]:
         Tuned("successive halving", _successive_halving),
         Tuned("Hyperband", _hyperband, rehearsals=16),
         Tuned("ASHA", _asha, rehearsals=16),
-        Tuned("percentile stopping", _percentile, rehearsals=16),
+        Tuned("percentile rule", _percentile, rehearsals=16),
         *(optuna_methods() if installed() else []),
     ]
 
