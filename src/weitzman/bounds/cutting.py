@@ -50,7 +50,8 @@ class Levels:
     def raised(self, t: int) -> Forest:
         """The first t levels, worth at least as much as the whole forest, without names.
 
-        A box at the cut receives, for free, the most that anything below it can come to.
+        A box at the cut receives, for free, the most that anything below it can come to. With
+        discounting that is at least 0: waiting shrinks losses, too.
         """
         keep, f, c = self.above(t), self.forest, self.ceiling
         last = (self.depth[keep] == t - 1) & ~self.childless[keep]
@@ -61,6 +62,9 @@ class Levels:
         own = f.rewards.take(np.concatenate([rows[:plain], c.reward[kinds]]))
         sign, higher = f.sign, own.data.copy()
         at, size = own.start[plain], own.shape[plain:, 1]
-        higher[at:] = sign * np.maximum(sign * higher[at:], c.below[runs(c.at[kinds], size)])
+        below = c.below[runs(c.at[kinds], size)]
+        if f.factors is not None:
+            below = np.maximum(below, 0.0)
+        higher[at:] = sign * np.maximum(sign * higher[at:], below)
         more = Pool(higher, own.start, own.shape)
         return f.take(keep, names=None, state_names=(), reward=number, rewards=more)
