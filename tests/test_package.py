@@ -31,9 +31,9 @@ EDGES = {
     "bounds": "_common _kernels engine errors files forest policy",
     "strategies": "_common _kernels engine errors forest policy",
     "questions": "_common _kernels engine errors forest",
-    "learn": "_common _kernels engine errors files forest",
-    "tune": "_common engine errors files forest learn",
-    "replay": "_common engine errors forest learn tune",
+    "learn": "_common _kernels engine errors files forest policy",
+    "tune": "_common engine errors files forest learn policy",
+    "replay": "_common errors learn tune",
     "show": (
         "_common bounds chains engine errors files forest learn policy questions replay strategies"
     ),

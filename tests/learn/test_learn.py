@@ -238,6 +238,27 @@ def test_the_rest_of_a_run_has_its_index():
     assert whole == pytest.approx(weitzman.solve(model.lines(7)).value)
 
 
+def test_the_rest_of_several_runs_is_that_of_each_side_by_side():
+    """Costs differ too, and scores lie between the points of the grid."""
+    model = learn.fit(learn.sample().of_task("letter"), price=500.0)
+    last = [int(x) for x in model.rungs]
+    runs = [
+        ([last[0]], [0.21], [0.5]),
+        (last[:3], [0.2, 0.31, 0.33], [0.4, 0.4, 0.9]),
+        (last[:5], [0.3, 0.4, 0.45, 0.46, 0.52], [1.0] * 5),
+        ([], [], []),
+        (last, [0.1] * len(last), [1.0] * len(last)),  # at its end: nothing is left of it
+    ]
+    alone = [part for run in runs if (part := model.rest([run], 0)) is not None]
+    assert len(alone) == 4
+    beside = weitzman.side_by_side(*alone, model.lines(3))
+    together = model.rest(runs, 3)
+    assert together.boxes == beside.boxes
+    for outside in (0.0, 150.0, 300.0):
+        wanted = weitzman.solve(beside.changed(outside=outside)).value
+        assert weitzman.solve(together.changed(outside=outside)).value == pytest.approx(wanted)
+
+
 def test_the_best_score_never_falls():
     model = learn.fit(learn.sample().of_task("letter"), price=100.0)
     for before, after in pairwise(model._segments):

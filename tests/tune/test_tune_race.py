@@ -123,6 +123,42 @@ def test_of_equal_indices_the_run_started_first_goes_first():
     assert moves == policy_moves(free, curves, -20.0)[0]
 
 
+def test_of_equal_scores_that_of_the_first_run_counts_whichever_came_first():
+    """As in a walk: a crash and a report in another order leave the same run the best."""
+    race = Race(four_grades(), available=3)
+    for _ in range(3):
+        race.next()
+        race.started()
+    race.observe(2, 1, 7.0, 0.25)
+    assert (race.best_run, race.best_step) == (2, 1)
+    race.observe(0, 1, 4.0, 0.25)
+    race.observe(0, 2, 7.0, 0.25)
+    assert (race.best_run, race.best_step) == (0, 2)
+    race.observe(0, 3, 7.0, 0.25)
+    race.observe(1, 1, 7.0, 0.25)
+    assert (race.best_run, race.best_step) == (0, 2)
+
+
+def test_a_run_goes_before_a_candidate_and_a_candidate_before_a_new_run():
+    """Steps for nothing: all indices are equal."""
+    free = Chained([0.5, 0.5], [[0.5, 0.5]] * 2, [0.0, 4.0], [0.0] * 3, [1, 2, 3])
+    race = Race(free, available=1)
+    race.offer([{"rate": 1}, {"rate": 2}])
+    order = []
+    for _ in range(9):
+        move = race.next()
+        order.append((move.run, move.candidate))
+        run = race.started(move.candidate) if move.run is None else move.run
+        race.observe(run, move.until, 0.0, 0.0)
+    assert [x for x in order if x[0] is None] == [(None, 0), (None, 1), (None, None)]
+    assert order == [(None, 0), (0, None), (0, None), (None, 1), (1, None), (1, None),
+                     (None, None), (2, None), (2, None)]  # fmt: skip
+    assert [run.settings for run in race.runs] == [{"rate": 1}, {"rate": 2}, None]
+    assert race.next() is None
+    with pytest.raises(InvalidAnswer, match="no further run is available: 3 were started"):
+        race.started()
+
+
 def test_in_flight_moves_are_not_offered_again():
     race = Race(four_grades(), available=3)
     moves = [race.next() for _ in range(4)]

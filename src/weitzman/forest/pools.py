@@ -50,6 +50,8 @@ class Pool:
 
     def with_more(self, matrices: Sequence[FloatArray]) -> Pool:
         """This pool with matrices added at its end."""
+        if not matrices:
+            return self
         sizes = [m.size for m in matrices]
         return Pool(
             np.concatenate([self.data, *(m.reshape(-1) for m in matrices)]),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray
+from ..engine.indices import choose
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from .line_model import LineModel
@@ -54,9 +55,8 @@ class Draws:
         for model in self.models:
             held = -np.inf if best is None else model.worth(best)
             index = [*(model.next_index(*history) for history in runs), model.fresh_index]
-            top = int(np.argmax(index))
-            move: int | str = "stop" if not index[top] > held else top
-            move = "new" if move == len(runs) else move
+            place = choose(index, held)
+            move: int | str = "stop" if place is None else "new" if place == len(runs) else place
             shares[move] = shares.get(move, 0.0) + 1.0 / len(self.models)
         return shares
 

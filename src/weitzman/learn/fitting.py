@@ -11,8 +11,9 @@ from ..errors import InvalidArgument
 from .curves import Curves
 from .known import Encoder
 from .ladder import choose_rungs, climb
+from .laws import Recipe
 from .line_model import LineModel
-from .rehearsal import Recipe, choices, choose, make
+from .rehearsal import choices, choose, make
 from .resemblance import ResemblanceModel
 
 

@@ -35,48 +35,57 @@ _ALIKE = 0.1  # standard deviation of log costs below which runs are taken to co
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How curves become laws.
+class Recipe:
+    """How curves become a model, whichever it is: see :class:`Settings` and :class:`Resemblance`.
 
     Attributes
     ----------
     ratio : float
         A rung is set where a run has paid this many times what it had paid at the one before.
-    neighbors : float
-        A row of a law rests on this many times the square root of the number of runs at its rung.
     tail : float
         For how many runs of the log the imagined ones count that are better than all.
-    points : int
-        Scores on the grid of a rung.
-    levels : int
-        Levels of cost on that grid, where costs differ.
     limit : float or None
         The best score that there can be, such as 1 for an accuracy or 0 for a loss, if known.
     """
 
     ratio: float = 1.4
-    neighbors: float = 1.0
     tail: float = 0.3
-    points: int = 20
-    levels: int = 4
     limit: float | None = None
 
     def __post_init__(self) -> None:
-        rules = {
-            "ratio must be above 1": self.ratio > 1,
+        for rule, kept in self._rules().items():
+            if not kept:
+                raise InvalidArgument(f"{rule}, but it is {getattr(self, rule.split()[0])!r}.")
+
+    def _rules(self) -> dict[str, bool]:
+        """The rules, which begin with a name, and whether they are kept."""
+        return {"ratio must be above 1": self.ratio > 1, "tail must be at least 0": self.tail >= 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(Recipe):
+    """How curves become the laws of a :class:`LineModel`; see :class:`Recipe` for the rest.
+
+    Attributes
+    ----------
+    neighbors : float
+        A row of a law rests on this many times the square root of the number of runs at its rung.
+    points : int
+        Scores on the grid of a rung.
+    levels : int
+        Levels of cost on that grid, where costs differ.
+    """
+
+    neighbors: float = 1.0
+    points: int = 20
+    levels: int = 4
+
+    def _rules(self) -> dict[str, bool]:
+        return Recipe._rules(self) | {
             "neighbors must be above 0": self.neighbors > 0,
-            "tail must be at least 0": self.tail >= 0,
             "points must be at least 5": self.points >= 5,
             "levels must be at least 1": self.levels >= 1,
         }
-        check_rules(self, rules)
-
-
-def check_rules(options: object, rules: dict[str, bool]) -> None:
-    """Raise InvalidArgument at the first rule that is broken; a rule begins with a name."""
-    for rule, kept in rules.items():
-        if not kept:
-            raise InvalidArgument(f"{rule}, but it is {getattr(options, rule.split()[0])!r}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

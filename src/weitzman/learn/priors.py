@@ -11,7 +11,8 @@ from .._common.arrays import FloatArray
 from ..errors import InvalidArgument
 from .curves import Curves
 from .ladder import Ladder, climb
-from .line_model import LineModel, ceiling_of
+from .line_model import LineModel
+from .log_model import ceiling_of
 
 _ENOUGH = 3  # runs at a rung from which the spread of scores is learnt
 

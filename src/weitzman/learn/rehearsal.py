@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from ..policy.frontier import Offers
 from .known import NOTHING, Encoder
 from .ladder import Ladder
-from .laws import Settings
+from .laws import Recipe, Settings
 from .line_model import LineModel
 from .resemblance import Resemblance, ResemblanceModel
 
@@ -18,9 +18,6 @@ SPLITS = 8  # halves of the log that teach; the same for all choices
 ORDERS = 6  # searches after each
 _FEWEST = 8  # runs in a log that can be split
 _SEED = 20160  # of the splits, so that the same log gives the same model
-
-
-Recipe = Settings | Resemblance
 
 
 def choices(encoder: Encoder = NOTHING) -> list[Recipe]:
@@ -40,6 +37,7 @@ def make(
     if isinstance(settings, Settings):  # to which settings of runs mean nothing
         ladder = replace(ladder, config=ladder.config[:, :0])
         return LineModel(ladder, price=price, minimize=minimize, settings=settings)
+    assert isinstance(settings, Resemblance)
     return ResemblanceModel(ladder, encoder, price=price, minimize=minimize, settings=settings)
 
 
@@ -80,13 +78,14 @@ def rehearse(model: LineModel | ResemblanceModel, runs: Ladder) -> float:
     size = index.shape[1]
     worth = model.price * runs.best
     best, spent = -np.inf, 0.0
-    # (minus index, whether it is new, run, segment to come)
-    waiting = [(-x, True, run, 0) for run, x in enumerate(index[:, 0].tolist())]
-    heapq.heapify(waiting)
-    while waiting and -waiting[0][0] > best:
-        _, _, run, r = heapq.heappop(waiting)
+    offers = Offers[tuple[bool, int, int]](lambda key: True)  # is it new, run, segment to come
+    for run, x in enumerate(index[:, 0].tolist()):
+        offers.put((True, run, 0), x)
+    while (move := offers.next(best)) is not None:
+        offers.take()
+        _, run, r = move[0]
         spent += float(runs.cost[run, r])
         best = max(best, float(worth[run, r]))
         if r + 1 < min(int(runs.seen[run]), size):
-            heapq.heappush(waiting, (-float(index[run, r + 1]), False, run, r + 1))
+            offers.put((False, run, r + 1), float(index[run, r + 1]))
     return best - spent

@@ -14,74 +14,49 @@ from ..forest.model import Forest
 from .curves import Curves
 from .kin import Kin, KinCapped, thinned
 from .known import Config, Encoder
-from .ladder import Ladder, climb, climb_all
-from .laws import check_rules, cost_levels, imagined, usual_cost
-from .line_model import ceiling_of, check_limit, check_price, priced
-from .live import at_live_costs
-from .run_model import RunModel, Shown
+from .ladder import Ladder, climb_all
+from .laws import Recipe, cost_levels, imagined, usual_cost
+from .log_model import LearntModel, ceiling_of, check_limit, check_price
+from .run_model import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resemblance:
-    """How logged runs become the states of a :class:`ResemblanceModel`.
+class Resemblance(Recipe):
+    """How logged runs become the states of a :class:`ResemblanceModel`; see also :class:`Recipe`.
 
     Attributes
     ----------
-    ratio : float
-        A rung is set where a run has paid this many times what it had paid at the one before.
     trees : int
         Trees grown for each segment.
     leaf : int
         Runs that a leaf keeps at least.
     states : int
         Runs of the log that serve as states at most. Of more, some below the best stand for others.
-    tail : float
-        For how many runs of the log the imagined ones count that are better than all.
-    limit : float or None
-        The best score that there can be, such as 1 for an accuracy or 0 for a loss, if known.
     """
 
-    ratio: float = 1.4
     trees: int = 64
     leaf: int = 3
     states: int = 1000
-    tail: float = 0.3
-    limit: float | None = None
 
-    def __post_init__(self) -> None:
-        check_rules(
-            self,
-            {
-                "ratio must be above 1": self.ratio > 1,
-                "trees must be at least 1": self.trees >= 1,
-                "leaf must be at least 1": self.leaf >= 1,
-                "states must be at least 3": self.states >= 3,
-                "tail must be at least 0": self.tail >= 0,
-            },
-        )
+    def _rules(self) -> dict[str, bool]:
+        return Recipe._rules(self) | {
+            "trees must be at least 1": self.trees >= 1,
+            "leaf must be at least 1": self.leaf >= 1,
+            "states must be at least 3": self.states >= 3,
+        }
 
 
 _FINE = 400  # worths at which the gain is looked at
 
 
-class ResemblanceModel(RunModel):
-    """The law of a run by its resemblance to logged runs, with the index of any run.
+class ResemblanceModel(LearntModel):
+    """A model by resemblance: a run goes on as the logged runs that resemble it.
 
     Made by :func:`weitzman.learn.fit` from curves with settings.
 
     Attributes
     ----------
-    price : float
-        What one point of score is worth, in units of cost.
-    minimize : bool
-        Lower scores are better.
     settings : Resemblance
-    rungs : (R,) array of int
-        The steps at which it is decided whether a run goes on.
-    ladder : Ladder
-        The runs that it was learnt from, as seen from the rungs.
-    encoder : Encoder
-        How settings become numbers.
 
     Examples
     --------
@@ -98,6 +73,8 @@ class ResemblanceModel(RunModel):
     >>> bool(low < high)
     True
     """
+
+    settings: Resemblance
 
     def __init__(
         self,
@@ -121,8 +98,7 @@ class ResemblanceModel(RunModel):
         self._solve(price)
 
     def _solve(self, price: float) -> None:
-        check_price(price)
-        self.price = float(price)
+        self.price = check_price(price)
         self._capped = KinCapped.of(self._kin, self.price)
         self._fresh = float(self._capped.index(0, *self._kin.stages[0].usual())[0])
 
@@ -131,13 +107,6 @@ class ResemblanceModel(RunModel):
         other = copy.copy(self)
         other._solve(price)
         return other
-
-    def __repr__(self) -> str:
-        return (
-            f"ResemblanceModel({len(self.ladder)} runs, {len(self.encoder.names)} settings, "
-            f"{len(self.rungs)} rungs up to step {self.rungs[-1]}, {priced(self)}"
-            f"{', minimize' if self.minimize else ''})"
-        )
 
     # -- indices -------------------------------------------------------------------------------
 
@@ -151,19 +120,6 @@ class ResemblanceModel(RunModel):
         known = self.encoder.numbers(settings, len(settings))
         law = self._kin.stages[0].law(known, np.zeros(len(known)))
         return self._capped.index(0, *law)
-
-    def next_index(
-        self,
-        steps: Sequence[int],
-        scores: Sequence[float],
-        costs: Sequence[float] | None = None,
-        settings: Config | None = None,
-    ) -> float:
-        """The index of going on with a run that has shown these scores, in units of cost.
-
-        Minus infinity at its end, and where its last score is NaN: it has diverged.
-        """
-        return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
         """The index of going on with each of several runs."""
@@ -256,18 +212,10 @@ class ResemblanceModel(RunModel):
         """A forest of n new runs of which nothing is known before they start, in worth and cost."""
         return _forest(self._kin, self.price, n)
 
-    def updated(self, curves: Curves) -> ResemblanceModel:
-        """The model learnt from these curves too, with the same rungs and settings.
-
-        For runs of a search under way: they are cut off where they stand, unless they have ended.
-        If they clearly cost more or less than the log says, its costs are scaled, with a warning.
-        """
-        if curves.minimize != self.minimize:
-            raise InvalidArgument("the model and the curves must both maximize or both minimize.")
-        new = climb(curves, self.ladder.rungs, self.encoder)
-        _, cost = self._kin.law(0, new, np.zeros_like(new.cost))
-        level = cost / self._usual[0] if self._usual[0] > 0 else 1.0
-        return self.relearnt(at_live_costs(self.ladder, new, level).joined(new))
+    def _dearness(self, runs: Ladder) -> FloatArray | float:
+        """How many times the usual cost each of these runs should cost, by its settings."""
+        _, cost = self._kin.law(0, runs, np.zeros_like(runs.cost))
+        return cost / self._usual[0] if self._usual[0] > 0 else 1.0
 
     def relearnt(self, ladder: Ladder) -> ResemblanceModel:
         """The same kind of model, learnt from other runs."""
@@ -285,16 +233,8 @@ def _some(values: FloatArray, most: int) -> FloatArray:
 def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
     """Runs under way as curves. Without costs a run is as dear as usual, as one that is free."""
     for run in runs:
-        if (
-            len(
-                {
-                    len(run.steps),
-                    len(run.scores),
-                    len(run.steps if run.costs is None else run.costs),
-                }
-            )
-            > 1
-        ):
+        costs = run.steps if run.costs is None else run.costs
+        if not len(run.steps) == len(run.scores) == len(costs):
             raise InvalidArgument("a run has as many scores and costs as steps.")
     paid = [np.zeros(len(run.steps)) if run.costs is None else run.costs for run in runs]
     blank = ("",) * len(runs)

@@ -9,11 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from ..engine.solver import solve
-from ..forest.builder import line
 from ..learn.curves import Curves
 from ..tune.race import Move, Race, RunModel
 from ..tune.refit import Refit
+from ..tune.whole import one_box
 from .bench import Bench
 from .methods import Log, MethodPlan
 
@@ -93,8 +92,7 @@ class FullRuns:
         cost = float(log.table.spend[:, -1].mean())
         plans = []
         for price in prices:
-            box = line([(best[1] / len(log.curves)).tolist()], rewards=price * best[0], cost=cost)
-            value = float(solve(box).index(0)) / price
+            value = one_box(best[1], price * best[0], cost) / price
             plans.append(MethodPlan(partial(until, value=value), told=f"until {value:.4g}"))
         return plans
 

@@ -202,8 +202,7 @@ class _Trials:
         for trial in mine:
             self._race.started()
             self.trials.append(self._optuna.trial.Trial(self._study, trial._trial_id))
-        # of equal scores the first counts: one that can still win, then
-        for number, trial in sorted(enumerate(mine), key=lambda x: x[1].state == state.PRUNED):
+        for number, trial in enumerate(mine):
             if trial.params:
                 self._race.describe(number, trial.params)
             steps = sorted(trial.intermediate_values)

@@ -4,9 +4,10 @@ A run is a line of boxes. Its model (see :class:`~weitzman.learn.RunModel`) says
 decision falls, and gives the index of going on with a run that has shown certain scores, and that
 of starting a new one. Where the settings of the runs that can be started are known, each of these
 *candidates* has an index of its own, so that the race also chooses what to start. The rule is that
-of :class:`~weitzman.Policy`: make the move of highest index while it exceeds the worth of the best
-score so far; otherwise stop. Equal indices: the run that was started first, a new run last, and of
-candidates the first, as on a forest of lines side by side.
+of :class:`~weitzman.Policy`, kept by the same :class:`~weitzman.policy.frontier.Offers`: make the
+move of highest index while it exceeds the worth of the best score so far; otherwise stop. Equal
+indices: the run that was started first, then the first candidate, then a new run, as on a forest of
+lines side by side. Of equal scores that of the first run counts, whichever was seen first.
 
 A race trains nothing and waits for nothing. It is told what was seen, in whatever order that comes,
 and says what to do next; the same reports in the same order lead to the same moves.
@@ -14,19 +15,24 @@ and says what to do next; the same reports in the same order lead to the same mo
 
 from __future__ import annotations
 
-import heapq
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.known import Config
 from ..learn.run_model import Shown, check_model
+from ..policy.frontier import Offers
 from .moves import Move as Move
 from .moves import Run as Run
 from .moves import RunModel as RunModel
 
 ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain is computed
+
+Key = tuple[int, ...]
+"""A move on offer, in the order of ties: ``(0, run)``, ``(1, candidate)``, new run ``(2,)``."""
+
+_RUN, _CANDIDATE, _NEW = range(3)
 
 
 class Race:
@@ -84,18 +90,19 @@ class Race:
         self.spent = 0.0
         self.budget = math.inf if budget is None else float(budget)
         self.outside = -math.inf if outside is None else float(outside)
-        self._left = math.inf if available is None else available
-        self._owed = 0  # new runs handed out and not yet started
+        self._left = math.inf if available is None else available  # new runs without settings,
+        self._owed = 0  # and those of them that were handed out and not yet started
         self._peak: tuple[Run, int] | None = None  # run and row of the best score
         self._best = self.outside  # its worth, or the outside option
         self._again: list[int] = []  # runs whose move was given back, first come first served
-        self._waiting: list[tuple[float, int]] = []  # heap of (-index, run)
         self._candidates: list[Config] = []
-        self._pool: list[tuple[float, int]] = []  # heap of (-index, candidate)
-        self._picked: list[int] = []  # candidates handed out and not yet started
+        self._unused: set[int] = set()  # candidates not yet handed out,
+        self._picked: list[int] = []  # and those not yet started
+        self._offers = Offers[Key](self._free)
         if candidates is not None:
             self._left = 0
             self.offer(candidates)
+        self._enlist()
 
     # -- deciding ------------------------------------------------------------------------------
 
@@ -108,16 +115,16 @@ class Race:
         move = self.peek()
         if move is None:
             return None
-        if move.run is None:
+        if move.candidate is not None:
+            self._unused.discard(move.candidate)
+            self._picked.append(move.candidate)
+        elif move.run is None:
             self._left -= 1
             self._owed += 1
-            if move.candidate is not None:
-                heapq.heappop(self._pool)
-                self._picked.append(move.candidate)
         elif self._again:
             self._again.pop(0)
         else:
-            heapq.heappop(self._waiting)
+            self._offers.take()
             self.runs[move.run].until = move.until
         return move
 
@@ -129,30 +136,24 @@ class Race:
             assert run.until is not None  # given back in the middle of a move
             return Move(run.number, run.until, self._index(run), best)
         top = self._top()
-        if top is None or not top[0] > best:
+        if top is None or not top[1] > best:
             return None
-        index, number = top
+        (kind, *which), index = top
+        number = which[0] if kind == _RUN else None
         until = self.model.next_rung(None if number is None else self.runs[number].steps[-1])
         assert until is not None  # the index would be -inf
-        candidate = self._pool[0][1] if number is None and self._pool else None
-        return Move(number, until, index, best, candidate)
+        return Move(number, until, index, best, which[0] if kind == _CANDIDATE else None)
 
-    def _top(self) -> tuple[float, int | None] | None:
-        """The highest index, and whose it is; runs that are over are thrown away on the way."""
-        if self.spent >= self.budget:
-            return None
-        while self._waiting and self.runs[self._waiting[0][1]].over:
-            heapq.heappop(self._waiting)
-        fresh = self._fresh()
-        if self._waiting and -self._waiting[0][0] >= fresh:
-            return -self._waiting[0][0], self._waiting[0][1]
-        return (fresh, None) if self._left > 0 else None
+    def _top(self) -> tuple[Key, float] | None:
+        """The move of highest index, and that index; None if there is none, or no budget for it."""
+        return None if self.spent >= self.budget else self._offers.top()
 
-    def _fresh(self) -> float:
-        """The index of the best new run; -inf if there is none."""
-        if not self._left > 0:
-            return -math.inf
-        return -self._pool[0][0] if self._pool else self.model.fresh_index
+    def _free(self, key: Key) -> bool:
+        """Whether a move is still on offer."""
+        if key[0] == _RUN:
+            run = self.runs[key[1]]
+            return run.until is None and not run.over
+        return key[1] in self._unused if key[0] == _CANDIDATE else self._left > 0
 
     def _index(self, run: Run) -> float:
         if not run.steps:
@@ -167,23 +168,28 @@ class Race:
         """Add runs that can be started, by their settings; they are numbered on."""
         first = len(self._candidates)
         self._candidates.extend(candidates)
-        self._left += len(candidates)
-        self._enlist(range(first, len(self._candidates)))
+        self._unused.update(range(first, len(self._candidates)))
+        index = self.model.start_indices(candidates)
+        for number, x in enumerate(index.tolist(), first):
+            self._offers.put((_CANDIDATE, number), x)
 
     def started(self, candidate: int | None = None) -> int:
         """A new run was started; returns its number. It is in flight until its first rung.
 
-        Of several candidates handed out it is the first, unless another is named.
+        Of several candidates handed out it is the first, unless another is named. A race without
+        candidates takes no notice of their numbers.
         """
-        if self._candidates and candidate is None and self._picked:
-            candidate = self._picked[0]
-        if self._owed:
+        if candidate is None and not self._owed:
+            candidate = self._picked[0] if self._picked else min(self._unused, default=None)
+        settings = None
+        if candidate is not None and self._candidates:
+            settings = self._take(candidate)
+        elif self._owed:
             self._owed -= 1
         elif self._left > 0:
             self._left -= 1
         else:
             raise InvalidAnswer(f"no further run is available: {len(self.runs)} were started.")
-        settings = self._take(candidate) if self._candidates else None
         until = self.model.next_rung(None)
         self.runs.append(Run(len(self.runs), [], [], [], until, settings=settings))
         return len(self.runs) - 1
@@ -192,26 +198,20 @@ class Race:
         """Say what a run was started with, as soon as that is known."""
         self._going(run).settings = settings
 
-    def _take(self, candidate: int | None) -> Config:
+    def _take(self, candidate: int) -> Config:
         """A candidate is being started, whether it was handed out or not."""
-        waiting = [number for _, number in self._pool]
-        candidate = min(waiting, default=None) if candidate is None else candidate
         if candidate in self._picked:
             self._picked.remove(candidate)
-        elif candidate in waiting:
-            self._pool = [x for x in self._pool if x[1] != candidate]
-            heapq.heapify(self._pool)
+        elif candidate in self._unused:
+            self._unused.remove(candidate)
         else:
             raise InvalidAnswer(f"candidate {candidate} is not there, or was started before.")
-        assert candidate is not None
         return self._candidates[candidate]
 
-    def _enlist(self, numbers: Iterable[int]) -> None:
-        """Candidates can be started, each with its index."""
-        which = list(numbers)
-        index = self.model.start_indices([self._candidates[i] for i in which])
-        for i, x in zip(which, index, strict=True):
-            heapq.heappush(self._pool, (-float(x), i))
+    def _enlist(self) -> None:
+        """Put a new run without settings on offer."""
+        if self._left > 0:
+            self._offers.put((_NEW,), self.model.fresh_index)
 
     def observe(self, run: int, step: int, score: float, cost: float) -> None:
         """A run has shown a score at a step, for which so much was paid since the step before.
@@ -222,8 +222,7 @@ class Race:
         it = self.check(run, step, cost)
         if it.until is None:  # nobody asked for it: a move has begun all the same
             it.until = self.model.next_rung(it.steps[-1])
-            self._waiting = [x for x in self._waiting if x[1] != run]
-            heapq.heapify(self._waiting)
+            self._offers.withdraw((_RUN, run))
         score = float(score) if math.isfinite(score) else math.nan
         if not it.steps and step > (end := int(self.model.rungs[-1])):
             warnings.warn(
@@ -282,26 +281,34 @@ class Race:
     def exhausted(self) -> None:
         """There are no more runs to start; a new one that was handed out is taken back."""
         self._left, self._owed = 0, 0
-        self._pool, self._picked = [], []
+        self._unused.clear()
+        self._picked.clear()
 
     def change_model(self, model: RunModel) -> None:
         """Go on with another model, fitted anew: all indices change, what was seen stays."""
         if model.minimize != self.model.minimize:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")
-        waiting = [self.runs[i] for _, i in self._waiting if not self.runs[i].over]
-        pool = [number for _, number in self._pool]
-        self.model, self._waiting, self._pool = model, [], []
-        self._enlist(pool)
+        kept = sorted(key for key, _ in self._offers)
+        self.model, self._offers = model, Offers[Key](self._free)
+        unused = [key[1] for key in kept if key[0] == _CANDIDATE]
+        index = model.start_indices([self._candidates[i] for i in unused])
+        for number, x in zip(unused, index.tolist(), strict=True):
+            self._offers.put((_CANDIDATE, number), x)
+        self._enlist()
         if self.best_score is not None:
             self._best = max(self.outside, model.worth(self.best_score))  # the price may change
-        self._wait(*waiting)
+        self._wait(*(self.runs[key[1]] for key in kept if key[0] == _RUN))
 
     def _compare(self, run: Run) -> None:
         """Whether the last score of a run is the best of all."""
-        score, before = run.scores[-1], self.best_score
-        worth = self.model.worth
-        if math.isnan(score) or (before is not None and not worth(score) > worth(before)):
+        score, worth = run.scores[-1], self.model.worth
+        if math.isnan(score):
             return
+        if self._peak is not None:
+            holder, row = self._peak
+            new, held = worth(score), worth(holder.scores[row])
+            if new < held or (new == held and run.number >= holder.number):
+                return
         self._peak = run, len(run.scores) - 1
         self._best = max(self.outside, worth(score))
 
@@ -318,7 +325,7 @@ class Race:
         for run, x in zip(runs, index, strict=True):
             run.until = None
             over = self.model.next_rung(run.steps[-1]) is None
-            heapq.heappush(self._waiting, (math.inf if over else -float(x), run.number))
+            self._offers.put((_RUN, run.number), -math.inf if over else float(x))
 
     def _stop(self, run: int, how: str) -> None:
         it = self._going(run)
@@ -358,8 +365,9 @@ class Race:
 
         The index of a run that waits stays what it is, and the best only rises.
         """
-        going = [(number, -key) for key, number in self._waiting if not self.runs[number].over]
-        return sorted(number for number, index in going if not index > self.best)
+        return sorted(
+            key[1] for key, index in self._offers if key[0] == _RUN and not index > self.best
+        )
 
     @property
     def in_flight(self) -> list[int]:
@@ -371,14 +379,19 @@ class Race:
     def done(self) -> bool:
         """Whether nothing is in flight and nothing is worth its cost."""
         top = self._top()
-        going = self._owed or any(run.until is not None for run in self.runs)
-        return not going and (top is None or not top[0] > self.best)
+        going = self._handed_out or any(run.until is not None for run in self.runs)
+        return not going and (top is None or not top[1] > self.best)
+
+    @property
+    def _handed_out(self) -> int:
+        """New runs that were handed out and not yet started."""
+        return self._owed + len(self._picked)
 
     @property
     def highest_index(self) -> float:
         """The highest index among the moves that could be made now; -inf if there are none."""
         top = self._top()
-        return -math.inf if top is None else top[0]
+        return -math.inf if top is None else top[1]
 
     @property
     def expected_gain(self) -> float:
@@ -389,26 +402,26 @@ class Race:
         """
         best = self.best
         if not math.isfinite(best):
-            return math.inf if self._left > 0 or self.in_flight else 0.0
+            return math.inf if self._left > 0 or self._unused or self.in_flight else 0.0
         going = [run.shown for run in self.runs if run.steps and not run.over]
         unseen = [run.settings for run in self.runs if not run.steps and not run.over]
-        known = [x for x in unseen if x is not None] + [self._candidates[i] for i in self._picked]
-        known += [self._candidates[i] for _, i in self._pool]
-        blank = unseen.count(None) + self._owed - len(self._picked)
-        fresh = blank + (0 if self._candidates else int(min(self._left, ENDLESS)))
+        offered = [self._candidates[i] for i in (*self._picked, *sorted(self._unused))]
+        known = [*(x for x in unseen if x is not None), *offered]
+        fresh = unseen.count(None) + self._owed + int(min(self._left, ENDLESS))
         return self.model.gain(best, [*going, *(Shown((), (), (), x) for x in known)], fresh)
 
     @property
     def reason(self) -> str:
         """One sentence why to stop, or what it waits for."""
-        top, flying = self._top(), len(self.in_flight) + self._owed
+        top, flying = self._top(), len(self.in_flight) + self._handed_out
         what = f"Wait for {flying} run{'s' * (flying > 1)}" if flying else "Stop"
         if self.spent >= self.budget:
             return f"{what}: the budget of {self.budget:g} is spent."
-        if top is None or not math.isfinite(top[0]):
+        if top is None or not math.isfinite(top[1]):
             return f"{what}: no {'other ' if flying else ''}run is left to advance or to start."
-        whose = "of a new run" if top[1] is None else f"of run {top[1]}"
+        (kind, *which), index = top
+        whose = f"of run {which[0]}" if kind == _RUN else "of a new run"
         return (
-            f"{what}: the highest index, {top[0]:.6g} {whose}, is "
-            f"{'' if top[0] > self.best else 'not '}above the best so far, worth {self.best:.6g}."
+            f"{what}: the highest index, {index:.6g} {whose}, is "
+            f"{'' if index > self.best else 'not '}above the best so far, worth {self.best:.6g}."
         )

@@ -8,6 +8,7 @@ the index of a new run that may be left early.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
 from ..engine.solution import mean_cost
@@ -47,8 +48,18 @@ def whole_index(model: RunModel) -> float:
         cost += float(mass.sum(axis=1) @ mean_cost(forest, box))
         reward = forest.rewards[int(forest.reward[box])][0]
         mass = _raised(forest.laws[int(forest.law[box])].T @ mass, levels, reward)
-    chance = mass.sum(axis=0)
-    worth = np.concatenate([[-np.inf], levels])
+    return one_box(mass.sum(axis=0), np.concatenate([[-np.inf], levels]), cost)
+
+
+def one_box(weight: ArrayLike, worth: ArrayLike, cost: float) -> float:
+    """The index of a whole run, which is worth so much with these weights, at its mean cost.
+
+    Examples
+    --------
+    >>> one_box([1, 1], [8.0, 12.0], 2.0)
+    8.0
+    """
+    chance = np.asarray(weight, np.float64)
     return float(solve(line([chance / chance.sum()], rewards=worth, cost=cost)).index(0))
 
 
