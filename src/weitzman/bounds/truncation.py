@@ -94,7 +94,8 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
     ----------
     forest : Forest
         Any: with laws, rewards and costs that change along the way, with copies, minimizing, with
-        discounting, a risk tolerance or several prizes. What is kept of endless lines is written down.
+        discounting, a risk tolerance or several prizes. What is kept of endless lines is written
+        down.
     gap : float
         The most that may be lost, in the unit of the rewards.
 
