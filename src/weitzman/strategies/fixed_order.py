@@ -166,11 +166,11 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
         )
     if not boxes:
         return forest.prizes * forest.outside
-    lost = places_lost(forest, np.isin(np.arange(len(forest)), boxes).astype(np.int64))
-    named = forest.take(np.array(boxes), prizes=forest.prizes - lost)  # the others stay closed
+    empty = places_lost(forest, np.isin(np.arange(len(forest)), boxes).astype(np.int64))
+    named = forest.take(np.array(boxes), prizes=forest.prizes - empty)  # the others stay closed
     prefixes = Prefixes(solve(named, exact=True))
     value = prefixes.weights.read_back(prefixes.values(tuple(range(len(boxes))))[0])
-    return float(forest.sign * value) + (lost * forest.outside if lost else 0.0)
+    return float(forest.sign * value) + (empty * forest.outside if empty else 0.0)
 
 
 def _room(forest: Forest) -> int:
