@@ -1,7 +1,8 @@
 """Two workers of a real Dask cluster and of a real Ray cluster on this machine.
 
-``python -m benchmarks.clusters dask`` and ``... ray``: the same bits as without, the speed-up on two
-workers, what travels, and a worker that is killed in the middle. Needs ``distributed`` or ``ray``.
+``python -m benchmarks.clusters dask`` and ``... ray``: the same bits as without, the speed-up on
+two workers, what travels, and a worker that is killed in the middle. Needs ``distributed`` or
+``ray``.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ An executor is anything with ``submit`` that gives futures in the manner of PEP 
 `RayExecutor`. This module is the only place that knows about workers:
 
 * what all pieces of the work have in common goes to each worker once, as far as the executor can do
-  that: for Dask it is the result of a task, which workers hand to each other and which the scheduler
-  can make again, unlike what was scattered; Ray puts it into its object store; pools of processes on
-  one machine read it from one file; and threads share it anyway;
+  that: for Dask it is the result of a task, which workers hand to each other and which can be made
+  again, unlike what was scattered; Ray puts it into its object store; pools of processes on one
+  machine read it from one file; and threads share it anyway;
 * a piece whose worker dies is given out again. A piece that nobody finishes is done here, so that
   the work ends where it began. Pieces are plain functions of what they are given: the same bits
   come out wherever, and however often, they are done;
