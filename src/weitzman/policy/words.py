@@ -74,8 +74,6 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
         If right shows 10 (80%): stop and take 10 from right.
       If left shows 10 (50%): stop and take 10 from left.
     """
-    if solution.forest.prizes > 1:
-        solution.forest.must_be_plain("a policy in words")
     telling = _Telling(solution.policy(), max(_OUTCOMES + 2, min(lines, _LINES)))
     telling.tell(1)
     text = telling.text
@@ -138,6 +136,8 @@ def state_text(f: Forest, v: int, y: int, say: Amounts) -> str:
 def best_text(walk: Walk, *, copies: bool = True) -> str:
     """The best so far, and where it is from; a copy by its number if ``copies``."""
     best, box, _ = walk.best
+    if walk.hands is not None:
+        return f"{walk.amounts(best)}, all prizes together"
     if not np.isfinite(best):
         return "nothing"
     if box is None:
@@ -163,9 +163,18 @@ class _Telling:
 
     def _tell(self, after: str, level: int) -> None:
         """One line for what to do now, then all that can come of it."""
+        if (prize := self.walk.next_prize()) is not None and len(self.text) < self.lines:
+            with self.walk.supposing_taken(prize):
+                name, reward = self.walk.box(prize), self.walk.told[prize].reward or 0.0
+                what = f"take {self.walk.amounts(reward)} from {printable(name)} for good, then "
+                self._tell(after + what, level)
+            return
         found = self.walk.next()
         if len(self.text) >= self.lines:
             self.full = True
+        elif found is None and self.walk.hands is not None:
+            taken, places = len(self.walk.hands.taken), self.walk.hands.places
+            self.text.append(f"{after}stop with {taken} of {places} prizes.")
         elif found is None:
             self.text.append(f"{after}stop and take {best_text(self.walk, copies=False)}.")
         elif level == self.depth:
