@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import functools
 import gzip
 import hashlib
 import io
@@ -28,7 +27,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -204,15 +203,9 @@ def alarm(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def once(function: Callable[[], Any]) -> Callable[[], Any]:
-    """The arguments of the command are described once, not for each of a million inputs."""
-    return functools.cache(function)
-
-
 def main(folder: Path, seconds: float, seed: int) -> int:
     """Run a campaign; the number of inputs that went wrong."""
     warnings.simplefilter("error")
-    cli.parser = once(cli.parser)  # type: ignore[attr-defined]
     os.environ["MPLBACKEND"] = "Agg"
     campaign = Campaign(folder, seed)
     campaign.run(seconds)

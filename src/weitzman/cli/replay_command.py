@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
 import sys
 from collections.abc import Sequence
@@ -54,8 +52,6 @@ _KNOWN = {
     "cost": ("cost", "cost_seconds", "cost_units", "seconds", "time"),
     "task": ("task", "dataset", "problem"),
 }
-
-_LONGEST = 2**20  # characters of a heading
 
 
 def _column_options(command: F) -> F:
@@ -163,12 +159,14 @@ def _found(options: Options) -> Replay:
 def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
     from ..learn.curves import Curves
+    from ..learn.log_files import read_log
 
-    names = _columns(options)
+    table = read_log(options.file)
+    names = _columns(options, [str(name) for name in table.columns])
     _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
     instance = options.instance
     curves = Curves.read(
-        options.file,
+        table,
         run=names["run"] if instance is None else (instance, names["run"]),
         step=names["step"],
         score=names["score"],
@@ -183,9 +181,8 @@ def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
     return replace(curves, kind=("",) * len(curves)), curves.kind
 
 
-def _columns(options: Options) -> dict[str, str]:
+def _columns(options: Options, there: list[str]) -> dict[str, str]:
     """The column of each role: what was said, or the first known name that the table has."""
-    there = _header(options.file)
     found: dict[str, str] = {}
     for role, known in _KNOWN.items():
         said: str | None = getattr(options, role)
@@ -193,23 +190,6 @@ def _columns(options: Options) -> dict[str, str]:
         if said or usual or role != "task":  # without tasks all runs belong together
             found[role] = said or usual or role
     return found
-
-
-def _header(path: str) -> list[str]:
-    """The columns of a table; none if it cannot be read, which reading it all will explain."""
-    from ..files.safely import check_regular
-
-    try:
-        check_regular(os.stat(path))
-        if path.endswith(".parquet"):
-            from .._common.optional import need
-
-            return list(need("pyarrow.parquet", "learn").read_schema(path).names)
-        opened = gzip.open if path.endswith(".gz") else open
-        with opened(path, "rt", encoding="utf-8", newline="") as file:
-            return next(csv.reader([file.readline(_LONGEST)]), [])
-    except (OSError, ValueError, EOFError):
-        return []
 
 
 def _methods(options: Options) -> list[Method]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common.estimates import error_of_mean
 from .._common.notebook import cells_html
 from .._common.numbers import about, number, rough
 from .._common.text import columns as aligned
@@ -283,7 +284,7 @@ def _listed(written: Solution, episodes: int, rng: np.random.Generator | int) ->
     n = max(1, min(episodes, MOST_DRAWS // len(written.forest)))
     seeded = np.random.default_rng(rng) if isinstance(rng, int) else rng
     played = work_through(written, priority_list(written), n, seeded)
-    error = float(np.std(played.payoff, ddof=min(1, n - 1))) / math.sqrt(n)
+    error = error_of_mean(played.payoff) if n > 1 else 0.0
     means = float(played.openings.mean()), float(played.spend.mean())
     return Strategy(
         "priority_list", "fixed list, skipping boxes", float(played.payoff.mean()), error, _NONE,
