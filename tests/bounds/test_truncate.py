@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,11 +17,13 @@ from hypothesis import strategies as st
 
 import weitzman
 from weitzman import Forest, evaluate, line, side_by_side, solve, truncate
+from weitzman.bounds.bracket import Bracket
 from weitzman.bounds.cutting import Levels
 from weitzman.chains.chain import Chain
 from weitzman.chains.endless import solve_line
 from weitzman.chains.hitting import exact_depth
 from weitzman.errors import InvalidArgument
+from weitzman.forest import Pool
 
 ROUNDING = 1e-12
 WALK = np.array([[0.7, 0.3, 0.0], [0.3, 0.5, 0.2], [0.0, 0.4, 0.6]])
@@ -91,8 +95,8 @@ def test_the_exact_value_lies_between_the_bounds(problem, gap, losses):
 def test_bounds_close_in_on_the_value_from_both_sides(problem):
     value, levels = float(reference.optimal_value(problem)), Levels.of(forest_of(problem))
     depths = range(1, levels.height + 1)
-    lower = [solve(levels.cut(t), exact=True).value for t in depths]
-    upper = [solve(levels.raised(t), exact=True).value for t in depths]
+    around = [Bracket(levels.at(t), partial(solve, exact=True)) for t in depths]
+    lower, upper = [b.low.value for b in around], [b.high.value for b in around]
     for bounds in (lower, upper[::-1]):
         assert all(a <= b + ROUNDING for a, b in pairwise(bounds))
     assert upper[-1] == pytest.approx(value, abs=ROUNDING)
@@ -157,7 +161,9 @@ def test_one_level_less_would_lose_more(seed, gap):
     rng = np.random.default_rng(seed)
     forest = side_by_side([random_line(rng, 200) for _ in range(seed % 3 + 1)])
     cut = truncate(forest, gap=gap)
-    less, kept = (solve(Levels.of(forest).cut(t)).value for t in (cut.depth - 1, cut.depth))
+    less, kept = (
+        solve(Levels.of(forest).at(t).lower_forest()).value for t in (cut.depth - 1, cut.depth)
+    )
     true = solve(forest).value
     assert cut.depth > 1
     assert true - kept <= cut.gap + ROUNDING <= gap + ROUNDING
@@ -281,8 +287,8 @@ def test_endless_lines_are_written_down_as_far_as_they_matter(seed, n):
     forest = lines_with_an_end_and_without(np.random.default_rng(seed), n)
     value, levels = solve(forest, exact=True).value, Levels.of(forest)
     for t in range(1, n + 1, 7):
-        assert solve(levels.cut(t), exact=True).value <= value + ROUNDING
-        assert solve(levels.raised(t), exact=True).value >= value - ROUNDING
+        around = Bracket(levels.at(t), partial(solve, exact=True))
+        assert around.lower - ROUNDING <= value <= around.upper + ROUNDING
     for gap in (0.1, 1e-3, 1e-6):
         cut = truncate(forest, gap=gap)
         assert not cut.forest.endless.any()
@@ -330,7 +336,7 @@ def test_names_copies_and_states_are_kept():
     assert cut.box.tolist() == [forest.box(name) for name in kept.names]
     assert kept.states(0) == ("low", "high")
     assert kept.outside == 1
-    deeper = Levels.of(forest).cut(2)
+    deeper = Levels.of(forest).at(2).forest()
     assert deeper.names == ("a", "b", "d")
     assert deeper.count.tolist() == [1, 3, 1]
 
@@ -386,3 +392,58 @@ def test_only_forests_can_be_cut():
 def test_repr():
     cut = truncate(line((WALK[0], WALK), length=99, rewards=[0, 1, 2], cost=0.1), gap=0.5)
     assert repr(cut).startswith(f"Truncation(depth {cut.depth}, {cut.kept} of 99 boxes, value from")
+
+
+# -- time, risk, several prizes --------------------------------------------------------------------
+
+
+def with_term(rng: np.random.Generator, forest: Forest, term: str) -> Forest:
+    f = forest
+    if term == "time":
+        shape = f.costs.data.shape
+        return replace(f, factors=Pool(rng.uniform(0.6, 1, shape), f.costs.start, f.costs.shape))
+    if term == "risk":
+        return f.changed(risk_tolerance=0.3)
+    return f.changed(prizes=int(min(3, f.count[f.roots].sum())))
+
+
+@pytest.mark.parametrize("term", ["time", "risk", "prizes"])
+@pytest.mark.parametrize("seed", range(25))
+def test_the_bounds_hold_with_time_risk_and_prizes(term, seed):
+    rng = np.random.default_rng([7, seed])
+    plain = random_tree(rng, 40)
+    if seed % 3 == 1:
+        plain = mirrored(plain)
+    if seed % 3 == 2:  # losses only: waiting is a gain
+        plain = replace(
+            plain,
+            rewards=Pool(plain.rewards.data - 2, plain.rewards.start, plain.rewards.shape),
+            outside=-1.5,
+        )
+    forest = with_term(rng, plain, term)
+    value = solve(forest, exact=True).value
+    levels = Levels.of(forest)
+    for t in range(1, levels.height):
+        cut = levels.at(t)
+        low = forest.sign * solve(cut.lower_forest(), exact=True).value
+        assert low <= forest.sign * value + 1e-9
+        if (upper := cut.upper_forest()) is not None:
+            high = forest.sign * solve(upper, exact=True).value
+            assert high >= forest.sign * value - 1e-9
+    found = truncate(forest, gap=0.02)
+    assert found.lower <= value + 1e-9
+    assert found.upper >= value - 1e-9
+    assert found.gap <= 0.02
+    kept = solve(found.forest, exact=True).value
+    assert abs(kept - value) <= 0.02 + 1e-9
+
+
+def test_endless_discounted_lines_are_cut():
+    endless = line(
+        ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]), rewards=[0, 10], cost=0.1, factor=0.9, length=np.inf
+    )
+    value = solve(endless).value
+    cut = truncate(endless, gap=1e-3)
+    assert cut.lower - 1e-9 <= value <= cut.upper + 1e-9
+    assert not cut.forest.endless.any()
+    assert abs(solve(cut.forest).value - value) <= 1e-3
