@@ -229,5 +229,6 @@ class _DepthSearch:
         sign = forest.sign
         finite = np.append(forest.rewards.data, forest.outside)
         span = float(np.ptp(finite[np.isfinite(finite)])) if np.isfinite(finite).any() else 0.0
+        forest = replace(forest, stated_error=0.0)  # the bounds are those of the discrete problem
         solution = solve(forest, tolerance=_SHARE * self.gap / span if span > 0 else 0.0)
         return float(sign * solution.value), float(solution.gap)

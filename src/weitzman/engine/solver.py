@@ -160,6 +160,9 @@ def _solve(
     status = Status.COARSE
     if found <= target:
         status = Status.EXACT if found == 0 else Status.CERTIFIED
+    if forest.stated_error > 0:  # no bound is known for certainty equivalents
+        found = found + forest.stated_error if forest.risk_tolerance is None else np.inf
+        status = status if status is Status.COARSE else Status.DISCRETIZED
     sign = forest.sign
     index = sign * weights.read_back(run.sigma) + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False

@@ -152,6 +152,8 @@ def certainty(c: Content) -> Iterator[Markup]:
         text = "The value and the indices are exact up to rounding"
     elif s.status is Status.CERTIFIED:
         text = f"The value is certified: its error is at most {rough(s.gap)}"
+    elif s.status is Status.DISCRETIZED:
+        text = f"Distributions were made discrete: the value is off by at most {rough(s.gap)}"
     else:
         text = f"The value may be off by up to {rough(s.gap)}, which is more than was asked for"
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
