@@ -54,12 +54,21 @@ class Ready(NamedTuple):
 
 
 @helper(inline=True)
-def _open(tables, v, s, u):
-    """The state that ``u`` stands for of box v after its parent showed s, its reward and cost."""
+def _open(tables, opened, shown, v, s, u):
+    """Open box v after its parent showed s: ``u`` stands for its state. Its reward and its cost."""
     boxes, k = tables.boxes, tables.boxes[v, STATES]
     y = _draw(tables.chances, boxes[v, LAW_AT] + s * k, k, u)
     at = boxes[v, COST_AT] + s * boxes[v, COST_ROW] + y * boxes[v, COST_STEP]
-    return y, tables.rewards[boxes[v, REWARD_AT] + y], tables.costs[at]
+    shown[v] = y
+    opened[v] += 1
+    return tables.rewards[boxes[v, REWARD_AT] + y], tables.costs[at]
+
+
+@helper(inline=True)
+def _note(out, i, best, spend, n):
+    """What episode i came to."""
+    out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
+    out[OPENINGS, i] = out[ROUNDS, i] = n
 
 
 @helper()
@@ -87,15 +96,9 @@ def play_order(tables, fixed, first, last, tally, shown):
             v = order[n]
             s = shown[parent[v]] if parent[v] >= 0 else 0
             stream += _GOLDEN
-            y, reward, cost = _open(tables, v, s, _uniform(stream))
-            shown[v] = y
-            spend += cost
-            best = max(best, reward)
-            opened[v] += 1
-            n += 1
-        i = episode - first
-        out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
-        out[OPENINGS, i] = out[ROUNDS, i] = n
+            reward, cost = _open(tables, opened, shown, v, s, _uniform(stream))
+            spend, best, n = spend + cost, max(best, reward), n + 1
+        _note(out, episode - first, best, spend, n)
 
 
 @kernel()
@@ -122,15 +125,9 @@ def play_random(tables, game, parent, span, tally, room):
             if stops and not index[boxes[v, INDEX_AT] + s] > best:
                 continue
             stream += _GOLDEN
-            y, reward, cost = _open(tables, v, s, _uniform(stream))
-            shown[v] = y
-            spend += cost
-            best = max(best, reward)
-            opened[v] += 1
-            n += 1
+            reward, cost = _open(tables, opened, shown, v, s, _uniform(stream))
+            spend, best, n = spend + cost, max(best, reward), n + 1
             at, m = boxes[v, LIST_AT], boxes[v, CHILDREN]
             copy(siblings, at, m, ready, size)
             size += m
-        i = episode - first
-        out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
-        out[OPENINGS, i] = out[ROUNDS, i] = n
+        _note(out, episode - first, best, spend, n)

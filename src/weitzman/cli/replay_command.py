@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .._common.log_names import USUAL, usual
 from .console import progress_bar
 from .given_file import PATH, given_file
 from .options import COUNT, POSITIVE, WHOLE, F, Options, Several, command, json_option
@@ -46,21 +47,12 @@ interval.
      "payoff_low", "payoff_high", "score", ..., "spend", ..., "regret", ...,
      "behind", ...}, ...]}"""
 
-# names that a column may have if none is given; the first that is there is taken
-_KNOWN = {
-    "run": ("run", "run_id", "trial", "trial_id", "config_id", "config", "learner"),
-    "step": ("step", "epoch", "iteration"),
-    "score": ("score", "val_score", "value", "val_accuracy", "accuracy"),
-    "cost": ("cost", "cost_seconds", "cost_units", "seconds", "time"),
-    "task": ("task", "dataset", "problem"),
-}
-
 _LONGEST = 2**20  # characters of a heading
 
 
 def _column_options(command: F) -> F:
     """Add an option for each role that a column may have."""
-    for name, known in reversed(_KNOWN.items()):
+    for name, known in reversed(USUAL.items()):
         what = f"Column of the {name}" + (", if any" if name == "task" else "")
         text = f"{what} (default: {', '.join(known[:3])}, ...)."
         command = click.option(f"--{name}", metavar="COLUMN", help=text)(command)
@@ -69,7 +61,7 @@ def _column_options(command: F) -> F:
 
 @command(_ABOUT, short="What methods would have earned on past runs.", epilog=_JSON)
 @click.argument(
-    "file", metavar="FILE", type=PATH, help="Curves: .csv, .csv.gz or .parquet; - is a .csv."
+    "file", metavar="FILE", type=PATH, help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv."
 )
 @click.option(
     "--price", type=Several(POSITIVE), metavar="X,...", help="Worth of one point in units of cost."
@@ -84,7 +76,9 @@ def _column_options(command: F) -> F:
     help="Column that tells repetitions of the same runs apart (a seed). One repetition is "
     "searched, the others are its log.",
 )  # fmt: skip
-@click.option("--minimize", is_flag=True, help="Lower scores are better.")
+@click.option(
+    "--minimize", is_flag=True, help="Lower scores are better, as those called a loss always are."
+)
 @click.option(
     "--log-runs", type=COUNT, metavar="N",
     help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300).",
@@ -176,7 +170,7 @@ def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
         task=names.get("task"),
         kind=instance,
         ended=True,
-        minimize=options.minimize,
+        minimize=options.minimize or None,
     )
     if instance is None:
         return curves, None
@@ -187,11 +181,11 @@ def _columns(options: Options) -> dict[str, str]:
     """The column of each role: what was said, or the first known name that the table has."""
     there = _header(options.file)
     found: dict[str, str] = {}
-    for role, known in _KNOWN.items():
+    for role in USUAL:
         said: str | None = getattr(options, role)
-        usual = next((name for name in known if name in there), None)
-        if said or usual or role != "task":  # without tasks all runs belong together
-            found[role] = said or usual or role
+        known = usual(role, there)
+        if said or known or role != "task":  # without tasks all runs belong together
+            found[role] = said or known or role
     return found
 
 
@@ -205,6 +199,10 @@ def _header(path: str) -> list[str]:
             from .._common.optional import need
 
             return list(need("pyarrow.parquet", "learn").read_schema(path).names)
+        if path.endswith((".jsonl", ".ndjson")):
+            from ..learn.log_tables import columns_of
+
+            return columns_of(path).names
         opened = gzip.open if path.endswith(".gz") else open
         with opened(path, "rt", encoding="utf-8", newline="") as file:
             return next(csv.reader([file.readline(_LONGEST)]), [])

@@ -16,7 +16,7 @@ from ..engine.evaluation import evaluate
 from ..engine.plan import Plan
 from ..engine.solution import Solution
 from ..engine.solver import solve
-from ..errors import InvalidForest
+from ..errors import InvalidForest, TooLarge
 from ..forest.model import Forest
 from ..policy.simulation import run_episodes, stream_key, tabulate
 from ..policy.simulation_result import Simulation
@@ -27,6 +27,8 @@ from .thumb_rules import everything
 
 _ROUNDING = 1e-12  # differences of values, as a share of the range, that are only rounding
 _MOST = 300  # boxes of a forest whose orders are searched
+_MOST_ROOM = 2**29  # bytes that such a search may take
+_LONGEST = 400  # boxes of an order that is evaluated exactly
 _AHEAD = (1, 4, 16, 64)  # how far a simulated order looks ahead before it stops
 _TRIAL = 5000  # episodes to choose among these
 
@@ -114,7 +116,7 @@ def best_partially_adaptive(
     forest.must_be_plain("a fixed order")
     solved = solve(forest) if solution is None else solution
     full, whole = likely_part(forest, evaluate(solved).opened)
-    if len(full) <= _MOST:
+    if len(full) <= _MOST and _room(full) <= _MOST_ROOM:
         found = _search(solve(full, exact=True), limit)
     else:
         found = _simulated(solved if full is forest else solve(full), episodes, rng)
@@ -132,7 +134,7 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
     """What opening boxes in this order earns, with optimal stopping; after the last one, stop.
 
     The forest must be without copies. Time can grow exponentially with the number of boxes whose
-    children come much later.
+    children come much later, so an order of more than 400 boxes is refused.
 
     Examples
     --------
@@ -159,8 +161,22 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
             f"without or before {forest.name(int(forest.parent[lost[0]]))!r} ({len(lost)} such "
             f"boxes)."
         )
-    sign = forest.sign
-    return sign * Prefixes(solve(forest, exact=True)).values(boxes)[0]
+    if len(boxes) > _LONGEST:
+        raise TooLarge(
+            f"an order of {len(boxes)} boxes takes too long to evaluate: there may be "
+            f"{_LONGEST} at most. best_partially_adaptive simulates longer ones.",
+            situations=float(len(boxes)),
+        )
+    if not boxes:
+        return forest.outside
+    solved = solve(forest.take(np.array(boxes)), exact=True)  # the others stay closed
+    return forest.sign * Prefixes(solved).values(tuple(range(len(boxes))))[0]
+
+
+def _room(forest: Forest) -> int:
+    """How many bytes the search for an order takes, roughly: a column a reward and an index."""
+    states = forest.laws.shape[forest.law]
+    return 8 * int(states.sum()) * int(states[:, 0].sum())
 
 
 # -- search --------------------------------------------------------------------------------------
