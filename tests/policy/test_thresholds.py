@@ -120,6 +120,14 @@ def test_the_chances_of_the_ranges_add_up():
     assert all(sum(shares) == pytest.approx(100, abs=0.2) for shares in found.values())
 
 
+def test_several_prizes_have_no_single_threshold():
+    rewards = dict.fromkeys(range(14), 1 / 14)
+    boxes = Builder(prizes=2).add("a", cost=0.1, outcomes=rewards, count=3)
+    text = explain(solve(boxes.build()))
+    assert "best so far" not in text
+    assert "... and 2 more outcomes of a (14.3%)" in text
+
+
 def test_signals_are_still_told_one_by_one():
     names = {f"s{i}": 1 / 14 for i in range(14)}
     boxes = Builder().add("s", cost=0.1, outcomes=names, rewards=dict.fromkeys(names))

@@ -248,6 +248,12 @@ def as_policy(policy: object, what: str) -> Policy:
     if isinstance(policy, Policy):
         return policy
     raise InvalidArgument(
-        f"{what} needs a solution or a policy, but got a {type(policy).__name__}. Call "
-        f"solve(forest) first."
+        f"{what} needs a solution or a policy, but got a {type(policy).__name__}. "
+        f"{hint(policy, 'Call solve(forest) first.')}"
     )
+
+
+def hint(thing: object, usual: str) -> str:
+    """What to do with a thing of another kind: its own ``hint``, or the usual one."""
+    own = getattr(type(thing), "hint", None)
+    return own if isinstance(own, str) else usual

@@ -9,7 +9,7 @@ import numpy as np
 from .._common.numbers import Amounts, percent, whole
 from .._common.text import printable
 from ..engine.indices import Policy
-from ..engine.solution import Solution, mean_cost
+from ..engine.solution import Solution, as_policy, mean_cost
 from ..forest.columns import label
 from ..forest.model import Forest
 from .frontier import Id
@@ -77,7 +77,7 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
         If right shows 10 (80%): stop and take 10 from right.
       If left shows 10 (50%): stop and take 10 from left.
     """
-    telling = _Telling(solution.policy(), max(_OUTCOMES + 2, min(lines, _LINES)))
+    telling = _Telling(as_policy(solution, "explain"), max(_OUTCOMES + 2, min(lines, _LINES)))
     telling.tell(1)
     text = telling.text
     for depth in range(2, telling.lines):  # every step takes a line
@@ -204,7 +204,8 @@ class _Telling:
         name, margin = printable(f.name(v)), "  " * level
         law = f.laws[int(f.law[v])][self.walk.state_above(box)]
         found = np.flatnonzero(law).tolist()
-        if len(found) > _OUTCOMES and self._wide(box, [((), 1.0)], level):
+        told_by_best = self.walk.hands is None  # several prizes have several thresholds
+        if len(found) > _OUTCOMES and told_by_best and self._wide(box, [((), 1.0)], level):
             return
         for y in found[:_OUTCOMES]:
             after = f"{margin}If {name} shows {state_text(f, v, y, say)} ({percent(law[y])}): "
