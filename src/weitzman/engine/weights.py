@@ -128,6 +128,8 @@ class Weights:
         """How far the payoff may lie below, if the number may lie below by ``error``."""
         if self.tolerance == 0 or error == 0:
             return error
+        if not value < 0:  # thinned upward beyond all utilities
+            return np.inf
         return float(self.tolerance * np.log1p(error / -value))
 
     def unit(self) -> float:

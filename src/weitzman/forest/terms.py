@@ -72,6 +72,7 @@ def discount(durations: Pool, rate: float) -> Pool:
 
 def check_terms(f: Forest) -> None:
     """Raise :class:`InvalidForest` for terms that break a rule, alone or together."""
+    _check_error(f)
     _check_time(f)
     _check_risk(f)
     _check_prizes(f)
@@ -124,6 +125,12 @@ def _check_entries(f: Forest, pool: Pool, good: Any, rule: str) -> None:
             f"of the parent, own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of "
             f"them and an entry of shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
         )
+
+
+def _check_error(f: Forest) -> None:
+    x = f.stated_error
+    if isinstance(x, bool) or not isinstance(x, (int, float, np.number)) or not 0 <= x < np.inf:
+        raise InvalidForest(f"`stated_error` must be a finite number from 0 on, but it is {x!r}.")
 
 
 def _check_risk(f: Forest) -> None:
