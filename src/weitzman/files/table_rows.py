@@ -239,8 +239,8 @@ class Rows:
         self._refuse(
             found[at] != wanted,
             "a parent_state must be a state of the parent",
-            f"has {self._state_names[after[lost]]!r}, a state that {self.names[up[lost]]!r} does not "
-            f"have{self._meant(after[lost], up[lost])}",
+            f"has {self._state_names[after[lost]]!r}, a state that {self.names[up[lost]]!r} does "
+            f"not have{self._meant(after[lost], up[lost])}",
             "Correct the name, or give the parent a row with it, of probability 0 if need be.",
         )
         self.given = np.where(up < 0, 0, slot[at] - self.start[np.maximum(up, 0)])
