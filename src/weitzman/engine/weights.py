@@ -117,6 +117,13 @@ class Weights:
         with np.errstate(divide="ignore"):
             return np.asarray(self.best - self.tolerance * np.log(-np.asarray(x)))
 
+    def written(self, x: FloatArray) -> FloatArray:
+        """Numbers of the recursion from payoffs (signed): utilities for risk."""
+        if self.tolerance == 0:
+            return x
+        with np.errstate(over="ignore"):
+            return _utility(x, self.best, self.tolerance)
+
     def gap(self, value: float, error: float) -> float:
         """How far the payoff may lie below, if the number may lie below by ``error``."""
         if self.tolerance == 0 or error == 0:

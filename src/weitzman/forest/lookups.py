@@ -79,6 +79,11 @@ class Lookups:
                 f"like without end ({int(self.endless.sum())} such boxes). Cut it with truncate."
             )
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the expected payoff counts, with one prize and without discounting."""
+        return not any(there for there, _ in self._has())
+
     def must_be_plain(self, what: str) -> None:
         """Refuse discounting, risk tolerance and several prizes, which ``what`` cannot take in."""
         for there, term in self._has():
