@@ -86,8 +86,9 @@ def _column_options(command: F) -> F:
 )  # fmt: skip
 @click.option("--minimize", is_flag=True, help="Lower scores are better.")
 @click.option(
-    "--log-runs", type=COUNT, metavar="N",
-    help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300).",
+    "--log-runs", type=WHOLE, metavar="N",
+    help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300). 0: no "
+    "log; methods start from nothing, with their documented options.",
 )  # fmt: skip
 @click.option(
     "--repeats", type=COUNT, metavar="N", default=5, help="Logs for each task (default 5)."
@@ -215,9 +216,9 @@ def _header(path: str) -> list[str]:
 def _methods(options: Options) -> list[Method]:
     from ..errors import UnknownName
     from ..replay.optuna_peers import installed
-    from ..replay.peers import all_methods
+    from ..replay.peers import all_methods, methods_without_log
 
-    there = all_methods()
+    there = methods_without_log() if options.log_runs == 0 else all_methods()
     if not installed():
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
     if options.methods is None:

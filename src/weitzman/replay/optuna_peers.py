@@ -18,7 +18,7 @@ import numpy as np
 
 from .._common.optional import need
 from .bench import Bench
-from .methods import Log, Method, Rule, Tuned
+from .methods import Fixed, Log, Method, Rule, Tuned
 
 _RATES = (2, 3, 4)
 _LEAST = (1, 2, 4)  # rows of the first rung
@@ -40,6 +40,20 @@ def optuna_methods() -> list[Method]:
         Tuned("Optuna MedianPruner", _median, _REHEARSALS, _LONGEST),
         Tuned("Optuna WilcoxonPruner", _wilcoxon, *_WILCOXON),
     ]
+
+
+def documented_pruners(trials: Sequence[int]) -> list[Method]:
+    """The pruners as they come, with so many trials each."""
+    return [
+        Fixed(f"Optuna {name}, {n} runs", partial(_as_it_comes, name=name), n)
+        for name in ("SuccessiveHalvingPruner", "HyperbandPruner", "MedianPruner")
+        for n in trials
+    ]
+
+
+def _as_it_comes(most: int, name: str) -> Rule:
+    make = getattr(need("optuna", "optuna").pruners, name)
+    return partial(pruned, pruner=make, rows=_ladder(1, 2, most))
 
 
 def pruned(bench: Bench, pruner: Callable[[], Any], rows: Sequence[int]) -> Iterator[None]:

@@ -7,10 +7,11 @@ from functools import partial
 
 from . import halving as _halving
 from .index_methods import FullRuns, IndexPolicy, fit
-from .methods import Log, Method, Rule, Tuned
-from .optuna_peers import installed, optuna_methods
+from .methods import Fixed, Log, Method, Rule, Tuned
+from .optuna_peers import documented_pruners, installed, optuna_methods
 
 _RATES = (2, 3, 4)
+RUNS = (10, 30, 100)  # without a log
 _MOST = 256  # runs that Hyperband starts
 
 
@@ -25,6 +26,33 @@ def all_methods() -> list[Method]:
         Tuned("ASHA", _asha, rehearsals=16),
         *(optuna_methods() if installed() else []),
     ]
+
+
+def methods_without_log() -> list[Method]:
+    """The same without any log: options as documented, and 10, 30 or 100 runs, since none says.
+
+    Successive halving and Hyperband with a rate of 3 from one row, as in the paper of Hyperband;
+    pruners of Optuna as they come.
+    """
+    halved = {"successive halving": _halving.successive_halving, "Hyperband": _halving.hyperband}
+    return [
+        IndexPolicy(fit, refit=True),
+        *(Fixed(f"random search, {n} full runs", partial(_full_runs, runs=n)) for n in (3, 10)),
+        *(
+            Fixed(f"{name}, {n} runs", partial(_documented, rule=rule, runs=n))
+            for name, rule in halved.items()
+            for n in RUNS
+        ),
+        *(documented_pruners(RUNS) if installed() else []),
+    ]
+
+
+def _full_runs(most: int, runs: int) -> Rule:
+    return partial(_halving.top_k, runs=runs, keep=runs)
+
+
+def _documented(most: int, rule: Callable[..., Iterator[None]], runs: int) -> Rule:
+    return partial(rule, runs=runs, rate=3, least=1, most=most)
 
 
 def sizes(most: int) -> list[int]:
