@@ -50,8 +50,11 @@ def _told_here(module: str, name: str, value: Any) -> bool:
 
 def _one(path: str, value: Any) -> str:
     if inspect.isclass(value):
-        kind = "exception" if issubclass(value, BaseException) else "class"
-        return f".. auto{kind}:: {path}\n   :members:\n"
+        if issubclass(value, BaseException):
+            return f".. autoexception:: {path}\n   :members:\n"
+        ours = any(base.__module__.startswith("weitzman") for base in value.__mro__[1:])
+        more = "   :inherited-members:\n" if ours else ""
+        return f".. autoclass:: {path}\n   :members:\n{more}"
     return f".. autofunction:: {path}\n" if callable(value) else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ from weitzman.chains.chain import Chain
 from weitzman.chains.endless import solve_line
 from weitzman.chains.hitting import exact_depth
 from weitzman.errors import InvalidArgument
+from weitzman.forest import Pool
 
 ROUNDING = 1e-12
 WALK = np.array([[0.7, 0.3, 0.0], [0.3, 0.5, 0.2], [0.0, 0.4, 0.6]])
@@ -390,3 +392,58 @@ def test_only_forests_can_be_cut():
 def test_repr():
     cut = truncate(line((WALK[0], WALK), length=99, rewards=[0, 1, 2], cost=0.1), gap=0.5)
     assert repr(cut).startswith(f"Truncation(depth {cut.depth}, {cut.kept} of 99 boxes, value from")
+
+
+# -- time, risk, several prizes --------------------------------------------------------------------
+
+
+def with_term(rng: np.random.Generator, forest: Forest, term: str) -> Forest:
+    f = forest
+    if term == "time":
+        shape = f.costs.data.shape
+        return replace(f, factors=Pool(rng.uniform(0.6, 1, shape), f.costs.start, f.costs.shape))
+    if term == "risk":
+        return f.changed(risk_tolerance=0.3)
+    return f.changed(prizes=int(min(3, f.count[f.roots].sum())))
+
+
+@pytest.mark.parametrize("term", ["time", "risk", "prizes"])
+@pytest.mark.parametrize("seed", range(25))
+def test_the_bounds_hold_with_time_risk_and_prizes(term, seed):
+    rng = np.random.default_rng([7, seed])
+    plain = random_tree(rng, 40)
+    if seed % 3 == 1:
+        plain = mirrored(plain)
+    if seed % 3 == 2:  # losses only: waiting is a gain
+        plain = replace(
+            plain,
+            rewards=Pool(plain.rewards.data - 2, plain.rewards.start, plain.rewards.shape),
+            outside=-1.5,
+        )
+    forest = with_term(rng, plain, term)
+    value = solve(forest, exact=True).value
+    levels = Levels.of(forest)
+    for t in range(1, levels.height):
+        cut = levels.at(t)
+        low = forest.sign * solve(cut.lower_forest(), exact=True).value
+        assert low <= forest.sign * value + 1e-9
+        if (upper := cut.upper_forest()) is not None:
+            high = forest.sign * solve(upper, exact=True).value
+            assert high >= forest.sign * value - 1e-9
+    found = truncate(forest, gap=0.02)
+    assert found.lower <= value + 1e-9
+    assert found.upper >= value - 1e-9
+    assert found.gap <= 0.02
+    kept = solve(found.forest, exact=True).value
+    assert abs(kept - value) <= 0.02 + 1e-9
+
+
+def test_endless_discounted_lines_are_cut():
+    endless = line(
+        ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]), rewards=[0, 10], cost=0.1, factor=0.9, length=np.inf
+    )
+    value = solve(endless).value
+    cut = truncate(endless, gap=1e-3)
+    assert cut.lower - 1e-9 <= value <= cut.upper + 1e-9
+    assert not cut.forest.endless.any()
+    assert abs(solve(cut.forest).value - value) <= 1e-3

@@ -316,7 +316,7 @@ BROKEN: list[tuple[Any, str, bool]] = [
     (document({**C, "cost": {"0": 1}}), "each own state that can occur, but '1' has none", False),
     (document({**C, "cost": {"0": 1, "1": "x"}}), "cost of '1' must be a number", True),
     (document(A, {**B, "cost": {"1": 1}}), "each state of the parent, but '900' has none", False),
-    (document(A, {**B, "cost": {"1": 1, "900": []}}), "objects {own state: number}", True),
+    (document(A, {**B, "cost": {"1": 1, "900": []}}), "an object {own state: number}", True),
     (document({**LAW, "law": 1}), "law must be a list of numbers", True),
     (document({**LAW, "law": []}), "2 columns .* shape", False),
     (document({**LAW, "law": [[]]}), "2 columns .* shape", False),

@@ -79,7 +79,10 @@ def _longer(hand):
 
 @kernel()
 def collect(tables, game, prizes, first, last, tally, lists):
-    """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``."""
+    """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
+
+    If the game never ``stops``, ``budget`` boxes are opened before anything is taken.
+    """
     boxes, index, siblings, chances, rewards, costs, _, _ = tables
     key, heap = lists
     hand = np.empty(64)
@@ -93,8 +96,8 @@ def collect(tables, game, prizes, first, last, tally, lists):
         while left > 0:
             best = _highest(hand, trees)
             prize = hand[best] if best >= 0 else -np.inf
-            bar = max(prize, game.outside)
-            if size == 0 or not key[0] > bar:
+            bar = max(prize, game.outside) if game.stops else -np.inf
+            if size == 0 or openings >= game.budget or not key[0] > bar:
                 if not prize > game.outside:
                     break
                 total += prize

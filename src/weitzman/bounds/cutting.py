@@ -72,7 +72,8 @@ class CutForest:
     def upper_forest(self) -> Forest | None:
         """The same, worth at least as much as the whole forest.
 
-        A box at the cut receives, for free, the most that anything below it can come to.
+        A box at the cut receives, for free, the most that anything below it can come to. With
+        discounting that is at least 0: waiting shrinks losses, too.
         """
         if self.whole:
             return None
@@ -85,7 +86,10 @@ class CutForest:
         own = f.rewards.take(np.concatenate([rows[:plain], c.reward[kinds]]))
         sign, higher = f.sign, own.data.copy()
         at, size = own.start[plain], own.shape[plain:, 1]
-        higher[at:] = sign * np.maximum(sign * higher[at:], c.below[runs(c.at[kinds], size)])
+        below = c.below[runs(c.at[kinds], size)]
+        if f.factors is not None:
+            below = np.maximum(below, 0.0)
+        higher[at:] = sign * np.maximum(sign * higher[at:], below)
         more = Pool(higher, own.start, own.shape)
         return f.take(keep, names=None, state_names=(), reward=number, rewards=more)
 

@@ -9,6 +9,9 @@ Leaving boxes out never helps and giving something away never hurts, so
 First the depth T is doubled until :math:`U_T - L_T` is within the gap. By then :math:`U_T`, or
 else :math:`U_{2T}`, is nearly V; compared with :math:`L_t` it tells the least t that it
 certifies. Rarely, one level less would do as well.
+
+The same bounds hold with discounting, a risk tolerance and several prizes: see section 18 of the
+theory page.
 """
 
 from __future__ import annotations
@@ -91,8 +94,9 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
     Parameters
     ----------
     forest : Forest
-        Any: with laws, rewards and costs that change along the way, with copies, minimizing.
-        What is kept of endless lines is written down.
+        Any: with laws, rewards and costs that change along the way, with copies, minimizing, with
+        discounting, a risk tolerance or several prizes. What is kept of endless lines is written
+        down.
     gap : float
         The most that may be lost, in the unit of the rewards.
 
@@ -124,7 +128,6 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
             f"truncate needs a Forest, but got a {type(forest).__name__}. Describe one with "
             f"Forest.from_arrays, Builder or line, or read a file with load."
         )
-    forest.must_be_plain("truncation")
     try:
         fits = 0 < gap < np.inf
     except TypeError:

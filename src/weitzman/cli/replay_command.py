@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .._common.log_names import USUAL, usual
 from .console import progress_bar
 from .given_file import PATH, given_file
 from .options import COUNT, POSITIVE, WHOLE, F, Options, Several, command, json_option
@@ -46,21 +47,12 @@ interval.
      "payoff_low", "payoff_high", "score", ..., "spend", ..., "regret", ...,
      "behind", ...}, ...]}"""
 
-# names that a column may have if none is given; the first that is there is taken
-_KNOWN = {
-    "run": ("run", "run_id", "trial", "trial_id", "config_id", "config", "learner"),
-    "step": ("step", "epoch", "iteration"),
-    "score": ("score", "val_score", "value", "val_accuracy", "accuracy"),
-    "cost": ("cost", "cost_seconds", "cost_units", "seconds", "time"),
-    "task": ("task", "dataset", "problem"),
-}
-
 _LONGEST = 2**20  # characters of a heading
 
 
 def _column_options(command: F) -> F:
     """Add an option for each role that a column may have."""
-    for name, known in reversed(_KNOWN.items()):
+    for name, known in reversed(USUAL.items()):
         what = f"Column of the {name}" + (", if any" if name == "task" else "")
         text = f"{what} (default: {', '.join(known[:3])}, ...)."
         command = click.option(f"--{name}", metavar="COLUMN", help=text)(command)
@@ -69,7 +61,7 @@ def _column_options(command: F) -> F:
 
 @command(_ABOUT, short="What methods would have earned on past runs.", epilog=_JSON)
 @click.argument(
-    "file", metavar="FILE", type=PATH, help="Curves: .csv, .csv.gz or .parquet; - is a .csv."
+    "file", metavar="FILE", type=PATH, help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv."
 )
 @click.option(
     "--price", type=Several(POSITIVE), metavar="X,...", help="Worth of one point in units of cost."
@@ -84,7 +76,9 @@ def _column_options(command: F) -> F:
     help="Column that tells repetitions of the same runs apart (a seed). One repetition is "
     "searched, the others are its log.",
 )  # fmt: skip
-@click.option("--minimize", is_flag=True, help="Lower scores are better.")
+@click.option(
+    "--minimize", is_flag=True, help="Lower scores are better, as those called a loss always are."
+)
 @click.option(
     "--log-runs", type=WHOLE, metavar="N",
     help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300). 0: no "
@@ -102,6 +96,16 @@ def _column_options(command: F) -> F:
     "--methods", metavar="WORD,...",
     help="Only methods whose names contain one of these words. The first method is compared with "
     "the rest.",
+)  # fmt: skip
+@click.option(
+    "--sampler", metavar="WORD,...",
+    help="How peers choose what to start: random, tpe, bo (default: all that can be used). "
+    "tpe and bo need --settings.",
+)  # fmt: skip
+@click.option(
+    "--settings", metavar="FILE",
+    help="What runs were started with: a table with one row for each run, or columns of FILE by "
+    "commas.",
 )  # fmt: skip
 @click.option("--tasks", is_flag=True, help="Print a table for each task, too.")
 @click.option("--plot", metavar="IMAGE", help="Draw payoff and regret by price: .png, .svg, .pdf.")
@@ -151,7 +155,7 @@ def _found(options: Options) -> Replay:
             price=options.price,
             full_run_costs=options.full_run_costs,
             instance=instance,
-            methods=_methods(options),
+            methods=_methods(options, bool(curves.settings)),
             log_runs=options.log_runs,
             repeats=options.repeats,
             orders=options.orders,
@@ -177,22 +181,34 @@ def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
         task=names.get("task"),
         kind=instance,
         ended=True,
-        minimize=options.minimize,
+        minimize=options.minimize or None,
+        settings=_settings(options.settings),
     )
     if instance is None:
         return curves, None
     return replace(curves, kind=("",) * len(curves)), curves.kind
 
 
+def _settings(said: str | None) -> str | list[str] | None:
+    """A file by its name, or columns of the log."""
+    if said is None or said.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
+        return said
+    return _words(said)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def _columns(options: Options) -> dict[str, str]:
     """The column of each role: what was said, or the first known name that the table has."""
     there = _header(options.file)
     found: dict[str, str] = {}
-    for role, known in _KNOWN.items():
+    for role in USUAL:
         said: str | None = getattr(options, role)
-        usual = next((name for name in known if name in there), None)
-        if said or usual or role != "task":  # without tasks all runs belong together
-            found[role] = said or usual or role
+        known = usual(role, there)
+        if said or known or role != "task":  # without tasks all runs belong together
+            found[role] = said or known or role
     return found
 
 
@@ -206,6 +222,10 @@ def _header(path: str) -> list[str]:
             from .._common.optional import need
 
             return list(need("pyarrow.parquet", "learn").read_schema(path).names)
+        if path.endswith((".jsonl", ".ndjson")):
+            from ..learn.log_tables import columns_of
+
+            return columns_of(path).names
         opened = gzip.open if path.endswith(".gz") else open
         with opened(path, "rt", encoding="utf-8", newline="") as file:
             return next(csv.reader([file.readline(_LONGEST)]), [])
@@ -213,17 +233,22 @@ def _header(path: str) -> list[str]:
         return []
 
 
-def _methods(options: Options) -> list[Method]:
+def _methods(options: Options, settings: bool) -> list[Method]:
     from ..errors import UnknownName
     from ..replay.optuna_peers import installed
-    from ..replay.peers import all_methods, methods_without_log
+    from ..replay.peers import SAMPLERS, all_methods, methods_without_log
 
-    there = methods_without_log() if options.log_runs == 0 else all_methods()
+    samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
+    there = all_methods(settings=settings, samplers=samplers)
+    if options.log_runs == 0:
+        there = methods_without_log()
+    if options.sampler is not None and not settings and "random" not in samplers:
+        raise click.UsageError("--sampler tpe or bo needs --settings.")
     if not installed():
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
     if options.methods is None:
         return there
-    words = [word.strip().lower() for word in options.methods.split(",") if word.strip()]
+    words = _words(options.methods.lower())
     chosen = [m for word in words for m in there if word in m.name.lower()]
     for word in words:
         if not any(word in m.name.lower() for m in there):

@@ -117,10 +117,19 @@ class Weights:
         with np.errstate(divide="ignore"):
             return np.asarray(self.best - self.tolerance * np.log(-np.asarray(x)))
 
+    def written(self, x: FloatArray) -> FloatArray:
+        """Numbers of the recursion from payoffs (signed): utilities for risk."""
+        if self.tolerance == 0:
+            return x
+        with np.errstate(over="ignore"):
+            return _utility(x, self.best, self.tolerance)
+
     def gap(self, value: float, error: float) -> float:
         """How far the payoff may lie below, if the number may lie below by ``error``."""
         if self.tolerance == 0 or error == 0:
             return error
+        if not value < 0:  # thinned upward beyond all utilities
+            return np.inf
         return float(self.tolerance * np.log1p(error / -value))
 
     def unit(self) -> float:

@@ -6,7 +6,7 @@ The rules of the problem (probabilities, shapes, circles) are those of :class:`F
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -14,9 +14,10 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
+from ..forest.forms import ShortOutcomes
 from ..forest.model import Forest
 from ..forest.rules import MAX_COUNT
-from .outcomes import Names, ShortOutcomes, read_opening, read_outcomes
+from .outcomes import Names, read_law, read_opening, read_outcomes
 from .parsing import array, choice, fields, is_number, like, name, numbers, whole, wrong
 from .reading import shown
 
@@ -254,10 +255,10 @@ class _Convert:
 
     def rewards(self, entry: JsonBox) -> FloatArray:
         if "outcomes" in entry.given:
-            return self._once(self._rewards, self._outcomes(entry).rewards, entry.where)
+            return self._once(self._rewards_of, self._outcomes(entry), entry.where)
         return self._once(self._rewards, entry.given["rewards"], f"{entry.where}: rewards")
 
-    def states(self, entry: JsonBox, size: int) -> list[str] | None:
+    def states(self, entry: JsonBox, size: int) -> Sequence[str] | None:
         """Names of the states, if they have any."""
         if "outcomes" in entry.given:
             return self._outcomes(entry).states
@@ -265,7 +266,7 @@ class _Convert:
             return None
         return self._once(_states, entry.given["states"], f"{entry.where}: states", size)
 
-    def titles(self, states: list[str] | None, size: int) -> Names:
+    def titles(self, states: Sequence[str] | None, size: int) -> Names:
         """Names of the states, or their numbers."""
         return self._once(_titles, states, "", size)
 
@@ -273,7 +274,7 @@ class _Convert:
         """The law; ``above`` names the states of the parent."""
         if "outcomes" not in entry.given:
             return self._once(array, entry.given["law"], f"{entry.where}: law")
-        return self._once(ShortOutcomes.law, self._outcomes(entry), entry.where, above)
+        return self._once(read_law, self._outcomes(entry), entry.where, above)
 
     def opening(
         self, what: str, entry: JsonBox, above: Names | None, own: Names, law: FloatArray
@@ -303,6 +304,9 @@ class _Convert:
             self.done[key] = convert(raw, where, *more)
         return cast(T, self.done[key])
 
+    def _rewards_of(self, outcomes: ShortOutcomes, where: str) -> FloatArray:
+        return self._rewards(list(outcomes.rewards), where)
+
     def _rewards(self, x: Any, where: str) -> FloatArray:
         if not isinstance(x, list) or not x:
             wrong(where, "a list of numbers, with null for a state without a reward", x)
@@ -319,5 +323,5 @@ def _states(x: Any, where: str, size: int) -> list[str]:
     return [name(s, f"{where}[{i}]") for i, s in enumerate(x)]
 
 
-def _titles(states: list[str] | None, where: str, size: int) -> Names:
+def _titles(states: Sequence[str] | None, where: str, size: int) -> Names:
     return tuple(map(str, range(size))) if states is None else tuple(states)

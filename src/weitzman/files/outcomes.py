@@ -9,40 +9,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from .._common.arrays import FloatArray
-from ..errors import InvalidFile
+from ..errors import InvalidFile, InvalidForest
 from ..forest.columns import label
-from .parsing import check_dense, is_number, like, name, wrong
+from ..forest.forms import ANY, ShortOutcomes, check_keys, opening_matrix
+from .parsing import check_dense, is_number, name, wrong
 from .reading import shown
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_ANY = None  # key of the only row of a box that does not depend on its parent's state
-_SHOWN = 8  # names in a message
 
 Names = tuple[str, ...]
 
 
-class ShortOutcomes(NamedTuple):
-    """States of a box, their rewards (None: no reward), and a row for each state of the parent."""
-
-    states: list[str]
-    rewards: list[float | None]
-    rows: Mapping[str | None, dict[str, float]]
-
-    def law(self, where: str, above: Names | None) -> FloatArray:
-        """A vector for a root, else a matrix with a row for each state of the parent."""
-        if _ANY in self.rows:
-            law = np.array([self.rows[_ANY].get(s, 0.0) for s in self.states])
-            check_dense(len(above or ()) * len(law), where)
-            return law if above is None else np.tile(law, (len(above), 1))
-        check_dense(len(above or ()) * len(self.states), where)
-        rows = _entries(self.rows, above or (), f"{where}: outcomes", "state of the parent")
-        return np.array([[row.get(s, 0.0) for s in self.states] for row in rows])
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Say where in the file something is wrong."""
+    try:
+        yield
+    except InvalidForest as error:
+        raise InvalidFile(f"{where}: {error}") from None
 
 
 def read_outcomes(x: Any, where: str, rewards: Any, root: bool) -> ShortOutcomes:
@@ -55,18 +46,20 @@ def read_outcomes(x: Any, where: str, rewards: Any, root: bool) -> ShortOutcomes
             f"{where}: the outcomes of a root must be {{state: probability}}, but they are nested. "
             f"Give it a parent, or only one level."
         )
-    rows = {key: _row(row, where) for key, row in (x if deep else {_ANY: x}).items()}
-    states = dict.fromkeys(state for row in rows.values() for state in row)
-    priced = _rewards(rewards, where, tuple(states))
-    rest = [s for s in states if s not in priced]
-    if words := [s for s in rest if not _is_reward(s)]:
-        raise InvalidFile(
-            f"{where}: a state whose name is not a number needs a reward, but {shown(words[0])} "
-            f'has none ({len(words)} such states). Give "rewards": {{{shown(words[0])}: ...}}, '
-            f"null for a state without a reward."
-        )
-    rest.sort(key=float)
-    return ShortOutcomes([*priced, *rest], [*priced.values(), *map(float, rest)], rows)
+    rows = {key: _row(row, where) for key, row in (x if deep else {ANY: x}).items()}
+    states = tuple(dict.fromkeys(state for row in rows.values() for state in row))
+    with _at(where):
+        return ShortOutcomes.of(rows, _rewards(rewards, where, states), _amount)
+
+
+def read_law(outcomes: ShortOutcomes, where: str, above: Names | None) -> FloatArray:
+    """The law of the outcomes, a row for each state of the parent (one for a root)."""
+    check_dense(len(above or ()) * len(outcomes.states), where)
+    rows: dict[Any, FloatArray] = outcomes.rows
+    if above is not None and ANY not in rows:
+        rows = _resolved(rows, above, f"{where}: outcomes", "state of the parent")
+    with _at(where):
+        return outcomes._replace(rows=rows).law(above, "outcomes", "state of the parent")
 
 
 def read_opening(
@@ -77,29 +70,25 @@ def read_opening(
 
     ``none`` stands for own states that cannot occur.
     """
-    if above is None:
-        return _opening_row(x, where, own, law, none)
-    rows = _entries(x, above, where, "state of the parent")
-    if all(map(is_number, rows)):
-        return np.array(rows, np.float64)
-    chances = law if len(law) == len(rows) else [law] * len(rows)  # its shape is checked later
-    return np.array(
-        [_opening_row(row, where, own, p, none) for row, p in zip(rows, chances, strict=True)]
-    )
+    shape = (1 if above is None else len(above), len(own))
+    fits = law.shape in (shape, shape[1:])  # if not, that is told later
+    chances = np.broadcast_to(law, shape) if fits else np.zeros(shape)
+    given = _by_state(x, where, own if above is None else above, None if above is None else own)
+    place, _, what = where.rpartition(": ")
+    with _at(place):
+        return opening_matrix(given, own, above, chances, (what, "state of the parent"), none)
 
 
-def _opening_row(x: Any, where: str, own: Names, law: FloatArray, none: float) -> FloatArray:
-    if is_number(x):
-        return np.full(len(own), float(x))
-    if not isinstance(x, dict):
-        wrong(where, "numbers, or objects {own state: number}", x)
-    found = _resolved(x, own, where, "own state")
-    for state, cost in found.items():
-        if not is_number(cost):
-            wrong(f"{where} of {shown(state)}", "a number", cost)
-    possible = [s for s, p in zip(own, law.reshape(-1), strict=False) if p > 0]
-    _check_all(found, possible, where, "own state that can occur")
-    return np.array([found.get(s, none) for s in own], np.float64)
+def _by_state(x: dict[str, Any], where: str, states: Names, own: Names | None) -> dict[str, Any]:
+    """Numbers by state; with ``own``, also objects in their place, by own state."""
+    found = _resolved(x, states, where, "state")
+    for state, entry in found.items():
+        if own is not None and isinstance(entry, dict):
+            found[state] = _by_state(entry, f"{where} of {shown(state)}", own, None)
+        elif not is_number(entry):
+            other = "" if own is None else ", or an object {own state: number}"
+            wrong(f"{where} of {shown(state)}", f"a number{other}", entry)
+    return found
 
 
 def _row(x: Any, where: str) -> dict[str, float]:
@@ -122,7 +111,9 @@ def _row(x: Any, where: str) -> dict[str, float]:
 def _rewards(x: Any, where: str, states: Names) -> dict[str, float | None]:
     if not isinstance(x, dict | None):
         wrong(f"{where}: rewards of outcomes", "an object", x)
-    found = _resolved(x or {}, states, f"{where}: rewards", "state that occurs in outcomes")
+    found = _resolved(x or {}, states, f"{where}: rewards", "state")
+    with _at(where):
+        check_keys(found, states, (), "rewards", "state that occurs in outcomes")
     for state, reward in found.items():
         if reward is not None and not is_number(reward):
             wrong(f"{where}: the reward of {shown(state)}", "a number or null", reward)
@@ -132,44 +123,25 @@ def _rewards(x: Any, where: str, states: Names) -> dict[str, float | None]:
 # -- names of states ---------------------------------------------------------------------------
 
 
-def _is_reward(key: str) -> bool:
-    return _JSON_NUMBER.fullmatch(key) is not None and math.isfinite(float(key))
+def _amount(key: str) -> float | None:
+    """The reward that a state is named by; None for a word."""
+    fits = _JSON_NUMBER.fullmatch(key) is not None and math.isfinite(float(key))
+    return float(key) if fits else None
 
 
 def _canonical(key: str) -> str:
     """The name that a key stands for: 900 for 900.0 and 9e2."""
-    return label(float(key)) if _is_reward(key) else key
+    amount = _amount(key)
+    return key if amount is None else label(amount)
 
 
 def _resolved(x: Mapping[Any, Any], states: Names, where: str, what: str) -> dict[str, Any]:
-    """The entries by the states that they are for."""
+    """The entries by the states that they are for; what is for none keeps its key."""
     known = set(states)
     found: dict[str, Any] = {}
     for key, entry in x.items():
-        state = key if key in known else _canonical(key)
-        if state not in known:
-            raise InvalidFile(
-                f"{where} must have an entry for each {what}, but {shown(key)} is none"
-                f"{like(state, states)} They are {', '.join(map(shown, states[:_SHOWN]))}"
-                f"{', ...' if len(states) > _SHOWN else ''}."
-            )
+        state = key if key in known or _canonical(key) not in known else _canonical(key)
         if state in found:
             raise InvalidFile(f"{where} must have one entry for each {what}: {shown(key)} has two.")
         found[state] = entry
     return found
-
-
-def _check_all(found: dict[str, Any], states: list[str] | Names, where: str, what: str) -> None:
-    missing = [state for state in states if state not in found]
-    if missing:
-        raise InvalidFile(
-            f"{where} must have an entry for each {what}, but {shown(missing[0])} has none "
-            f"({len(missing)} such states). Add it."
-        )
-
-
-def _entries(x: Mapping[Any, Any], states: Names, where: str, what: str) -> list[Any]:
-    """The entries for all states, in their order."""
-    found = _resolved(x, states, where, what)
-    _check_all(found, states, where, what)
-    return [found[state] for state in states]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,83 @@ from .distributions import Discretized, discretize, discretize_rows, is_distribu
 from .rules import like
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
+
+
+class ShortOutcomes(NamedTuple):
+    """States of a box, their rewards (None: no reward), and a row for each state of the parent.
+
+    Builders and files read what people write into this form, each in their own way.
+    """
+
+    states: tuple[str, ...]
+    rewards: tuple[float | None, ...]
+    rows: dict[str | None, FloatArray]
+
+    @classmethod
+    def of(
+        cls,
+        rows: Mapping[str | None, Mapping[str, float]],
+        priced: Mapping[str, float | None],
+        amount: Callable[[str], float | None],
+        of: str = "",
+    ) -> ShortOutcomes:
+        """Order the states: those with a reward of their own first, then the others by amount.
+
+        ``amount`` gives the number that the name of a state is, None for a word; ``of`` names the
+        box in messages.
+        """
+        names = dict.fromkeys(state for row in rows.values() for state in row)
+        rest = {s: amount(s) for s in names if s not in priced}
+        words = [s for s, number in rest.items() if number is None]
+        if words:
+            raise InvalidForest(
+                f"a state whose name is not a number needs a reward, but "
+                f"{short(words[0])}{of} has none ({len(words)} such states). Name it in "
+                f"`rewards`, with None (null in a file) for a state without a reward."
+            )
+        numbers = sorted((x, s) for s, x in rest.items() if x is not None)
+        states = (*priced, *(s for _, s in numbers))
+        return cls(
+            states,
+            (*priced.values(), *(x for x, _ in numbers)),
+            {key: np.array([row.get(s, 0.0) for s in states]) for key, row in rows.items()},
+        )
+
+    def law(self, above: Sequence[str] | None, what: str, kind: str) -> FloatArray:
+        """The matrix of the law, a row for each state of the parent (one for a root)."""
+        if above is None or ANY in self.rows:
+            return np.tile(self.rows[ANY], (1 if above is None else len(above), 1))
+        check_keys(self.rows, above, above, what, kind)
+        return np.array([self.rows[s] for s in above])
+
+
+def opening_matrix(
+    x: Mapping[str, Any], own: Sequence[str], above: Sequence[str] | None, law: FloatArray,
+    names: tuple[str, str], none: float,
+) -> FloatArray:  # fmt: skip
+    """A cost, factor or duration by states: (1 or states of the parent, 1 or own states).
+
+    ``x`` has numbers by own state for a root; for a child by the parent's state, where mappings by
+    own state may stand for numbers. ``names`` are its own and that of the parent's states in
+    messages; ``none`` stands for own states that cannot occur.
+    """
+    what, kind = names
+
+    def row(given: Any, chances: FloatArray, what: str) -> FloatArray:
+        if not isinstance(given, Mapping):
+            return np.full(len(own), given)
+        possible = [s for s, p in zip(own, chances, strict=True) if p > 0]
+        check_keys(given, own, (), what, "own state")
+        check_keys(given, own, possible, what, "own state that can occur")
+        return np.array([given.get(s, none) for s in own])
+
+    if above is None:
+        return row(x, law[0], what).reshape(1, -1)
+    check_keys(x, above, above, what, kind)
+    if not any(isinstance(c, Mapping) for c in x.values()):
+        return np.array([[x[s]] for s in above])
+    pairs = zip(above, law, strict=True)
+    return np.array([row(x[s], p, f"{what} after {short(s)}") for s, p in pairs])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,42 +131,27 @@ class BuiltBox:
 
     def law(self, above: BuiltBox | None) -> FloatArray:
         """The matrix of the law, a row for each state of the parent (one for a root)."""
-        if above is None or ANY in self.rows:
-            return np.tile(self.rows[ANY], (1 if above is None else len(above.states), 1))
-        what = f"the law of box {self.name!r}"
-        _check_keys(self.rows, above.states, what, f"state of its parent {above.name!r}")
-        return np.array([self.rows[s] for s in above.states])
+        form = ShortOutcomes(self.states, self.rewards, self.rows)
+        states = None if above is None else above.states
+        return form.law(states, f"the law of box {self.name!r}", _state_of(above))
 
     def opening(self, what: str, above: BuiltBox | None, law: FloatArray) -> FloatArray:
         """The cost, factor or duration as a matrix: (1 or parent's states, 1 or own states)."""
         entry, title = getattr(self, what), f"the {what} of box {self.name!r}"
         if not isinstance(entry, Mapping):
             return np.array([[number(entry, title)]])
-        if above is None:
-            return self._by_own_state(entry, law[0], title, what).reshape(1, -1)
-        given = by_label(entry, title)
-        _check_keys(given, above.states, title, f"state of its parent {above.name!r}")
-        if not any(isinstance(c, Mapping) for c in given.values()):
-            return np.array([[number(given[s], title)] for s in above.states])
-        rows = []
-        for s, p in zip(above.states, law, strict=True):
-            c, after = given[s], f"{title} after {s!r}"
-            random = isinstance(c, Mapping)
-            rows.append(
-                self._by_own_state(c, p, after, what)
-                if random
-                else np.full(len(p), number(c, after))
-            )
-        return np.array(rows)
+        given = {
+            s: {y: number(c, f"{title} after {s!r}") for y, c in by_label(x, title).items()}
+            if isinstance(x, Mapping) and above is not None
+            else number(x, title)
+            for s, x in by_label(entry, title).items()
+        }
+        states, none = None if above is None else above.states, 1.0 if what == "factor" else 0.0
+        return opening_matrix(given, self.states, states, law, (title, _state_of(above)), none)
 
-    def _by_own_state(
-        self, entry: Mapping[Any, Any], p: FloatArray, title: str, what: str
-    ) -> FloatArray:
-        given = by_label(entry, title)
-        possible = [s for s, mass in zip(self.states, p, strict=True) if mass > 0 or s in given]
-        _check_keys(given, possible, title, "own state that can occur")
-        none = 1.0 if what == "factor" else 0.0  # for states that cannot occur
-        return np.array([number(given.get(s, none), title) for s in self.states])
+
+def _state_of(above: BuiltBox | None) -> str:
+    return "" if above is None else f"state of its parent {above.name!r}"
 
 
 def read_box(
@@ -126,7 +188,7 @@ def read_box(
 
 def _read_mappings(
     name: str, given: Mapping[Any, Mapping[Any, Any]], rewards: Mapping[Any, Any] | None
-) -> tuple[tuple[str, ...], tuple[float | None, ...], dict[str | None, FloatArray]]:
+) -> ShortOutcomes:
     what = f"the outcomes of box {name!r}"
     keys = {label(key): key for row in given.values() for key in row}
     if not keys:
@@ -138,28 +200,21 @@ def _read_mappings(
             f"`rewards` must name states of the box, but box {name!r} has no state {unknown[0]!r} "
             f"({len(unknown)} such names{like(unknown[0], list(keys))})."
         )
-    rest = [s for s in keys if s not in priced]
-    words = [s for s in rest if not _is_number(keys[s])]
-    if words:
-        raise InvalidForest(
-            f"a state whose name is not a number needs a reward, but {words[0]!r} of box {name!r} "
-            f"has none ({len(words)} such states). Give rewards={{{words[0]!r}: ...}}, None for a "
-            f"state without a reward."
-        )
-    rest.sort(key=lambda s: float(keys[s]))
-    states = (*priced, *rest)
-    values = [priced.get(s, keys[s]) for s in states]
-    rows: dict[str | None, FloatArray] = {}
-    for s, row in given.items():
-        p = by_label(row, what if s is ANY else f"{what} after {s!r}")
-        rows[s] = np.array(
-            [number(p.get(y, 0.0), f"the probabilities of box {name!r}") for y in states]
-        )
-    return (
-        states,
-        tuple(None if r is None else number(r, f"`rewards` of box {name!r}") for r in values),
-        rows,
-    )
+    values = {
+        s: None if r is None else number(r, f"`rewards` of box {name!r}") for s, r in priced.items()
+    }
+    rows = {
+        s: {
+            y: number(p, f"the probabilities of box {name!r}")
+            for y, p in by_label(row, what if s is ANY else f"{what} after {s!r}").items()
+        }
+        for s, row in given.items()
+    }
+
+    def amount(state: str) -> float | None:
+        return float(keys[state]) if _is_number(keys[state]) else None
+
+    return ShortOutcomes.of(rows, values, amount, f" of box {name!r}")
 
 
 def _states_of(rewards: FloatArray) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -198,21 +253,22 @@ def _is_number(x: object) -> bool:
     return isinstance(x, numbers.Real) and not isinstance(x, bool)
 
 
-def _check_keys(given: Iterable[str | None], wanted: Sequence[str], what: str, kind: str) -> None:
-    """Every wanted key is there, and no other."""
-    given = list(given)
-    known = set(wanted)
-    unknown = [s for s in given if s not in known]
+def check_keys(
+    given: Iterable[str | None], known: Sequence[str], wanted: Iterable[str], what: str, kind: str
+) -> None:
+    """Every key is known, and every wanted one is there."""
+    given, there = list(given), set(known)
+    unknown = [s for s in given if s not in there]
     if unknown:
         raise InvalidForest(
-            f"{what} must have an entry for each {kind}, but {unknown[0]!r} is none "
-            f"({len(unknown)} such entries{like(unknown[0], wanted)}). They are "
-            f"{', '.join(wanted[:8])}{', ...' if len(wanted) > 8 else ''}."
+            f"{what} must have an entry for each {kind}, but {short(unknown[0])} is none"
+            f"{like(unknown[0], known)} ({len(unknown)} such entries). They are "
+            f"{', '.join(map(short, known[:8]))}{', ...' if len(known) > 8 else ''}."
         )
     have = set(given)
     missing = [s for s in wanted if s not in have]
     if missing:
         raise InvalidForest(
-            f"{what} must have an entry for each {kind}, but {missing[0]!r} has none "
+            f"{what} must have an entry for each {kind}, but {short(missing[0])} has none "
             f"({len(missing)} such states). Add it."
         )

@@ -1,4 +1,4 @@
-"""Logs as files: .csv, .csv.gz and .parquet, read with a bound on the memory.
+"""Logs as files: .csv, .csv.gz, .parquet and .jsonl, read with a bound on the memory.
 
 A small file can stand for a huge table: packed rows, rows shorter than the heading, one value that
 a Parquet file repeats a billion times. Such files are refused before memory is spent on them.
@@ -14,6 +14,8 @@ from .._common.optional import need
 from ..errors import InvalidFile
 from ..files.safely import check_regular
 from ..files.sheets import unpacked
+from .known import flat
+from .log_lines import by_column, json_lines
 
 _CELLS = 10_000_000  # of a table, beyond one for each byte of its file
 _COLUMNS = 10_000
@@ -32,6 +34,8 @@ def read_log(path: str) -> Any:
             data = unpacked(path)
             _check_text(data)
             return pandas.read_csv(io.BytesIO(data), low_memory=False)
+        if path.endswith((".jsonl", ".ndjson")):
+            return _json_columns(unpacked(path))
     except InvalidFile as error:
         raise InvalidFile(f"{path}: {error}") from error.__cause__
     except OSError as error:
@@ -40,7 +44,14 @@ def read_log(path: str) -> Any:
         raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
     except MemoryError as error:
         raise InvalidFile(f"{path}: cannot be read: it does not fit into memory.") from error
-    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz or .parquet.")
+    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz, .parquet or .jsonl.")
+
+
+def _json_columns(data: bytes) -> dict[str, list[Any]]:
+    rows = json_lines(data)
+    names = {name for row in rows for name in flat(row)}
+    _check_cells(len(names), len(rows), _CELLS + len(data))
+    return by_column(rows)
 
 
 def _check_text(data: bytes) -> None:
@@ -69,18 +80,18 @@ def _parquet(path: str) -> Any:
     arrow, parquet = need("pyarrow", "learn"), need("pyarrow.parquet", "learn")
     most = _BYTES + 24 * os.path.getsize(path)
     with parquet.ParquetFile(path) as file:
-        flat = [x for x in file.schema_arrow if not arrow.types.is_nested(x.type)]
-        _check_cells(len(flat), file.metadata.num_rows, most // 8)
+        plain = [x for x in file.schema_arrow if not arrow.types.is_nested(x.type)]
+        _check_cells(len(plain), file.metadata.num_rows, most // 8)
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
         _check_bytes(sum(group.total_byte_size for group in groups), most)
-    texts = [x.name for x in flat if _is_text(arrow, x.type)]
+    texts = [x.name for x in plain if _is_text(arrow, x.type)]
     with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
         found, size = [], 0
-        for batch in file.iter_batches(_BATCH, columns=[x.name for x in flat], use_threads=False):
+        for batch in file.iter_batches(_BATCH, columns=[x.name for x in plain], use_threads=False):
             found.append(batch)
             size += batch.nbytes
             _check_bytes(size, most)
-        table = arrow.Table.from_batches(found, found[0].schema if found else arrow.schema(flat))
+        table = arrow.Table.from_batches(found, found[0].schema if found else arrow.schema(plain))
         return table.to_pandas()
 
 

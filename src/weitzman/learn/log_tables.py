@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.log_names import usual
 from ..errors import InvalidArgument
 from .log_files import read_log
+from .log_lines import by_column
 
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 
@@ -26,6 +28,17 @@ class LogColumns:
     def names(self) -> list[str]:
         """What the columns are called."""
         return self._names
+
+    def role(self, role: str, name: Any) -> Any:
+        """The column of a role: the one named, or else the first that has a usual name."""
+        if name != role or name in self._names:
+            return name
+        return usual(role, self._names) or name
+
+    def optional(self, role: str, name: Any) -> Any:
+        """The same; None if the role itself is named and no column plays it."""
+        found = self.role(role, name)
+        return None if found == role and role not in self._names else found
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._names:
@@ -46,9 +59,11 @@ def columns_of(source: Any) -> LogColumns:
         return LogColumns(read_log(os.fspath(source)))
     if isinstance(source, Mapping) or hasattr(source, "columns"):
         return LogColumns(source)
+    if isinstance(source, Sequence) and source and all(isinstance(x, Mapping) for x in source):
+        return LogColumns(by_column(source))
     raise InvalidArgument(
-        f"curves are read from a path, a pandas table or a mapping of columns, not from "
-        f"{type(source).__name__}."
+        f"curves are read from a path, a pandas table, a list of rows or a mapping of columns, not "
+        f"from {type(source).__name__}."
     )
 
 

@@ -47,6 +47,18 @@ class Sample:
         shares = np.asarray(q, np.float64)
         return np.asarray(np.quantile(self.values, shares, method="inverted_cdf"), np.float64)
 
+    def certainty(self, tolerance: float, sign: float) -> tuple[float, float]:
+        """The certainty equivalent of the kept episodes, and its standard error.
+
+        That of a payoff, the higher the better, times ``sign``, for a utility -exp(-z / tolerance).
+        """
+        z = sign * self.values
+        low = float(z.min())
+        utility = np.exp((low - z) / tolerance)
+        mean, n = float(utility.mean()), len(z)
+        error = float(utility.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+        return sign * (low - tolerance * math.log(mean)), tolerance * error / mean
+
     def __repr__(self) -> str:
         return f"Sample(mean={self.mean:.6g}, standard_error={self.standard_error:.2g})"
 

@@ -84,9 +84,10 @@ def simulate(
     if budget is not None:  # then boxes that can yield nothing are opened too, last of all
         rule = replace(rule, index=frozen(np.maximum(rule.index, -np.finfo(np.float64).max)))
     f, tables = rule.forest, tabulate(rule)
-    if f.prizes > 1 and (workers > 1 or budget is not None):
+    if f.prizes > 1 and workers > 1:
         raise InvalidArgument(
-            "with several prizes, boxes are opened one at a time and without a budget of openings."
+            "with several prizes boxes are opened one at a time: a prize may close a tree that "
+            "another worker is looking into. Leave `workers` out."
         )
     if budget is None:
         check_stops(rule)

@@ -63,6 +63,22 @@ class Simulation:
         """How many episodes were played."""
         return self.payoff.episodes
 
+    @property
+    def value(self) -> float:
+        """What the episodes were worth: the mean payoff, or its certainty equivalent."""
+        return self._value()[0]
+
+    @property
+    def value_error(self) -> float:
+        """The standard error of :attr:`value`."""
+        return self._value()[1]
+
+    def _value(self) -> tuple[float, float]:
+        tolerance = self.forest.risk_tolerance
+        if tolerance is None:
+            return self.payoff.mean, self.payoff.standard_error
+        return self.payoff.certainty(tolerance, self.forest.sign)
+
     def loss_interval(self, level: float = 0.95) -> tuple[float, float]:
         """A confidence interval for the probability of a loss (Wilson's)."""
         return share_interval(self.loss, self.episodes, level)

@@ -18,7 +18,7 @@ from ..engine.by_box import PerBox
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, InvalidForest
 from ..forest.model import Forest
 
 _HALVINGS = 48  # of an interval of changes
@@ -246,7 +246,7 @@ def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> 
     if number == "reward" and tree.minimize:
         better = -1.0
     way = -better if ahead else better
-    furthest = 1.0 if way < 0 else _FURTHEST
+    furthest = 1.0 if way < 0 else _furthest(tree, box, number)
     if leads(way * furthest) == ahead:
         return np.inf
     low, high = 0.0, furthest
@@ -254,6 +254,18 @@ def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> 
         middle = (low + high) / 2
         low, high = (middle, high) if leads(way * middle) == ahead else (low, middle)
     return way * high
+
+
+def _furthest(tree: Forest, box: int, number: str) -> float:
+    """How far a number can be raised: with a risk tolerance, utilities must not overflow."""
+    share = _FURTHEST
+    while tree.risk_tolerance is not None and share > 1e-3:
+        try:
+            moved(tree, box, number, share)
+            break
+        except InvalidForest:
+            share /= 2
+    return share
 
 
 # -- derivatives of an index -----------------------------------------------------------------------

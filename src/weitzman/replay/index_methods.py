@@ -47,7 +47,7 @@ class IndexPolicy:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """A model for each price."""
-        if log.curves is None:
+        if log.given is None:
             lower = log.table.sign < 0
             begin = [from_nothing(price=price, minimize=lower) for price in prices]
             return [MethodPlan(partial(race, model=model, refit=True)) for model in begin]
@@ -94,7 +94,7 @@ class FullRuns:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The reservation value at each price."""
-        if log.curves is None:
+        if log.given is None:
             raise InvalidArgument("a reservation value is learnt from a log, which must have runs.")
         best = np.unique(log.table.top[:, -1], return_counts=True)
         cost = float(log.table.spend[:, -1].mean())

@@ -7,7 +7,7 @@ searches made up of its runs and taking the choice of highest mean payoff.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -28,7 +28,7 @@ class Log:
 
     Parameters
     ----------
-    curves : Curves or None
+    given : Curves or None
         All runs are taken to have ended with their last row, as on the bench; None: no log.
     table : Table
         The same runs; without a log those that are searched, of which only the length counts.
@@ -37,9 +37,16 @@ class Log:
         to come will have.
     """
 
-    curves: Curves | None
+    given: Curves | None
     table: Table
     orders: IntArray
+
+    @property
+    def curves(self) -> Curves:
+        """The runs of the log, which must be there."""
+        if self.given is None:
+            raise InvalidArgument("this method learns from a log, so the log must have runs.")
+        return self.given
 
     def rehearsals(self, most: int) -> Iterator[Bench]:
         """Searches among the runs of the log."""
@@ -96,24 +103,34 @@ class Tuned:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The setting and the stop with the highest mean payoff in the rehearsals."""
-        if log.curves is None:
+        if log.given is None:
             raise InvalidArgument(
                 f"{self.name!r} chooses its options on a log, so the log must have runs."
             )
         settings = self.rules(log)
         means = [self._means(log, rule) for rule in settings.values()]
-        plans = []
-        for price in prices:
-            payoffs = [price * score - spend for score, spend in means]
-            best = int(np.argmax([p.max() for p in payoffs]))
-            told, rule = list(settings.items())[best]
-            plans.append(MethodPlan(rule, int(payoffs[best].argmax()) + 1, told))
-        return plans
+        return best_plans(settings, means, prices)
 
-    def _means(self, log: Log, rule: Rule) -> tuple[FloatArray, FloatArray]:
+    def _means(self, log: Log, rule: Rule) -> FloatArray:
         """Mean score and spend at each stop."""
         played = [trace(rule, bench, self.longest) for bench in log.rehearsals(self.rehearsals)]
-        return np.mean(played, axis=0)[:, 0], np.mean(played, axis=0)[:, 1]
+        return np.asarray(np.mean(played, axis=0))
+
+
+def best_plans(
+    rules: Mapping[str, Rule], means: Sequence[FloatArray], prices: Sequence[float]
+) -> list[MethodPlan]:
+    """For each price the rule and the stop of highest payoff.
+
+    ``means`` has for each rule the mean score and spend at each stop, one row for a stop.
+    """
+    plans = []
+    for price in prices:
+        payoffs = [price * mean[:, 0] - mean[:, 1] for mean in means]
+        best = int(np.argmax([p.max() for p in payoffs]))
+        told, rule = list(rules.items())[best]
+        plans.append(MethodPlan(rule, int(payoffs[best].argmax()) + 1, told))
+    return plans
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,8 @@ class Approximation:
     promised : float
         What the paper says some fixed plan earns: half of what the optimal policy finds above the
         outside option, less all of its costs. True for independent rewards, not in general. NaN
-        where something must be taken, which the paper does not consider.
+        where something must be taken, and with discounting, a risk tolerance or several prizes,
+        which the paper does not consider.
     line : FixedLine
     chosen : FixedSet
         Its ``exact`` says whether it is proven to be the best set of all.
@@ -49,8 +50,9 @@ class Approximation:
         With nothing outside it is the paper's ratio. NaN where nothing can be gained, or where
         something must be taken.
         """
-        gain = self.bound - self.forest.outside
-        return (value - self.forest.outside) / gain if gain and math.isfinite(gain) else math.nan
+        nothing = self.forest.prizes * self.forest.outside
+        gain = self.bound - nothing
+        return (value - nothing) / gain if gain and math.isfinite(gain) else math.nan
 
     @property
     def reached(self) -> bool:
@@ -118,12 +120,11 @@ def approximate(
     0.6667
     """
     forest.must_end("a fixed plan")
-    forest.must_be_plain("a fixed plan")
     solved = solve(forest) if solution is None else solution
     sign = forest.sign
     optimum = evaluate(solved)
     promised = math.nan
-    if math.isfinite(forest.outside):
+    if math.isfinite(forest.outside) and forest.is_plain:
         promised = (optimum.reward + forest.outside) / 2 - sign * optimum.spend
     return Approximation(
         forest,

@@ -19,7 +19,7 @@ from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from ..policy.sampling import two_sided
+from ..policy.sampling import Sample, two_sided
 from ..policy.simulation import simulate
 from ..policy.simulation_result import Simulation
 from .copies import WRITE_OUT
@@ -107,7 +107,7 @@ class Comparison:
 
         NaN where nothing can be gained or there is no outside option.
         """
-        nothing = self.forest.outside
+        nothing = self.forest.prizes * self.forest.outside
         gain = self.strategies[0].value - nothing
         return (self[key].value - nothing) / gain if gain and math.isfinite(gain) else _NONE
 
@@ -195,6 +195,10 @@ def compare(
     forests and otherwise the best found, with a bound; what chooses at random or ends with a
     budget is simulated.
 
+    Discounting, a risk tolerance and several prizes count for all strategies alike. With
+    discounting the order of a fixed set matters, too: costs are paid when boxes are opened. With a
+    risk tolerance every value is a certainty equivalent.
+
     Parameters
     ----------
     forest : Forest or Solution
@@ -226,7 +230,6 @@ def compare(
             f"compare needs a forest or its solution, but got a {type(forest).__name__}."
         )
     forest.must_end("comparing strategies")
-    forest.must_be_plain("comparing strategies")
     solved = solve(forest, threads=threads) if solution is None else solution
     optimum = evaluate(solved, threads=threads)
     most = max(1, round(optimum.openings)) if budget is None else budget
@@ -259,7 +262,8 @@ def compare(
         add(_simulated("random_order", "random order, right stopping", played))
         played = random_order(solved, episodes, rng, budget=most, threads=threads)
         add(_simulated("random_budget", f"any {most} at random", played))
-    add(Strategy("nothing", "nothing", forest.outside, 0.0, _NONE, "exact", 0.0, 0.0))
+    nothing = forest.prizes * forest.outside
+    add(Strategy("nothing", "nothing", nothing, 0.0, _NONE, "exact", 0.0, 0.0))
     return Comparison(forest, tuple(found), order, chosen)
 
 
@@ -280,15 +284,20 @@ def _expected(forest: Forest) -> list[tuple[str, str, Policy]]:
 
 def _listed(written: Solution, episodes: int, rng: np.random.Generator | int) -> Strategy:
     """A fixed priority list with skipping, simulated."""
-    n = max(1, min(episodes, MOST_DRAWS // len(written.forest)))
+    f = written.forest
+    trees = len(f.roots) if f.prizes > 1 else 1
+    n = max(1, min(episodes, MOST_DRAWS // (len(f) * trees)))
     seeded = np.random.default_rng(rng) if isinstance(rng, int) else rng
     played = work_through(written, priority_list(written), n, seeded)
+    value = float(played.payoff.mean())
     error = float(np.std(played.payoff, ddof=min(1, n - 1))) / math.sqrt(n)
+    if f.risk_tolerance is not None:
+        kept = Sample(played.payoff, n, value, math.nan)
+        value, error = kept.certainty(f.risk_tolerance, f.sign)
     means = float(played.openings.mean()), float(played.spend.mean())
     return Strategy(
-        "priority_list", "fixed list, skipping boxes", float(played.payoff.mean()), error, _NONE,
-        "simulated", *means,
-    )  # fmt: skip
+        "priority_list", "fixed list, skipping boxes", value, error, _NONE, "simulated", *means
+    )
 
 
 def _exact(key: str, name: str, e: Evaluation) -> Strategy:
@@ -297,8 +306,7 @@ def _exact(key: str, name: str, e: Evaluation) -> Strategy:
 
 def _simulated(key: str, name: str, s: Simulation) -> Strategy:
     return Strategy(
-        key, name, s.payoff.mean, s.payoff.standard_error, _NONE, "simulated", s.openings.mean,
-        s.spend.mean,
+        key, name, s.value, s.value_error, _NONE, "simulated", s.openings.mean, s.spend.mean
     )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._kernels.orders import PrizePlaces, Ready
+from .._kernels.structure import postorder
 from ..engine.indices import Policy
 from ..forest.combining import expand
 from ..forest.model import Forest
@@ -54,6 +56,35 @@ def closed(forest: Forest, copies: IntArray) -> IntArray:
 
 
 def part(forest: Forest, copies: IntArray) -> Forest:
-    """The boxes of which there are ``copies``; with a box its parent must be there."""
+    """The boxes of which there are ``copies``; with a box its parent must be there.
+
+    Of several prizes there are as many as trees are left: see :func:`places_lost`.
+    """
     kept = np.flatnonzero(copies)
-    return forest.take(kept, count=copies[kept])
+    prizes = forest.prizes - places_lost(forest, copies)
+    return forest.take(kept, count=copies[kept], prizes=prizes)
+
+
+def places_lost(forest: Forest, copies: IntArray) -> int:
+    """Prizes for which no tree is left: each place is worth the outside option."""
+    if forest.prizes == 1:
+        return 0
+    trees = min(float(np.sum(copies[forest.roots], dtype=float)), 1e18)
+    return max(0, int(forest.prizes) - max(1, int(trees)))
+
+
+def ready_room(forest: Forest, where: PrizePlaces) -> Ready:
+    """Room for one episode after the other of a fixed or random order."""
+    n, trees = len(forest), int(where.tree.max()) + 1
+    return Ready(np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(trees))
+
+
+def places(forest: Forest) -> PrizePlaces:
+    """How many prizes there are, and the tree of each box; with one prize, all are one tree."""
+    tree = np.zeros(len(forest), np.int64)
+    if forest.prizes > 1:
+        tree[forest.roots] = np.arange(len(forest.roots))
+        for v in postorder(forest.parent)[0][::-1].tolist():
+            if forest.parent[v] >= 0:
+                tree[v] = tree[forest.parent[v]]
+    return PrizePlaces(int(forest.prizes), tree)

@@ -104,6 +104,7 @@ class Dag:
     @classmethod
     def of(cls, forest: Forest, limit: int = 1000) -> Dag:
         """A forest as a graph, all copies written out."""
+        forest.must_be_plain("a graph of boxes")
         f = expand(forest, limit)
         laws = [f.laws[int(i)] for i in f.law]
         root = (f.parent < 0).tolist()

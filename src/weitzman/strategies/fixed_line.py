@@ -10,10 +10,11 @@ from .._common.notebook import as_html
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .copies import part
+from .copies import part, places_lost
 from .fixed_set import value_of_copies
 from .gains import Gains
 from .set_search import missing
+from .weighed_lines import best_weighed_line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +62,9 @@ def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
     This is the paper's approximation for forests, done for any laws and costs: all lines from the
     roots are looked at, level by level, and none is followed further once even finding the top
     reward in its next box would not make up for the costs. So the search needs no bound on the
-    depth to end early, and what it finds is the best line of all.
+    depth to end early, and what it finds is the best line of all. Discounting and a risk tolerance
+    count as they do for the optimal policy. Of several prizes a line fills one place; all others
+    are worth the outside option.
 
     Parameters
     ----------
@@ -84,20 +87,28 @@ def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
             f"solution.forest."
         )
     forest.must_end("a fixed line")
-    forest.must_be_plain("a fixed line")
     if depth is not None and (depth < 1 or depth != int(depth)):
         raise InvalidArgument(
             f"`depth` must be a whole number from 1 on, but it is {depth}. Leave it out to look at "
             f"all lines."
         )
-    gains = Gains(forest)
-    net, looked_at = gains.lines([], depth=None if depth is None else int(depth))
-    end = int(net.argmax())
-    if net[end] <= 0:  # nothing is better than any line
-        return FixedLine(forest, (), forest.outside, forest.outside, looked_at)
-    line = missing(gains, end, [])[::-1]
+    most = None if depth is None else int(depth)
+    weighed = forest.factors is not None or forest.risk_tolerance is not None
+    line, looked_at = best_weighed_line(forest, most) if weighed else _best(forest, most)
+    if not line:  # nothing is better than any line
+        nothing = forest.prizes * forest.outside
+        return FixedLine(forest, (), nothing, nothing, looked_at)
     copies = np.zeros(len(forest), np.int64)
     copies[line] = 1
     value = value_of_copies(forest, copies)
-    followed = solve(part(forest, copies)).value
+    lost = places_lost(forest, copies)
+    followed = solve(part(forest, copies)).value + (lost * forest.outside if lost else 0.0)
     return FixedLine(forest, tuple(line), value, followed, looked_at)
+
+
+def _best(forest: Forest, depth: int | None) -> tuple[list[int], int]:
+    """The best line for an expected payoff, and how many boxes were looked at."""
+    gains = Gains(forest)
+    net, looked_at = gains.lines([], depth=depth)
+    end = int(net.argmax())
+    return (missing(gains, end, [])[::-1] if net[end] > 0 else []), looked_at

@@ -16,17 +16,18 @@ from ..engine.evaluation import evaluate
 from ..engine.plan import Plan
 from ..engine.solution import Solution
 from ..engine.solver import solve
-from ..errors import InvalidForest
+from ..errors import InvalidForest, TooLarge
 from ..forest.model import Forest
 from ..policy.simulation import run_episodes, stream_key, tabulate
 from ..policy.simulation_result import Simulation
-from .copies import likely_part, parents_first
+from .copies import likely_part, parents_first, places, places_lost, ready_room
 from .fixed_set import FixedSet
 from .prefixes import OutOfWork, Prefixes
-from .thumb_rules import everything
 
 _ROUNDING = 1e-12  # differences of values, as a share of the range, that are only rounding
 _MOST = 300  # boxes of a forest whose orders are searched
+_MOST_ROOM = 2**29  # bytes that such a search may take
+_LONGEST = 400  # boxes of an order that is evaluated exactly
 _AHEAD = (1, 4, 16, 64)  # how far a simulated order looks ahead before it stops
 _TRIAL = 5000  # episodes to choose among these
 
@@ -111,10 +112,9 @@ def best_partially_adaptive(
     ('B', 'A')
     """
     forest.must_end("a fixed order")
-    forest.must_be_plain("a fixed order")
     solved = solve(forest) if solution is None else solution
     full, whole = likely_part(forest, evaluate(solved).opened)
-    if len(full) <= _MOST:
+    if len(full) <= _MOST and _room(full) <= _MOST_ROOM:
         found = _search(solve(full, exact=True), limit)
     else:
         found = _simulated(solved if full is forest else solve(full), episodes, rng)
@@ -122,9 +122,9 @@ def best_partially_adaptive(
     if not whole:
         found = replace(found, bound=solved.value + sign * solved.gap, exact=False)
     if fixed_set is not None and sign * fixed_set.value > sign * found.value + _ROUNDING:
-        order = parents_first(everything(fixed_set.forest))
-        boxes = tuple(v for v in order if fixed_set.copies[v])
-        return FixedOrder(fixed_set.forest, boxes, fixed_set.value, 0.0, found.bound, False)
+        return FixedOrder(
+            fixed_set.forest, fixed_set.order, fixed_set.value, 0.0, found.bound, False
+        )
     return found
 
 
@@ -132,7 +132,7 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
     """What opening boxes in this order earns, with optimal stopping; after the last one, stop.
 
     The forest must be without copies. Time can grow exponentially with the number of boxes whose
-    children come much later.
+    children come much later, so an order of more than 400 boxes is refused.
 
     Examples
     --------
@@ -142,7 +142,6 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
     4.0
     """
     forest.must_end("a fixed order")
-    forest.must_be_plain("a fixed order")
     boxes = tuple(forest.box(b) for b in order)
     place = {v: i for i, v in enumerate(boxes)}
     up = [int(forest.parent[v]) for v in boxes]
@@ -159,8 +158,25 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
             f"without or before {forest.name(int(forest.parent[lost[0]]))!r} ({len(lost)} such "
             f"boxes)."
         )
-    sign = forest.sign
-    return sign * Prefixes(solve(forest, exact=True)).values(boxes)[0]
+    if len(boxes) > _LONGEST:
+        raise TooLarge(
+            f"an order of {len(boxes)} boxes takes too long to evaluate: there may be "
+            f"{_LONGEST} at most. best_partially_adaptive simulates longer ones.",
+            situations=float(len(boxes)),
+        )
+    if not boxes:
+        return forest.prizes * forest.outside
+    empty = places_lost(forest, np.isin(np.arange(len(forest)), boxes).astype(np.int64))
+    named = forest.take(np.array(boxes), prizes=forest.prizes - empty)  # the others stay closed
+    prefixes = Prefixes(solve(named, exact=True))
+    value = prefixes.weights.read_back(prefixes.values(tuple(range(len(boxes))))[0])
+    return float(forest.sign * value) + (empty * forest.outside if empty else 0.0)
+
+
+def _room(forest: Forest) -> int:
+    """How many bytes the search for an order takes, roughly: a column a reward and an index."""
+    states = forest.laws.shape[forest.law]
+    return 8 * int(states.sum()) * int(states[:, 0].sum())
 
 
 # -- search --------------------------------------------------------------------------------------
@@ -183,12 +199,11 @@ def _search(solution: Solution, limit: int) -> FixedOrder:
     search = _OrderSearch(boxes, Plan.of(f).class_of)
     with suppress(OutOfWork):
         search.run()
-    sign = f.sign
     bound = max([search.best, *(branch.ceiling for branch in search.stack)])
     exact = bound <= search.best + search.slack
-    return FixedOrder(
-        f, search.found, sign * search.best, 0.0, sign * (search.best if exact else bound), exact
-    )
+    ends = f.sign * boxes.weights.read_back(np.array([search.best, bound]))
+    value, limit_value = float(ends[0]), float(ends[0 if exact else 1])
+    return FixedOrder(f, search.found, value, 0.0, limit_value, exact)
 
 
 class _OrderSearch:
@@ -248,10 +263,10 @@ def _simulated(solution: Solution, episodes: int, rng: np.random.Generator | int
     order = _likely_first(solution)
     trials = [(simulate_order(solution, order, a, _TRIAL, generator), a) for a in _AHEAD]
     sign = solution.forest.sign
-    _, ahead = max(trials, key=lambda trial: sign * trial[0].payoff.mean)
-    payoff = simulate_order(solution, order, ahead, episodes, generator).payoff
+    _, ahead = max(trials, key=lambda trial: sign * trial[0].value)
+    played = simulate_order(solution, order, ahead, episodes, generator)
     return FixedOrder(
-        solution.forest, tuple(order.tolist()), payoff.mean, payoff.standard_error, solution.value,
+        solution.forest, tuple(order.tolist()), played.value, played.value_error, solution.value,
         False,
     )  # fmt: skip
 
@@ -281,8 +296,10 @@ def simulate_order(
     place[order] = np.arange(len(order))
     fixed = orders.Order(f.parent, order, place, ahead, policy.outside, stream_key(rng))
 
+    where = places(f)
+
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        shown = np.zeros(len(f), np.int64)
-        orders.play_order(tables, fixed, first, last, Tally(out, opened), shown)
+        room = ready_room(f, where)
+        orders.play_order(tables, fixed, where, first, last, Tally(out, opened), room)
 
     return run_episodes(play, f, episodes)

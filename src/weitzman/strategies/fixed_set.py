@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -14,13 +15,15 @@ from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidForest
 from ..forest.model import Forest
-from .copies import closed, likely_part, part
+from .copies import closed, likely_part, parents_first, part, places_lost
 from .gains import Gains
 from .set_search import branch_and_bound, improve
+from .set_values import SetValues, best_set, in_sequence
 from .thumb_rules import everything
 
 _SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 _SETS = 2000  # examined by default, at most
+_LISTED = 300  # boxes of a forest whose sets are improved where time, risk or prizes count
 _WORK = 10**9  # spent on that, roughly in nanoseconds
 
 
@@ -40,6 +43,8 @@ class FixedSet:
         No set earns more (less, when minimizing).
     exact : bool
         Whether this is the best set of all.
+    sequence : tuple of int, optional
+        With discounting: the order of opening, which decides when costs are paid.
     """
 
     forest: Forest
@@ -47,11 +52,20 @@ class FixedSet:
     value: float
     bound: float
     exact: bool
+    sequence: tuple[int, ...] | None = None
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Numbers of the boxes to open, in an order in which they can be opened."""
+        if self.sequence is not None:
+            return self.sequence
+        return tuple(v for v in parents_first(everything(self.forest)) if self.copies[v])
 
     @property
     def boxes(self) -> tuple[str, ...]:
-        """Names of the boxes to open."""
-        return tuple(self.forest.name(v) for v in np.flatnonzero(self.copies).tolist())
+        """Names of the boxes to open; with discounting, in the order of opening."""
+        some = np.flatnonzero(self.copies).tolist() if self.sequence is None else self.sequence
+        return tuple(self.forest.name(v) for v in some)
 
     def __repr__(self) -> str:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
@@ -71,6 +85,10 @@ def best_nonadaptive(
     small forests to the end, which proves that there is none; otherwise the bound says what could
     be missed.
 
+    With discounting, a risk tolerance or several prizes all sets of a small forest are looked at.
+    Larger forests are searched by adding and dropping boxes, and the bound is the value of the
+    optimal policy.
+
     Parameters
     ----------
     forest : Forest
@@ -89,8 +107,9 @@ def best_nonadaptive(
     ('A',)
     """
     forest.must_end("a fixed set")
-    forest.must_be_plain("a fixed set")
     solved = solve(forest) if solution is None else solution
+    if not forest.is_plain:
+        return _with_terms(forest, _SETS if limit is None else limit, solved)
     sign = forest.sign
     ceiling = sign * solved.value + solved.gap
     optimum = evaluate(solved)
@@ -104,10 +123,11 @@ def best_nonadaptive(
     if full is not forest:
         first, _ = max(_candidates(full, evaluate(solve(full)).opened), key=lambda c: sign * c[1])
     starts: list[list[int]] = [[], np.flatnonzero(first).tolist()]
+    starts = [start for start in starts if not gains.too_many(start)]
     members = max((improve(gains, start, room) for start in starts), key=gains.value_at)
     members, bound, exact = branch_and_bound(full, gains, members, room)
     found = value_of_set(full, members)
-    if not whole and sign * value > sign * found:  # what was left out may be worth opening
+    if not (exact and whole) and sign * value > sign * found:  # of a set too large to improve
         return FixedSet(forest, copies, value, sign * ceiling, False)
     chosen = np.zeros(len(full), np.int64)
     chosen[members] = 1
@@ -119,6 +139,9 @@ def best_nonadaptive(
 def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
     """What opening these boxes earns, whatever they show; all copies of each.
 
+    With discounting the boxes are opened in the order in which they are named; a box named before
+    its parent, right after it.
+
     Examples
     --------
     >>> import weitzman
@@ -127,10 +150,9 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
     5.5
     """
     forest.must_end("a fixed set")
-    forest.must_be_plain("a fixed set")
     copies = np.zeros(len(forest), np.int64)
-    for v in (forest.box(b) for b in boxes):
-        copies[v] = forest.count[v]
+    order = [forest.box(b) for b in boxes]
+    copies[order] = forest.count[order]
     lost = np.flatnonzero((copies > 0) & (forest.parent >= 0) & (copies[forest.parent] == 0))
     if len(lost):
         v = int(lost[0])
@@ -138,19 +160,70 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
             f"a set must hold with a box its parent, but {forest.name(v)!r} is there and "
             f"{forest.name(int(forest.parent[v]))!r} is not ({len(lost)} such boxes)."
         )
-    return value_of_copies(forest, copies)
+    return value_of_copies(forest, copies, order)
 
 
-def value_of_copies(forest: Forest, copies: IntArray) -> float:
-    """What opening so many copies of each box earns; with a box its parent must be there."""
+def value_of_copies(forest: Forest, copies: IntArray, order: Sequence[int] | None = None) -> float:
+    """What opening so many copies of each box earns; with a box its parent must be there.
+
+    The order matters with discounting only.
+    """
     if not copies.any():
-        return forest.outside
-    return evaluate(everything(part(forest, copies))).value
+        return forest.prizes * forest.outside
+    some = part(forest, copies)
+    policy = everything(some)
+    if order is not None and forest.factors is not None:
+        place = {v: i for i, v in enumerate(np.flatnonzero(copies).tolist())}
+        policy = in_sequence(some, list(dict.fromkeys(place[v] for v in order)))
+    lost = places_lost(forest, copies)
+    return evaluate(policy).value + (lost * forest.outside if lost else 0.0)
+
+
+def _with_terms(forest: Forest, limit: int, solved: Solution) -> FixedSet:
+    """The best set found where time, risk or several prizes count."""
+    sign, bound = forest.sign, solved.value + forest.sign * solved.gap
+    opened = evaluate(solved).opened
+    copies, value = max(_candidates(forest, opened), key=lambda pair: sign * pair[1])
+    found = FixedSet(forest, copies, value, bound, False)
+    full, whole = likely_part(forest, opened)
+    if len(full) <= _LISTED:
+        first = copies
+        if full is not forest:
+            often = _candidates(full, evaluate(solve(full)).opened)
+            first, _ = max(often, key=lambda pair: sign * pair[1])
+        values = SetValues(full)
+        starts = [frozenset[int](), frozenset(np.flatnonzero(first).tolist())]
+        order, exact = best_set(values, starts, limit)
+        chosen = np.zeros(len(full), np.int64)
+        chosen[list(order)] = 1
+        earned = value_of_copies(full, chosen, order)
+        sure = exact and whole
+        if sure or sign * earned >= sign * value:
+            found = FixedSet(full, chosen, earned, earned if sure else bound, sure, order)
+    if forest.factors is not None and found.sequence is None:
+        return replace(found, sequence=_by_number(found))
+    return found
+
+
+def _by_number(found: FixedSet) -> tuple[int, ...]:
+    """The order in which :func:`everything` opens a set: the lowest number that can be opened."""
+    parent, out = found.forest.parent.tolist(), []
+    below: dict[int, list[int]] = {}
+    for v in np.flatnonzero(found.copies).tolist():
+        below.setdefault(parent[v], []).append(v)
+    ready = below.get(-1, [])
+    heapify(ready)
+    while ready:
+        v = heappop(ready)
+        out.append(v)
+        for u in below.get(v, []):
+            heappush(ready, u)
+    return tuple(out)
 
 
 def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, float]]:
     """Nothing, everything, and the boxes that the optimal policy opens often enough."""
-    yield np.zeros(len(forest), np.int64), forest.outside
+    yield np.zeros(len(forest), np.int64), forest.prizes * forest.outside
     yield forest.count.copy(), value_of_copies(forest, forest.count)
     up = forest.parent
     wanted = opened / np.maximum(1.0, np.where(up < 0, 1.0, opened[up]))

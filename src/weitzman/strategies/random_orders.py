@@ -12,7 +12,7 @@ from ..engine.solver import solve
 from ..forest.combining import expand
 from ..policy.simulation import at_least_one, run_episodes, stream_key, tabulate
 from ..policy.simulation_result import Simulation
-from .copies import WRITE_OUT
+from .copies import WRITE_OUT, places, ready_room
 
 
 def random_order(
@@ -47,10 +47,11 @@ def random_order(
     f = expand(solution.forest, WRITE_OUT)
     policy = (solution if f is solution.forest else solve(f)).policy()
     tables, most = tabulate(policy), len(f) if budget is None else budget
+    where = places(f)
     game = Game(len(policy.root), policy.outside, 1, most, budget is None, stream_key(rng))
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        room = orders.Ready(np.zeros(len(f), np.int64), np.empty(len(f), np.int64))
-        orders.play_random(tables, game, f.parent, (first, last), Tally(out, opened), room)
+        room = ready_room(f, where)
+        orders.play_random(tables, game, where, f.parent, (first, last), Tally(out, opened), room)
 
     return run_episodes(play, f, episodes, threads=threads)

@@ -34,13 +34,14 @@ def myopic(forest: Forest) -> Policy:
 
 def _apart(f: Forest) -> tuple[Forest, IntArray]:
     """A root for every box and state of its parent; and where those of each box start."""
-    f.must_be_plain("a rule of thumb")
     sizes = f.laws.shape[f.law, 0]
     box = np.repeat(np.arange(len(f)), sizes)
     at = np.cumsum(sizes) - sizes
     state = np.arange(len(box)) - at[box]
     each = np.ones(len(box), np.int64)
-    alone = f.take(box, parent=-each, after=state, count=each, endless=each == 0, names=None)
+    alone = f.take(
+        box, parent=-each, after=state, count=each, endless=each == 0, names=None, prizes=1
+    )
     return alone, at
 
 

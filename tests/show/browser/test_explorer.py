@@ -352,7 +352,7 @@ def test_changes_of_structure_keep_a_document_valid(visit, explore):
     for _ in range(20):
         texts = visitor.page.evaluate(
             """([text, numbers]) => {
-              const { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost,
+              const { addBox, addState, fromFile, moveBox, removeBox, removeState, shapePrice,
                 toFile } = __state.edits;
               const same = (a, b) => JSON.stringify(toFile(a)) === JSON.stringify(toFile(b));
               let doc = fromFile(text);
@@ -370,7 +370,7 @@ def test_changes_of_structure_keep_a_document_valid(visit, explore):
                 else if (what < 0.75) doc = moveBox(doc, key, up)?.doc ?? doc;
                 else if (what < 0.9) {
                   const root = doc.boxes.find((box) => box.key === key).parent === null;
-                  doc = shapeCost(doc, key, !root && other < 0.5, one < 0.5);
+                  doc = shapePrice(doc, key, "cost", !root && other < 0.5, one < 0.5);
                 } else if (removeBox(doc, key).boxes.length) doc = removeBox(doc, key);
                 return toFile(doc);
               });
