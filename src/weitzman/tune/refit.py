@@ -61,7 +61,9 @@ class Refit:
     def _would_stop_early(self) -> bool:
         """Whether the race is about to stop at a score that its model has never heard of."""
         race = self._race
-        return race.best > self._best and race.done and not race.spent >= race.budget
+        if self._knows or race.spent >= race.budget:
+            return False
+        return race.best > self._best and race.done
 
     def _seen(self) -> int:
         """How much was seen: runs; without a log every rung that was reached, and every end."""
