@@ -134,7 +134,7 @@ def best_plans(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fixed:
+class Documented:
     """A method with the options that its authors or its package state, for lack of any log.
 
     Parameters

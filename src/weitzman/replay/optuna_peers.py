@@ -23,7 +23,7 @@ import numpy as np
 from .._common.arrays import IntArray
 from .._common.optional import need
 from .bench import Bench, Table
-from .methods import Fixed, Log, Method, MethodPlan, Rule, Tuned, best_plans, trace
+from .methods import Documented, Log, Method, MethodPlan, Rule, Tuned, best_plans, trace
 from .pool_space import PoolSpace
 
 _RATES = (2, 3, 4)
@@ -52,7 +52,7 @@ def optuna_methods() -> list[Method]:
 def documented_pruners(trials: Sequence[int]) -> list[Method]:
     """The pruners as they come, with so many trials each."""
     return [
-        Fixed(f"Optuna {name}, {n} runs", partial(_as_it_comes, name=name), n)
+        Documented(f"Optuna {name}, {n} runs", partial(_as_it_comes, name=name), n)
         for name in ("SuccessiveHalvingPruner", "HyperbandPruner", "MedianPruner")
         for n in trials
     ]

@@ -9,7 +9,7 @@ from ..errors import UnknownName
 from . import halving as _halving
 from .full_run_bo import FullRunBO, sklearn_installed
 from .index_methods import FullRuns, IndexPolicy, fit
-from .methods import Fixed, Log, Method, Rule, Tuned
+from .methods import Documented, Log, Method, Rule, Tuned
 from .optuna_peers import documented_pruners, installed, optuna_methods, tree_methods
 from .syne_tune_peers import syne_tune_installed, syne_tune_methods
 
@@ -73,9 +73,12 @@ def methods_without_log() -> list[Method]:
     halved = {"successive halving": _halving.successive_halving, "Hyperband": _halving.hyperband}
     return [
         IndexPolicy(fit, refit=True),
-        *(Fixed(f"random search, {n} full runs", partial(_full_runs, runs=n)) for n in (3, 10)),
         *(
-            Fixed(f"{name}, {n} runs", partial(_documented, rule=rule, runs=n))
+            Documented(f"random search, {n} full runs", partial(_full_runs, runs=n))
+            for n in (3, 10)
+        ),
+        *(
+            Documented(f"{name}, {n} runs", partial(_documented, rule=rule, runs=n))
             for name, rule in halved.items()
             for n in RUNS
         ),
