@@ -53,6 +53,18 @@ class Hands:
         self.taken[self.tree(box)] = box, reward
         self._best.pop(self.tree(box), None)
 
+    def in_hand(self, tree: Id) -> float | None:
+        """The best reward of a tree that is not closed; None if it has none."""
+        return self._best[tree][1] if tree in self._best else None
+
+    def mark(self) -> tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]:
+        """How things stand now, for :meth:`go_back`."""
+        return self.taken.copy(), self._best.copy()
+
+    def go_back(self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]) -> None:
+        """Stand as things stood."""
+        self.taken, self._best = mark
+
     def bar(self) -> float:
         """What an index must exceed, signed: the outside option and every reward in hand."""
         sign = self._walk.sign

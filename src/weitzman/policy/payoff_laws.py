@@ -35,7 +35,8 @@ class PayoffLaw:
     chances : (m,) array
         Sum to 1.
     mean : float
-        Exact, also if the law is simulated.
+        Exact, also if the law is simulated. With a risk tolerance this is not the value, which is
+        a certainty equivalent.
     outside : float
         What opening nothing earns.
     is_worse : (m,) array of bool
@@ -65,7 +66,8 @@ def payoff_law(
 ) -> PayoffLaw:
     """The law of the payoff: written out where the policy has few ends, else simulated.
 
-    The paper's *payoff distribution*, of any index policy on any forest.
+    The paper's *payoff distribution*, of any index policy on any forest. With discounting payoffs
+    are discounted to the start; with several prizes they are their sum less all costs.
 
     Parameters
     ----------
@@ -88,15 +90,16 @@ def payoff_law(
     if ends is None:
         played = simulate(rule, episodes, rng)
         values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
-        how, mean = f"{episodes:,} simulated searches", evaluate(rule).value
+        e = evaluate(rule)
+        how, mean = f"{episodes:,} simulated searches", e.reward - f.sign * e.spend
     else:
-        taken = f.sign * np.maximum(f.sign * ends.reward, f.sign * f.outside)
-        values, chances = taken - f.sign * ends.cost, ends.chance
+        values, chances = ends.payoff, ends.chance
         how, mean = "exact", float(values @ chances)
     values, place = np.unique(values, return_inverse=True)
     chances = np.bincount(place, weights=chances) / chances.sum()
-    worse = values > f.outside if f.minimize else values < f.outside
-    return PayoffLaw(values, chances, mean, f.outside, worse, float(chances[worse].sum()), how)
+    nothing = f.prizes * f.outside
+    worse = values > nothing if f.minimize else values < nothing
+    return PayoffLaw(values, chances, mean, nothing, worse, float(chances[worse].sum()), how)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +119,7 @@ class EquivalentBox:
     held : float
         The amount in hand with which the policy was followed.
     minimize : bool
+    risk_tolerance : float, optional
     """
 
     reward: FloatArray
@@ -123,12 +127,13 @@ class EquivalentBox:
     chance: FloatArray
     held: float
     minimize: bool
+    risk_tolerance: float | None = None
 
     def forest(self) -> Forest:
         """This box alone, with the held amount as the outside option."""
         return Forest.from_arrays(
             parent=[-1], cost=[self.cost], rewards=[self.reward], law=[self.chance],
-            outside=self.held, minimize=self.minimize,
+            outside=self.held, minimize=self.minimize, risk_tolerance=self.risk_tolerance,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -172,6 +177,8 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     """
     rule = as_policy(policy, "equivalent_box")
     f = rule.forest
+    if f.factors is not None or f.prizes > 1:
+        f.must_be_plain("an equivalent box")
     if held is not None:
         f = f.changed(outside=held)
         rule = replace(rule, forest=f, outside=f.sign * f.outside)
@@ -185,7 +192,7 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
         )
     pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
     chance = np.asarray(np.bincount(place.reshape(-1), weights=ends.chance), np.float64)
-    return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize)
+    return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,6 +200,7 @@ class _Ends:
     reward: FloatArray  # the best of the boxes opened, in the user's sign
     cost: FloatArray
     chance: FloatArray
+    payoff: FloatArray
 
 
 def _ends(policy: Policy) -> _Ends | None:
@@ -202,7 +210,7 @@ def _ends(policy: Policy) -> _Ends | None:
     """
     f, tells = policy.forest, 0
     waiting: list[tuple[list[tuple[Box, int]], float]] = [([], 1.0)]
-    found: list[tuple[float, float, float]] = []
+    found: list[tuple[float, float, float, float]] = []
     while waiting:
         way, chance = waiting.pop()
         tells += len(way) + 1
@@ -211,15 +219,23 @@ def _ends(policy: Policy) -> _Ends | None:
         search = Search(policy)
         for told, state in way:
             search.tell(told, state_called(f, told.number, state))
+            _take_all(search)
         box = search.ask()
         if box is None:
             rewards = [f.sign * f.rewards[int(f.reward[b.number])][0, s] for b, s in way]
-            found.append((f.sign * max([-np.inf, *rewards]), search.spent, chance))
+            best = f.sign * max([-np.inf, *rewards])
+            found.append((best, search.spent, chance, search.payoff))
             continue
         law = f.laws[int(f.law[box.number])][_state_above(f, box, way)]
         for state in np.flatnonzero(law).tolist():
             waiting.append(([*way, (box, state)], chance * float(law[state])))
     return _Ends(*np.array(found).T)
+
+
+def _take_all(search: Search) -> None:
+    """Take every prize that is to be taken now."""
+    while (box := search.ask()) is not None and box.move == "take":
+        search.take(box)
 
 
 def _state_above(forest: Forest, box: Box, way: list[tuple[Box, int]]) -> int:

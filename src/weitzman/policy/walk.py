@@ -28,6 +28,7 @@ from ..errors import InvalidAnswer
 from ..forest.model import Forest
 from .frontier import Box, Frontier, Group, Id
 from .hands import Hands
+from .remaining import Closed, rest_by_tree, rest_of
 
 Closed = tuple[int, int]
 """A box that can be opened and the state of its parent (0 for a root): what copies share."""
@@ -188,13 +189,28 @@ class Walk:
     @contextmanager
     def supposing(self, box: Id, state: int) -> Iterator[None]:
         """Stand as if a box had shown a state; afterwards as before."""
-        before = self.frontier.mark()
+        before, held = self.frontier.mark(), None if self.hands is None else self.hands.mark()
         self.show(box, state)
         try:
             yield
         finally:
             self.told.popitem()
             self.frontier.go_back(before)
+            if self.hands is not None and held is not None:
+                self.hands.go_back(held)
+
+    @contextmanager
+    def supposing_taken(self, box: Id) -> Iterator[None]:
+        """Stand as if the reward of a box had been taken for good; afterwards as before."""
+        hands, reward = self.hands, self.told[box].reward
+        assert hands is not None and reward is not None, "a prize"
+        before, held = self.frontier.mark(), hands.mark()
+        hands.take(box, reward)
+        try:
+            yield
+        finally:
+            self.frontier.go_back(before)
+            hands.go_back(held)
 
     def reward(self, v: int, state: int) -> float | None:
         """The reward of a state; None if it has none."""
@@ -248,17 +264,29 @@ class Walk:
         index, at = self.policy.index, self.policy.index_at
         closed = self.closed().items()
         tops = {(v, s): n for (v, s), n in closed if index[at[v] + s] > self.sign * best}
-        return _rest(self.policy, tops, best) if tops else None
+        return rest_of(self.policy, tops, best) if tops else None
 
     def worth(self) -> float:
         """What the walk will have earned in the end if it goes on in the best way (spent included).
 
-        When minimizing, what it will have cost.
+        When minimizing, what it will have cost. With discounting all is discounted to the start;
+        with a risk tolerance it is a certainty equivalent, to which past costs add up.
         """
-        self.forest.must_be_plain("what a walk will have earned")
+        if self.hands is not None:
+            return self._worth_of_places(self.hands)
         forest, (best, _, spent) = self.remaining(), self.best
         value = best if forest is None else solve(forest).value
+        if self.forest.factors is not None:
+            factor, spent, _ = self.discounted()
+            value *= factor
         return value - self.sign * spent
+
+    def _worth_of_places(self, hands: Hands) -> float:
+        """The same with several prizes: taken, still to come, and empty places."""
+        taken = sum(reward for _, reward in hands.taken.values())
+        forest, empty = rest_by_tree(self, hands.places - len(hands.taken))
+        value = 0.0 if forest is None else solve(forest).value
+        return taken + value + empty * self.forest.outside - self.sign * self.best[2]
 
     def discounted(self) -> tuple[float, float, float]:
         """The factor of all that was opened, what was spent, discounted, and the time it took."""
@@ -306,29 +334,3 @@ class Walk:
 def _first(top: tuple[Group, float] | None) -> tuple[Id, float] | None:
     """The first box of the best group, and its index."""
     return None if top is None else ((top[0][0], top[0][2]), top[1])
-
-
-def _rest(policy: Policy, tops: dict[Closed, int], best: float) -> Forest:
-    """The boxes that can be opened, so many copies of each, and all that is behind them."""
-    f, at = policy.forest, policy.child_at
-    keep = [v for v, _ in tops]
-    parent = [-1] * len(keep)
-    at_end = 0
-    while at_end < len(keep):  # breadth first: what is behind each box
-        v = keep[at_end]
-        below = policy.child[at[v] : at[v + 1]].tolist()
-        if at_end >= len(tops):  # an endless box stands for all that follow it
-            below = [u for u in below if u != v]
-        keep += below
-        parent += [at_end] * len(below)
-        at_end += 1
-    n, rest = len(tops), len(keep) - len(tops)
-    return f.take(
-        keep,
-        parent=parent,
-        after=[s for _, s in tops] + [-1] * rest,
-        count=np.concatenate([np.array([*tops.values()], np.int64), f.count[keep[n:]]]),
-        endless=np.concatenate([np.zeros(n, bool), f.endless[keep[n:]]]),  # the next of a line
-        outside=best,
-        names=None,
-    )

@@ -74,8 +74,6 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
         If right shows 10 (80%): stop and take 10 from right.
       If left shows 10 (50%): stop and take 10 from left.
     """
-    if solution.forest.prizes > 1:
-        solution.forest.must_be_plain("a policy in words")
     telling = _Telling(solution.policy(), max(_OUTCOMES + 2, min(lines, _LINES)))
     telling.tell(1)
     text = telling.text
@@ -166,14 +164,34 @@ class _Telling:
         found = self.walk.next()
         if len(self.text) >= self.lines:
             self.full = True
+        elif found is None and (prize := self.walk.next_prize()) is not None:
+            self._take(prize, after, level)
         elif found is None:
-            self.text.append(f"{after}stop and take {best_text(self.walk, copies=False)}.")
+            self.text.append(f"{after}{self._end()}.")
         elif level == self.depth:
             self.cut = True
             self.text.append(f"{after}{self._opening(found[0])}, and so on.")
         else:
             self.text.append(f"{after}{self._opening(found[0])}.")
             self._branch(found[0], level + 1)
+
+    def _take(self, prize: Id, after: str, level: int) -> None:
+        """Take a reward for good, and go on in the same line."""
+        reward, name = self.walk.told[prize].reward, printable(self.forest.name(prize[0]))
+        assert reward is not None, "a prize"
+        with self.walk.supposing_taken(prize):
+            self._tell(f"{after}take {self.walk.amounts(reward)} from {name}, ", level)
+
+    def _end(self) -> str:
+        hands = self.walk.hands
+        if hands is None:
+            return f"stop and take {best_text(self.walk, copies=False)}"
+        left = hands.places - len(hands.taken)
+        empty = "" if left == 0 else (
+            f"; {left} of {hands.places} places stay empty, worth "
+            f"{self.walk.amounts(self.forest.outside)} each"
+        )  # fmt: skip
+        return f"stop{empty}"
 
     def _opening(self, box: Id) -> str:
         f, v, s = self.forest, box[0], self.walk.state_above(box)
