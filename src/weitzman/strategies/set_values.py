@@ -152,7 +152,8 @@ def best_set(values: SetValues, starts: Sequence[Members], room: int) -> tuple[O
 def _every_set(values: SetValues, room: int) -> Order | None:
     """All sets, the smaller ones first; None if there are more than ``room``."""
     layer: dict[Members, tuple[float, Order]] = {frozenset(): (0.0, ())}
-    best, found, seen = values.reward(frozenset()), (), 1
+    found: Order = ()
+    best, seen = values.reward(frozenset()), 1
     while layer:
         larger: dict[Members, tuple[float, Order]] = {}
         for members, (spend, order) in layer.items():
