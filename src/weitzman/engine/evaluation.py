@@ -197,11 +197,11 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
 def _evaluate(policy: Policy, threads: int | None) -> Evaluation:
     """Follow a policy, and once more with weights in place of probabilities where they differ."""
     plain = Weights.plain(policy.forest)
-    truly = _follow(policy, plain, threads)
+    truly = follow(policy, plain, threads)
     weights = Weights.of(policy.forest)
     if len(weights.defect) == 0:
         return _summary(policy.forest, truly, truly, weights)
-    return _summary(policy.forest, truly, _follow(policy, weights, threads), weights)
+    return _summary(policy.forest, truly, follow(policy, weights, threads), weights)
 
 
 class _Followed(NamedTuple):
@@ -214,7 +214,7 @@ class _Followed(NamedTuple):
     none: float
 
 
-def _follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
+def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
     """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
     own = f.rewards.shape[f.reward, 1]

@@ -16,7 +16,8 @@ from .frontier import Id
 if TYPE_CHECKING:
     from .walk import Walk
 
-Closed = tuple[int, int]  # a box, and what its parent showed
+Closed = tuple[int, int]
+"""A box that can be opened and the state of its parent (0 for a root): what copies share."""
 
 
 def rest_of(policy: Policy, tops: dict[Closed, int], best: float) -> Forest:

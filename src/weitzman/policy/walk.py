@@ -30,9 +30,6 @@ from .frontier import Box, Frontier, Group, Id
 from .hands import Hands
 from .remaining import Closed, rest_by_tree, rest_of
 
-Closed = tuple[int, int]
-"""A box that can be opened and the state of its parent (0 for a root): what copies share."""
-
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -203,7 +200,8 @@ class Walk:
     def supposing_taken(self, box: Id) -> Iterator[None]:
         """Stand as if the reward of a box had been taken for good; afterwards as before."""
         hands, reward = self.hands, self.told[box].reward
-        assert hands is not None and reward is not None, "a prize"
+        assert hands is not None, "several prizes"
+        assert reward is not None, "a prize"
         before, held = self.frontier.mark(), hands.mark()
         hands.take(box, reward)
         try:

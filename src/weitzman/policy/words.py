@@ -180,7 +180,7 @@ class _Telling:
         reward, name = self.walk.told[prize].reward, printable(self.forest.name(prize[0]))
         assert reward is not None, "a prize"
         with self.walk.supposing_taken(prize):
-            self._tell(f"{after}take {self.walk.amounts(reward)} from {name}, ", level)
+            self._tell(f"{after}take {self.walk.amounts(reward)} from {name}, then ", level)
 
     def _end(self) -> str:
         hands = self.walk.hands
@@ -188,8 +188,8 @@ class _Telling:
             return f"stop and take {best_text(self.walk, copies=False)}"
         left = hands.places - len(hands.taken)
         empty = "" if left == 0 else (
-            f"; {left} of {hands.places} places stay empty, worth "
-            f"{self.walk.amounts(self.forest.outside)} each"
+            f"; {left} of {hands.places} places {'stays' if left == 1 else 'stay'} empty"
+            f" (worth {self.walk.amounts(self.forest.outside)}{'' if left == 1 else ' each'})"
         )  # fmt: skip
         return f"stop{empty}"
 
