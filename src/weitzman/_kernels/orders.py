@@ -51,7 +51,7 @@ class Order(NamedTuple):
     stream: np.ndarray
 
 
-class Places(NamedTuple):
+class PrizePlaces(NamedTuple):
     """How many prizes may be taken, and from which tree each box has its reward."""
 
     prizes: int

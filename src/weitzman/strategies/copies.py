@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._kernels.orders import Places, Ready
+from .._kernels.orders import PrizePlaces, Ready
 from .._kernels.structure import postorder
 from ..engine.indices import Policy
 from ..forest.combining import expand
@@ -73,13 +73,13 @@ def places_lost(forest: Forest, copies: IntArray) -> int:
     return max(0, int(forest.prizes) - max(1, int(trees)))
 
 
-def ready_room(forest: Forest, where: Places) -> Ready:
+def ready_room(forest: Forest, where: PrizePlaces) -> Ready:
     """Room for one episode after the other of a fixed or random order."""
     n, trees = len(forest), int(where.tree.max()) + 1
     return Ready(np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(trees))
 
 
-def places(forest: Forest) -> Places:
+def places(forest: Forest) -> PrizePlaces:
     """How many prizes there are, and the tree of each box; with one prize, all are one tree."""
     tree = np.zeros(len(forest), np.int64)
     if forest.prizes > 1:
@@ -87,4 +87,4 @@ def places(forest: Forest) -> Places:
         for v in postorder(forest.parent)[0][::-1].tolist():
             if forest.parent[v] >= 0:
                 tree[v] = tree[forest.parent[v]]
-    return Places(int(forest.prizes), tree)
+    return PrizePlaces(int(forest.prizes), tree)
