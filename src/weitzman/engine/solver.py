@@ -28,6 +28,7 @@ from ..forest.model import Forest
 from .plan import Plan, Progress, check_threads, is_long
 from .prizes import run_several
 from .solution import Solution, Status
+from .weights import Weights
 
 Answer = TypeVar("Answer", covariant=True)
 
@@ -154,7 +155,7 @@ def _solve(
             break
         eps *= target / weights.gap(run.value, run.gap) / 4
         run = one_pass(plan, eps, clip, threads, progress)
-    found = max(weights.gap(run.value, run.gap), 0.0)
+    found = max(weights.gap(run.value, run.gap + _magnified(weights, run.value, target)), 0.0)
     if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
         found = np.inf
     status = Status.COARSE
@@ -167,6 +168,12 @@ def _solve(
         forest, float(sign * weights.read_back(run.value) + 0.0), found, status,
         int(run.width.sum()), plan.class_of, plan.sigma_at, index,
     )  # fmt: skip
+
+
+def _magnified(weights: Weights, value: float, target: float) -> float:
+    """Rounding, where factors magnify it so much that it counts."""
+    rounding = weights.rounding()
+    return rounding if weights.gap(value, rounding) > target else 0.0
 
 
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:

@@ -41,6 +41,8 @@ class Weights:
         No index exceeds both this and all rewards at or below its box.
     tolerance, best : float
         Of risk, and the number whose utility is -1; the tolerance is 0 if utilities are payoffs.
+    all_points : bool
+        Drop no breakpoint: for policies other than the optimal one slopes need not rise.
     """
 
     forest: Forest
@@ -55,6 +57,7 @@ class Weights:
     top: float = -np.inf
     tolerance: float = 0.0
     best: float = 0.0
+    all_points: bool = False
 
     @classmethod
     def plain(cls, forest: Forest) -> Weights:
@@ -126,9 +129,28 @@ class Weights:
 
     def gap(self, value: float, error: float) -> float:
         """How far the payoff may lie below, if the number may lie below by ``error``."""
-        if self.tolerance == 0 or error == 0:
+        if self.tolerance == 0:
             return error
-        return float(self.tolerance * np.log1p(error / -value))
+        return float(self.tolerance * np.log1p(error / -value)) if value < 0 else np.inf
+
+    def rounding(self) -> float:
+        """How far rounding may move a utility, about: factors above 1 magnify it on the way.
+
+        For an expected payoff nothing is magnified, and rounding is not counted.
+        """
+        if self.tolerance == 0:
+            return 0.0
+        f = self.forest
+        rows = np.repeat(np.arange(len(self.laws)), self.laws.shape[:, 0])
+        most = np.full(len(self.laws), 1.0)
+        np.maximum.at(most, rows, 1.0 - self.defect)
+        growth = np.append(np.log(most[self.law]), 0.0)  # the last entry stands above all roots
+        above = np.append(np.where(f.parent < 0, len(f), f.parent), len(f))
+        while (above < len(f)).any():  # of 1, 2, 4, ... boxes on the way
+            growth, above = growth + growth[above], above[above]
+        lowest = self.outside if np.isfinite(self.outside) else self.rewards.min()
+        worst = -lowest * min(float(np.exp(min(growth.max(), 700.0))), -lowest)
+        return float(np.finfo(np.float64).eps * worst)
 
     def unit(self) -> float:
         """How much one unit of payoff is, about, in the numbers of the recursion."""

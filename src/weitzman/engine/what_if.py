@@ -104,6 +104,11 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
 def _tilted(policy: Policy, e: Evaluation, threads: int | None) -> Sensitivity:
     """Derivatives of a certainty equivalent: shares of the expected utility."""
     f, weights = e.forest, Weights.of(e.forest)
+    if f.count.max() > 1:
+        raise InvalidArgument(
+            "derivatives of a certainty equivalent need a forest without copies. Write them out "
+            "with weitzman.forest.expand."
+        )
     if len(e.opened_after.data) > _TILTED:
         raise InvalidArgument(
             f"derivatives of a certainty equivalent take an evaluation for each box and state of "
@@ -133,7 +138,7 @@ def _tilted(policy: Policy, e: Evaluation, threads: int | None) -> Sensitivity:
 def _share(policy: Policy, e: Evaluation, box: int, state: int, threads: int | None) -> float:
     """The share of the expected utility at ends for which a box was opened after a state.
 
-    The expected utility is linear in the factor of that opening: half of it is told by half.
+    The expected utility is linear in the factor of that opening, so doubling the factor adds it.
     """
     f, tau = policy.forest, policy.forest.risk_tolerance
     assert tau is not None, "a forest with a risk tolerance"
