@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from weitzman import Chain, Forest, evaluate, line, solve
+from weitzman import Chain, Forest, evaluate, line, simulate, solve
 from weitzman.chains import fixed_point, miss_bounds, miss_bounds_together, probe_until_top
 from weitzman.engine import payoff_table
 from weitzman.errors import InvalidArgument, TooLarge
+from weitzman.forest.pools import Pool
 from weitzman.policy import equivalent_box, payoff_law
 
 
@@ -217,6 +219,38 @@ def test_the_payoff_law_of_an_endless_line() -> None:
     assert found.how == "exact"
     assert found.mean == pytest.approx(3.5)
     assert found.mean == pytest.approx(evaluate(solve(f)).value)
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_payoff_law_is_discounted_like_the_value(seed: int, minimize: bool) -> None:
+    plain, rng = forked(seed, minimize), np.random.default_rng(seed)
+    f = replace(plain, factors=Pool(
+        rng.uniform(0.5, 1, len(plain.costs.data)), plain.costs.start, plain.costs.shape
+    ))  # fmt: skip
+    exactly, found = evaluate(solve(f)), payoff_law(solve(f))
+    assert found.how == "exact"
+    assert found.mean == pytest.approx(exactly.value, abs=1e-12)
+    played = simulate(solve(f), 2_000, seed).payoff.values
+    assert all(np.isclose(found.values, x, atol=1e-9).any() for x in np.unique(played))
+
+
+def test_the_payoff_law_with_a_risk_tolerance_is_one_of_payoffs() -> None:
+    """Its mean is what is earned on average, not the certainty equivalent; simulated or not."""
+    for count in (3, 400):
+        f = line([[0.5, 0.5]], rewards=[0, 10], cost=1e-3, count=count, risk_tolerance=4.0)
+        exactly, found = evaluate(solve(f)), payoff_law(solve(f), episodes=2_000)
+        assert found.mean == pytest.approx(exactly.reward - exactly.spend)
+        assert found.mean > exactly.value
+
+
+def test_the_payoff_law_of_several_prizes_is_simulated() -> None:
+    f = line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3, prizes=2)
+    found = payoff_law(solve(f), episodes=2_000)
+    assert found.how == "2,000 simulated searches"
+    assert found.mean == pytest.approx(solve(f).value)
+    with pytest.raises(InvalidArgument, match="several prizes"):
+        equivalent_box(solve(f))
 
 
 # -- chains --------------------------------------------------------------------------------------

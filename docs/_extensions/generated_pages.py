@@ -7,9 +7,7 @@ are in no list are put into the tree of ``index.md``, so that a new page needs n
 
 from __future__ import annotations
 
-import argparse
 import inspect
-import os
 import re
 from pathlib import Path
 from types import ModuleType
@@ -52,8 +50,11 @@ def _told_here(module: str, name: str, value: Any) -> bool:
 
 def _one(path: str, value: Any) -> str:
     if inspect.isclass(value):
-        kind = "exception" if issubclass(value, BaseException) else "class"
-        return f".. auto{kind}:: {path}\n   :members:\n"
+        if issubclass(value, BaseException):
+            return f".. autoexception:: {path}\n   :members:\n"
+        ours = any(base.__module__.startswith("weitzman") for base in value.__mro__[1:])
+        more = "   :inherited-members:\n" if ours else ""
+        return f".. autoclass:: {path}\n   :members:\n{more}"
     return f".. autofunction:: {path}\n" if callable(value) else ""
 
 
@@ -77,13 +78,16 @@ def reference_pages(text: str) -> dict[str, str]:
 
 def command_page() -> str:
     """What the command and all its subcommands say with ``--help``."""
-    from weitzman.cli.arguments import parser
+    import click
 
-    os.environ["COLUMNS"] = "92"  # the width argparse writes for
-    top = parser()
-    (commands,) = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
-    parts = [("weitzman", top), *((f"weitzman {n}", p) for n, p in commands.choices.items())]
-    body = "\n".join(f"## {name}\n\n```text\n{p.format_help()}```\n" for name, p in parts)
+    from weitzman.cli.command_list import NAME, program
+
+    top = click.Context(program, info_name=NAME)
+    parts = [(NAME, top.get_help())]
+    for name, command in program.commands.items():
+        inner = click.Context(command, info_name=name, parent=top)
+        parts.append((f"{NAME} {name}", inner.get_help()))
+    body = "\n".join(f"## {name}\n\n```text\n{text}\n```\n" for name, text in parts)
     return (
         "# The command\n\nWhat `weitzman --help` and `weitzman COMMAND --help` print. "
         f"[Use it from a shell](../how-to/shell.md) shows how.\n\n{body}"

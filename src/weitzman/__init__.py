@@ -21,9 +21,7 @@ The rest is found by room: ``weitzman.bounds``, ``chains``, ``engine``, ``errors
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .engine import Policy, Solution, Status, break_even, evaluate, sensitivity, solve
 from .errors import WeitzmanError
-from .forest import Builder, Forest, line, side_by_side
 
 if TYPE_CHECKING:
     from . import bounds, chains, engine, errors, files, forest, learn, policy, questions, replay
@@ -31,7 +29,9 @@ if TYPE_CHECKING:
     from . import tune as tune
     from .bounds import LazyForest, LazySearch, Node, truncate
     from .chains import Chain, solve_line
+    from .engine import Policy, Solution, Status, break_even, evaluate, sensitivity, solve
     from .files import load, save
+    from .forest import Builder, Forest, line, side_by_side
     from .policy import Search, describe, explain, simulate
     from .show import plot
     from .show.report import write_report
@@ -39,20 +39,31 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# what not everybody needs is imported when it is first used
+# each name is imported when it is first used: the command starts without NumPy and Numba
 _LATER = {
+    "Builder": "forest",
     "Chain": "chains",
+    "Forest": "forest",
     "LazyForest": "bounds",
     "LazySearch": "bounds",
     "Node": "bounds",
+    "Policy": "engine",
     "Search": "policy",
+    "Solution": "engine",
+    "Status": "engine",
+    "break_even": "engine",
     "compare": "strategies",
     "describe": "policy",
+    "evaluate": "engine",
     "explain": "policy",
+    "line": "forest",
     "load": "files",
     "plot": "show",
     "save": "files",
+    "sensitivity": "engine",
+    "side_by_side": "forest",
     "simulate": "policy",
+    "solve": "engine",
     "solve_line": "chains",
     "truncate": "bounds",
     "write_report": "show.report",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 import weitzman
 from weitzman import Forest, evaluate, line, side_by_side, solve, truncate
+from weitzman.bounds.bracket import Bracket
 from weitzman.bounds.cutting import Levels
 from weitzman.chains.chain import Chain
 from weitzman.chains.endless import solve_line
@@ -93,8 +95,8 @@ def test_the_exact_value_lies_between_the_bounds(problem, gap, losses):
 def test_bounds_close_in_on_the_value_from_both_sides(problem):
     value, levels = float(reference.optimal_value(problem)), Levels.of(forest_of(problem))
     depths = range(1, levels.height + 1)
-    lower = [solve(levels.cut(t), exact=True).value for t in depths]
-    upper = [solve(levels.raised(t), exact=True).value for t in depths]
+    around = [Bracket(levels.at(t), partial(solve, exact=True)) for t in depths]
+    lower, upper = [b.low.value for b in around], [b.high.value for b in around]
     for bounds in (lower, upper[::-1]):
         assert all(a <= b + ROUNDING for a, b in pairwise(bounds))
     assert upper[-1] == pytest.approx(value, abs=ROUNDING)
@@ -159,7 +161,9 @@ def test_one_level_less_would_lose_more(seed, gap):
     rng = np.random.default_rng(seed)
     forest = side_by_side([random_line(rng, 200) for _ in range(seed % 3 + 1)])
     cut = truncate(forest, gap=gap)
-    less, kept = (solve(Levels.of(forest).cut(t)).value for t in (cut.depth - 1, cut.depth))
+    less, kept = (
+        solve(Levels.of(forest).at(t).lower_forest()).value for t in (cut.depth - 1, cut.depth)
+    )
     true = solve(forest).value
     assert cut.depth > 1
     assert true - kept <= cut.gap + ROUNDING <= gap + ROUNDING
@@ -283,8 +287,8 @@ def test_endless_lines_are_written_down_as_far_as_they_matter(seed, n):
     forest = lines_with_an_end_and_without(np.random.default_rng(seed), n)
     value, levels = solve(forest, exact=True).value, Levels.of(forest)
     for t in range(1, n + 1, 7):
-        assert solve(levels.cut(t), exact=True).value <= value + ROUNDING
-        assert solve(levels.raised(t), exact=True).value >= value - ROUNDING
+        around = Bracket(levels.at(t), partial(solve, exact=True))
+        assert around.lower - ROUNDING <= value <= around.upper + ROUNDING
     for gap in (0.1, 1e-3, 1e-6):
         cut = truncate(forest, gap=gap)
         assert not cut.forest.endless.any()
@@ -332,7 +336,7 @@ def test_names_copies_and_states_are_kept():
     assert cut.box.tolist() == [forest.box(name) for name in kept.names]
     assert kept.states(0) == ("low", "high")
     assert kept.outside == 1
-    deeper = Levels.of(forest).cut(2)
+    deeper = Levels.of(forest).at(2).forest()
     assert deeper.names == ("a", "b", "d")
     assert deeper.count.tolist() == [1, 3, 1]
 

@@ -210,7 +210,7 @@ def test_schema_prints_the_schema(capsys):
 def test_help_teaches(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    for word in ("demo", "solve", "check", "convert", "schema", "exit codes", "130  interrupted"):
+    for word in ("demo", "solve", "check", "convert", "schema", "Exit codes", "130  interrupted"):
         assert word in out
     for command in ("demo", "solve", "check", "convert", "schema"):
         assert main([command, "--help"]) == 0
@@ -220,7 +220,7 @@ def test_help_teaches(capsys):
 
 def test_no_command_shows_the_help(capsys):
     assert main([]) == 0
-    assert "start here:" in capsys.readouterr().out
+    assert "Start here:" in capsys.readouterr().out
 
 
 def test_version(capsys):
@@ -231,17 +231,17 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["slove"], "there is no command 'slove'; did you mean 'solve'?"),
-        (["solve"], "required: FILE"),
-        (["solve", "x", "--threads", "0"], "must be a whole number from 1 on, not '0'"),
-        (["solve", "x", "--threads", "two"], "must be a whole number from 1 on, not 'two'"),
-        (["solve", "x", "--limit", "-1"], "must be a whole number from 0 on"),
-        (["solve", "x", "--tolerance", "0"], "must be above 0, but it is 0"),
-        (["solve", "x", "--tolerance", "inf"], "must be a number, but it is 'inf'"),
-        (["solve", "x", "--json", "--explain"], "not allowed with"),
-        (["solve", "x", "--jso"], "there is no option '--jso'; did you mean '--json'?"),
+        (["slove"], "No such command 'slove'. Did you mean 'solve'? See weitzman --help."),
+        (["solve"], "Missing argument 'FILE'. See weitzman solve --help."),
+        (["solve", "x", "--threads", "0"], "Invalid value for '--threads': 0 is not in the range"),
+        (["solve", "x", "--threads", "two"], "'two' is not a valid int"),
+        (["solve", "x", "--limit", "-1"], "-1 is not in the range x>=0"),
+        (["solve", "x", "--tolerance", "0"], "0 is not above 0"),
+        (["solve", "x", "--tolerance", "inf"], "'inf' is not a finite number"),
+        (["solve", "x", "--json", "--explain"], "--json and --explain do not go together"),
+        (["solve", "x", "--jso"], "No such option '--jso'. Did you mean '--json'?"),
         (["convert", "a.json", "b.wz", "--minimize"], "are for tables"),
-        (["convert", "a.csv", "b.wz", "--outside", "x"], "must be a number, but it is 'x'"),
+        (["convert", "a.csv", "b.wz", "--outside", "x"], "'x' is not a valid number"),
     ],
 )
 def test_misuse(capsys, arguments, message):
@@ -305,7 +305,7 @@ def test_a_bug_is_called_one(boxes, capsys, monkeypatch):
     def broken(_: Any) -> None:
         raise TypeError("oops")
 
-    monkeypatch.setattr(cli, "_carry_out", broken)
+    monkeypatch.setattr(cli, "_run", broken)
     monkeypatch.delenv("WEITZMAN_DEBUG", raising=False)
     assert main(["check", boxes]) == 70
     assert capsys.readouterr().err.startswith("weitzman: error: TypeError: oops. This is a bug")
@@ -328,7 +328,7 @@ def test_other_ends(boxes, capsys, monkeypatch, error, code, message):
         raise error
 
     monkeypatch.setattr(cli, "_drop_output", lambda: None)
-    monkeypatch.setattr(cli, "_carry_out", fail)
+    monkeypatch.setattr(cli, "_run", fail)
     assert main(["check", boxes]) == code
     err = capsys.readouterr().err
     assert err == "" if message is None else message in err
@@ -355,16 +355,17 @@ def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(threading, "Timer", FakeTimer)
     terminal = Terminal()
-    with console.progress_bar(terminal) as show:  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with console.progress_bar() as show:
         for done in (1, 2, 3, 4, 1):
             show(done, 4)
     bars = [
-        f"\rsolving [{'#' * 15}{' ' * 15}]  50%",
-        f"\rsolving [{'#' * 30}] 100%",
-        f"\rrefining [{'#' * 7}{' ' * 23}]  25%",
-        "\r" + " " * 60 + "\r",
+        f"\rsolving  [{'#' * 15}{'-' * 15}]   50%",
+        f"\rsolving  [{'#' * 30}]  100%",
+        f"\rrefining  [{'#' * 7}{'-' * 23}]   25%",
     ]
-    assert terminal.text == "".join(bars)
+    longest = len(bars[-1]) - 1
+    assert terminal.text == "".join(bars) + "\r" + " " * longest + "\r"
 
 
 class FakeTimer:
@@ -383,10 +384,11 @@ class FakeTimer:
 def test_silence_is_explained(monkeypatch):
     monkeypatch.setattr(threading, "Timer", FakeTimer)
     terminal = Terminal()
-    with console.progress_bar(terminal):  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with console.progress_bar():
         FakeTimer.ring()
     assert terminal.text.startswith("\rcompiling for this machine, the first time only")
-    assert terminal.text.endswith("\r" + " " * 60 + "\r")
+    assert terminal.text.endswith(" " * 10 + "\r")
 
 
 # -- words -------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def test_periodic_chains_and_signals(write, capsys):
     assert "2         none          0.5" in out
     assert "index" not in out  # there is no cost
     assert main(["chain", write(document), "--limit", "1"]) == 0
-    assert capsys.readouterr().out.endswith("... and 2 more states (--limit 3 shows all)\n")
+    assert capsys.readouterr().out.endswith("... and 2 more states (--limit 0 shows all)\n")
 
 
 def test_an_index_that_is_infinite_is_null(write, capsys):

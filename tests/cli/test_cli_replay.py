@@ -90,8 +90,8 @@ def test_tables_of_tasks_and_a_figure(tmp_path, capsys):
     [
         ([], 2, "say either --price or --full-run-costs"),
         (["--price", "1", "--full-run-costs", "1"], 2, "either --price or --full-run-costs"),
-        (["--price", "0"], 2, "must be above 0"),
-        (["--price", "1,x"], 2, "must be a number, but it is 'x'"),
+        (["--price", "0"], 2, "0 is not above 0"),
+        (["--price", "1,x"], 2, "'x' is not a valid number"),
         (["--price", "1", "--plot", "a.xyz"], 2, "must end with .png, .svg or .pdf"),
         (["--price", "1", "--score", "gain"], 1, "no column 'gain'; its columns are config_id,"),
         (["--price", "1", "--methods", "magic"], 1, "no method is called 'magic'; there are index"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 from pathlib import Path
 
+import click
 import pytest
 
-from weitzman.cli.run_command import add_run_command, run, talk
+from weitzman.cli.command_list import program
+from weitzman.cli.run_command import talk
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidAnswer, InvalidFile, UnknownName
 from weitzman.files.instances import save
@@ -38,16 +39,13 @@ class Command:
         self.place, self.monkeypatch = place, monkeypatch
 
     def __call__(self, options: str, answers: str) -> str:
-        parser = argparse.ArgumentParser()
-        add_run_command(parser.add_subparsers(dest="command"))
-        arguments = parser.parse_args(["run", *options.split()])
-        assert arguments.command == "run"
         out = io.StringIO()
         with self.monkeypatch.context() as patch:
             patch.chdir(self.place)
             patch.setattr("sys.stdin", io.StringIO(answers))
             patch.setattr("sys.stdout", out)
-            run(arguments)
+            with program.make_context("weitzman", ["run", *options.split()]) as context:
+                program.invoke(context)
         return out.getvalue()
 
 
@@ -154,13 +152,9 @@ def test_rules_for_rewards(command: Command) -> None:
         ("boxes.json --rewards far", "--rewards must be refuse, nearest or numbers"),
     ],
 )
-def test_misuse(
-    command: Command, options: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stop:
+def test_misuse(command: Command, options: str, message: str) -> None:
+    with pytest.raises(click.UsageError, match=message):
         command(options, "")
-    assert stop.value.code == 2
-    assert message in capsys.readouterr().err
 
 
 def test_a_journal_that_is_none(command: Command, place: Path) -> None:

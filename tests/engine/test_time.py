@@ -202,7 +202,5 @@ def test_bad_terms_are_refused(terms, message):
 
 def test_what_cannot_take_time_in_says_so():
     forest = Forest.from_arrays(**ONE, factor=0.9)
-    with pytest.raises(InvalidArgument, match=r"truncation is for .* but this forest has disco"):
-        weitzman.truncate(forest, gap=0.1)
-    with pytest.raises(InvalidArgument, match="comparing strategies is for"):
-        weitzman.compare(forest)
+    with pytest.raises(InvalidArgument, match=r"a graph of boxes is for .* this forest has disco"):
+        weitzman.strategies.Dag.of(forest)

@@ -9,7 +9,6 @@ import stat
 import struct
 import tempfile
 import threading
-import zlib
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +18,7 @@ import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given
+from mutations import packed, unpacked
 from random_files import columns, content, forests
 
 import weitzman
@@ -588,33 +588,6 @@ def test_every_flipped_byte_is_noticed(tmp_path, binary):
 
 def flipped(data: bytes, place: int) -> bytes:
     return data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :]
-
-
-def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Header and columns of a .wz file, read without the code under test."""
-    _, length, _ = struct.unpack("<III", data[8:20])
-    header = json.loads(data[20 : 20 + length])
-    at, found = 20 + length, {}
-    for column in header["columns"]:
-        at += -at % 64
-        size = column["size"] * np.dtype(column["dtype"]).itemsize
-        found[column["name"]] = data[at : at + size]
-        at += size
-    return header, found
-
-
-def packed(header: dict[str, Any], found: dict[str, bytes], version: int = 1) -> bytes:
-    """A .wz file whose checksums are right, whatever it says."""
-    listed = header.get("columns")
-    for column in listed if isinstance(listed, list) else []:
-        name = str(column.get("name")) if isinstance(column, dict) else ""
-        if name in found and isinstance(column.get("crc"), int):
-            column["crc"] = zlib.crc32(found[name])
-    text = json.dumps(header).encode()
-    data = MAGIC + struct.pack("<III", version, len(text), zlib.crc32(text)) + text
-    for body in found.values():
-        data += bytes(-len(data) % 64) + body
-    return data
 
 
 def test_the_layout_is_as_documented(tmp_path, binary):

@@ -21,19 +21,24 @@ SOURCE = str(Path(weitzman.__file__).parents[1])
 MEASURE = """
 import resource, sys, weitzman
 from weitzman.errors import WeitzmanError
+from weitzman import learn
+from weitzman.learn.log_tables import columns_of
+reader = {"instance": weitzman.load, "model": learn.load, "curves": columns_of}[sys.argv[2]]
+if sys.argv[2] == "curves":  # libraries are no part of what a file takes
+    import pandas, pyarrow.parquet
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    weitzman.load(sys.argv[1])
+    reader(sys.argv[1])
 except WeitzmanError as error:
     print(str(error)[:300])
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
 
-def measured(path):
+def measured(path, kind="instance"):
     """What loading a file says, and the bytes of memory that it took."""
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(path)], env={**os.environ, "PYTHONPATH": SOURCE},
+        [sys.executable, "-c", MEASURE, str(path), kind], env={**os.environ, "PYTHONPATH": SOURCE},
         capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip
     *said, memory = done.stdout.splitlines()
@@ -80,6 +85,87 @@ def test_less_than_a_megabyte_takes_less_than_a_gigabyte(tmp_path, make, name, m
     said, memory = measured(path)
     assert message in said
     assert memory < 1_000_000_000
+
+
+def constant_columns(path):
+    """A value that is repeated a hundred million times takes a few bytes."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    zeros = arrow.table({name: np.zeros(2**20) for name in ("run", "step", "score")})
+    with parquet.ParquetWriter(path, zeros.schema, compression="zstd") as file:
+        for _ in range(30):
+            file.write_table(zeros)
+    return path
+
+
+def long_texts(path):
+    """A text of a megabyte that every row has: read as its number, it takes nothing."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = arrow.DictionaryArray.from_arrays(np.zeros(20_000, np.int32), ["x" * 900_000])
+    parquet.write_table(arrow.table({"run": rows}), path, compression="zstd")
+    return path
+
+
+def short_rows(path):
+    path.write_text(",".join(f"c{i}" for i in range(5000)) + "\n" + ",\n" * 400_000)
+    return path
+
+
+def many_columns(path):
+    path.write_text(",".join(f"c{i}" for i in range(100_000)) + "\n")
+    return path
+
+
+def fine_model(path):
+    """Some hundred runs whose laws would have tens of millions of weights."""
+    rng = np.random.default_rng(1)
+    settings = {"points": 200, "levels": 20, "ratio": 2, "neighbors": 5, "tail": 0.1, "limit": None}
+    best, cost = np.sort(rng.random((500, 5)), axis=1), rng.random((500, 5)) + 0.01
+    runs = [
+        {"best": b, "cost": c, "gone": False, "weight": 1}
+        for b, c in zip(best.round(4).tolist(), cost.round(3).tolist(), strict=True)
+    ]
+    top = {"format": "weitzman/line-model/1", "price": 1, "minimize": False}
+    path.write_text(
+        json.dumps({**top, "settings": settings, "rungs": [1, 2, 3, 4, 5], "runs": runs})
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "kind", "message"),
+    [
+        (constant_columns, "a.parquet", "curves", "must have at most"),
+        (long_texts, "b.parquet", "curves", ""),
+        (short_rows, "a.csv", "curves", "cells, but it has 400,002 rows and 5,000 columns"),
+        (many_columns, "a.csv", "curves", "at most 10,000 columns, but it has 100,000"),
+        (fine_model, "a.json", "model", "Set fewer points or levels"),
+    ],
+)
+def test_so_do_curves_and_models(tmp_path, make, name, kind, message):
+    pytest.importorskip("pandas")
+    path = make(tmp_path / name)
+    assert path.stat().st_size < 1_000_000
+    said, memory = measured(path, kind)
+    assert message in said
+    assert memory < 500_000_000
+
+
+def test_what_parquet_holds_is_read_as_before(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    runs = [f"run {i % 7}" for i in range(20_000)]
+    table = pandas.DataFrame(
+        {"run": runs, "step": range(20_000), "score": np.arange(20_000.0), "x": [[1]] * 20_000}
+    )
+    table.loc[5, "score"] = np.nan
+    table.to_parquet(tmp_path / "a.parquet", row_group_size=3000)
+    found = columns_of(tmp_path / "a.parquet")
+    assert found.names == ["run", "step", "score"]  # a list in each row is no number
+    assert found["run"].tolist() == runs
+    assert found["step"].tolist() == list(range(20_000))
+    np.testing.assert_array_equal(found["score"], table["score"])
+    table[:0].to_parquet(tmp_path / "none.parquet")
+    assert len(columns_of(tmp_path / "none.parquet")["run"]) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

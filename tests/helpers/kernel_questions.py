@@ -20,7 +20,7 @@ import weitzman
 from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit
 from weitzman._kernels.kernel_cache import KernelCache
-from weitzman._kernels.reservations import reservations
+from weitzman._kernels.roots import roots
 from weitzman.learn.trees import Trees
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
@@ -116,7 +116,7 @@ def trees() -> list[float]:
     )  # fmt: skip
     row = grown.rows(known, np.arange(14))
     worths = np.arange(14.0)[::-1].copy()
-    index = reservations(worths, np.arange(14), row, np.full(14, 0.5))
+    index = roots(worths, np.arange(14), row, np.full(14, 0.5), False)
     return [*row.ravel().tolist(), *index.tolist()]
 
 

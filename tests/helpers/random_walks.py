@@ -15,9 +15,18 @@ from weitzman.policy.walk import Walk
 
 @st.composite
 def ruled_forests(
-    draw: DrawFn, *, max_boxes: int = 4, max_states: int = 3, copies: int = 3, endless: bool = True
+    draw: DrawFn,
+    *,
+    max_boxes: int = 4,
+    max_states: int = 3,
+    copies: int = 3,
+    endless: bool = True,
+    terms: bool = False,
 ) -> Policy:
-    """Indices, rewards and the outside option are small whole numbers, so that many are equal."""
+    """Indices, rewards and the outside option are small whole numbers, so that many are equal.
+
+    With ``terms`` there may be factors, durations or several prizes.
+    """
     n, k = draw(st.integers(1, max_boxes)), draw(st.integers(1, max_states))
     sign = draw(st.sampled_from([1.0, -1.0]))
     parent: list[int] = []
@@ -42,16 +51,27 @@ def ruled_forests(
     outside = st.sampled_from([0.0, 1.0, -1.0, -np.inf])
     if not np.isfinite(rewards).all():  # then something must be there to be taken
         outside = outside.filter(np.isfinite)
+    count = [1 if lines[v] else draw(st.integers(1, copies)) for v in range(n)]
+    more: dict[str, Any] = {}
+    kind = draw(st.sampled_from(["none", "factor", "duration", "prizes"])) if terms else "none"
+    if kind in ("factor", "duration"):
+        more[kind] = [cost(v) / 4 + (kind == "factor") / 4 for v in range(n)]
+        more |= {"rate": 0.5} if kind == "duration" else {}
+    elif kind == "prizes":
+        outside = outside.filter(np.isfinite)
+        trees = sum(c for c, p in zip(count, parent, strict=True) if p < 0)
+        more["prizes"] = draw(st.integers(1, min(trees, 3)))
     forest = Forest.from_arrays(
         parent=parent,
         cost=[cost(v) for v in range(n)],
         rewards=[[sign * r for r in row] for row in rewards],
         law=[matrix(v) for v in range(n)],
-        count=[1 if lines[v] else draw(st.integers(1, copies)) for v in range(n)],
+        count=count,
         endless=lines,
         outside=sign * draw(outside),
         minimize=sign < 0,
         names=[f"b{v}" for v in range(n)],
+        **more,
     )
     index = [sign * draw(st.sampled_from([1, 2, 2, 3, 4, -np.inf])) for _ in range(sum(rows))]
     return Policy.of(forest, np.cumsum(rows) - rows, np.array(index, float))

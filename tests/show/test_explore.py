@@ -340,7 +340,7 @@ def test_files_that_cannot_be(tmp_path, capsys):
         ([str(tmp_path / "notes.txt")], 1, "must end in .json, .json.gz or .wz"),
         ([str(tmp_path / "new.txt")], 1, "must end in .json, .json.gz or .wz"),
         ([str(tmp_path / "no" / "new.json")], 3, "cannot be written"),
-        (["--port", "70000"], 2, "at most 65535"),
+        (["--port", "70000"], 2, "70000 is not in the range 1<=x<=65535"),
     ):
         assert main(["explore", "--no-browser", *arguments]) == code
         assert message in capsys.readouterr().err

@@ -18,15 +18,17 @@ from hypothesis import strategies as st
 from random_walks import possible, ruled_forests
 
 from weitzman import Policy
+from weitzman.policy.frontier import Box
 from weitzman.policy.reasons import why
 from weitzman.policy.walk import Walk
-from weitzman.show.page import _EXPORT, _IMPORT, finite
+from weitzman.show.page import _EXPORT, _IMPORT, STEPPER, finite
 from weitzman.show.page.page_data import problem, steps
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="NODE IS NOT INSTALLED: walk.js is not tested")
 
 STEPS = 8
+DRAWN = {"draw.js", "chart.js", "stepper.js"}  # these need a browser
 
 DRIVER = """
 import { createInterface } from "node:readline";
@@ -34,7 +36,9 @@ import { createInterface } from "node:readline";
 function standing(walk) {
   const next = walk.next();
   return {
-    next: next && walk.label(next), why: plain(walk.why()), best: walk.best, bestBox: walk.bestBox,
+    next: next && walk.label(next), prize: walk.nextPrize()?.box ?? null, over: walk.over,
+    payoff: walk.payoff, time: walk.time, taken: (walk.hands?.taken ?? []).map((s) => s.box),
+    why: plain(walk.why()), best: walk.best, bestBox: walk.bestBox,
     spent: walk.spent, closed: walk.available().map((g) => [g.v, g.row, g.left]),
     history: walk.told.map((s) => [s.box, s.best, s.bestBox, s.spent]),
   };
@@ -46,7 +50,8 @@ function walked({ problem, given, shown, ...scale }) {
   const walk = new Walk(unpack(problem), given);
   const all = [standing(walk)];
   for (const y of shown) {
-    walk.tell(walk.next(), y);
+    if (y === "take") walk.take(walk.nextPrize());
+    else walk.tell(walk.next(), y);
     all.push(standing(walk));
   }
   for (const was of all.slice(0, -1).reverse()) {
@@ -61,11 +66,15 @@ function played({ problem, given, chances }) {
   return new Walk(unpack(problem), given).futures(1, () => drawn.shift() ?? 0);
 }
 
-const questions = { walked, played };
+function meant({ payoffs, risk, minimize }) {
+  return new Problem({ boxes: [], outside: 0, minimize, risk }).mean(payoffs);
+}
+
+const questions = { walked, played, meant };
 for await (const line of createInterface({ input: process.stdin })) {
   const { what, ...rest } = JSON.parse(line);
   let answer;
-  try { answer = questions[what](rest); } catch (error) { answer = { error: error.stack }; }
+  try { answer = questions[what](rest); } catch (error) { answer = { failed: error.stack }; }
   console.log(JSON.stringify(answer));
 }
 """
@@ -84,7 +93,7 @@ class Script:
         assert self._process.stdout is not None
         print(json.dumps(finite({"what": what, **request})), file=self._process.stdin, flush=True)
         answer = json.loads(self._process.stdout.readline())
-        assert "error" not in answer, answer
+        assert "failed" not in answer, answer
         return answer
 
     def close(self) -> None:
@@ -94,7 +103,7 @@ class Script:
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     folder = files("weitzman.show.page")
-    texts = [folder.joinpath(n).read_text("utf-8") for n in ("text.js", "problem.js", "walk.js")]
+    texts = [folder.joinpath(n).read_text("utf-8") for n in STEPPER if n not in DRAWN]
     path = tmp_path_factory.mktemp("node") / "walk.mjs"
     path.write_text("\n".join([_EXPORT.sub("", _IMPORT.sub("", t)) for t in texts] + [DRIVER]))
     script = Script(str(path))
@@ -105,18 +114,36 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 def standing(walk: Walk) -> dict[str, Any]:
     """How a walk stands, in the words of the driver."""
     found, (best, best_box, spent) = walk.next(), walk.best
+    prize = walk.next_prize()
+    factor, paid, time = walk.discounted() if walk.forest.factors is not None else (1, spent, 0)
+    taken = () if walk.hands is None else walk.hands.taken.values()
     return {
         "next": None if found is None else str(walk.box(found[0])),
+        "prize": None if prize is None else str(walk.box(prize)),
+        "over": found is None and prize is None,
+        "payoff": factor * best - walk.sign * paid if np.isfinite(best) else None,
+        "time": pytest.approx(time, rel=1e-12),
+        "taken": [str(walk.box(box)) for box, _ in taken],
         "why": why(walk).replace("-", "−"),
         "best": best if np.isfinite(best) else None,
         "bestBox": best_box,
         "spent": spent,
-        "closed": dict(walk.closed()),
+        "closed": reachable(walk),
         "history": [
             [s.box, s.best if np.isfinite(s.best) else None, s.best_box, s.spent]
             for s in walk.told.values()
         ],
     }
+
+
+def reachable(walk: Walk) -> dict[tuple[int, int], int]:
+    """Copies of each box that can be opened, by the state of the parent; not in closed trees."""
+    if walk.hands is None:
+        return dict(walk.closed())
+    found: Counter[tuple[int, int]] = Counter()
+    for box, _ in walk.frontier.best_first():
+        found[box[0], walk.state_above(box)] += 1
+    return dict(found)
 
 
 def merged(answer: dict[str, Any]) -> dict[str, Any]:
@@ -137,8 +164,25 @@ def any_steps(walk: Walk, data: st.DataObject) -> None:
         walk.show(box, data.draw(st.sampled_from(possible(walk, box)))[0])
 
 
-@settings(max_examples=120)
-@given(policy=ruled_forests(), data=st.data())
+def take(walk: Walk, prize: Any) -> None:
+    assert walk.hands is not None
+    walk.hands.take(prize, walk.told[prize].reward)
+
+
+def any_taken(walk: Walk, data: st.DataObject) -> list[Box]:
+    """Take some prizes that can be taken, in any order."""
+    found = []
+    while walk.hands is not None and not walk.hands.full and walk.hands.held:
+        if not data.draw(st.booleans(), label="take"):
+            break
+        box, _ = data.draw(st.sampled_from(sorted(walk.hands.held.values())))
+        take(walk, box)
+        found.append(walk.box(box))
+    return found
+
+
+@settings(max_examples=200)
+@given(policy=ruled_forests(terms=True), data=st.data())
 def test_the_script_takes_the_same_steps(
     script: Script, policy: Policy, data: st.DataObject
 ) -> None:
@@ -146,11 +190,16 @@ def test_the_script_takes_the_same_steps(
     keep = np.arange(len(policy.forest))
     walk = Walk(policy)
     any_steps(walk, data)
-    given = steps(list(walk.told.values()), keep)
+    given = steps(list(walk.told.values()), keep, any_taken(walk, data))
     wanted, shown = [standing(walk)], []
-    while len(shown) < STEPS and (found := walk.next()) is not None:
-        shown.append(data.draw(st.sampled_from(possible(walk, found[0])))[0])
-        walk.show(found[0], shown[-1])
+    while len(shown) < STEPS and not wanted[-1]["over"]:
+        if (prize := walk.next_prize()) is not None:
+            shown.append("take")
+            take(walk, prize)
+        else:
+            box, _ = walk.next()
+            shown.append(data.draw(st.sampled_from(possible(walk, box)))[0])
+            walk.show(box, shown[-1])
         wanted.append(standing(walk))
     unit, spread = walk.amounts
     answer = script.ask(
@@ -160,17 +209,22 @@ def test_the_script_takes_the_same_steps(
 
 
 @settings(max_examples=60)
-@given(policy=ruled_forests(endless=False), data=st.data())
+@given(policy=ruled_forests(endless=False, terms=True), data=st.data())
 def test_futures_are_played_by_the_same_rule(
     script: Script, policy: Policy, data: st.DataObject
 ) -> None:
-    keep, f = np.arange(len(policy.forest)), policy.forest
+    keep = np.arange(len(policy.forest))
     walk = Walk(policy)
     any_steps(walk, data)
-    given = steps(list(walk.told.values()), keep)
+    given = steps(list(walk.told.values()), keep, any_taken(walk, data))
     chances = data.draw(st.lists(st.floats(0, 0.999), min_size=60, max_size=60))
     drawn = iter(chances)
-    while (found := walk.next()) is not None:
+    while (prize := walk.next_prize()) is not None or walk.next() is not None:
+        if prize is not None:
+            take(walk, prize)
+            continue
+        found = walk.next()
+        assert found is not None
         u = next(drawn, 0.0)
         total, state = 0.0, -1
         for y, p in possible(walk, found[0]):
@@ -178,7 +232,28 @@ def test_futures_are_played_by_the_same_rule(
             if u < total:
                 break
         walk.show(found[0], state)
-    best, _, spent = walk.best
-    if np.isfinite(best):
+    payoff = standing(walk)["payoff"]
+    if payoff is not None:
         answer = script.ask("played", problem=problem(policy, keep), given=given, chances=chances)
-        assert answer == [pytest.approx(best - f.sign * spent, abs=1e-9)]
+        assert answer == [pytest.approx(payoff, abs=1e-9)]
+
+
+@given(
+    payoffs=st.lists(st.floats(-50, 50), min_size=2, max_size=9),
+    risk=st.sampled_from([None, 0.5, 3.0, 100.0]),
+    minimize=st.booleans(),
+)
+def test_means_and_certainty_equivalents(
+    script: Script, payoffs: list[float], risk: float | None, minimize: bool
+) -> None:
+    answer = script.ask("meant", payoffs=payoffs, risk=risk, minimize=minimize)
+    z = np.array(payoffs)
+    wanted = z.mean()
+    if risk is not None:
+        scale = (1 if minimize else -1) / risk
+        wanted = np.log(np.exp(scale * z - (scale * z).max()).mean()) / scale + (
+            (scale * z).max() / scale
+        )
+    assert answer["mean"] == pytest.approx(wanted, abs=1e-9)
+    assert answer["error"] >= 0
+    assert risk is not None or answer["error"] == pytest.approx(z.std(ddof=1) / len(z) ** 0.5)

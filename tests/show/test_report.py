@@ -314,9 +314,9 @@ def test_what_the_command_refuses(tmp_path, capsys):
         ([str(tmp_path / "notes.txt"), "-o", out], 1, "must end in .json, .json.gz or .wz"),
         ([str(tmp_path / "none.json"), "-o", out], 3, "cannot be read: No such file"),
         ([str(tmp_path / "other.db"), "-o", out], 1, "not a journal of this program"),
-        ([str(tmp_path / "boxes.json")], 2, "required: -o/--output"),
+        ([str(tmp_path / "boxes.json")], 2, "Missing option '-o' / '--output'"),
         ([str(tmp_path / "boxes.json"), "-o", nowhere], 3, "cannot be written"),
-        ([str(tmp_path / "boxes.json"), "-o", out, "--top", "0"], 2, "from 1 on"),
+        ([str(tmp_path / "boxes.json"), "-o", out, "--top", "0"], 2, "0 is not in the range x>=1"),
     ]  # fmt: skip
     for arguments, code, message in cases:
         assert main(["report", *arguments]) == code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from weitzman import Forest, line, solve
 from weitzman.errors import InvalidArgument
 from weitzman.forest import expand
 from weitzman.strategies import fixed_set
+from weitzman.strategies import gains as gains_module
 from weitzman.strategies.approximation import approximate
 from weitzman.strategies.fixed_line import best_line
 from weitzman.strategies.fixed_order import value_of_order
@@ -105,6 +107,71 @@ def test_what_a_line_adds_to_a_set_as_by_enumeration(problem):
             whole = boxes.union(path(problem, int(v)))
             assert close(value + net[v], reference.value_of_set(problem, whole))
             assert v not in boxes
+
+
+@pytest.mark.parametrize("room", [1, 2**26])
+def test_tables_with_columns_of_their_own_give_the_same_gains(monkeypatch, room):
+    """Rewards that all differ: tables of few columns, gone through part by part or not."""
+    few = gains_module._FEW
+    for seed in range(6):
+        forest = random_forest(seed, boxes=40)
+        sets = [[], [0], *(path_down(forest, v) for v in (7, 23, 39))]
+        monkeypatch.setattr(gains_module, "_FEW", few)
+        assert len(Gains(forest).grid) <= few
+        whole = [(Gains(forest).of(s), Gains(forest).lines(s)) for s in sets]
+        monkeypatch.setattr(gains_module, "_FEW", 0)
+        monkeypatch.setattr(gains_module, "_ROOM", room)
+        gains = Gains(forest)
+        for boxes, ((value, gain), (net, _)) in zip(sets, whole, strict=True):
+            found, each = gains.of(boxes)
+            assert found == pytest.approx(value, abs=1e-13)
+            assert gains.value_at(boxes) == pytest.approx(value, abs=1e-13)
+            np.testing.assert_allclose(each, gain, atol=1e-13)
+            here = gains.lines(boxes).net
+            some = np.isfinite(here) & np.isfinite(net)
+            np.testing.assert_allclose(here[some], net[some], atol=1e-13)
+            assert here.max() == pytest.approx(net.max(), abs=1e-13)
+
+
+def random_forest(seed: int, boxes: int) -> Forest:
+    """A tree and some roots; every box has rewards of its own, a few of them signals."""
+    rng = np.random.default_rng(seed)
+    parent = [-1, *(int(rng.integers(-1, i)) for i in range(1, boxes))]
+    k = rng.integers(1, 5, boxes)
+    law = [rng.dirichlet(np.ones(k[i]), 1 if p < 0 else k[p]) for i, p in enumerate(parent)]
+    rewards = [np.where(rng.random(k[i]) < 0.1, -np.inf, rng.random(k[i])) for i in range(boxes)]
+    return Forest.from_arrays(
+        parent=parent, cost=rng.uniform(0, 0.05, boxes), rewards=rewards, law=law
+    )
+
+
+def path_down(forest: Forest, box: int) -> list[int]:
+    found = []
+    while box >= 0:
+        found.append(box)
+        box = int(forest.parent[box])
+    return found[::-1]
+
+
+def test_memory_of_boxes_with_rewards_of_their_own_grows_with_their_number():
+    """Tables over all rewards would take 2 GB here."""
+    rng = np.random.default_rng(0)
+    n, k = 4000, 8
+    forest = Forest.from_arrays(
+        parent=[-1 if i % 4 == 0 else i - 1 for i in range(n)],
+        cost=rng.uniform(0.01, 0.05, n),
+        rewards=rng.random((n, k)),
+        law=[rng.dirichlet(np.ones(k), 1 if i % 4 == 0 else k) for i in range(n)],
+    )
+    solution = solve(forest)
+    tracemalloc.start()
+    try:
+        line, chosen = best_line(forest), best_nonadaptive(forest, solution=solution)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6
+    assert forest.outside < line.value <= chosen.value + 1e-12 <= solution.value + 2e-12
 
 
 @settings(max_examples=20)

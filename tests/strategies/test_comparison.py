@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from plain_forests import PAPER, forest_of, random_forest, run_command
 
 from weitzman import Forest, Policy, evaluate, side_by_side, solve
-from weitzman.errors import InvalidForest
+from weitzman.errors import InvalidForest, TooLarge
 from weitzman.forest import expand
 from weitzman.strategies.comparison import compare
 from weitzman.strategies.fixed_order import best_partially_adaptive, value_of_order
@@ -391,3 +391,19 @@ def test_a_box_beyond_all_means_hides_no_order(cost):
     assert found.exact
     assert found.value == pytest.approx(best_partially_adaptive(two).value, abs=1e-12)
     assert found.value > 0.4
+
+
+def test_an_order_takes_memory_by_its_own_boxes_and_a_long_one_is_refused():
+    rng = np.random.default_rng(3)
+    n = 3000
+    forest = Forest.from_arrays(
+        parent=[-1] * n,
+        cost=np.full(n, 0.01),
+        rewards=rng.random((n, 4)),
+        law=np.full((n, 4), 0.25),
+    )
+    alone = forest.take(np.arange(3))
+    assert value_of_order(forest, [0, 1, 2]) == pytest.approx(value_of_order(alone, [0, 1, 2]))
+    assert value_of_order(forest, []) == forest.outside
+    with pytest.raises(TooLarge, match="an order of 3000 boxes takes too long"):
+        value_of_order(forest, range(n))

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .jit import helper, kernel
+from .jit import kernel
+from .roots import root
 
 
 class Kinds(NamedTuple):
@@ -95,25 +96,6 @@ def follow_ups(parent, kind, kinds):
     return pairs[: 2 * n].copy()
 
 
-@helper()
-def _root(worth, by, laws, at, own, cost):
-    """Root in x of E (W - x)^+ = cost; the states ``by`` are in falling order of their worth."""
-    mass, area, top = 0.0, 0.0, -np.inf
-    for i in range(own):
-        x, p = worth[by[i]], laws[at + by[i]]
-        if x == -np.inf:
-            break
-        if p == 0.0:
-            continue
-        if mass > 0.0:
-            more = area + mass * (top - x)
-            if more >= cost:
-                break
-            area = more
-        mass, top = mass + p, x
-    return top - (cost - area) / mass if mass > 0.0 else -np.inf
-
-
 @kernel()
 def settle(laws, rewards, kinds, bounds, rounds, steady):
     """Lower the bounds in rounds over all kinds, those that follow first.
@@ -126,7 +108,7 @@ def settle(laws, rewards, kinds, bounds, rounds, steady):
     widest = 0
     for q in range(law.size):
         widest = max(widest, laws.shape[law[q], 1])
-    worth, by = np.empty(widest), np.empty(widest, np.int64)
+    worth, by = np.empty(widest), np.empty(widest, np.int64)  # by falling worth: worths, states
     for _ in range(rounds):
         fell = 0.0
         for q in range(law.size):
@@ -136,15 +118,15 @@ def settle(laws, rewards, kinds, bounds, rounds, steady):
                 for e in range(edge_at[q], edge_at[q + 1]):
                     most = max(most, index[start[edge[e]] + y])
                 below[below_at[q] + y] = most
-                worth[y] = max(rewards.data[rewards.start[reward[q]] + y], most)
+                here = max(rewards.data[rewards.start[reward[q]] + y], most)
                 i = y  # sorted by insertion
-                while i > 0 and worth[by[i - 1]] < worth[y]:
-                    by[i] = by[i - 1]
+                while i > 0 and worth[i - 1] < here:
+                    worth[i], by[i] = worth[i - 1], by[i - 1]
                     i -= 1
-                by[i] = y
+                worth[i], by[i] = here, y
             for s in range(rows):
                 at = laws.start[law[q]] + s * own
-                x = _root(worth, by, laws.data, at, own, cost[start[q] + s])
+                x = root(worth[:own], laws.data, by, at, cost[start[q] + s], False)
                 if x < index[start[q] + s]:
                     fell = max(fell, index[start[q] + s] - x)
                     index[start[q] + s] = x

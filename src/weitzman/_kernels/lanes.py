@@ -11,55 +11,16 @@ from .jit import PLAIN
 LANES = 8
 
 if PLAIN:
-    from .lanes_plain import (
-        above,
-        add,
-        at_least,
-        bit_length,
-        both,
-        div,
-        either,
-        keep,
-        larger,
-        leading,
-        load,
-        madd,
-        mul,
-        pointer,
-        prefetch,
-        smaller,
-        some,
-        splat,
-        splat_at,
-        store,
-        sub,
-        where,
-    )  # fmt: skip
+    from . import lanes_plain as lanes
 else:
-    from .lanes_compiled import (
-        above,
-        add,
-        at_least,
-        bit_length,
-        both,
-        div,
-        either,
-        keep,
-        larger,
-        leading,
-        load,
-        madd,
-        mul,
-        pointer,
-        prefetch,
-        smaller,
-        some,
-        splat,
-        splat_at,
-        store,
-        sub,
-        where,
-    )  # fmt: skip
+    from . import lanes_compiled as lanes
+
+above, add, at_least, bit_length = lanes.above, lanes.add, lanes.at_least, lanes.bit_length
+both, div, either, keep = lanes.both, lanes.div, lanes.either, lanes.keep
+larger, leading, load, madd = lanes.larger, lanes.leading, lanes.load, lanes.madd
+mul, pointer, prefetch, smaller = lanes.mul, lanes.pointer, lanes.prefetch, lanes.smaller
+some, splat, splat_at, store = lanes.some, lanes.splat, lanes.splat_at, lanes.store
+sub, where = lanes.sub, lanes.where
 
 __all__ = [
     "LANES", "above", "add", "at_least", "bit_length", "both", "div", "either", "keep", "larger",

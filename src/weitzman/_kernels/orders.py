@@ -67,12 +67,21 @@ class Ready(NamedTuple):
 
 
 @helper(inline=True)
-def _open(tables, v, s, u):
-    """The state that ``u`` stands for of box v after its parent showed s, its reward and cost."""
+def _open(tables, opened, shown, v, s, u):
+    """Open box v after its parent showed s: ``u`` stands for its state. Its reward and its cost."""
     boxes, k = tables.boxes, tables.boxes[v, STATES]
     y = _draw(tables.chances, boxes[v, LAW_AT] + s * k, k, u)
     at = boxes[v, COST_AT] + s * boxes[v, COST_ROW] + y * boxes[v, COST_STEP]
-    return y, tables.rewards[boxes[v, REWARD_AT] + y], tables.costs[at]
+    shown[v] = y
+    opened[v] += 1
+    return tables.rewards[boxes[v, REWARD_AT] + y], tables.costs[at]
+
+
+@helper(inline=True)
+def _note(out, i, best, spend, n):
+    """What episode i came to."""
+    out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
+    out[OPENINGS, i] = out[ROUNDS, i] = n
 
 
 @helper(inline=True)
@@ -138,20 +147,14 @@ def play_order(tables, fixed, places, first, last, tally, room):
             v = order[n]
             s = shown[parent[v]] if parent[v] >= 0 else 0
             stream += _GOLDEN
-            y, reward, cost = _open(tables, v, s, _uniform(stream))
-            factor, pause = _delay(tables, v, s, y)
-            shown[v] = y
-            spend += worth * cost
-            worth *= factor
-            time += pause
+            reward, cost = _open(tables, opened, shown, v, s, _uniform(stream))
+            factor, pause = _delay(tables, v, s, shown[v])
+            spend, n = spend + worth * cost, n + 1
+            worth, time = worth * factor, time + pause
             hand[places.tree[v]] = max(hand[places.tree[v]], reward)
-            opened[v] += 1
-            n += 1
-        i = episode - first
         best = worth * _taken(hand, places.prizes, outside)
-        out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
-        out[OPENINGS, i] = out[ROUNDS, i] = n
-        out[TIME, i] = time
+        _note(out, episode - first, best, spend, n)
+        out[TIME, episode - first] = time
 
 
 @kernel()
@@ -181,20 +184,14 @@ def play_random(tables, game, places, parent, span, tally, room):
             if stops and not _exceeds(x, tree[v], hand, prizes, outside):
                 continue
             stream += _GOLDEN
-            y, reward, cost = _open(tables, v, s, _uniform(stream))
-            factor, pause = _delay(tables, v, s, y)
-            shown[v] = y
-            spend += worth * cost
-            worth *= factor
-            time += pause
+            reward, cost = _open(tables, opened, shown, v, s, _uniform(stream))
+            factor, pause = _delay(tables, v, s, shown[v])
+            spend, n = spend + worth * cost, n + 1
+            worth, time = worth * factor, time + pause
             hand[tree[v]] = max(hand[tree[v]], reward)
-            opened[v] += 1
-            n += 1
             at, m = boxes[v, LIST_AT], boxes[v, CHILDREN]
             copy(siblings, at, m, ready, size)
             size += m
-        i = episode - first
         best = worth * _taken(hand, prizes, outside)
-        out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
-        out[OPENINGS, i] = out[ROUNDS, i] = n
-        out[TIME, i] = time
+        _note(out, episode - first, best, spend, n)
+        out[TIME, episode - first] = time

@@ -6,7 +6,7 @@ May import ``policy`` and what lies below it.
 from .lazy_forest import LazyForest as LazyForest
 from .lazy_search import LazySearch as LazySearch
 from .lazy_solution import LazySolution as LazySolution
-from .nodes import Node as Node
+from .lazy_tree import Node as Node
 from .refining import Ending as Ending
 from .truncation import Truncation as Truncation
 from .truncation import truncate as truncate

@@ -1,4 +1,4 @@
-"""The boxes above a depth as a forest of their own, and the same with more to win at the cut."""
+"""Forests cut at a depth; and endless lines written down, so that they can be cut."""
 
 from __future__ import annotations
 
@@ -34,27 +34,51 @@ class Levels:
         """Boxes on the longest way down."""
         return int(self.depth.max()) + 1
 
-    def above(self, t: int) -> IntArray:
-        """Numbers of the boxes on the first t levels."""
-        return np.flatnonzero(self.depth < t)
+    def at(self, t: int) -> CutForest:
+        """The forest cut below its first t levels."""
+        return CutForest(self, t)
 
-    def cut(self, t: int, *, names: bool = True) -> Forest:
-        """The first t levels: what can be had there, the whole forest has too."""
-        keep, f = self.above(t), self.forest
-        if not names:
-            return f.take(keep, names=None)
-        if f.names is None and keep[-1] >= len(keep):  # numbers change: the old ones become names
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutForest:
+    """The first levels of a forest: a part whose rest is worth no more than its ceiling."""
+
+    levels: Levels
+    depth: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is cut off."""
+        return self.depth >= self.levels.height
+
+    def boxes(self) -> IntArray:
+        """Numbers of the boxes kept."""
+        return np.flatnonzero(self.levels.depth < self.depth)
+
+    def forest(self) -> Forest:
+        """The boxes kept, with their names; numbers that change become names."""
+        f, keep = self.levels.forest, self.boxes()
+        if self.whole:
+            return f
+        if f.names is None and keep[-1] >= len(keep):
             return f.take(keep, names=tuple(map(str, keep.tolist())))
         return f.take(keep)
 
-    def raised(self, t: int) -> Forest:
-        """The first t levels, worth at least as much as the whole forest, without names.
+    def lower_forest(self) -> Forest:
+        """The boxes kept, without names: what can be had there, the whole forest has too."""
+        f = self.levels.forest
+        return f if self.whole else f.take(self.boxes(), names=None)
+
+    def upper_forest(self) -> Forest | None:
+        """The same, worth at least as much as the whole forest.
 
         A box at the cut receives, for free, the most that anything below it can come to. With
         discounting that is at least 0: waiting shrinks losses, too.
         """
-        keep, f, c = self.above(t), self.forest, self.ceiling
-        last = (self.depth[keep] == t - 1) & ~self.childless[keep]
+        if self.whole:
+            return None
+        keep, f, c = self.boxes(), self.levels.forest, self.levels.ceiling
+        last = (self.levels.depth[keep] == self.depth - 1) & ~self.levels.childless[keep]
         row = np.where(last, len(f.rewards) + c.kind[keep], f.reward[keep])
         rows, number = np.unique(row, return_inverse=True)
         plain = int(np.searchsorted(rows, len(f.rewards)))
@@ -68,3 +92,42 @@ class Levels:
         higher[at:] = sign * np.maximum(sign * higher[at:], below)
         more = Pool(higher, own.start, own.shape)
         return f.take(keep, names=None, state_names=(), reward=number, rewards=more)
+
+
+def unrolled(forest: Forest, levels: int) -> tuple[Forest, IntArray]:
+    """The same forest with its endless lines written down to so many levels.
+
+    Parameters
+    ----------
+    forest : Forest
+    levels : int
+        The boxes of a line on these levels are written down one by one; all further ones are the
+        endless box that follows, which is on the next level or deeper.
+
+    Returns
+    -------
+    forest : Forest
+        The boxes along line B are called ``"B#1"``, ``"B#2"`` and so on.
+    box : array of int
+        The box of the old forest that each is, or belongs to.
+    """
+    f, lines = forest, np.flatnonzero(forest.endless)
+    depth = ceilings.depths(f.parent, structure.postorder(f.parent)[0])
+    more = np.maximum(levels - depth[lines], 0)  # boxes added to each line
+    box = np.concatenate([np.arange(len(f)), np.repeat(lines, more)])
+    last = len(f) + np.cumsum(more) - 1
+    parent = np.concatenate([f.parent, np.arange(len(f), len(box)) - 1])
+    parent[(last - more + 1)[more > 0]] = lines[more > 0]
+    endless = np.zeros(len(box), bool)
+    endless[np.where(more > 0, last, lines)] = True
+    place = np.concatenate([np.ones(len(f), np.int64), 2 + _ranges(more)])
+    names = tuple(
+        f"{f.name(v)}#{i}" if f.endless[v] else f.name(v)
+        for v, i in zip(box.tolist(), place.tolist(), strict=True)
+    )
+    return f.take(box, parent=parent, endless=endless, names=names), box
+
+
+def _ranges(sizes: IntArray) -> IntArray:
+    """0, 1, ... anew for each size."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)

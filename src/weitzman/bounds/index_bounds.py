@@ -20,8 +20,7 @@ from ..engine.plan import Plan
 from ..errors import InvalidArgument, InvalidForest
 from ..forest.columns import as_entry, law_columns, reward_columns
 from ..forest.model import Forest
-from .lazy_tree import LazyTree
-from .nodes import Node
+from .lazy_tree import LazyTree, Node
 
 Bound = float | Callable[[Node], ArrayLike | Node]
 """A number, or a function of a node that gives a number, one for each state, or a box."""

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 from ..engine.plan import Progress, check_threads
 from ..errors import InvalidArgument, UnknownName
 from ..forest.columns import default_outside
-from .bracket import Bounds, Closed, InPlay, Situation, forest_of
+from .in_play import Bounds, Closed, InPlay, Situation
 from .index_bounds import Bound, GivenBound, StaticBound
 from .lazy_solution import LazySolution
-from .lazy_tree import LazyTree
-from .nodes import Expand, Node
+from .lazy_tree import Expand, LazyTree, Node
 from .refining import Decision, Outcome, refine
 
 
@@ -150,10 +149,7 @@ class LazyForest:
     ) -> Outcome:  # fmt: skip
         """Expand below a situation until it is enough."""
         check_threads(threads)
-        return refine(
-            play, enough, budget, minimize=self.minimize, tolerance=tolerance, threads=threads,
-            progress=progress,
-        )  # fmt: skip
+        return refine(play, enough, budget, tolerance=tolerance, threads=threads, progress=progress)
 
     def _solution(self, outcome: Outcome) -> LazySolution:
         found, decision, play = outcome.bracket, outcome.decision, outcome.bracket.play
@@ -168,7 +164,7 @@ class LazyForest:
         if (r := decision.which) is not None:
             first = self._tree.nodes[play.node[r]].name
             index = ordered(decision.index, float(found.high_index[r]))
-        named = forest_of(play, play.columns(), self.minimize, named=True)
+        named = play.forest(named=True)
         return LazySolution(
             *history[-1][1:], first, index, decision.regret, decision.proven, outcome.ending,
             history[-1][0], replace(found.low, forest=named), history,

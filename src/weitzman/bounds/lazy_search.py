@@ -22,7 +22,7 @@ from ..policy.ledger import Event
 from ..policy.record import changed
 from ..policy.search import Search
 from ..policy.walk import Opened, Walk
-from .bracket import Closed, InPlay, Situation, forest_of
+from .in_play import Closed, InPlay, Situation
 from .lazy_forest import LazyForest, check_limits
 from .refining import Decision
 
@@ -289,7 +289,7 @@ class LazySearch:
             if name not in expanded:  # else another copy of it was
                 expanded.add(name)
                 seen.expand(place[name])
-        return seen, forest_of(seen, seen.columns(), self._lazy.minimize, named=True)
+        return seen, seen.forest(named=True)
 
 
 def _no_indices(forest: Forest) -> tuple[IntArray, FloatArray]:

@@ -1,12 +1,14 @@
-"""What has been asked for so far of a forest without an end, as columns that grow."""
+"""Nodes, and what has been asked for so far of a forest made of them, as columns that grow."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidForest
@@ -14,10 +16,50 @@ from ..forest.columns import as_entry, label, law_columns, reward_columns
 from ..forest.model import Forest
 from ..forest.pools import Pool, starts
 from ..forest.rules import SUM_TOLERANCE
-from .nodes import Expand, Node
 
 ROOT = -1  # instead of a parent
 UNKNOWN = -1  # instead of children that were not asked for
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Node:
+    """A box, without the boxes behind it.
+
+    Parameters
+    ----------
+    law : array
+        A vector for a root; for a child a matrix with a row for each state of its parent. Nodes of
+        one kind should share one array.
+    rewards : array
+        The reward of each state; minus infinity (plus, when minimizing) marks a mere signal.
+    cost : number or array
+        As in :meth:`Forest.from_arrays <weitzman.Forest.from_arrays>`: a number; for a child one
+        number per state of its parent; or a matrix where it depends on what is found.
+    name : str
+        A name that no other node has. By default the way from the root: "0.2.1" is the second
+        child of the third child of the first root.
+    data : object
+        Whatever the function that makes the children wants to know. Nothing else looks at it.
+    count : int
+        So many copies, each with its own copy of all that lies behind.
+    states : names, optional
+        Of the states; otherwise they have numbers.
+    """
+
+    law: ArrayLike
+    rewards: ArrayLike
+    cost: ArrayLike
+    name: str = ""
+    data: Any = None
+    count: int = 1
+    states: Sequence[object] | None = None
+
+    def __repr__(self) -> str:
+        return f"Node({self.name!r})"
+
+
+Expand = Callable[[Node], Iterable[Node]]
+"""The children of a node, in an order that is always the same; none if it has no children."""
 
 
 class GrowingPool:
@@ -79,7 +121,7 @@ class LazyTree:
     """
 
     def __init__(self, roots: Iterable[Node], expand: Expand, minimize: bool) -> None:
-        self._expand, self._minimize = expand, minimize
+        self._expand, self.minimize = expand, minimize
         self.nodes: list[Node] = []
         self.parent, self.law, self.reward = array("q"), array("q"), array("q")
         self.count, self.first, self.children = array("q"), array("q"), array("q")
@@ -183,7 +225,7 @@ class LazyTree:
             rewards=[*above, *rewards],
             cost=0.0,
             outside=0.0,
-            minimize=self._minimize,
+            minimize=self.minimize,
             names=[*(self.nodes[parent].name for _ in above), *(row.node.name for row in rows)],
         )
 

@@ -15,7 +15,7 @@ from ..engine.plan import Progress
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..policy.simulation import simulate
-from .bracket import Bracket, InPlay
+from .in_play import InPlay, PlayBracket
 
 _FEWEST = 16  # nodes expanded in a round, at least, if there are as many
 _FEW = 4  # tips are very few if this many times as many were wanted
@@ -58,7 +58,7 @@ class Decision:
 class Outcome:
     """What refinement has come to; ``history`` has (expanded, lower, upper) for each round."""
 
-    bracket: Bracket
+    bracket: PlayBracket
     decision: Decision
     ending: Ending
     history: list[tuple[int, float, float]]
@@ -69,7 +69,6 @@ def refine(
     enough: Callable[[Decision, float], bool],
     budget: int,
     *,
-    minimize: bool,
     tolerance: float,
     threads: int | None,
     progress: Progress | None = None,
@@ -79,7 +78,7 @@ def refine(
     history: list[tuple[int, float, float]] = []
     low, high = -np.inf, np.inf
     while True:
-        bracket = Bracket.around(play, minimize, tolerance, threads)
+        bracket = PlayBracket(play, tolerance, threads)
         low, high = max(low, bracket.lower), min(high, bracket.upper)
         _check_order(bracket, low, high)
         history.append((expanded, low, high))
@@ -115,7 +114,7 @@ def _expand(play: InPlay, tips: IntArray, wanted: int) -> int:
     return done
 
 
-def decide(bracket: Bracket, gap: float, *, sure: bool = False) -> Decision:
+def decide(bracket: PlayBracket, gap: float, *, sure: bool = False) -> Decision:
     """The decision of what is known, and what it may lose; without ``sure``, up to merging.
 
     Opening a box whose index is within d of the highest loses at most d: were it cheaper by d, its
@@ -131,7 +130,7 @@ def decide(bracket: Bracket, gap: float, *, sure: bool = False) -> Decision:
     return Decision(None, regret, regret <= _PROVEN * bracket.span, best)
 
 
-def _sure_index(bracket: Bracket, which: int) -> float:
+def _sure_index(bracket: PlayBracket, which: int) -> float:
     """A lower bound on an index, also if breakpoints were merged.
 
     Merging raises E max(x, kappa), by at most the certified error e; so with the cost raised by e,
@@ -152,7 +151,7 @@ def _sure_index(bracket: Bracket, which: int) -> float:
 
 
 def _promising(
-    bracket: Bracket, wanted: int, episodes: int, seed: int, threads: int | None
+    bracket: PlayBracket, wanted: int, episodes: int, seed: int, threads: int | None
 ) -> tuple[IntArray, int]:
     """The tips to expand, and how many episodes to play the next time.
 
@@ -176,7 +175,7 @@ def _promising(
     return bracket.tips[by], episodes
 
 
-def _check_order(bracket: Bracket, low: float, high: float) -> None:
+def _check_order(bracket: PlayBracket, low: float, high: float) -> None:
     if low - high > _PROVEN * bracket.span + bracket.low.gap:
         raise InvalidArgument(
             f"`bound` must not be exceeded, but what is known already is worth "

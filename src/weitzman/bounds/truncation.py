@@ -23,11 +23,12 @@ import numpy as np
 
 from .._common.arrays import IntArray
 from .._common.notebook import as_html
+from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, TooLarge
 from ..forest.model import Forest
-from .cutting import Levels
-from .unrolling import unrolled
+from .bracket import Bracket, span
+from .cutting import Levels, unrolled
 
 _FIRST_LEVELS = 64  # of endless lines, tried first
 _MOST_BOXES = 10**7  # of endless lines, written down
@@ -156,14 +157,12 @@ def _cut_endless(forest: Forest, gap: float) -> Truncation:
 
 def _cut(forest: Forest, gap: float) -> Truncation:
     search = _DepthSearch(Levels.of(forest), gap)
-    high, best = search.bracket()
+    high, best = search.around()
     depth = search.least(high, best)
-    low, keep = search.lower(depth), search.levels.above(depth)
-    whole = len(keep) == len(forest)
-    kept = forest if whole else search.levels.cut(depth)
+    low, cut = search.lower(depth), search.levels.at(depth)
     best = max(best, low)  # which differ by rounding if nothing is cut
     ends = (-best, -low) if forest.minimize else (low, best)
-    return Truncation(kept, keep, depth, *ends, len(forest))
+    return Truncation(cut.forest(), cut.boxes(), depth, *ends, len(forest))
 
 
 class _DepthSearch:
@@ -176,28 +175,25 @@ class _DepthSearch:
     def lower(self, t: int) -> float:
         """What the first t levels are worth, at least."""
         if t not in self._lower:
-            value, error = self._solve(self._cut(t))
-            self._lower[t] = value - error
+            self._lower[t] = self._bracket(t).lower
         return self._lower[t]
 
-    def upper(self, t: int) -> float:
-        """What the whole forest is worth at most, by its first t levels."""
-        return self._solve(self.levels.raised(t))[0]
-
-    def bracket(self) -> tuple[int, float]:
+    def around(self) -> tuple[int, float]:
         """A depth that will do, and an upper bound that is close."""
         height, t, best = self.levels.height, 1, np.inf
         while t < height:
-            best = min(best, self.upper(t))
-            left = best - self.lower(t)
+            bracket = self._bracket(t)
+            best = min(best, bracket.upper)
+            self._lower[t] = bracket.lower
+            left = best - bracket.lower
             if left <= _CLOSE * self.gap:
                 return t, best
             if left <= self.gap:
-                return t, min(best, self.upper(min(2 * t, height)))
+                return t, min(best, self._bracket(min(2 * t, height)).upper)
             t *= 2
-        value, error = self._solve(self.levels.forest)
-        self._lower[height] = value - error
-        return height, min(best, value)
+        bracket = self._bracket(height)
+        self._lower[height] = bracket.lower
+        return height, min(best, bracket.upper)
 
     def least(self, high: int, best: float) -> int:
         """The least depth up to ``high`` that is within the gap of the bound.
@@ -224,13 +220,9 @@ class _DepthSearch:
         share = above / (above + under) if above + under > 0 else 0.5
         return min(max(low + math.ceil((high - low) * share), low + 1), high - 1)
 
-    def _cut(self, t: int) -> Forest:
-        whole = t >= self.levels.height
-        return self.levels.forest if whole else self.levels.cut(t, names=False)
+    def _bracket(self, t: int) -> Bracket:
+        return Bracket(self.levels.at(t), self._solve)
 
-    def _solve(self, forest: Forest) -> tuple[float, float]:
-        sign = forest.sign
-        finite = np.append(forest.rewards.data, forest.outside)
-        span = float(np.ptp(finite[np.isfinite(finite)])) if np.isfinite(finite).any() else 0.0
-        solution = solve(forest, tolerance=_SHARE * self.gap / span if span > 0 else 0.0)
-        return float(sign * solution.value), float(solution.gap)
+    def _solve(self, forest: Forest) -> Solution:
+        wide = span(forest)
+        return solve(forest, tolerance=_SHARE * self.gap / wide if wide > 0 else 0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._kernels.roots import roots
 from ..errors import InvalidArgument
 
 
@@ -90,6 +91,6 @@ def above(points: FloatArray, tails: FloatArray, y: FloatArray) -> FloatArray:
 
 def root(points: FloatArray, tails: FloatArray, cost: float) -> float:
     """The y with E (W - y)^+ = cost; at cost 0 the largest value of W."""
-    gains = _gains(points, tails)
-    j = int(np.argmax(gains <= cost))  # the first: before it, more than the cost is gained
-    return float(points[j] - (cost - gains[j]) / tails[j]) if tails[j] > 0 else -np.inf
+    down = np.arange(len(points) - 1, -1, -1)
+    found = roots(points[down], down, tails[None, :], np.array([cost]), True)
+    return float(found[0])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
+
+import click
 
 from ..errors import JournalError, WeitzmanError
-from .arguments import parser
-from .console import Misused
+from .command_list import NAME, program
 
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
+_COMPLETE = "_WEITZMAN_COMPLETE"  # set by the shell when it asks for completions
 _LONGEST = 2000  # characters of a message
 
 
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The arguments after the name of the command; those of the process by default.
     """
     try:
-        code = _run(argv)
+        code = _run(list(sys.argv[1:] if argv is None else argv))
         print(end="", flush=True)
         return code
     except KeyboardInterrupt:
@@ -39,24 +39,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(error)
 
 
-def _run(argv: Sequence[str] | None) -> int:
-    try:
-        arguments = parser().parse_args(argv)
-    except SystemExit as stop:  # argparse has said why
-        return int(stop.code or OK)
-    if arguments.command is None:
-        parser().print_help()
-        return OK
+def _run(arguments: list[str]) -> int:
+    if instruction := os.environ.get(_COMPLETE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(program, {}, NAME, _COMPLETE, instruction)
     with suppress(AttributeError):  # a name that the terminal cannot show is no reason to stop
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    _carry_out(arguments)
+    try:
+        with program.make_context(NAME, arguments) as context:
+            program.invoke(context)
+    except click.exceptions.Exit as end:  # after --help and --version
+        return end.exit_code
     return OK
 
 
 def _failed(error: Exception) -> int:
     """Say what went wrong in one line."""
-    if isinstance(error, Misused):
-        return _fail(USAGE, str(error))
+    if isinstance(error, click.UsageError):
+        where = NAME if error.ctx is None else error.ctx.command_path
+        return _fail(USAGE, f"{error.format_message()} See {where} --help.")
     if isinstance(error, WeitzmanError):
         cause = error.__cause__
         unreadable = isinstance(error, JournalError) or isinstance(cause, OSError | MemoryError)
@@ -65,7 +67,10 @@ def _failed(error: Exception) -> int:
         _drop_output()
         return _fail(UNREADABLE, f"the output cannot be written: {error.strerror or error}.")
     if isinstance(error, MemoryError):
-        return _fail(UNREADABLE, "memory does not suffice. Try --clip, or leave out --exact.")
+        return _fail(
+            UNREADABLE, "memory does not suffice. weitzman solve takes less with --clip and more "
+            "with --exact.",
+        )  # fmt: skip
     if os.environ.get("WEITZMAN_DEBUG"):
         raise error
     return _fail(
@@ -90,10 +95,3 @@ def _drop_output() -> None:
     """Send the rest of the output nowhere, so that nothing complains at the end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _carry_out(arguments: argparse.Namespace) -> None:
-    """Each command is a function of its own module, which is imported when it is used."""
-    name = arguments.command
-    module = {"simulate": "compare", "tornado": "budget"}.get(name, name)
-    getattr(import_module(f".{module}_command", __name__), name)(arguments)

@@ -2,74 +2,72 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .console import Misused
+import click
+
+from .instance_file import instance_argument, read_instance
+from .options import COUNT, NUMBER, POSITIVE, Options, command, json_option
 
 if TYPE_CHECKING:
     from ..questions.budget import Mixture, SpendFrontier
 
 _BUDGET = """\
-Say the most expected reward for every expected spend: the corners of a concave
-curve, and the price of money between them.
+Print the largest expected reward for every expected spend: the corners of a
+concave curve, and the price of money between two corners.
 
-  --budget B            the best use of B: two policies and the share of each
-  --target R --chance P the least spend that reaches a reward of R with
-                        probability P"""
+\b
+  --budget B              the best use of B: two policies and the share of each
+  --target R --chance P   the least spend that reaches a reward of R with
+                          probability P"""
 
 _TORNADO = """\
-Move every cost, reward and chance by a share of it, one at a time, and solve
-again: how the value moves, and whether another box comes first."""
+Move every cost, reward and chance up and down, one at a time, and solve again.
+The table shows how far the value moves, and whether another box comes first."""
 
 
-def add_budget_commands(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add ``budget`` and ``tornado`` to the commands of the parser."""
-    parser = commands.add_parser("budget", help="a limit on the mean spend instead of prices")
-    parser.description = _BUDGET
-    parser.add_argument("file", metavar="FILE", help="instance: .json, .json.gz or .wz")
-    parser.add_argument("--budget", type=float, metavar="B", help="what may be spent on average")
-    parser.add_argument("--target", type=float, metavar="R", help="a reward to be reached")
-    parser.add_argument("--chance", type=float, metavar="P", help="with this probability")
-    parser.add_argument("--corners", type=int, default=50, help="corners to look for (default 50)")
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-    other = commands.add_parser("tornado", help="which numbers matter")
-    other.description = _TORNADO
-    other.add_argument("file", metavar="FILE", help="instance: .json, .json.gz or .wz")
-    other.add_argument("--share", type=float, default=0.1, help="how far (default 0.1)")
-    other.add_argument("--boxes", type=int, default=20, help="boxes to look at (default 20)")
-    other.add_argument("--json", action="store_true", help="print JSON, for programs")
-
-
-def budget(arguments: argparse.Namespace) -> None:
-    """Carry ``weitzman budget`` out."""
-    from ..files.instances import load
+@command(_BUDGET, short="A limit on the mean spend instead of prices.")
+@instance_argument
+@click.option("--budget", type=NUMBER, metavar="B", help="What may be spent on average.")
+@click.option("--target", type=NUMBER, metavar="R", help="A reward to be reached.")
+@click.option("--chance", type=NUMBER, metavar="P", help="The probability of reaching it.")
+@click.option(
+    "--corners", type=COUNT, default=50, metavar="N", help="Corners to look for (default 50)."
+)
+@json_option
+def budget(options: Options) -> None:
+    """Carry out the command."""
     from ..questions.budget import cheapest, frontier, within_budget
 
-    if (arguments.target is None) != (arguments.chance is None):
-        raise Misused("--target and --chance go together.")
-    forest = load(arguments.file)
-    if arguments.target is not None:
-        best = cheapest(forest, arguments.target, arguments.chance)
-        print(_mixture_json(best) if arguments.json else _mixture(best, "probability"))
-    elif arguments.budget is not None:
-        best = within_budget(forest, arguments.budget)
-        print(_mixture_json(best) if arguments.json else _mixture(best, "reward"))
+    if (options.target is None) != (options.chance is None):
+        raise click.UsageError("--target and --chance go together.")
+    forest = read_instance(options)
+    if options.target is not None:
+        best = cheapest(forest, options.target, options.chance)
+        print(_mixture_json(best) if options.json else _mixture(best, "probability"))
+    elif options.budget is not None:
+        best = within_budget(forest, options.budget)
+        print(_mixture_json(best) if options.json else _mixture(best, "reward"))
     else:
-        curve = frontier(forest, corners=arguments.corners)
-        print(
-            json.dumps({**curve.columns(), "gap": curve.gap}) if arguments.json else _curve(curve)
-        )
+        curve = frontier(forest, corners=options.corners)
+        print(json.dumps({**curve.columns(), "gap": curve.gap}) if options.json else _curve(curve))
 
 
-def tornado(arguments: argparse.Namespace) -> None:
-    """Carry ``weitzman tornado`` out."""
-    from ..files.instances import load
+@command(_TORNADO, short="Which numbers matter most.")
+@instance_argument
+@click.option(
+    "--share", type=POSITIVE, default=0.1, metavar="S",
+    help="How far each number is moved, as a share of it (default 0.1).",
+)  # fmt: skip
+@click.option("--boxes", type=COUNT, default=20, metavar="N", help="Boxes to look at (default 20).")
+@json_option
+def tornado(options: Options) -> None:
+    """Carry out the command."""
     from ..questions.robustness import tornado as run
 
-    found = run(load(arguments.file), share=arguments.share, boxes=arguments.boxes)
-    if arguments.json:
+    found = run(read_instance(options), share=options.share, boxes=options.boxes)
+    if options.json:
         print(json.dumps({"value": found.solution.value, **found.columns()}))
     else:
         print(found.table())

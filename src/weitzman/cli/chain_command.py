@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+
 from .._common.numbers import about, number
+from .given_file import PATH, given_file
+from .options import NUMBER, Options, command, json_option, limit_option
 
 if TYPE_CHECKING:
     from ..chains.chain import Chain
@@ -19,62 +22,59 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ABOUT = """\
-Report on a line of boxes in which each follows the one before by the same law:
-which states lead to which, how fast the first one is forgotten, how many boxes
-it takes to see the top reward, and, if boxes have a cost, what to do on a line
-that never ends.
+Report on a line of boxes in which each box follows the box before it by the
+same law: which states lead to which, how fast the first state is forgotten, how
+many boxes it takes to see the top reward, and, if boxes have a cost, what to do
+on a line that never ends.
 
-  index   open the next box while the best reward so far is below it. Where it
-          is not above the state's own reward, that state ends the search.
+\b
+  index   Open the next box while the best reward so far is below the index.
+          A state ends the search if its index is not above its own reward.
 
 The number of boxes that suffice for the top reward is printed four times: as
 the paper prints it, with its sign corrected, by a bound that holds (blocks as
-long as the mixing time), and exactly; each with the true probability that so
-many boxes miss it."""
+long as the mixing time), and exactly. Beside each number stands the true
+probability that so many boxes miss the top reward."""
 
 _FILE = """\
+\b
 FILE is JSON:
   {"format": "weitzman-chain/1",
-   "law": [[0.99, 0.01], [0.01, 0.99]],   row s: what follows state s
-   "rewards": [0, 1],                     null: a state without a reward
-   "states": ["poor", "rich"],            names; numbers if left out
-   "cost": 0.001,                         or one for each state before the box
-   "start": "poor",                       the state before the first box, or
-                                          the probabilities of the first box
-   "outside": 0}                          what can be had without opening
-law and rewards are required; cost asks for the endless line, start for its
-value.
+   "law": [[0.99, 0.01], [0.01, 0.99]],  row s: what follows state s
+   "rewards": [0, 1],                    null: a state without a reward
+   "states": ["poor", "rich"],           names; numbers if left out
+   "cost": 0.001,                        or one for each state before the box
+   "start": "poor",                      the state before the first box, or
+                                         the probabilities of the first box
+   "outside": 0}                         what can be had without opening
 
---json prints one object with the same; what does not exist is null, and notes
-says why."""
+law and rewards are required. The endless line needs cost, and its value needs
+start too.
 
-
-def add_chain_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add ``chain`` to the commands of the parser."""
-    parser = commands.add_parser("chain", help="report on a chain: one law for a whole line")
-    parser.description, parser.epilog = _ABOUT, _FILE
-    parser.add_argument("file", metavar="FILE", help="a chain, .json")
-    parser.add_argument(
-        "--delta", type=float, default=1e-3, metavar="P",
-        help="allowed probability of missing the top reward (default 0.001)",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-    parser.add_argument(
-        "--limit", type=int, default=40, metavar="ROWS", help="rows of the table (default 40)"
-    )
+--json prints one object with the same contents. A null stands for a number that
+does not exist, and notes says why."""
 
 
-def chain(arguments: argparse.Namespace) -> None:
-    """Carry the command out."""
+@command(_ABOUT, short="One transition matrix for a whole line of boxes.", epilog=_FILE)
+@click.argument("file", metavar="FILE", type=PATH, help="A chain: .json; - is standard input.")
+@click.option(
+    "--delta", type=NUMBER, default=1e-3, metavar="P",
+    help="Allowed probability of missing the top reward (default 0.001).",
+)  # fmt: skip
+@json_option
+@limit_option("Rows of the table")
+def chain(options: Options) -> None:
+    """Carry out the command."""
     from ..errors import InvalidArgument
     from ..files.chain_files import read_chain
 
-    given = read_chain(arguments.file)
+    with given_file(options.file, ".json") as path:
+        given = read_chain(path)
     try:
-        report = _Report(given, arguments.delta)
+        report = _Report(given, options.delta)
     except ImportError as error:  # SciPy
         raise InvalidArgument(str(error)) from None
-    print(_as_json(report) if arguments.json else "\n".join(_text(report, arguments.limit)))
+    print(_as_json(report) if options.json else "\n".join(_text(report, options.limit)))
 
 
 class _Report:
@@ -135,9 +135,10 @@ def _text(report: _Report, limit: int) -> Iterator[str]:
         yield from columns(list(_bounds(report.miss)), right=1)
     yield ""
     head, *rows = _states(report)
-    yield from columns([head, *rows[: max(limit, 0)]], right=1)
-    if len(rows) > limit:
-        yield f"... and {len(rows) - max(limit, 0)} more states (--limit {len(rows)} shows all)"
+    shown = limit or len(rows)
+    yield from columns([head, *rows[:shown]], right=1)
+    if len(rows) > shown:
+        yield f"... and {len(rows) - shown} more states (--limit 0 shows all)"
 
 
 def _facts(report: _Report) -> Iterator[tuple[str, str]]:

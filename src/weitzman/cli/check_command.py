@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from typing import Any
 
 from ..errors import WeitzmanError
 from .console import print_lines
-from .instance_file import add_instance, read_instance
+from .instance_file import instance_argument, read_instance
+from .options import Options, command, json_option
 
 _ABOUT = """\
-Print ok and the size of the instance, or what is wrong with it.
+Print ok and the size of the problem, or what is wrong with its file.
 
---json prints one object: {"ok": true, "boxes": 3, "with copies": 3, "roots": 2,
-...}, or {"ok": false, "error": ...} with the exit code 1."""
-
-
-def add_check_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command to those of the parser; :func:`check` carries it out."""
-    parser = commands.add_parser("check", help="say whether a file is valid, and its size")
-    parser.description = _ABOUT
-    add_instance(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+\b
+--json prints one object:
+  {"ok": true, "boxes": 3, "with copies": 3, "roots": 2, ...}
+or, with the exit code of the error:
+  {"ok": false, "error": ...}"""
 
 
-def check(arguments: argparse.Namespace) -> None:
+@command(_ABOUT, short="Whether a file is valid, and its size.")
+@instance_argument
+@json_option
+def check(options: Options) -> None:
     """Carry out the command."""
     from .._common.text import columns
     from ..show.layout import sizes, summary
 
     try:
-        forest = read_instance(arguments)
+        forest = read_instance(options)
     except WeitzmanError as error:
-        if arguments.json:
+        if options.json:
             print(json.dumps({"ok": False, "error": str(error)}))
         raise
-    if arguments.json:
+    if options.json:
         print(json.dumps({"ok": True, **sizes(forest)}))
         return
     print("ok")

@@ -1,21 +1,19 @@
-"""What every command may use: misuse, output, progress, Ctrl-C."""
+"""What every command may use: output, progress, Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any
 
-from ..errors import WeitzmanError
+import click
 
 _PATIENCE = 2.0  # seconds without a sign of life before the user is told why
-
-
-class Misused(WeitzmanError):
-    """Options that do not go together."""
+_SOON, _OFTEN = 1.0, 0.1  # seconds before a bar is drawn, and between two drawings
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -24,46 +22,56 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 @contextmanager
-def progress_bar(
-    stream: TextIO, word: str = "solving"
-) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on a terminal once a second has passed; nothing elsewhere."""
-    if not stream.isatty():
+def progress_bar(word: str = "solving") -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on a terminal once a second has passed, wiped at the end; nothing elsewhere."""
+    if not sys.stderr.isatty():
         yield None
         return
-    start = last = time.monotonic()
-    most = 0
-
-    def explain_silence() -> None:
-        nonlocal last
-        last = time.monotonic()
-        stream.write("\rcompiling for this machine, the first time only ...")
-        stream.flush()
-
-    silence = threading.Timer(_PATIENCE, explain_silence)
-    silence.daemon = True
-    silence.start()
-
-    def show(done: int, total: int) -> None:
-        nonlocal last, word, most
-        silence.cancel()
-        if done < most // 2:  # solving starts again if the error was guessed too large
-            word, most = "refining", 0
-        most = max(most, done)
-        now = time.monotonic()
-        if now - start > 1 and now - last > 0.1:
-            last = now
-            share = done / max(total, 1)
-            stream.write(f"\r{word} [{'#' * int(30 * share):<30}] {100 * share:3.0f}%")
-            stream.flush()
-
+    drawn = _Drawn(word)
     try:
-        yield show
+        yield drawn.show
     finally:
-        silence.cancel()
-        if last > start:
-            stream.write("\r" + " " * 60 + "\r")
-            stream.flush()
+        drawn.wipe()
+
+
+class _Drawn:
+    """A bar of Click, drawn by hand: Click hides the cursor, and Ctrl-C would not bring it back."""
+
+    def __init__(self, word: str) -> None:
+        self._bar, self._longest = _bar(word), 0
+        self._start = self._last = time.monotonic()
+        self._silence = threading.Timer(_PATIENCE, self._explain_silence)
+        self._silence.daemon = True
+        self._silence.start()
+
+    def _explain_silence(self) -> None:
+        self._draw("compiling for this machine, the first time only ...")
+
+    def show(self, done: int, total: int) -> None:
+        self._silence.cancel()
+        bar, now = self._bar, time.monotonic()
+        if done < bar.pos // 2:  # solving starts again if the error was guessed too large
+            bar = self._bar = _bar("refining")
+        bar.length = max(total, 1)
+        bar.update(max(done - bar.pos, 0))
+        if now - self._start > _SOON and now - self._last > _OFTEN:
+            self._last = now
+            self._draw(bar.format_progress_line())
+
+    def _draw(self, text: str) -> None:
+        self._longest = max(self._longest, len(text))
+        sys.stderr.write(f"\r{text:<{self._longest}}")
+        sys.stderr.flush()
+
+    def wipe(self) -> None:
+        self._silence.cancel()
+        if self._longest:
+            sys.stderr.write("\r" + " " * self._longest + "\r")
+            sys.stderr.flush()
+
+
+def _bar(word: str) -> Any:
+    return click.progressbar(length=1, label=word, file=sys.stderr, hidden=True, width=30)
 
 
 @contextmanager

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from importlib.resources import files
-from typing import Any
+
+import click
 
 from .console import print_lines, progress_bar
+from .options import Options, command
 
 _WHY = """\
 Why: every closed box has an index, the reward in hand at which opening it
@@ -20,14 +20,12 @@ Try your own numbers:
   weitzman solve boxes.json --explain"""
 
 
-def add_demo_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command to those of the parser; :func:`demo` carries it out."""
-    parser = commands.add_parser("demo", help="solve and explain a small example")
-    parser.description = "Solve a small built-in example and explain the best policy in words."
-    parser.add_argument("--json", action="store_true", help="print the file of the example instead")
-
-
-def demo(arguments: argparse.Namespace) -> None:
+@command(
+    "Solve a small built-in example and explain the best policy in words.",
+    short="A small example, solved and explained.",
+)
+@click.option("--json", is_flag=True, help="Print the file of the example instead.")
+def demo(options: Options) -> None:
     """Carry out the command."""
     from ..engine.solver import solve
     from ..files.json_reader import forest
@@ -35,10 +33,10 @@ def demo(arguments: argparse.Namespace) -> None:
     from ..policy.words import describe, explain
 
     text = files("weitzman.files").joinpath("demo.json").read_bytes()
-    if arguments.json:
+    if options.json:
         print(text.decode().rstrip())
         return
-    with progress_bar(sys.stderr) as progress:
+    with progress_bar() as progress:
         problem = forest(parse(text))
         solution = solve(problem, progress=progress)
     print(f"{len(problem)} closed boxes:\n")

@@ -2,71 +2,69 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..engine.evaluation import Evaluation
     from ..engine.solution import Solution
     from ..engine.what_if import BreakEven
 
+import click
+
 from .._common.numbers import number
-from .instance_file import add_instance, read_instance
+from .instance_file import instance_argument, read_instance
+from .options import Options, command, json_option, limit_option
 
 _ABOUT = """\
-Say exactly what following the best policy will look like: how often each box
-is opened and chosen, what is spent, and what is taken in the end. Nothing is
-simulated.
+Print exactly what the best policy will do: how often each box is opened and
+chosen, what is spent, and what is taken in the end. Nothing is simulated.
 
-  opened   how often the box is opened (with copies: how many of them). It is
-           also what the value loses for each unit that the box costs more.
-  chosen   how often its reward is the one taken in the end
-  spend    what is spent on it on average
+\b
+  opened   how often the box is opened; with copies: how many of them. The
+           value falls by this much for each unit that the box costs more.
+  chosen   how often the reward of the box is taken in the end
+  spend    what is spent on the box on average
 
---break-even BOX answers: what would it have to cost before I would not open
-it? Say --after STATE for a box behind another one."""
+--break-even BOX answers: how much could the box cost before opening it no longer
+pays? Add --after STATE for a box behind another box."""
 
 _JSON = """\
+\b
 --json prints one object:
   {"value", "reward", "spend", "openings", "outside", "boxes": [
     {"name", "opened", "chosen": [one for each state], "spend"}, ...]}
-with --break-even: {"cost", "opened_below", "first_below"}, where first_below is
-null if the search would not begin there even if it were free, and "inf" if at
-any price."""
+With --break-even:
+  {"cost", "opened_below", "first_below"}
+
+first_below is null if the search would not begin there even if the box were
+free, and "inf" if the search begins there at any price."""
 
 
-def add_evaluate_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add ``evaluate`` to the commands of the parser."""
-    parser = commands.add_parser("evaluate", help="what the best policy will do, exactly")
-    parser.description, parser.epilog = _ABOUT, _JSON
-    add_instance(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-    parser.add_argument(
-        "--limit", type=int, default=40, metavar="ROWS", help="rows of the table (default 40)"
-    )
-    parser.add_argument("--break-even", metavar="BOX", help="the costs at which BOX turns")
-    parser.add_argument("--after", metavar="STATE", help="what the box before it has shown")
-
-
-def evaluate(arguments: argparse.Namespace) -> None:
-    """Carry the command out."""
+@command(_ABOUT, short="What the best policy will do, exactly.", epilog=_JSON)
+@instance_argument
+@json_option
+@limit_option("Rows of the table")
+@click.option("--break-even", metavar="BOX", help="The costs at which the decision on BOX changes.")
+@click.option("--after", metavar="STATE", help="What the box before BOX has shown.")
+def evaluate(options: Options) -> None:
+    """Carry out the command."""
     from ..engine.evaluation import evaluate as run
     from ..engine.solver import solve
     from ..engine.what_if import break_even
 
-    solution = solve(read_instance(arguments))
-    if arguments.break_even is not None:
-        turn = break_even(solution, arguments.break_even, arguments.after)
-        print(_turn_json(turn) if arguments.json else _turn(solution, arguments, turn))
+    solution = solve(read_instance(options))
+    if options.break_even is not None:
+        turn = break_even(solution, options.break_even, options.after)
+        print(_turn_json(turn) if options.json else _turn(solution, options, turn))
         return
     found = run(solution)
-    print(_as_json(found) if arguments.json else found.table(arguments.limit))
+    print(_as_json(found) if options.json else found.table(options.limit))
 
 
-def _turn(solution: Solution, arguments: argparse.Namespace, turn: BreakEven) -> str:
-    box, after = arguments.break_even, arguments.after
+def _turn(solution: Solution, options: Options, turn: BreakEven) -> str:
+    box, after = options.break_even, options.after
     shown = "" if after is None else f" after {after}"
     lines = [f"{box} costs {number(turn.cost)}{shown} now."]
     if turn.opened_below == math.inf:

@@ -2,81 +2,85 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import threading
 import webbrowser
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from .given_file import PATH
+from .instance_file import read_instance, table_options
+from .options import Options, command
+
+if TYPE_CHECKING:
+    from ..show.explore.workbench import Workbench
 
 _ABOUT = """\
 Open a page in the browser on which boxes can be built and changed: add a box,
-drag it under another, edit costs, states and chances. The value, the indices
-and the box to open first show at once, and a stepper goes through the search:
-say what was seen, and it shows what to open next, why, and what is still to be
-expected.
+drag it under another box, edit costs, states and chances. The page shows the
+value, the indices and the box to open first at once. A stepper goes through the
+search: say what was seen, and it shows what to open next, why, and what is
+still to be expected.
 
 The page is served by this program, to this machine only, at an address that
-nobody else can guess; nothing is sent anywhere. Ctrl-C ends it.
+nobody else can guess. Nothing is sent anywhere. Ctrl-C ends the program.
 
-FILE is read, and written when you press Save; it may be a new one. Without
-FILE the page begins empty, or with an example, and offers a download."""
+FILE is read, and written when you press Save. FILE may be new. Without FILE, and
+for -, the page offers a download."""
 
 _EXAMPLES = """\
+\b
   weitzman explore
-  weitzman demo --json > boxes.json
-  weitzman explore boxes.json
+  weitzman explore stages.xlsx --unit EUR
+  weitzman demo --json | weitzman explore -
   weitzman explore boxes.json --no-browser --port 8000"""
 
-_LAST_PORT = 65_535
 
-
-def add_explore_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command to those of the parser; :func:`explore` carries it out."""
-    parser = commands.add_parser("explore", help="build, change and try boxes in the browser")
-    parser.description, parser.epilog = _ABOUT, _EXAMPLES
-    parser.add_argument(
-        "file", metavar="FILE", nargs="?", help="instance: .json, .json.gz or .wz; may be new"
-    )
-    parser.add_argument(
-        "--port", type=_port, default=0, metavar="N", help="port (default: any free one)"
-    )
-    parser.add_argument(
-        "--no-browser", action="store_true", help="print the address and open no browser"
-    )
-
-
-def _port(text: str) -> int:
-    from .option_types import whole
-
-    port = whole(text, 1)
-    if port > _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"must be at most {_LAST_PORT}, not {text!r}")
-    return port
-
-
-def explore(arguments: argparse.Namespace) -> None:
+@command(_ABOUT, short="Build, change and try boxes in the browser.", epilog=_EXAMPLES)
+@click.argument(
+    "file", metavar="[FILE]", type=PATH, required=False,
+    help="A problem or a table; a new .json, .json.gz or .wz; - is standard input.",
+)  # fmt: skip
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), default=None, metavar="N",
+    help="Port (default: any free port).",
+)  # fmt: skip
+@click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
+@table_options
+def explore(options: Options) -> None:
     """Carry out the command."""
-    from ..files.safely import explained
     from ..show.explore.server import Server
-    from ..show.explore.workbench import Workbench
 
-    path = arguments.file
-    if path is not None and not os.path.lexists(path):
-        with explained(path, "written"):
-            _check_new(path)
-        print(f"{path} does not exist yet: Save will write it.")
-    with Server(Workbench(path), arguments.port) as server:
+    with Server(_workbench(options), options.port or 0) as server:
         threading.Thread(target=_warm_up, daemon=True).start()
         print(f"Exploring at {server.address}")
         print("Ctrl-C ends it.", flush=True)
         with server.door() as door:  # the address itself would show in the list of processes
-            if not arguments.no_browser and not _open(door):
+            if not options.no_browser and not _open(door):
                 print("No browser could be opened: open the address yourself.", flush=True)
-            try:
+            with suppress(KeyboardInterrupt):
                 server.serve_forever()
-            except KeyboardInterrupt:
-                print("\nEnded.")
+            print("\nEnded.")
+
+
+def _workbench(options: Options) -> Workbench:
+    """What the page works on: a file, or standard input."""
+    from ..files.safely import explained
+    from ..show.explore.workbench import Workbench
+
+    path = options.file
+    if path == "-":
+        forest = read_instance(options)
+        print("The page offers a download of what is changed.")
+        return Workbench(read=lambda: forest)
+    if path is not None and not os.path.lexists(path):
+        with explained(path, "written"):
+            _check_new(path)
+        print(f"{path} does not exist yet: Save will write it.")
+    return Workbench(path, read=None if path is None else lambda: read_instance(options))
 
 
 def _check_new(path: str) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import click
+
+from .._common.log_names import USUAL, usual
+from .console import progress_bar
+from .given_file import PATH, given_file
+from .options import COUNT, POSITIVE, WHOLE, F, Options, Several, command, json_option
 
 if TYPE_CHECKING:
     from ..learn.curves import Curves
@@ -21,98 +26,99 @@ _ABOUT = """\
 Search past runs again and print what each method would have earned: the best
 score it sees, less what it pays to see it.
 
-FILE is a table with a row for each step of each run. Part of the runs of a task
-is the log that methods learn from and tune their options on; the others are
-searched in random orders, the same for all. A score is seen once its cost has
-been paid.
+FILE is a table with one row for each step of each run. Part of the runs of a
+task is the log: methods learn from it and tune their options on it. The other
+runs are searched in random orders, the same for all methods. A score is seen
+once its cost has been paid.
 
-What one point of score is worth in units of cost must be said, either by --price
-or by --full-run-costs, the points that a full run costs on average."""
+Say what one point of score is worth in units of cost: by --price, or by
+--full-run-costs, the points that a full run costs on average."""
 
 _JSON = """\
 Payoff and regret are in points of score: payoff = score - spend / price. regret
-is what the payoff lacks to hindsight, the best single run stopped at its best
-moment; behind is what it lacks to the first method, with a paired 95% interval.
+is the distance of the payoff to hindsight, the best single run stopped at its
+best moment. behind is the distance to the first method, with a paired 95%
+interval.
 
+\b
 --json prints one object:
   {"cells", "orders", "minimize", "prices": {task: [...]}, "summary": [
     {"task": "" for all, "price" or "full_run_cost", "method", "payoff",
      "payoff_low", "payoff_high", "score", ..., "spend", ..., "regret", ...,
      "behind", ...}, ...]}"""
 
-# names that a column may have if none is given; the first that is there is taken
-_KNOWN = {
-    "run": ("run", "run_id", "trial", "trial_id", "config_id", "config", "learner"),
-    "step": ("step", "epoch", "iteration"),
-    "score": ("score", "val_score", "value", "val_accuracy", "accuracy"),
-    "cost": ("cost", "cost_seconds", "cost_units", "seconds", "time"),
-    "task": ("task", "dataset", "problem"),
-}
-
 _LONGEST = 2**20  # characters of a heading
 
 
-def add_replay_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command to those of the parser; :func:`replay` carries it out."""
-    from .option_types import positive, whole
-
-    parser = commands.add_parser("replay", help="what methods would have earned on past runs")
-    parser.description, parser.epilog = _ABOUT, _JSON
-    add = parser.add_argument
-    add("file", metavar="FILE", help="curves: .csv, .csv.gz or .parquet")
-    numbers = partial(_several, read=positive)
-    add("--price", type=numbers, metavar="X,...", help="worth of one point in units of cost")
-    add(
-        "--full-run-costs", type=numbers, metavar="X,...",
-        help="points that a full run costs on average; sets the price of each task",
-    )  # fmt: skip
-    for name, known in _KNOWN.items():
-        what = "column of the " + name if name != "task" else "column of the task, if any"
-        add(f"--{name}", metavar="COLUMN", help=f"{what} (default: {', '.join(known[:3])}, ...)")
-    add(
-        "--instance", metavar="COLUMN",
-        help="column that tells repetitions of the same runs apart (a seed): one of them is "
-        "searched, the others are its log",
-    )  # fmt: skip
-    add("--minimize", action="store_true", help="lower scores are better")
-    whole = partial(whole, least=1)
-    add(
-        "--log-runs", type=whole, metavar="N",
-        help="runs in the log (default: 150, or half of the runs of a task with less than 300)",
-    )  # fmt: skip
-    add("--repeats", type=whole, metavar="N", default=5, help="logs for each task (default 5)")
-    add("--orders", type=whole, metavar="N", default=10, help="orders for each log (default 10)")
-    add("--seed", type=partial(whole, least=0), metavar="N", default=0, help="default 0")
-    add("--workers", type=whole, metavar="N", help="processes to use (default: all cores)")
-    add(
-        "--methods", metavar="WORD,...",
-        help="only methods whose names contain one of these; the first is compared with the rest",
-    )  # fmt: skip
-    add("--tasks", action="store_true", help="print a table for each task, too")
-    add("--plot", metavar="IMAGE", help="draw payoff and regret by price: .png, .svg or .pdf")
-    add("--json", action="store_true", help="print JSON, for programs")
+def _column_options(command: F) -> F:
+    """Add an option for each role that a column may have."""
+    for name, known in reversed(USUAL.items()):
+        what = f"Column of the {name}" + (", if any" if name == "task" else "")
+        text = f"{what} (default: {', '.join(known[:3])}, ...)."
+        command = click.option(f"--{name}", metavar="COLUMN", help=text)(command)
+    return command
 
 
-def replay(arguments: argparse.Namespace) -> None:
-    """Carry the command out."""
+@command(_ABOUT, short="What methods would have earned on past runs.", epilog=_JSON)
+@click.argument(
+    "file", metavar="FILE", type=PATH, help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv."
+)
+@click.option(
+    "--price", type=Several(POSITIVE), metavar="X,...", help="Worth of one point in units of cost."
+)
+@click.option(
+    "--full-run-costs", type=Several(POSITIVE), metavar="X,...",
+    help="Points that a full run costs on average; sets the price of each task.",
+)  # fmt: skip
+@_column_options
+@click.option(
+    "--instance", metavar="COLUMN",
+    help="Column that tells repetitions of the same runs apart (a seed). One repetition is "
+    "searched, the others are its log.",
+)  # fmt: skip
+@click.option(
+    "--minimize", is_flag=True, help="Lower scores are better, as those called a loss always are."
+)
+@click.option(
+    "--log-runs", type=COUNT, metavar="N",
+    help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300).",
+)  # fmt: skip
+@click.option(
+    "--repeats", type=COUNT, metavar="N", default=5, help="Logs for each task (default 5)."
+)
+@click.option(
+    "--orders", type=COUNT, metavar="N", default=10, help="Orders for each log (default 10)."
+)
+@click.option("--seed", type=WHOLE, metavar="N", default=0, help="Seed (default 0).")
+@click.option("--workers", type=COUNT, metavar="N", help="Processes to use (default: all cores).")
+@click.option(
+    "--methods", metavar="WORD,...",
+    help="Only methods whose names contain one of these words. The first method is compared with "
+    "the rest.",
+)  # fmt: skip
+@click.option("--tasks", is_flag=True, help="Print a table for each task, too.")
+@click.option("--plot", metavar="IMAGE", help="Draw payoff and regret by price: .png, .svg, .pdf.")
+@json_option
+def replay(options: Options) -> None:
+    """Carry out the command."""
     from ..errors import InvalidArgument
-    from .console import Misused
 
-    if (arguments.price is None) == (arguments.full_run_costs is None):
-        raise Misused("say either --price or --full-run-costs.")
-    if not (arguments.plot or ".png").endswith((".png", ".svg", ".pdf")):
-        raise Misused("the name after --plot must end with .png, .svg or .pdf.")
+    if (options.price is None) == (options.full_run_costs is None):
+        raise click.UsageError("say either --price or --full-run-costs.")
+    if not (options.plot or ".png").endswith((".png", ".svg", ".pdf")):
+        raise click.UsageError("the name after --plot must end with .png, .svg or .pdf.")
     try:
-        found = _found(arguments)
-        if arguments.plot is not None:
-            _draw(found, arguments.plot)
+        with given_file(options.file, ".csv") as options.file:
+            found = _found(options)
+        if options.plot is not None:
+            _draw(found, options.plot)
     except ImportError as error:
         raise InvalidArgument(str(error)) from error
-    if arguments.json:
+    if options.json:
         print(found.to_json())
         return
     print(found.table())
-    for task in found.tasks if arguments.tasks else ():
+    for task in found.tasks if options.tasks else ():
         print(f"\n== {task} ==\n{found.table(task)}")
 
 
@@ -128,36 +134,35 @@ def _draw(found: Replay, image: str) -> None:
     figure.savefig(image, dpi=150)
 
 
-def _found(arguments: argparse.Namespace) -> Replay:
+def _found(options: Options) -> Replay:
     from ..replay.backtest import replay as run
-    from .console import progress_bar
 
-    curves, instance = _curves(arguments)
-    with progress_bar(sys.stderr, "replaying") as progress:
+    curves, instance = _curves(options)
+    with progress_bar("replaying") as progress:
         return run(
             curves,
-            price=arguments.price,
-            full_run_costs=arguments.full_run_costs,
+            price=options.price,
+            full_run_costs=options.full_run_costs,
             instance=instance,
-            methods=_methods(arguments),
-            log_runs=arguments.log_runs,
-            repeats=arguments.repeats,
-            orders=arguments.orders,
-            seed=arguments.seed,
-            workers=arguments.workers or os.cpu_count() or 1,
+            methods=_methods(options),
+            log_runs=options.log_runs,
+            repeats=options.repeats,
+            orders=options.orders,
+            seed=options.seed,
+            workers=options.workers or os.cpu_count() or 1,
             progress=progress,
         )
 
 
-def _curves(arguments: argparse.Namespace) -> tuple[Curves, Sequence[str] | None]:
+def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
     from ..learn.curves import Curves
 
-    names = _columns(arguments)
+    names = _columns(options)
     _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
-    instance = arguments.instance
+    instance = options.instance
     curves = Curves.read(
-        arguments.file,
+        options.file,
         run=names["run"] if instance is None else (instance, names["run"]),
         step=names["step"],
         score=names["score"],
@@ -165,22 +170,22 @@ def _curves(arguments: argparse.Namespace) -> tuple[Curves, Sequence[str] | None
         task=names.get("task"),
         kind=instance,
         ended=True,
-        minimize=arguments.minimize,
+        minimize=options.minimize or None,
     )
     if instance is None:
         return curves, None
     return replace(curves, kind=("",) * len(curves)), curves.kind
 
 
-def _columns(arguments: argparse.Namespace) -> dict[str, str]:
+def _columns(options: Options) -> dict[str, str]:
     """The column of each role: what was said, or the first known name that the table has."""
-    there = _header(arguments.file)
+    there = _header(options.file)
     found: dict[str, str] = {}
-    for role, known in _KNOWN.items():
-        said: str | None = getattr(arguments, role)
-        usual = next((name for name in known if name in there), None)
-        if said or usual or role != "task":  # without tasks all runs belong together
-            found[role] = said or usual or role
+    for role in USUAL:
+        said: str | None = getattr(options, role)
+        known = usual(role, there)
+        if said or known or role != "task":  # without tasks all runs belong together
+            found[role] = said or known or role
     return found
 
 
@@ -194,6 +199,10 @@ def _header(path: str) -> list[str]:
             from .._common.optional import need
 
             return list(need("pyarrow.parquet", "learn").read_schema(path).names)
+        if path.endswith((".jsonl", ".ndjson")):
+            from ..learn.log_tables import columns_of
+
+            return columns_of(path).names
         opened = gzip.open if path.endswith(".gz") else open
         with opened(path, "rt", encoding="utf-8", newline="") as file:
             return next(csv.reader([file.readline(_LONGEST)]), [])
@@ -201,7 +210,7 @@ def _header(path: str) -> list[str]:
         return []
 
 
-def _methods(arguments: argparse.Namespace) -> list[Method]:
+def _methods(options: Options) -> list[Method]:
     from ..errors import UnknownName
     from ..replay.optuna_peers import installed
     from ..replay.peers import all_methods
@@ -209,9 +218,9 @@ def _methods(arguments: argparse.Namespace) -> list[Method]:
     there = all_methods()
     if not installed():
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
-    if arguments.methods is None:
+    if options.methods is None:
         return there
-    words = [word.strip().lower() for word in arguments.methods.split(",") if word.strip()]
+    words = [word.strip().lower() for word in options.methods.split(",") if word.strip()]
     chosen = [m for word in words for m in there if word in m.name.lower()]
     for word in words:
         if not any(word in m.name.lower() for m in there):
@@ -219,10 +228,6 @@ def _methods(arguments: argparse.Namespace) -> list[Method]:
                 f"no method is called {word!r}; there are {', '.join(m.name for m in there)}."
             )
     return list(dict.fromkeys(chosen))
-
-
-def _several(text: str, read: Any) -> list[float]:
-    return [read(part.strip()) for part in text.split(",")]
 
 
 def _say(text: str) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+import click
+
+from .given_file import PATH
+from .instance_file import FILE, read_instance, table_options
+from .options import Options, command
 
 if TYPE_CHECKING:
     from ..forest.model import Forest
@@ -15,43 +22,59 @@ if TYPE_CHECKING:
     from ..policy.search import Search
 
 _ABOUT = """\
-Say which box to open and why, ask what it showed, and go on until it is best to
-stop.
+Say which box to open and why, ask what the box showed, and go on until it is
+best to stop.
 
 Answer with the number on screen of the state that was seen, with its name, or
 with =12.5 for a reward. Add @3.5 if opening cost 3.5 and not what the file says.
-At a terminal, what was understood is shown, to be confirmed. The word undo takes
-the last answer back; quit (or Ctrl-D) stops for now.
+At a terminal, the program shows what it understood and asks for a confirmation.
+The word undo takes the last answer back. The word quit (or Ctrl-D) stops for
+now.
 
 With --journal nothing is lost, whatever happens, and the same command goes on
-where it stopped; FILE is then no longer needed."""
+where it stopped. FILE is then no longer needed."""
 
 _STATES = 12  # states named in a question
 _OTHERS = 3  # further boxes named
+_TERMINAL = "CONIN$" if os.name == "nt" else "/dev/tty"
 
 
-def add_run_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command to those of the parser; :func:`run` carries it out."""
-    parser = commands.add_parser("run", help="open boxes one by one, being told which")
-    parser.description = _ABOUT
-    parser.add_argument("file", metavar="FILE", nargs="?", help="instance: .json, .json.gz or .wz")
-    parser.add_argument("--journal", metavar="DB", help="file that keeps the search")
-    parser.add_argument(
-        "--rewards", metavar="RULE",
-        help="what to make of a reward that the box does not have: refuse (default), nearest, or "
-        "edges of bins such as 0,10,20",
-    )  # fmt: skip
-    parser.add_argument(
-        "--replace", action="store_true",
-        help="go on with a file that was changed since the search began",
-    )  # fmt: skip
-    parser.set_defaults(misused=parser.error)
-
-
-def run(arguments: argparse.Namespace) -> None:
+@command(_ABOUT, short="Open boxes one by one, being told which.")
+@click.argument(
+    "file", metavar="[FILE]", type=PATH, required=False,
+    help=f"{FILE} Not needed if the journal is there.",
+)  # fmt: skip
+@click.option("--journal", metavar="DB", type=click.Path(), help="File that keeps the search.")
+@click.option(
+    "--rewards", metavar="RULE",
+    help="What to make of a reward that the box does not have: refuse (default), nearest, or "
+    "edges of bins such as 0,10,20.",
+)  # fmt: skip
+@click.option(
+    "--replace", is_flag=True, help="Go on with a FILE that was changed since the search began."
+)
+@table_options
+def run(options: Options) -> None:
     """Carry out the command."""
-    with _search(arguments) as search:
-        talk(search, sys.stdin, sys.stdout, kept=arguments.journal is not None)
+    with _search(options) as search, _answers(options) as source:
+        talk(search, source, sys.stdout, kept=options.journal is not None)
+
+
+@contextmanager
+def _answers(options: Options) -> Iterator[TextIO]:
+    """Where the answers come from: the terminal, if standard input held the problem."""
+    if options.file != "-":
+        yield sys.stdin
+        return
+    try:
+        terminal = open(_TERMINAL, encoding=sys.stdin.encoding)  # noqa: SIM115
+    except OSError:
+        raise click.UsageError(
+            "standard input holds the problem, and there is no terminal for the answers. Save the "
+            "problem to a file first."
+        ) from None
+    with terminal:
+        yield terminal
 
 
 def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
@@ -74,33 +97,32 @@ def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
 # -- where the search comes from ---------------------------------------------------------------
 
 
-def _search(arguments: argparse.Namespace) -> Search:
+def _search(options: Options) -> Search:
     from ..engine.solver import solve
-    from ..files.instances import load
     from ..policy.search import Search
 
-    journal = arguments.journal
+    journal = options.journal
     if journal is None or not os.path.lexists(journal):
-        if arguments.file is None:
-            arguments.misused("give a FILE, or the --journal of a search that was begun")
-        policy = solve(load(arguments.file)).policy()
-        return Search(policy, journal=journal, rewards=_rule(arguments))
+        if options.file is None:
+            raise click.UsageError("give a FILE, or the --journal of a search that was begun.")
+        policy = solve(read_instance(options)).policy()
+        return Search(policy, journal=journal, rewards=_rule(options))
     search, say = Search.resume(journal), _Speaker(sys.stdout)
     say(f"Going on with {journal}. Boxes opened so far: {len(search.history)}.")
-    if arguments.rewards is not None:
+    if options.rewards is not None:
         say("  --rewards stays what it was when the search began.")
-    if arguments.file is not None:
-        forest = load(arguments.file)
+    if options.file is not None:
+        forest = read_instance(options)
         if not _equal(forest, search.policy.forest):
-            if arguments.replace:
+            if options.replace:
                 search.replace(solve(forest))
             else:
-                say(f"  {arguments.file} was changed since. --replace would use the new one.")
+                say(f"  {options.file} was changed since. --replace would use the new one.")
     return search
 
 
-def _rule(arguments: argparse.Namespace) -> Rule:
-    text: str = arguments.rewards or "refuse"
+def _rule(options: Options) -> Rule:
+    text: str = options.rewards or "refuse"
     known: tuple[Literal["refuse", "nearest"], ...] = ("refuse", "nearest")
     for rule in known:
         if text == rule:
@@ -108,8 +130,9 @@ def _rule(arguments: argparse.Namespace) -> Rule:
     try:
         return [float(x) for x in text.split(",")]
     except ValueError:
-        arguments.misused(f"--rewards must be refuse, nearest or numbers, but it is {text!r}")
-        raise
+        raise click.UsageError(
+            f"--rewards must be refuse, nearest or numbers, but it is {text!r}."
+        ) from None
 
 
 def _equal(a: Forest, b: Forest) -> bool:

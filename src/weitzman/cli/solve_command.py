@@ -2,91 +2,71 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from functools import partial
-from typing import Any
+
+import click
 
 from .console import killable, print_lines, progress_bar
-from .instance_file import add_instance, read_instance
-from .option_types import positive, whole
+from .instance_file import instance_argument, read_instance
+from .options import POSITIVE, Options, command, json_option, limit_option, threads_option
 
-_SOLVE = """\
+_ABOUT = """\
 Print the value of the search, the box to open first, and the index of every
 box.
 
-The index of a box is the reward in hand at which opening it makes no
-difference. The best policy: among the boxes that can be opened take the one of
-highest index, and open it if that index is above the best reward so far;
-otherwise stop. (When minimizing: lowest index, below the least loss.)"""
+The index of a box is the reward in hand at which opening the box makes no
+difference. The best policy takes the box of highest index among those that can
+be opened. It opens that box if the index is above the best reward so far, and
+stops otherwise. (When minimizing: lowest index, below the least loss.)"""
 
 _JSON = """\
+\b
 --json prints one object:
   {"value": 94.325, "gap": 0.0, "status": "exact", "boxes": [
     {"name": "B", "index": [15.0, 914.0]}, ...]}
-The true value is within gap of value; status is exact, certified, or coarse
-(gap is larger than asked for). index has an entry for each state of the
-parent, one for a root; null stands for an infinite one."""
+
+The true value is within gap of value. status is exact, certified, or coarse
+(gap is larger than asked for). index has one entry for each state of the parent,
+and one for a root. null stands for an infinite index."""
 
 
-def add_solve_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command to those of the parser; :func:`solve` carries it out."""
-    parser = commands.add_parser("solve", help="value, first box and all indices")
-    parser.description, parser.epilog = _SOLVE, _JSON
-    _options(parser)
-
-
-def _options(solve: argparse.ArgumentParser) -> None:
-    add_instance(solve)
-    form = solve.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON, for programs")
-    form.add_argument("--explain", action="store_true", help="print the policy step by step")
-    solve.add_argument(
-        "--limit", type=partial(whole, least=0), default=40, metavar="ROWS",
-        help="rows of the table, or lines of the explanation (default 40; 0: all)",
-    )  # fmt: skip
-    solve.add_argument(
-        "--tolerance", type=positive, default=1e-9, metavar="T",
-        help="error of the value, as a share of the range of rewards (default 1e-9)",
-    )  # fmt: skip
-    solve.add_argument(
-        "--exact", action="store_true", help="no error but rounding; slower on deep forests"
-    )
-    solve.add_argument(
-        "--clip", action="store_true",
-        help="do not compute indices below the outside option (faster)",
-    )  # fmt: skip
-    solve.add_argument(
-        "--threads",
-        type=partial(whole, least=1),
-        metavar="N",
-        help="threads to use (default: all cores)",
-    )
-
-
-def solve(arguments: argparse.Namespace) -> None:
+@command(_ABOUT, short="The value, the first box and all indices.", epilog=_JSON)
+@instance_argument
+@json_option
+@click.option("--explain", is_flag=True, help="Print the policy step by step.")
+@limit_option("Rows of the table, or lines of the explanation")
+@click.option(
+    "--tolerance", type=POSITIVE, default=1e-9, metavar="T",
+    help="Error of the value, as a share of the range of rewards (default 1e-9).",
+)  # fmt: skip
+@click.option("--exact", is_flag=True, help="No error but rounding; slower on deep forests.")
+@click.option("--clip", is_flag=True, help="Skip indices below the outside option; faster.")
+@threads_option
+def solve(options: Options) -> None:
     """Carry out the command."""
     from .._common.text import columns
     from ..engine.solver import solve as run
     from ..policy.words import explain
     from ..show import layout
 
-    with progress_bar(sys.stderr) as progress, killable():
-        forest = read_instance(arguments)
+    if options.json and options.explain:
+        raise click.UsageError("--json and --explain do not go together.")
+    with progress_bar() as progress, killable():
+        forest = read_instance(options)
         solution = run(
             forest,
-            tolerance=arguments.tolerance,
-            exact=arguments.exact,
-            clip=arguments.clip,
-            threads=arguments.threads,
+            tolerance=options.tolerance,
+            exact=options.exact,
+            clip=options.clip,
+            threads=options.threads,
             progress=progress,
         )
-    if arguments.json:
+    if options.json:
         print_lines(layout.json_lines(solution))
         return
     print_lines(columns(layout.headline(solution)))
     print()
-    if arguments.explain:
-        print(explain(solution, lines=arguments.limit or sys.maxsize))
+    if options.explain:
+        print(explain(solution, lines=options.limit or sys.maxsize))
     else:
-        print_lines(solution.index_lines(arguments.limit or None, hint=" (--limit 0 shows all)"))
+        print_lines(solution.index_lines(options.limit or None, hint=" (--limit 0 shows all)"))

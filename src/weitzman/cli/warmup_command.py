@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from typing import Any
 
+from .options import Options, command
+
 _ABOUT = """\
-Compile everything (but for a few small functions of weitzman.learn) and keep it
-on disk, where later processes find it: for images of containers, and before many
-workers start at once. The folder is the first of these that can be written to: the
-one that WEITZMAN_CACHE_DIR names (or NUMBA_CACHE_DIR), one in the installed package,
-one of the user. Workers that name the same folder share it."""
+Compile everything (but for a few small functions of weitzman.learn) and keep the
+result on disk, where later processes find it. Use this in images of containers,
+and before many workers start at once.
+
+The result goes to the first of these folders that can be written to: the folder
+that WEITZMAN_CACHE_DIR names (or NUMBA_CACHE_DIR), a folder in the installed
+package, a folder of the user. Workers that name the same folder share it."""
 
 
-def add_warmup_command(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command to those of the parser; :func:`warmup` carries it out."""
-    parser = commands.add_parser("warmup", help="compile everything now, for later processes")
-    parser.description = _ABOUT
-
-
-def warmup(arguments: argparse.Namespace) -> None:
+@command(_ABOUT, short="Compile everything now, for later processes.")
+def warmup(options: Options) -> None:
     """Carry out the command."""
     from ..engine.compiled_code import compiled_code
 

@@ -145,10 +145,8 @@ class Solution:
         ----------
         x : number or array
             Amounts in hand.
-        box : str or int, optional
-            Without it, all trees of the forest are searched.
-        state : str or int, optional
-            What the parent of the box showed; left out for a root.
+        box, state
+            As in :meth:`capped_law`. Without a box, all trees of the forest are searched.
 
         Examples
         --------

@@ -16,6 +16,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..forest.model import Forest
 from ..forest.pools import Pool, starts
 
+_LOST = 0.5  # an error of this share of a utility: nothing is known of it
 _NO_INTS, _NO_FLOATS = np.empty(0, np.int64), np.empty(0)
 
 
@@ -117,8 +118,8 @@ class Weights:
         """Payoffs (signed) of numbers that the recursion gives: certainty equivalents for risk."""
         if self.tolerance == 0:
             return np.asarray(x)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.best - self.tolerance * np.log(-np.asarray(x)))
+        loss = np.maximum(-np.asarray(x), 1.0)  # no payoff exceeds the best reward but by rounding
+        return np.asarray(self.best - self.tolerance * np.log(loss))
 
     def written(self, x: FloatArray) -> FloatArray:
         """Numbers of the recursion from payoffs (signed): utilities for risk."""
@@ -131,15 +132,19 @@ class Weights:
         """How far the payoff may lie below, if the number may lie below by ``error``."""
         if self.tolerance == 0:
             return error
-        return float(self.tolerance * np.log1p(error / -value)) if value < 0 else np.inf
+        if error >= -_LOST * value:  # hardly a digit is left
+            return self._most()
+        return float(self.tolerance * np.log1p(error / -value))
+
+    def _most(self) -> float:
+        """No value is further from another than the best reward from what is at hand anyway."""
+        return float(self.best - self.read_back(self.outside))
 
     def rounding(self) -> float:
         """How far rounding may move a utility, about: factors above 1 magnify it on the way.
 
-        For an expected payoff nothing is magnified, and rounding is not counted.
+        For a forest with a risk tolerance: otherwise nothing is magnified.
         """
-        if self.tolerance == 0:
-            return 0.0
         f = self.forest
         rows = np.repeat(np.arange(len(self.laws)), self.laws.shape[:, 0])
         most = np.full(len(self.laws), 1.0)

@@ -19,7 +19,7 @@ from .pools import Pool
 if TYPE_CHECKING:
     from .model import Forest
 
-MOST_EXPONENT = 25.0  # powers of e that leave six digits of a 64-bit float to smaller numbers
+MOST_EXPONENT = 600.0  # powers of e that leave room in a 64-bit float
 
 
 def time_pools(
@@ -153,7 +153,7 @@ def _check_risk(f: Forest) -> None:
     if size > MOST_EXPONENT * tau:
         raise InvalidForest(
             f"the range of the rewards plus the highest cost must be at most {MOST_EXPONENT:g} "
-            f"times the risk tolerance, or utilities lose their digits, but it is {size:.6g} for a "
+            f"times the risk tolerance, or utilities overflow, but it is {size:.6g} for a "
             f"tolerance of {tau:.6g}. Raise the tolerance to {size / MOST_EXPONENT:.3g} at least."
         )
 

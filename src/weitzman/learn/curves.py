@@ -8,29 +8,37 @@ before it starts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.log_names import is_cumulative, is_loss
+from .._common.optional import need
 from ..errors import InvalidArgument
 from ..forest.rules import like
 from .known import Config
 from .log_checks import Blank, check_scores, kept_rows, step_costs, with_skipped
+from .log_joining import frame_columns, joined_columns
 from .log_settings import settings_of
+from .log_sources import LogSources
 from .log_tables import LogColumns, columns_of, numbers, steps, words
+
+if TYPE_CHECKING:
+    import pandas
 
 BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Curves:
+class Curves(LogSources):
     """Curves of many runs, one row for each step that was seen.
 
-    Most users call :meth:`read`; this constructor takes the columns as they are stored.
+    Most users call :meth:`read`, or :meth:`from_optuna` and its sisters for the logs of other
+    libraries; this constructor takes the columns as they are stored.
 
     Parameters
     ----------
@@ -79,43 +87,52 @@ class Curves:
         step: str = "step",
         score: str = "score",
         cost: str | None = "cost",
-        task: str | Sequence[str] | None = None,
+        task: str | Sequence[str] | None = "task",
         kind: str | Sequence[str] | None = None,
         ended: str | bool | None = None,
-        minimize: bool = False,
+        minimize: bool | None = None,
         settings: Any = None,
-        cumulative: bool = False,
+        cumulative: bool | None = None,
         blank: Blank | None = None,
     ) -> Curves:
         """Read curves from a table with one row for each step of each run.
 
         Parameters
         ----------
-        source : path, pandas.DataFrame, or mapping from names to columns
-            Files: ``.csv``, ``.csv.gz`` or ``.parquet``; they need pandas.
+        source : path, pandas.DataFrame, list of rows, or mapping from names to columns
+            Files: ``.csv``, ``.csv.gz``, ``.parquet`` or ``.jsonl``; they need pandas.
         run : str or several
             The columns that name a run within its task.
         step, score, cost : str
             The columns with whole numbers, scores and costs. A cost of None counts 1 for every
             row.
         task, kind : str or several, optional
-            Columns that are constant within a run.
+            Columns that are constant within a run. A task of None takes all runs as one task.
         ended : str, bool or None
             Whether the last row of a run is its own end: a column that says so in its last row,
             or one answer for all. None: a run that got as far as any run of its task has ended,
             and the others were cut off.
-        minimize : bool
-            Lower scores are better.
+        minimize : bool, optional
+            Lower scores are better. By default if the name of the score says so, as ``val_loss``
+            does.
         settings : list of str, path, pandas.DataFrame, or mapping from names to columns
             What runs were started with: columns of the log, or a table of its own with one row for
             each run, joined by the columns that name a run and its task, or those of them that it
             has. Numbers, texts, and blanks where a setting does not apply.
-        cumulative : bool
-            Costs are counted from the start of the run, not from the row before.
+        cumulative : bool, optional
+            Costs are counted from the start of the run, not from the row before; or they are times
+            of day, and then the first row of a run costs as much as its rows usually do. By default
+            if the name of the cost says so, as ``_runtime`` does.
         blank : "diverged" or "skipped", optional
             What a blank score (or NaN) means: the run diverged, or it was not evaluated in that
             step, whose cost then belongs to the next score. By default the latter if in most runs
             with blanks a score follows one.
+
+        Notes
+        -----
+        If there is no column ``run``, ``step``, ``score``, ``cost`` or ``task``, the first one is
+        taken that has a usual name, such as ``trial_id``, ``epoch``, ``val_accuracy``, ``seconds``
+        or ``dataset``.
 
         Examples
         --------
@@ -125,6 +142,15 @@ class Curves:
         (('a', 'b'), [True, False])
         """
         table = columns_of(source)
+        run, step, score = (
+            table.role("run", run),
+            table.role("step", step),
+            table.role("score", score),
+        )
+        cost, task = (
+            None if cost is None else table.role("cost", cost),
+            table.optional("task", task),
+        )
         size = len(table[step])
         if size == 0:
             raise InvalidArgument("curves need at least one row, but the table is empty.")
@@ -145,7 +171,11 @@ class Curves:
         kept = kept_rows(seen, ordered, blank)
         kinds = words(table, kind) if kind is not None else None
         paid = numbers(table, cost) if cost is not None else np.ones(size)
-        each = step_costs(paid[order], ordered, cumulative)
+        each = step_costs(
+            paid[order],
+            ordered,
+            cost is not None and is_cumulative(cost) if cumulative is None else cumulative,
+        )
         first, last = order[ends[:-1]], order[ends[1:] - 1]
         called = [x for c in (task, run) for x in ([c] if isinstance(c, str) else c or ())]
         return cls(
@@ -157,7 +187,7 @@ class Curves:
             task=tuple(k[0] for k in keys),
             kind=_constant(kinds, of_row, keys) if kinds is not None else ("",) * len(keys),
             ended=_ended(table, ended, last, when, [k[0] for k in keys]),
-            minimize=minimize,
+            minimize=is_loss(score) if minimize is None else minimize,
             settings=() if settings is None else tuple(settings_of(table, settings, first, called)),
         )
 
@@ -215,6 +245,32 @@ class Curves:
             minimize=self.minimize,
             settings=tuple(self.settings[i] for i in which) if self.settings else (),
         )
+
+    @classmethod
+    def concat(cls, logs: Iterable[Curves]) -> Curves:
+        """Several logs as one, so that logs accumulate; ``a + b`` is short for two.
+
+        A run that stands in several logs under the same task and name counts once, with the longest
+        of its curves. A run of the same name with another curve is another run, whose name is
+        numbered.
+
+        Examples
+        --------
+        >>> rows = {"run": ["x", "y"], "step": [1, 1], "score": [0.6, 0.4], "cost": [1, 1]}
+        >>> a, b = Curves.read(rows), Curves.read(rows | {"score": [0.7, 0.4]})
+        >>> (a + b).runs
+        ('x', 'y', 'x (2)')
+        >>> (a + a).runs
+        ('x', 'y')
+        """
+        return cls(**joined_columns(list(logs)))
+
+    def __add__(self, other: object) -> Curves:
+        return Curves.concat([self, other]) if isinstance(other, Curves) else NotImplemented
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row for each step, with a column for each setting; :meth:`read` reads it again."""
+        return need("pandas", "table").DataFrame(frame_columns(self))
 
     def worth(self, price: float) -> FloatArray:
         """What each row's score is worth, in units of cost; minus infinity where it diverged."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
-from .._kernels.reservations import reservations
+from .._kernels.roots import roots
 from .known import Encoder, features, is_category
 from .ladder import Ladder
 from .laws import cost_levels, usual_cost
@@ -235,7 +235,7 @@ def _roots(value: FloatArray, row: FloatArray, cost: FloatArray) -> FloatArray:
     flat = value.ravel()
     down = np.argsort(-flat, kind="stable")
     chances = np.ascontiguousarray(row) / value.shape[1]
-    return np.asarray(reservations(flat[down], down // value.shape[1], chances, cost))
+    return np.asarray(roots(flat[down], down // value.shape[1], chances, cost, False))
 
 
 def _quantiles(value: FloatArray, row: FloatArray) -> FloatArray:

@@ -55,13 +55,14 @@ def with_skipped(cost: FloatArray, run: IntArray, kept: BoolArray) -> FloatArray
 def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
     """What each row cost; of cumulative costs the differences within a run."""
     if cumulative:
-        before = np.where(np.diff(run, prepend=-1) == 0, np.roll(cost, 1), 0.0)
-        return np.asarray(cost - before)
+        first = np.diff(run, prepend=-1) != 0
+        each = cost - np.where(first, 0.0, np.roll(cost, 1))
+        clock = len(cost) and cost.min() > _TIME_OF_DAY
+        return _without_start(each, first, run) if clock else np.asarray(each)
     if len(cost) and cost.min() > _TIME_OF_DAY:
         raise InvalidArgument(
             f"a cost counts from the row before, but the lowest one is {cost.min():.10g}: these "
-            f"look like times of day. Give the differences, or say `cumulative=True` if every run "
-            f"begins at 0."
+            f"look like times of day. Say `cumulative=True`, so that the differences count."
         )
     if _rises_evenly(cost, run):
         warnings.warn(
@@ -72,6 +73,19 @@ def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
             stacklevel=4,
         )
     return cost
+
+
+def _without_start(each: FloatArray, first: BoolArray, run: IntArray) -> FloatArray:
+    """Costs by the clock, where nobody saw a run start: its first row costs what its rows do.
+
+    A run of one row costs the median of all rows.
+    """
+    usual = float(np.median(each[~first])) if not first.all() else 1.0
+    out = each.copy()
+    for row in np.flatnonzero(first):
+        mine = each[(run == run[row]) & ~first]
+        out[row] = np.median(mine) if len(mine) else usual
+    return out
 
 
 def _rises_evenly(cost: FloatArray, run: IntArray) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.optional import need
-from ..errors import InvalidArgument, InvalidFile
-from ..files.safely import check_regular
-from ..files.sheets import unpacked
+from .._common.log_names import usual
+from ..errors import InvalidArgument
+from .log_files import read_log
+from .log_lines import by_column
 
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 
@@ -29,6 +28,17 @@ class LogColumns:
     def names(self) -> list[str]:
         """What the columns are called."""
         return self._names
+
+    def role(self, role: str, name: Any) -> Any:
+        """The column of a role: the one named, or else the first that has a usual name."""
+        if name != role or name in self._names:
+            return name
+        return usual(role, self._names) or name
+
+    def optional(self, role: str, name: Any) -> Any:
+        """The same; None if the role itself is named and no column plays it."""
+        found = self.role(role, name)
+        return None if found == role and role not in self._names else found
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._names:
@@ -46,33 +56,15 @@ class LogColumns:
 def columns_of(source: Any) -> LogColumns:
     """The columns of a mapping, a data frame, or a file."""
     if isinstance(source, (str, os.PathLike)):
-        return LogColumns(_read(os.fspath(source)))
+        return LogColumns(read_log(os.fspath(source)))
     if isinstance(source, Mapping) or hasattr(source, "columns"):
         return LogColumns(source)
+    if isinstance(source, Sequence) and source and all(isinstance(x, Mapping) for x in source):
+        return LogColumns(by_column(source))
     raise InvalidArgument(
-        f"curves are read from a path, a pandas table or a mapping of columns, not from "
-        f"{type(source).__name__}."
+        f"curves are read from a path, a pandas table, a list of rows or a mapping of columns, not "
+        f"from {type(source).__name__}."
     )
-
-
-def _read(path: str) -> Any:
-    pandas = need("pandas", "learn")
-    try:
-        check_regular(os.stat(path))
-        if path.endswith(".parquet"):
-            need("pyarrow", "learn")
-            return pandas.read_parquet(path)
-        if path.endswith(".csv.gz"):
-            return pandas.read_csv(io.BytesIO(unpacked(path)), low_memory=False)
-        if path.endswith(".csv"):
-            return pandas.read_csv(path, low_memory=False)
-    except InvalidFile as error:
-        raise InvalidFile(f"{path}: {error}") from error.__cause__
-    except OSError as error:
-        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except (ValueError, OverflowError, ArithmeticError) as error:
-        raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
-    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz or .parquet.")
 
 
 def words(table: LogColumns, names: str | Sequence[str]) -> list[str]:

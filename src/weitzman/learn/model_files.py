@@ -24,6 +24,7 @@ from .line_model import LineModel
 FORMAT = "weitzman/line-model/1"
 _KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "runs")
 _LAST_RUNG, _MOST_ENTRIES = 2**53, 5_000_000
+_MOST_WEIGHTS = 3_000_000  # of the laws learnt again, beyond four for each byte of the file
 _RUN_KEYS = ("best", "cost", "gone", "weight")
 
 Path = str | os.PathLike[str]
@@ -60,6 +61,7 @@ def save(model: LineModel, path: Path) -> None:
     name = os.fspath(path)
     with explained(name, "written"):
         _check_name(name)
+        _check_weights(model.ladder, model.settings, len(text))
         with replacing(name) as file:
             file.write(text.encode())
 
@@ -75,7 +77,7 @@ def load(path: Path) -> LineModel:
     name = os.fspath(path)
     with explained(name, "read"):
         _check_name(name)
-        return _model(read_document(name, MAX_BYTES))
+        return _model(read_document(name, MAX_BYTES), os.path.getsize(name))
 
 
 def _check_name(name: str) -> None:
@@ -83,7 +85,7 @@ def _check_name(name: str) -> None:
         raise InvalidFile("the name of a model file must end in .json.")
 
 
-def _model(x: Any) -> LineModel:
+def _model(x: Any, size: int) -> LineModel:
     x = _all_fields(x, "the model", _KEYS, optional=("note",))
     check.choice(x["format"], (FORMAT,), "format")
     price = _number(x["price"], "price", above=0.0)
@@ -96,10 +98,25 @@ def _model(x: Any) -> LineModel:
     if not isinstance(x["runs"], list) or not x["runs"]:
         raise InvalidFile("runs must be a list of at least one run.")
     ladder = _ladder(x["runs"], rungs, -1.0 if minimize else 1.0)
+    settings = _settings(x["settings"])
+    _check_weights(ladder, settings, size)
     try:
-        return LineModel(ladder, price=price, minimize=minimize, settings=_settings(x["settings"]))
+        return LineModel(ladder, price=price, minimize=minimize, settings=settings)
     except InvalidArgument as error:
         raise InvalidFile(str(error)) from None
+
+
+def _check_weights(ladder: Ladder, settings: Settings, size: int) -> None:
+    """Refuse a short file whose laws would be huge, before memory is spent on them."""
+    runs, rungs = len(ladder.best), int(ladder.seen.max())
+    states = min(settings.points, runs + 3) * min(settings.levels, runs + 3)
+    weights, most = states * (runs + states * rungs // 2), _MOST_WEIGHTS + 4 * size
+    if weights > most:
+        raise InvalidFile(
+            f"the laws of a model in a file of this size must have at most {most:,} weights, but "
+            f"{runs:,} runs with {settings.points:,} points and {settings.levels:,} levels have "
+            f"{weights:,}. Set fewer points or levels."
+        )
 
 
 def _settings(x: Any) -> Settings:

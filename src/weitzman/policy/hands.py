@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidAnswer
@@ -48,22 +49,23 @@ class Hands:
         if tree not in self._best or sign * reward > sign * self._best[tree][1]:
             self._best[tree] = box, reward
 
+    @property
+    def held(self) -> Mapping[Id, tuple[Id, float]]:
+        """The best reward found in each tree that is not closed, and the box that has it."""
+        return self._best
+
+    def mark(self) -> tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]:
+        """What is held and taken now, for :meth:`go_back`."""
+        return self._best.copy(), self.taken.copy()
+
+    def go_back(self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]) -> None:
+        """Hold and have taken what was marked."""
+        self._best, self.taken = mark
+
     def take(self, box: Id, reward: float) -> None:
         """A reward was taken, and its tree closed."""
         self.taken[self.tree(box)] = box, reward
         self._best.pop(self.tree(box), None)
-
-    def in_hand(self, tree: Id) -> float | None:
-        """The best reward of a tree that is not closed; None if it has none."""
-        return self._best[tree][1] if tree in self._best else None
-
-    def mark(self) -> tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]:
-        """How things stand now, for :meth:`go_back`."""
-        return self.taken.copy(), self._best.copy()
-
-    def go_back(self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]) -> None:
-        """Stand as things stood."""
-        self.taken, self._best = mark
 
     def bar(self) -> float:
         """What an index must exceed, signed: the outside option and every reward in hand."""

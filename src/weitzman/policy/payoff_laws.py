@@ -18,11 +18,10 @@ from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
 from ..errors import TooLarge
 from ..forest.model import Forest
-from .frontier import Box, Copy
-from .search import Search
 from .simulation import simulate
+from .walk import Walk
 
-_TELLS = 20_000  # answers given in writing out a policy, at most: well below a second
+_ANSWERS = 20_000  # supposed in writing out a policy, at most: well below a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,11 +31,11 @@ class PayoffLaw:
     Attributes
     ----------
     values : (m,) array, ascending
+        Discounted, where there is discounting.
     chances : (m,) array
         Sum to 1.
     mean : float
-        Exact, also if the law is simulated. With a risk tolerance this is not the value, which is
-        a certainty equivalent.
+        Exact, also if the law is simulated.
     outside : float
         What opening nothing earns.
     is_worse : (m,) array of bool
@@ -86,12 +85,12 @@ def payoff_law(
     ([-2.0, 8.0, 9.0], [0.25, 0.25, 0.5], 'exact')
     """
     rule = as_policy(policy, "payoff_law")
-    f, ends = rule.forest, _ends(rule)
+    f = rule.forest
+    ends = _ends(rule)
     if ends is None:
-        played = simulate(rule, episodes, rng)
+        played, exactly = simulate(rule, episodes, rng), evaluate(rule)
         values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
-        e = evaluate(rule)
-        how, mean = f"{episodes:,} simulated searches", e.reward - f.sign * e.spend
+        how, mean = f"{episodes:,} simulated searches", exactly.reward - f.sign * exactly.spend
     else:
         values, chances = ends.payoff, ends.chance
         how, mean = "exact", float(values @ chances)
@@ -178,14 +177,14 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     rule = as_policy(policy, "equivalent_box")
     f = rule.forest
     if f.factors is not None or f.prizes > 1:
-        f.must_be_plain("an equivalent box")
+        f.must_be_plain("the equivalent box")
     if held is not None:
         f = f.changed(outside=held)
         rule = replace(rule, forest=f, outside=f.sign * f.outside)
     ends = _ends(rule)
     if ends is None:
         raise TooLarge(
-            f"writing out the search took more than {_TELLS} answers and was not at its end: the "
+            f"writing out the search took more than {_ANSWERS} answers and was not at its end: the "
             f"joint law of reward and cost is too large. Use solution.capped_law().box(), which is "
             f"small, or payoff_law, which simulates.",
             np.inf,
@@ -198,57 +197,42 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ends:
     reward: FloatArray  # the best of the boxes opened, in the user's sign
-    cost: FloatArray
+    cost: FloatArray  # discounted, where there is discounting
     chance: FloatArray
     payoff: FloatArray
 
 
 def _ends(policy: Policy) -> _Ends | None:
-    """All ends of a search with their probabilities; None if there are too many.
+    """All ends of a search with their probabilities; None if there are too many."""
+    walk, found, answers = Walk(policy), list[tuple[float, float, float, float]](), 0
+    f = walk.forest
 
-    Each way is told to a search from the start, so that it alone decides what is opened.
-    """
-    f, tells = policy.forest, 0
-    waiting: list[tuple[list[tuple[Box, int]], float]] = [([], 1.0)]
-    found: list[tuple[float, float, float, float]] = []
-    while waiting:
-        way, chance = waiting.pop()
-        tells += len(way) + 1
-        if tells > _TELLS:
-            return None
-        search = Search(policy)
-        for told, state in way:
-            search.tell(told, state_called(f, told.number, state))
-            _take_all(search)
-        box = search.ask()
-        if box is None:
-            rewards = [f.sign * f.rewards[int(f.reward[b.number])][0, s] for b, s in way]
-            best = f.sign * max([-np.inf, *rewards])
-            found.append((best, search.spent, chance, search.payoff))
-            continue
-        law = f.laws[int(f.law[box.number])][_state_above(f, box, way)]
-        for state in np.flatnonzero(law).tolist():
-            waiting.append(([*way, (box, state)], chance * float(law[state])))
-    return _Ends(*np.array(found).T)
+    def follow(chance: float) -> bool:
+        """Go on from where the walk stands, in all ways; False: there are too many."""
+        nonlocal answers
+        answers += len(walk.told) + 1
+        if answers > _ANSWERS:
+            return False
+        top, prize = walk.next(), walk.next_prize()
+        if top is None and prize is not None:
+            with walk.supposing_taken(prize):
+                return follow(chance)
+        if top is None:
+            rewards = (f.sign * o.reward for o in walk.told.values() if o.reward is not None)
+            best = f.sign * max(rewards, default=-np.inf)
+            factor, spent = walk.discounted()[:2] if f.factors is not None else (1.0, walk.best[2])
+            payoff = factor * walk.best[0] - f.sign * spent
+            found.append((best, spent, chance, payoff))
+            return True
+        (v, copy), _ = top
+        law = f.laws[int(f.law[v])][walk.state_above((v, copy))]
+        for state in np.flatnonzero(law)[::-1].tolist():
+            with walk.supposing((v, copy), state):
+                if not follow(chance * float(law[state])):
+                    return False
+        return True
 
-
-def _take_all(search: Search) -> None:
-    """Take every prize that is to be taken now."""
-    while (box := search.ask()) is not None and box.move == "take":
-        search.take(box)
-
-
-def _state_above(forest: Forest, box: Box, way: list[tuple[Box, int]]) -> int:
-    above = _above(forest, box.number, box.copy)
-    return next((s for b, s in way if (b.number, b.copy) == above), 0)
-
-
-def _above(f: Forest, v: int, copy: Copy) -> tuple[int, Copy]:
-    """The box before one that was opened, and its copy; for a root, what is none."""
-    if f.endless[v]:
-        last = copy[-1] - 1
-        return (v, (*copy[:-1], last)) if last else (int(f.parent[v]), copy[:-1])
-    return int(f.parent[v]), copy[:-1] if f.count[v] > 1 else copy
+    return _Ends(*np.array(found).T) if follow(1.0) else None
 
 
 def state_called(forest: Forest, box: int, state: int) -> str | int:

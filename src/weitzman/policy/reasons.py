@@ -43,9 +43,10 @@ def why_open(walk: Walk, box: Id) -> str:
 def why_take(walk: Walk, box: Id) -> str:
     """Why the reward of a box is to be taken for good."""
     above, _ = _words(walk)
+    reward = walk.amounts(walk.told[box].reward or 0.0)
     return (
-        f"Take {walk.told[box].reward:.6g} from {walk.box(box)} for good and close its tree: no "
-        f"box that can be opened has an index {above} that."
+        f"Take {reward} from {walk.box(box)} for good and close its tree: no box that can be "
+        f"opened has an index {above} that."
     )
 
 
@@ -103,6 +104,6 @@ def _words(walk: Walk) -> tuple[str, str]:
 
 def _so_far(walk: Walk) -> str:
     if walk.hands is not None:
-        return f"every reward in hand and the outside option ({walk.sign * walk.bar:.6g})"
+        return f"every reward in hand and the outside option ({walk.amounts(walk.sign * walk.bar)})"
     what = "the least loss so far" if walk.forest.minimize else "the best so far"
     return f"{what} ({best_text(walk)})"

@@ -1,47 +1,36 @@
-"""What is still closed after some answers, as a forest of its own."""
+"""What is left of a search: the boxes still closed as a forest of their own, and its worth."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._common.arrays import IntArray
 from ..engine.indices import Policy
-from ..forest.combining import side_by_side
+from ..engine.solver import solve
 from ..forest.model import Forest
 from .frontier import Id
+from .hands import Hands
 
 if TYPE_CHECKING:
     from .walk import Walk
 
-Closed = tuple[int, int]
-"""A box that can be opened and the state of its parent (0 for a root): what copies share."""
+Top = tuple[int, int, int]
+"""A box that can be opened, the state of its parent (0 for a root), and how many copies."""
 
 
-def rest_of(policy: Policy, tops: dict[Closed, int], best: float) -> Forest:
-    """The boxes that can be opened, so many copies of each, and all that is behind them.
+def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
+    """Boxes that can be opened, all that is behind them, and one prize with ``best`` in hand.
 
-    They have one prize, and the best so far as the outside option.
+    ``tops`` has the box, the state of its parent and the number of copies. These boxes become the
+    first of the new forest, in order.
     """
-    keep, parent = _behind(policy, tops)
-    f, n = policy.forest, len(tops)
-    return f.take(
-        keep,
-        parent=parent,
-        after=[s for _, s in tops] + [-1] * (len(keep) - n),
-        count=np.concatenate([np.array([*tops.values()], np.int64), f.count[keep[n:]]]),
-        endless=np.concatenate([np.zeros(n, bool), f.endless[keep[n:]]]),  # the next of a line
-        outside=best,
-        names=None,
-        prizes=1,
-    )
-
-
-def _behind(policy: Policy, tops: dict[Closed, int]) -> tuple[list[int], list[int]]:
-    """Boxes and all that is behind them, and the place of the parent of each."""
-    at, keep = policy.child_at, [v for v, _ in tops]
+    f, at = policy.forest, policy.child_at
+    keep = [v for v, _, _ in tops]
     parent = [-1] * len(keep)
     at_end = 0
     while at_end < len(keep):  # breadth first: what is behind each box
@@ -52,74 +41,79 @@ def _behind(policy: Policy, tops: dict[Closed, int]) -> tuple[list[int], list[in
         keep += below
         parent += [at_end] * len(below)
         at_end += 1
-    return keep, parent
+    n, behind = len(tops), len(keep) - len(tops)
+    return f.take(
+        keep,
+        parent=parent,
+        after=[s for _, s, _ in tops] + [-1] * behind,
+        count=np.concatenate([np.array([k for _, _, k in tops], np.int64), f.count[keep[n:]]]),
+        endless=np.concatenate([np.zeros(n, bool), f.endless[keep[n:]]]),  # the next of a line
+        outside=best,
+        names=None,
+        prizes=1,
+    )
 
 
-def rest_by_tree(walk: Walk, left: int) -> tuple[Forest | None, int]:
-    """Trees that may still give a prize, for ``left`` prizes, and for how many no tree is left.
+def prizes_worth(walk: Walk, hands: Hands) -> float:
+    """What a walk for several prizes will have earned in the end, if it goes on in the best way.
 
-    A tree with opened boxes becomes a free box that holds the best of its rewards; its closed boxes
-    hang on that. None: no tree is left.
+    A tree that is open and not taken is a tree of its own: a free box that surely holds the best
+    reward found, with the boxes that can be opened behind it.
     """
-    hands, f = walk.hands, walk.forest
-    assert hands is not None, "several prizes"
-    untouched, by_tree = _closed_by_tree(walk)
-    held = {tree: hands.in_hand(tree) for tree in by_tree}
-    live = [tree for tree in by_tree if by_tree[tree] or held[tree] is not None]
-    trees = len(live) + sum(untouched.values())
-    prizes = min(left, trees)
-    if prizes == 0:
-        return None, left
-    nothing = -walk.sign * np.inf
-    rows = [nothing if (x := held[tree]) is None else x for tree in live]
-    tops: dict[Closed, int] = dict(untouched)
-    parts = [rest_of(walk.policy, tops, f.outside)] if tops else []
-    parts += [_roofed(walk, by_tree[tree], row) for tree, row in zip(live, rows, strict=True)]
-    whole = parts[0] if len(parts) == 1 else side_by_side(parts)
-    return replace(whole, prizes=prizes), left - prizes
+    spent, sign, outside = walk.best[2], walk.sign, walk.forest.outside
+    taken = sum(reward for _, reward in hands.taken.values())
+    left = hands.places - len(hands.taken)
+    fresh, trees = _closed(walk, hands)
+    tops = [*fresh, *(top for tree in trees.values() for top in tree)]
+    if left == 0 or not tops:
+        return hands.total() - sign * spent
+    owner = [-1] * len(fresh) + [i for i, tree in enumerate(trees.values()) for _ in tree]
+    held = [hands.held[tree][1] if tree in hands.held else -sign * np.inf for tree in trees]
+    forest = _under(rest(walk.policy, tops, outside), np.array(owner), held)
+    places = min(left, int(forest.count[forest.roots].sum()))
+    value = solve(replace(forest, prizes=places)).value
+    return taken + value + (left - places) * outside - sign * spent
 
 
-def _closed_by_tree(walk: Walk) -> tuple[Counter[Closed], dict[Id, Counter[Closed]]]:
-    """Trees of which nothing was opened, and what can be opened in the others, if not closed."""
-    f, policy, hands = walk.forest, walk.policy, walk.hands
-    assert hands is not None, "several prizes"
-    roots = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
-    inside: dict[Id, Counter[Closed]] = {}
-    for box, seen in walk.told.items():
-        v, tree = box[0], hands.tree(box)
-        above = walk.above(box)
-        if above is None:
-            roots[v, 0] -= 1
-        if tree in hands.taken:
-            continue
-        here = inside.setdefault(tree, Counter())
-        if above is not None:
-            here[v, walk.told[above].state_number] -= 1
-        for u in policy.child[policy.child_at[v] : policy.child_at[v + 1]].tolist():
-            here[u, seen.state_number] += int(f.count[u])
-    return +roots, {tree: +here for tree, here in inside.items()}
+def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
+    """What can be opened in trees that are closed as yet, and in each that is open."""
+    f, policy, at = walk.forest, walk.policy, walk.policy.child_at
+    fresh = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
+    trees: dict[Id, Counter[tuple[int, int]]] = {}
+    for (v, copy), seen in walk.told.items():
+        tree, above = hands.tree((v, copy)), walk.above((v, copy))
+        closed = trees.setdefault(tree, Counter())
+        (fresh if above is None else closed)[v, walk.state_above((v, copy))] -= 1
+        for u in policy.child[at[v] : at[v + 1]].tolist():
+            closed[u, seen.state_number] += int(f.count[u])
+
+    def worth_it(closed: Counter[tuple[int, int]]) -> list[Top]:
+        index, bar = walk.frontier.index, walk.sign * f.outside
+        return [(v, s, n) for (v, s), n in closed.items() if n > 0 and index(v, s) > bar]
+
+    return worth_it(fresh), {
+        tree: worth_it(closed) for tree, closed in trees.items() if tree not in hands.taken
+    }
 
 
-def _roofed(walk: Walk, tops: Counter[Closed], reward: float) -> Forest:
-    """A free box that shows a sure reward, and below it what can be opened."""
-    f = walk.forest
-    roof = Forest.from_arrays(
-        parent=[-1], cost=[0.0], rewards=[[reward]], law=[[1.0]], outside=f.outside,
-        minimize=f.minimize,
-    )  # fmt: skip
-    if not tops:
-        return roof
-    rest = rest_of(walk.policy, dict(tops), f.outside)
+def _under(forest: Forest, owner: IntArray, held: Sequence[float]) -> Forest:
+    """The forest with the roots of each open tree behind a free box with what that tree holds."""
+    n, trees = len(forest), len(held)
+    if trees == 0:
+        return forest
+    parent = forest.parent.copy()
+    parent[: len(owner)] = np.where(owner >= 0, n + owner, -1)
+    more = np.zeros(trees, np.int64)
     return replace(
-        rest,
-        parent=np.append(np.where(rest.parent < 0, len(rest), rest.parent), -1),
-        law=np.append(rest.law, len(rest.laws)),
-        laws=rest.laws.with_more([np.ones((1, 1))]),
-        cost=np.append(rest.cost, len(rest.costs)),
-        costs=rest.costs.with_more([np.zeros((1, 1))]),
-        reward=np.append(rest.reward, len(rest.rewards)),
-        rewards=rest.rewards.with_more([np.array([[reward]])]),
-        count=np.append(rest.count, 1),
-        endless=np.append(rest.endless, False),
-        state_names=(*rest.state_names, None),
+        forest,
+        parent=np.append(parent, more - 1),
+        law=np.append(forest.law, more + len(forest.laws)),
+        laws=forest.laws.with_more([np.ones((1, 1))]),
+        reward=np.append(forest.reward, len(forest.rewards) + np.arange(trees)),
+        rewards=forest.rewards.with_more([np.array([[x]]) for x in held]),
+        cost=np.append(forest.cost, more + len(forest.costs)),
+        costs=forest.costs.with_more([np.zeros((1, 1))]),
+        count=np.append(forest.count, more + 1),
+        endless=np.append(forest.endless, more.astype(bool)),
+        state_names=(*forest.state_names, *[None] * trees),
     )

@@ -28,7 +28,10 @@ from ..errors import InvalidAnswer
 from ..forest.model import Forest
 from .frontier import Box, Frontier, Group, Id
 from .hands import Hands
-from .remaining import Closed, rest_by_tree, rest_of
+from .remaining import prizes_worth, rest
+
+Closed = tuple[int, int]
+"""A box that can be opened and the state of its parent (0 for a root): what copies share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,8 @@ class Walk:
     @contextmanager
     def supposing(self, box: Id, state: int) -> Iterator[None]:
         """Stand as if a box had shown a state; afterwards as before."""
-        before, held = self.frontier.mark(), None if self.hands is None else self.hands.mark()
+        before = self.frontier.mark()
+        held = None if self.hands is None else self.hands.mark()
         self.show(box, state)
         try:
             yield
@@ -198,17 +202,15 @@ class Walk:
 
     @contextmanager
     def supposing_taken(self, box: Id) -> Iterator[None]:
-        """Stand as if the reward of a box had been taken for good; afterwards as before."""
-        hands, reward = self.hands, self.told[box].reward
-        assert hands is not None, "several prizes"
-        assert reward is not None, "a prize"
-        before, held = self.frontier.mark(), hands.mark()
-        hands.take(box, reward)
+        """Stand as if the reward of an opened box had been taken for good; afterwards as before."""
+        assert self.hands is not None, "a forest with several prizes"
+        before, held = self.frontier.mark(), self.hands.mark()
+        self.hands.take(box, self.told[box].reward or 0.0)
         try:
             yield
         finally:
             self.frontier.go_back(before)
-            hands.go_back(held)
+            self.hands.go_back(held)
 
     def reward(self, v: int, state: int) -> float | None:
         """The reward of a state; None if it has none."""
@@ -261,30 +263,23 @@ class Walk:
         best = self.best[0]
         index, at = self.policy.index, self.policy.index_at
         closed = self.closed().items()
-        tops = {(v, s): n for (v, s), n in closed if index[at[v] + s] > self.sign * best}
-        return rest_of(self.policy, tops, best) if tops else None
+        tops = [(v, s, n) for (v, s), n in closed if index[at[v] + s] > self.sign * best]
+        return rest(self.policy, tops, best) if tops else None
 
     def worth(self) -> float:
         """What the walk will have earned in the end if it goes on in the best way (spent included).
 
-        When minimizing, what it will have cost. With discounting all is discounted to the start;
-        with a risk tolerance it is a certainty equivalent, to which past costs add up.
+        When minimizing, what it will have cost. With discounting, all of it as seen from the start;
+        with a risk tolerance, the certainty equivalent.
         """
         if self.hands is not None:
-            return self._worth_of_places(self.hands)
+            return prizes_worth(self, self.hands)
         forest, (best, _, spent) = self.remaining(), self.best
         value = best if forest is None else solve(forest).value
-        if self.forest.factors is not None:
-            factor, spent, _ = self.discounted()
-            value *= factor
-        return value - self.sign * spent
-
-    def _worth_of_places(self, hands: Hands) -> float:
-        """The same with several prizes: taken, still to come, and empty places."""
-        taken = sum(reward for _, reward in hands.taken.values())
-        forest, empty = rest_by_tree(self, hands.places - len(hands.taken))
-        value = 0.0 if forest is None else solve(forest).value
-        return taken + value + empty * self.forest.outside - self.sign * self.best[2]
+        if self.forest.factors is None:
+            return value - self.sign * spent
+        factor, paid, _ = self.discounted()
+        return factor * value - self.sign * paid
 
     def discounted(self) -> tuple[float, float, float]:
         """The factor of all that was opened, what was spent, discounted, and the time it took."""

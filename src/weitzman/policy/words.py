@@ -136,6 +136,8 @@ def state_text(f: Forest, v: int, y: int, say: Amounts) -> str:
 def best_text(walk: Walk, *, copies: bool = True) -> str:
     """The best so far, and where it is from; a copy by its number if ``copies``."""
     best, box, _ = walk.best
+    if walk.hands is not None:
+        return f"{walk.amounts(best)}, all prizes together"
     if not np.isfinite(best):
         return "nothing"
     if box is None:
@@ -161,37 +163,26 @@ class _Telling:
 
     def _tell(self, after: str, level: int) -> None:
         """One line for what to do now, then all that can come of it."""
+        if (prize := self.walk.next_prize()) is not None and len(self.text) < self.lines:
+            with self.walk.supposing_taken(prize):
+                name, reward = self.walk.box(prize), self.walk.told[prize].reward or 0.0
+                what = f"take {self.walk.amounts(reward)} from {printable(name)} for good, then "
+                self._tell(after + what, level)
+            return
         found = self.walk.next()
         if len(self.text) >= self.lines:
             self.full = True
-        elif found is None and (prize := self.walk.next_prize()) is not None:
-            self._take(prize, after, level)
+        elif found is None and self.walk.hands is not None:
+            taken, places = len(self.walk.hands.taken), self.walk.hands.places
+            self.text.append(f"{after}stop with {taken} of {places} prizes.")
         elif found is None:
-            self.text.append(f"{after}{self._end()}.")
+            self.text.append(f"{after}stop and take {best_text(self.walk, copies=False)}.")
         elif level == self.depth:
             self.cut = True
             self.text.append(f"{after}{self._opening(found[0])}, and so on.")
         else:
             self.text.append(f"{after}{self._opening(found[0])}.")
             self._branch(found[0], level + 1)
-
-    def _take(self, prize: Id, after: str, level: int) -> None:
-        """Take a reward for good, and go on in the same line."""
-        reward, name = self.walk.told[prize].reward, printable(self.forest.name(prize[0]))
-        assert reward is not None, "a prize"
-        with self.walk.supposing_taken(prize):
-            self._tell(f"{after}take {self.walk.amounts(reward)} from {name}, then ", level)
-
-    def _end(self) -> str:
-        hands = self.walk.hands
-        if hands is None:
-            return f"stop and take {best_text(self.walk, copies=False)}"
-        left = hands.places - len(hands.taken)
-        empty = "" if left == 0 else (
-            f"; {left} of {hands.places} places {'stays' if left == 1 else 'stay'} empty"
-            f" (worth {self.walk.amounts(self.forest.outside)}{'' if left == 1 else ' each'})"
-        )  # fmt: skip
-        return f"stop{empty}"
 
     def _opening(self, box: Id) -> str:
         f, v, s = self.forest, box[0], self.walk.state_above(box)

@@ -9,7 +9,7 @@ corners is used up by a mixture of their policies. See the theory page, section 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
@@ -25,6 +25,7 @@ from ..forest.pools import Pool
 _ROUNDING = 1e-11  # gains, as a share of the range of rewards, that are only rounding
 _DEAR = 1e7  # a price of money, in units of the range of rewards, at which nothing is bought
 _CHEAP = 1e-10  # and one at which everything is that helps at all
+_KEEP = 2000  # boxes up to which the policies of a frontier are kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,16 +38,29 @@ class Corner:
         A price of money at which the policy is optimal.
     spend, reward : float
         Expected spend and reward (in the user's sign).
-    evaluation : Evaluation
-        What the policy leads to.
-    policy : Policy
+
+    On a large forest the policy and its evaluation are not kept but computed when they are asked
+    for: a frontier has many corners.
     """
 
     price: float
     spend: float
     reward: float
-    evaluation: Evaluation
-    policy: Policy
+    _market: _Market = field(repr=False)
+    _kept: tuple[Policy, Evaluation] | None = field(repr=False)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy itself."""
+        return self._both()[0]
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """What the policy leads to."""
+        return self._both()[1]
+
+    def _both(self) -> tuple[Policy, Evaluation]:
+        return self._market.follow(self.price) if self._kept is None else self._kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,13 +333,18 @@ class _Market:
         return cls(forest, span, _ROUNDING * max(span, 1e-300), threads)
 
     def at(self, price: float) -> Corner:
-        """The optimal policy at a price of money."""
+        """The optimal policy at a price of money, and what it comes to."""
+        policy, e = self.follow(price)
+        kept = (policy, e) if len(self.forest) <= _KEEP else None
+        return Corner(price, e.spend, e.reward, self, kept)
+
+    def follow(self, price: float) -> tuple[Policy, Evaluation]:
+        """The optimal policy at a price of money, and its evaluation."""
         f = self.forest
         costs = Pool(price * f.costs.data, f.costs.start, f.costs.shape)
         solution = solve(replace(f, costs=costs), exact=len(f) < 1000, threads=self.threads)
         policy = Policy.of(f, *solution.index_columns())
-        e = evaluate(policy, threads=self.threads)
-        return Corner(price, e.spend, e.reward, e, policy)
+        return policy, evaluate(policy, threads=self.threads)
 
     def ends(self) -> list[Corner]:
         """The policy of least spend and that of most reward; one only if they are the same."""

@@ -16,16 +16,18 @@ from ..engine.evaluation import evaluate
 from ..engine.plan import Plan
 from ..engine.solution import Solution
 from ..engine.solver import solve
-from ..errors import InvalidForest
+from ..errors import InvalidForest, TooLarge
 from ..forest.model import Forest
 from ..policy.simulation import run_episodes, stream_key, tabulate
 from ..policy.simulation_result import Simulation
-from .copies import likely_part, parents_first, places, ready_room
+from .copies import likely_part, parents_first, places, places_lost, ready_room
 from .fixed_set import FixedSet
 from .prefixes import OutOfWork, Prefixes
 
 _ROUNDING = 1e-12  # differences of values, as a share of the range, that are only rounding
 _MOST = 300  # boxes of a forest whose orders are searched
+_MOST_ROOM = 2**29  # bytes that such a search may take
+_LONGEST = 400  # boxes of an order that is evaluated exactly
 _AHEAD = (1, 4, 16, 64)  # how far a simulated order looks ahead before it stops
 _TRIAL = 5000  # episodes to choose among these
 
@@ -112,7 +114,7 @@ def best_partially_adaptive(
     forest.must_end("a fixed order")
     solved = solve(forest) if solution is None else solution
     full, whole = likely_part(forest, evaluate(solved).opened)
-    if len(full) <= _MOST:
+    if len(full) <= _MOST and _room(full) <= _MOST_ROOM:
         found = _search(solve(full, exact=True), limit)
     else:
         found = _simulated(solved if full is forest else solve(full), episodes, rng)
@@ -130,7 +132,7 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
     """What opening boxes in this order earns, with optimal stopping; after the last one, stop.
 
     The forest must be without copies. Time can grow exponentially with the number of boxes whose
-    children come much later.
+    children come much later, so an order of more than 400 boxes is refused.
 
     Examples
     --------
@@ -156,8 +158,25 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
             f"without or before {forest.name(int(forest.parent[lost[0]]))!r} ({len(lost)} such "
             f"boxes)."
         )
-    prefixes = Prefixes(solve(forest, exact=True))
-    return float(forest.sign * prefixes.weights.read_back(prefixes.values(boxes)[0]))
+    if len(boxes) > _LONGEST:
+        raise TooLarge(
+            f"an order of {len(boxes)} boxes takes too long to evaluate: there may be "
+            f"{_LONGEST} at most. best_partially_adaptive simulates longer ones.",
+            situations=float(len(boxes)),
+        )
+    if not boxes:
+        return forest.prizes * forest.outside
+    empty = places_lost(forest, np.isin(np.arange(len(forest)), boxes).astype(np.int64))
+    named = forest.take(np.array(boxes), prizes=forest.prizes - empty)  # the others stay closed
+    prefixes = Prefixes(solve(named, exact=True))
+    value = prefixes.weights.read_back(prefixes.values(tuple(range(len(boxes))))[0])
+    return float(forest.sign * value) + (empty * forest.outside if empty else 0.0)
+
+
+def _room(forest: Forest) -> int:
+    """How many bytes the search for an order takes, roughly: a column a reward and an index."""
+    states = forest.laws.shape[forest.law]
+    return 8 * int(states.sum()) * int(states[:, 0].sum())
 
 
 # -- search --------------------------------------------------------------------------------------

@@ -123,10 +123,11 @@ def best_nonadaptive(
     if full is not forest:
         first, _ = max(_candidates(full, evaluate(solve(full)).opened), key=lambda c: sign * c[1])
     starts: list[list[int]] = [[], np.flatnonzero(first).tolist()]
+    starts = [start for start in starts if not gains.too_many(start)]
     members = max((improve(gains, start, room) for start in starts), key=gains.value_at)
     members, bound, exact = branch_and_bound(full, gains, members, room)
     found = value_of_set(full, members)
-    if not whole and sign * value > sign * found:  # what was left out may be worth opening
+    if not (exact and whole) and sign * value > sign * found:  # of a set too large to improve
         return FixedSet(forest, copies, value, sign * ceiling, False)
     chosen = np.zeros(len(full), np.int64)
     chosen[members] = 1

@@ -8,6 +8,7 @@ that can be had) or goes on as one likes (a value that no order beginning so can
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class Prefixes:
         # an index below the outside option counts as that: no cost however large widens the range
         index = np.concatenate([np.array(row) for row in self.index])
         self.grid = np.unique(np.concatenate([weights.rewards, index, [self.outside]]))
-        self.below = self._capped(laws)
+        self.laws = laws
         self.free: dict[tuple[frozenset[int], States, Hand], float] = {}
         self.work, self.limit = 0, limit
 
@@ -85,8 +86,10 @@ class Prefixes:
         found = self.policy.index[at : at + int(f.laws.shape[f.law[v], 0])]
         return self.weights.written(np.maximum(found, self.policy.outside))
 
-    def _capped(self, laws: list[FloatArray]) -> list[FloatArray]:
+    @cached_property
+    def below(self) -> list[FloatArray]:
         """Distribution functions, on the grid, of the capped value of each box in each state."""
+        laws = self.laws
         below: list[FloatArray] = [np.empty(0)] * len(laws)
         for v in reversed(self.order):
             after = (self.grid >= np.array(self.reward[v])[:, None]).astype(np.float64)

@@ -18,11 +18,11 @@ def improve(gains: Gains, members: list[int], room: int) -> list[int]:
     """Add a line, drop a branch, or else change one for the other, as long as that helps.
 
     Lines, not single boxes: a box that only tells about others, or only leads to them, is worth
-    nothing by itself. Up to ``room`` sets are examined.
+    nothing by itself. Up to ``room`` sets are examined, and none whose tables take too much memory.
     """
     slack = _ROUNDING * float(np.ptp(gains.grid))
     value = gains.value_at(members)
-    while room > 0:
+    while room > 0 and not gains.too_many(members):
         moves = [_with_line(gains, members)]
         branches = _branches(gains, members)
         room -= 1 + len(branches) * gains.share_of_work(members)
@@ -83,6 +83,9 @@ def branch_and_bound(
         inside, out, ceiling = stack.pop()
         if ceiling <= best + slack:
             continue
+        if gains.too_many(inside):  # as if there was no time left
+            stack.append((inside, out, ceiling))
+            break
         room -= 1
         value, gain = gains.of(inside)
         if value > best:

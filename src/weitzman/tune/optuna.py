@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._common.optional import need
 from .._common.processes import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
+from ..learn.optuna_logs import COSTS, ENDED, RUN
 from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
-RUN = "weitzman:run"  # user attribute of a trial: its number among those of this search
-COSTS = "weitzman:costs"  # of its steps, in their order
-REPAID = "weitzman:repaid"  # what training again up to a lost checkpoint has cost
-ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that was left
+REPAID = "weitzman:repaid"  # of a trial: what training again up to a checkpoint cost
 OWNER = "weitzman:owner"  # user attribute of the study: the process that drives it
 REASON = "weitzman:reason"  # user attribute of the study: why it has stopped
 

@@ -17,8 +17,9 @@ from typing import Any
 
 from .._common.optional import need
 from ..errors import InvalidArgument
+from ..learn.known import flat
 from .race import Move, Race, Run, RunModel
-from .ray_results import flat, history
+from .ray_results import history
 from .refit import refitting
 from .whole import whole_index
 

@@ -7,36 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..learn.ray_logs import rising_results
+
 Trial = Any  # Ray's classes are not typed throughout
 
 
 def history(trial: Trial, metric: str, step: str, cost: str) -> Iterator[tuple[int, float, float]]:
-    """(step, score, cost) of all results of a trial, as Ray has logged them; rising steps only.
-
-    Results that repeat a step (trained again since a checkpoint) count with their cost.
-    """
-    last, extra = -1, 0.0
-    for result in map(flat, _results(trial)):
-        if metric not in result or step not in result:
-            continue
-        paid = float(result.get(cost, 0.0))
-        if int(result[step]) <= last:
-            extra += paid
-            continue
-        last = int(result[step])
-        yield last, float(result[metric]), paid + extra
-        extra = 0.0
-
-
-def flat(result: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Results within results, under names such as ``eval/accuracy``, as Ray calls them."""
-    out: dict[str, Any] = {}
-    for name, value in result.items():
-        inner = (
-            flat(value, f"{prefix}{name}/") if isinstance(value, dict) else {prefix + name: value}
-        )
-        out.update(inner)
-    return out
+    """(step, score, cost) of all results of a trial, as Ray has logged them; rising steps only."""
+    return rising_results(_results(trial), metric, step, cost)
 
 
 def _results(trial: Trial) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from ...engine.solver import solve
 from ...errors import InvalidFile, WeitzmanError
 from ...files import reading as _text
 from ...files.instances import load
+from ...forest.model import Forest
 from ...policy.walk import Walk
 from ..page import finite
 from ..report import render
@@ -38,10 +39,14 @@ class Workbench:
     ----------
     path : str, optional
         The file that is read now and written by ``save``. It may not exist yet.
+    read : function, optional
+        How the problem is read, if not by :func:`load` from ``path``.
     """
 
-    def __init__(self, path: str | None = None) -> None:
-        self.own = OwnFile(path)
+    def __init__(
+        self, path: str | None = None, *, read: Callable[[], Forest] | None = None
+    ) -> None:
+        self.own, self._read_own = OwnFile(path), read
         self._solved: OrderedDict[int, Solution] = OrderedDict()
         self._lock = threading.Lock()
         self._number = 0
@@ -64,10 +69,12 @@ class Workbench:
 
     def _load(self) -> Answer | None:
         path = self.own.path
-        if path is None or not os.path.lexists(path):
-            return None
-        self.own.seen()
-        return document(load(path))
+        if path is not None and os.path.lexists(path):
+            self.own.seen()
+            return document(load(path) if self._read_own is None else self._read_own())
+        if path is None and self._read_own is not None:
+            return document(self._read_own())
+        return None
 
     def answer(self, what: str, request: bytes, name: str = "") -> Answer:
         """The answer to a question; ``ok`` is False if there is none, and ``message`` says why."""

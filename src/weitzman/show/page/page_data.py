@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ...engine.evaluation import Evaluation
 from ...engine.indices import Policy
 from ...forest.model import Forest
 from ...forest.pools import Pool
+from ...policy.frontier import Box
 from ...policy.walk import Opened
 
 BoolArray = npt.NDArray[np.bool_]
@@ -67,12 +68,24 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
         "laws": [[_rounded(row) for row in matrix] for matrix in laws],
         "cost": cost,
         "costs": [matrix.tolist() for matrix in costs],
+        **terms(f, keep),
         "reward": reward,
         "rewards": [matrix[0].tolist() for matrix in rewards],
         "states": [f.state_names[int(row)] for row in rows],
         "indices": [_index(policy, v).tolist() for v in keep.tolist()],
         "folded": _folded(policy, place) if len(keep) < len(f) else None,
     }
+
+
+def terms(f: Forest, keep: IntArray) -> dict[str, Any]:
+    """Time beside the costs, risk tolerance and prizes, where a forest has them."""
+    time = {"factors": f.factors, "durations": f.durations}
+    found = {
+        name: [matrix.tolist() for matrix in _used(f.cost[keep], pool)[1]]
+        for name, pool in time.items()
+        if pool is not None
+    }
+    return {**found, "risk": f.risk_tolerance, "prizes": int(f.prizes)}
 
 
 def alone(forest: Forest, box: int) -> bool:
@@ -86,10 +99,13 @@ def alone(forest: Forest, box: int) -> bool:
     return True
 
 
-def steps(told: Sequence[Opened], keep: IntArray) -> list[list[Any]]:
-    """What was opened, for a stepper: box, copy, state, reward, cost."""
+def steps(told: Sequence[Opened], keep: IntArray, taken: Iterable[Box] = ()) -> list[list[Any]]:
+    """What was opened, for a stepper: box, copy, state, reward, cost; then what was taken."""
     place = {v: i for i, v in enumerate(keep.tolist())}
-    return [[place[s.box.number], list(s.box.copy), s.state_number, s.reward, s.cost] for s in told]
+    opened = [
+        [place[s.box.number], list(s.box.copy), s.state_number, s.reward, s.cost] for s in told
+    ]
+    return opened + [[place[box.number], list(box.copy)] for box in taken]
 
 
 def _index(policy: Policy, v: int) -> FloatArray:

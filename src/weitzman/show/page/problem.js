@@ -7,10 +7,15 @@ import { amount, amounts } from "./text.js";
  * index}]. An endless box is followed by its like. A reward or index of null stands for the
  * infinity that never wins. `folded` tells what is left out, and the best of it among the roots
  * and behind each box after each state: {boxes, root: [index, name] or null, below: {box: [...]}}.
+ * `timed`: each box has `factors` of what comes later (and `durations`, if these were given), in the
+ * shapes of its cost. `risk` is the risk tolerance, `prizes` how many rewards may be taken.
  */
 export class Problem {
-  constructor({ boxes, outside, minimize, amounts: written = null, folded = null }) {
+  constructor({ boxes, outside, minimize, amounts: written = null, folded = null, ...terms }) {
     if (written) Object.assign(amounts, written);
+    this.timed = Boolean(terms.timed);
+    this.risk = terms.risk ?? null;
+    this.prizes = terms.prizes ?? 1;
     this.boxes = boxes;
     this.minimize = minimize;
     this.sign = minimize ? -1 : 1;
@@ -56,6 +61,27 @@ export class Problem {
     return law[row].reduce((sum, p, y) => sum + p * prices[y], 0);
   }
 
+  /** What all that comes after the opening is multiplied by. */
+  factor(v, row, y) {
+    return this.timed ? entry(this.boxes[v].factors, row, y) : 1;
+  }
+
+  /** How long opening takes; with factors alone, in units of the inverse of the rate. */
+  duration(v, row, y) {
+    if (!this.timed) return 0;
+    const { durations } = this.boxes[v];
+    return durations ? entry(durations, row, y) : -Math.log(this.factor(v, row, y));
+  }
+
+  /** The mean of payoffs and its error; with a risk tolerance, their certainty equivalent. */
+  mean(payoffs) {
+    if (this.risk === null) return plainMean(payoffs);
+    const scale = -this.sign / this.risk;
+    const worst = payoffs.reduce((a, z) => Math.max(a, scale * z), -Infinity);
+    const { mean, error } = plainMean(payoffs.map((z) => Math.exp(scale * z - worst)));
+    return { mean: (Math.log(mean) + worst) / scale, error: (this.risk * error) / mean };
+  }
+
   /** What opening costs if that is sure, else what it costs on average. */
   costText(v, row) {
     const sure = this.boxes[v].cost[0].length === 1;
@@ -63,9 +89,7 @@ export class Problem {
   }
 
   costPaid(v, row, y) {
-    const { cost } = this.boxes[v];
-    const prices = cost[cost.length > 1 ? row : 0];
-    return prices[prices.length > 1 ? y : 0];
+    return entry(this.boxes[v].cost, row, y);
   }
 
   stateName(v, y) {
@@ -91,6 +115,19 @@ export class Problem {
   }
 }
 
+/** What a matrix says after a state of the parent and of the box itself; it may have one for all. */
+function entry(matrix, row, y) {
+  const numbers = matrix[matrix.length > 1 ? row : 0];
+  return numbers[numbers.length > 1 ? y : 0];
+}
+
+function plainMean(numbers) {
+  const n = numbers.length;
+  const mean = numbers.reduce((a, b) => a + b, 0) / n;
+  const variance = numbers.reduce((a, b) => a + (b - mean) ** 2, 0) / (n - 1);
+  return { mean, error: Math.sqrt(variance / n) };
+}
+
 /** The problem from the columns and pools that a report carries. */
 export function unpack(data) {
   const boxes = data.names.map((name, v) => ({
@@ -102,7 +139,9 @@ export function unpack(data) {
     states: data.states[data.reward[v]],
     law: data.laws[data.law[v]],
     cost: data.costs[data.cost[v]],
+    factors: data.factors?.[data.cost[v]],
+    durations: data.durations?.[data.cost[v]],
     index: data.indices[v],
   }));
-  return new Problem({ ...data, boxes });
+  return new Problem({ ...data, boxes, timed: Boolean(data.factors) });
 }

@@ -1,7 +1,7 @@
 // The stepper: shows what to open next and why, takes what was seen, goes back, plays futures.
 
 import { drawing, lookOf } from "./draw.js";
-import { amount, el, name, percent, plural, refill, rough, svg } from "./text.js";
+import { amount, el, name, number, percent, plural, refill, rough, svg } from "./text.js";
 import { Walk, randomness } from "./walk.js";
 
 const FUTURES = 2000;
@@ -34,7 +34,7 @@ export class Stepper {
 
   /** Another problem, or other numbers of it; steps that still make sense are kept. */
   load(problem, given = [], value = null) {
-    const before = this.walk?.told.slice(this.walk.given.length) ?? [];
+    const before = this.walk?.log.slice(this.walk.given.length) ?? [];
     const old = this.walk?.problem;
     this.walk = new Walk(problem, given);
     this.options.value = value;
@@ -48,6 +48,15 @@ export class Stepper {
     if (!group) return;
     this.walk.tell(group, y);
     this.other = null;
+    this.show();
+    this.#focus();
+  }
+
+  /** Take the prize that is to be taken now. */
+  take() {
+    const prize = this.walk.nextPrize();
+    if (!prize) return;
+    this.walk.take(prize);
     this.show();
     this.#focus();
   }
@@ -74,20 +83,23 @@ export class Stepper {
   playOne() {
     const random = this.#random();
     this.other = null;
-    for (let next = this.walk.next(); next && !this.walk.hidden(); next = this.walk.next()) {
-      this.walk.tell(next, this.walk.draw(next, random));
+    while (!this.walk.over && !this.walk.hidden()) {
+      const next = this.walk.next();
+      if (next) this.walk.tell(next, this.walk.draw(next, random));
+      else this.walk.take(this.walk.nextPrize());
     }
     this.show();
   }
 
   playMany() {
     const payoffs = this.walk.futures(FUTURES, this.#random()).sort((a, b) => a - b);
-    const { mean, error } = summary(payoffs);
+    const { mean, error } = this.walk.problem.mean(payoffs);
     const at = (q) => amount(payoffs[Math.floor(q * (payoffs.length - 1))]);
-    const what = this.walk.problem.minimize ? "in all" : "payoff";
+    const { minimize, risk } = this.walk.problem;
+    const what = risk !== null ? "certainty equivalent" : minimize ? "mean in all" : "mean payoff";
     refill(
       this.parts.played,
-      el("p", {}, `${plural(FUTURES, "random future")} from here: mean ${what} `,
+      el("p", {}, `${plural(FUTURES, "random future")} from here: ${what} `,
         el("b", {}, amount(mean, 1.96 * error)), ` ± ${rough(1.96 * error)}; one in twenty is below `,
         `${at(0.05)}, one in twenty above ${at(0.95)}.`),
       histogram(payoffs),
@@ -105,7 +117,7 @@ export class Stepper {
     this.#showHistory();
     refill(this.parts.played);
     this.back.disabled = this.again.disabled = !walk.canUndo;
-    this.one.disabled = !walk.next() || hidden !== null;
+    this.one.disabled = walk.over || hidden !== null;
     this.many.disabled = this.one.disabled || walk.problem.folded !== null;
     this.options.onchange?.(walk);
   }
@@ -125,7 +137,7 @@ export class Stepper {
 
   #showAnswers(group) {
     const { answers } = this.parts;
-    if (!group) return refill(answers);
+    if (!group) return this.#showPrize();
     const { problem } = this.walk;
     const states = problem.possible(group.v, group.row);
     const label = this.walk.label(group);
@@ -135,6 +147,16 @@ export class Stepper {
     return refill(answers, question, states.map(([y, p]) =>
       el("button", { type: "button", class: "answer", "data-state": y, onclick: () => this.tell(y) },
         name(problem.stateText(group.v, y)), el("small", {}, ` ${percent(p)}`))));
+  }
+
+  /** The reward to take for good, or nothing. */
+  #showPrize() {
+    const { answers } = this.parts;
+    const prize = this.walk.nextPrize();
+    if (!prize) return refill(answers);
+    answers.setAttribute("aria-label", "Take a prize");
+    return refill(answers, el("button", { type: "button", class: "answer", onclick: () => this.take() },
+      `Take ${amount(prize.reward)} from `, name(prize.box)));
   }
 
   #list(group, states) {
@@ -163,32 +185,55 @@ export class Stepper {
 
   #showStanding() {
     const { walk } = this;
-    const loss = walk.problem.minimize;
-    const from = walk.bestBox === null ? ["outside option"] : ["from ", name(walk.bestBox)];
     const expected = el("dd", { class: "expected" }, "…");
+    const line = (title, ...shown) => el("div", {}, el("dt", {}, title), el("dd", {}, ...shown));
+    const { minimize, timed } = walk.problem;
     refill(
       this.parts.standing,
-      el("div", {}, el("dt", {}, loss ? "Least loss so far" : "Best so far"),
-        el("dd", {}, walk.best === null ? "nothing" : amount(walk.best),
-          el("small", {}, " ", ...from))),
-      el("div", {}, el("dt", {}, "Spent"), el("dd", {}, amount(walk.spent))),
-      el("div", {}, el("dt", {}, loss ? "If you stop: loss and costs" : "If you stop: payoff"),
-        el("dd", {}, walk.payoff === null ? "none" : amount(walk.payoff))),
-      walk.next() ? el("div", {}, el("dt", {}, "If you go on: expected"), expected) : null,
+      walk.hands ? this.#prizes(line) : this.#best(line),
+      line("Spent", amount(walk.spent)),
+      timed ? line("Time so far", number(walk.time)) : null,
+      line(`If you stop: ${minimize ? "loss and costs" : "payoff"}${timed ? ", discounted" : ""}`,
+        walk.payoff === null ? "none" : amount(walk.payoff)),
+      walk.next() ? el("div", {}, el("dt", {}, this.#expectedTitle()), expected) : null,
     );
     if (walk.next()) this.#expect(expected);
+  }
+
+  #best(line) {
+    const { walk } = this;
+    const from = walk.bestBox === null ? ["outside option"] : ["from ", name(walk.bestBox)];
+    return line(walk.problem.minimize ? "Least loss so far" : "Best so far",
+      walk.best === null ? "nothing" : amount(walk.best), el("small", {}, " ", ...from));
+  }
+
+  #prizes(line) {
+    const { taken, places, held } = this.walk.hands;
+    const inHand = [...held.values()].map((s) => amount(s.reward)).join(", ") || "nothing";
+    const sum = taken.reduce((total, step) => total + step.reward, 0);
+    return [
+      line("Prizes taken", `${taken.length} of ${places}`,
+        taken.length ? el("small", {}, ` worth ${amount(sum)}`) : null),
+      line("In hand, not taken", inHand),
+    ];
+  }
+
+  #expectedTitle() {
+    const { timed, risk } = this.walk.problem;
+    if (risk !== null) return "If you go on: certainty equivalent";
+    return timed ? "If you go on: expected, discounted" : "If you go on: expected";
   }
 
   async #expect(place) {
     const { walk } = this;
     const { value, expect } = this.options;
-    const steps = walk.told.length;
+    const steps = walk.log.length;
     let found;
-    if (!walk.told.length && value !== null) found = { value, error: 0 };
+    if (!walk.log.length && value !== null) found = { value, error: 0 };
     else if (expect) found = await expect(walk);
     else if (walk.problem.folded) found = null;
-    else found = summary(walk.futures(FUTURES, randomness(7)));
-    if (walk !== this.walk || steps !== walk.told.length) return; // the user was faster
+    else found = walk.problem.mean(walk.futures(FUTURES, randomness(7)));
+    if (walk !== this.walk || steps !== walk.log.length) return; // the user was faster
     this.expected = found?.value ?? found?.mean ?? null;
     if (!found) refill(place, el("small", {}, "not known here: boxes are folded away"));
     else if (!found.error) refill(place, amount(this.expected));
@@ -199,11 +244,12 @@ export class Stepper {
 
   #showHistory() {
     const { walk } = this;
-    refill(this.parts.history, walk.told.map((s, i) =>
-      el("li", { class: i < walk.given.length ? "given" : "" },
-        name(s.box), " showed ", name(walk.problem.stateText(s.v, s.y)),
-        el("small", {}, ` cost ${amount(s.cost)}`))));
-    this.parts.history.hidden = !walk.told.length;
+    const said = (s) => (s.taken ? ["Took ", amount(s.reward), " from ", name(s.box)]
+      : [name(s.box), " showed ", name(walk.problem.stateText(s.v, s.y)),
+        el("small", {}, ` cost ${amount(s.cost)}`)]);
+    refill(this.parts.history, walk.log.map((s, i) =>
+      el("li", { class: i < walk.given.length ? "given" : "" }, said(s))));
+    this.parts.history.hidden = !walk.log.length;
   }
 
   #buttons() {
@@ -232,6 +278,11 @@ export class Stepper {
   /** Tell a step of the walk before, by names, if there still is such a box and state. */
   #retell(old, step) {
     const { problem } = this.walk;
+    if (step.taken) {
+      const same = this.walk.nextPrize()?.box === step.box;
+      if (same) this.walk.take(this.walk.nextPrize());
+      return same;
+    }
     const title = old.boxes[step.v].name;
     const group = this.walk.available().find((g) =>
       problem.boxes[g.v].name === title && String(g.copy) === String(step.copy));
@@ -258,13 +309,6 @@ export function walkDrawing(walk, options) {
   };
   const order = [...problem.roots].sort((a, b) => problem.rank(b, 0) - problem.rank(a, 0));
   return drawing(problem, { order: problem.boxes.length > 60 ? order : null, ...options, look });
-}
-
-function summary(numbers) {
-  const n = numbers.length;
-  const mean = numbers.reduce((a, b) => a + b, 0) / n;
-  const variance = numbers.reduce((a, b) => a + (b - mean) ** 2, 0) / (n - 1);
-  return { mean, error: Math.sqrt(variance / n) };
 }
 
 /** Bars of how often a payoff came up. */

@@ -5,41 +5,53 @@
 // showed the state of lowest number, and then the first; an index equal to the best means stop. Of
 // equal rewards the outside option comes first, then box, state and copy in the same order. It is
 // tested step by step against weitzman.policy.walk. Indices never change on the way, so nothing is
-// computed again.
+// computed again. With several prizes a reward can be taken for good, see hands.js.
 
+import { Hands, treeOf } from "./hands.js";
 import { amount, name } from "./text.js";
 
 export class Walk {
   constructor(problem, given = []) {
     this.problem = problem;
-    this.given = given; // steps that have really happened: [box, copy, state, reward, cost]
+    // what has really happened: [box, copy, state, reward, cost], or [box, copy] for a reward taken
+    this.given = given;
     this.told = [];
     this.restart();
   }
 
   restart() {
     this.#clear();
-    for (const [v, copy, y, reward, cost] of this.given) {
-      const group = this.groups.find((g) => g.v === v && sameCopy(g.copy, copy));
-      this.#open(group ?? this.#copyGroup(v, copy), y, reward, cost);
+    for (const [v, copy, ...shown] of this.given) {
+      if (shown.length) this.#open(this.#groupOf(v, copy), ...shown);
+      else this.take(this.told.find((s) => s.v === v && sameCopy(s.copy, copy)));
     }
   }
 
   /** What can be opened, one entry for all copies that are alike. */
   available() {
-    return this.groups.filter((g) => g.left > 0);
+    return this.groups.filter((g) => g.left > 0 && !this.hands?.closes(g));
   }
 
-  /** The group to open next, or null if it is best to stop. */
+  /** The group to open next, or null if it is best to stop, or to take a prize. */
   next() {
     const top = this.top();
-    return top && top.rank > this.bestRank() ? top : null;
+    return top && top.rank > this.bar() ? top : null;
   }
 
   top() {
     let top = null;
-    for (const g of this.groups) if (g.left > 0 && (!top || before(g, top))) top = g;
+    for (const g of this.available()) if (!top || before(g, top)) top = g;
     return top;
+  }
+
+  /** The step whose reward to take for good now, where there are several prizes; else null. */
+  nextPrize() {
+    return this.hands?.worthTaking(this.top()?.rank ?? -Infinity) ?? null;
+  }
+
+  /** Whether it is best to stop: nothing to open and nothing to take. */
+  get over() {
+    return !this.next() && !this.nextPrize();
   }
 
   /** A box that the page does not hold and that would come before all others: [rank, name]. */
@@ -47,22 +59,27 @@ export class Walk {
     const { folded } = this.problem;
     if (!folded) return null;
     const candidates = [folded.root];
-    for (const step of this.told) candidates.push(folded.below[step.v]?.[step.y]);
+    for (const step of this.told) {
+      if (!this.hands?.shut.has(step.tree)) candidates.push(folded.below[step.v]?.[step.y]);
+    }
     let found = null;
     for (const c of candidates) {
       const rank = c ? this.problem.signed(c[0]) : -Infinity;
       if (c && (!found || rank > found[0])) found = [rank, c[1]];
     }
     const top = this.next();
-    return found && found[0] > this.bestRank() && (!top || found[0] > top.rank) ? found : null;
+    return found && found[0] > this.bar() && (!top || found[0] > top.rank) ? found : null;
   }
 
-  bestRank() {
-    return this.problem.signed(this.best);
+  /** What an index must exceed, the higher the better: the best so far, or every reward in hand. */
+  bar() {
+    return this.hands ? this.hands.bar() : this.problem.signed(this.best);
   }
 
+  /** What stopping now earns; with discounting, as seen from the start. */
   get payoff() {
-    return this.best === null ? null : this.best - this.problem.sign * this.spent;
+    if (this.best === null) return null;
+    return this.factor * this.best - this.problem.sign * this.paid;
   }
 
   /** Open the first copy of a group, which shows state y. */
@@ -71,15 +88,23 @@ export class Walk {
     this.#open(group, y, boxes[group.v].rewards[y], this.problem.costPaid(group.v, group.row, y));
   }
 
+  /** Take the reward of a step for good and close its tree. */
+  take(step) {
+    this.hands.take(step);
+    this.best = this.hands.total();
+    this.log.push({ taken: true, box: step.box, reward: step.reward, at: this.told.indexOf(step) });
+  }
+
   get canUndo() {
-    return this.told.length > this.given.length;
+    return this.log.length > this.given.length;
   }
 
   undo() {
-    const steps = this.told.slice(this.given.length, -1);
+    const moves = this.log.slice(this.given.length, -1);
     this.restart();
-    for (const s of steps) {
-      this.#open(this.groups[s.group], s.y, s.reward, s.cost);
+    for (const m of moves) {
+      if (m.taken) this.take(this.told[m.at]);
+      else this.#open(this.groups[m.group], m.y, m.reward, m.cost);
     }
   }
 
@@ -95,13 +120,13 @@ export class Walk {
     const group = this.next();
     if (group) {
       const cost = problem.costText(group.v, group.row);
-      const soFar = problem.minimize ? "the least loss so far" : "the best so far";
       return [
         "Open ", name(this.label(group)), ` (cost ${cost}): its index `,
-        `${amount(problem.sign * group.rank)} is ${above} ${soFar} (`, ...this.#bestText(),
-        `), and no box that can be opened has a ${more} one.`,
+        `${amount(problem.sign * group.rank)} is ${above} `, ...this.#soFar(),
+        `, and no box that can be opened has a ${more} one.`,
       ];
     }
+    if (this.hands) return this.#whyTake(above);
     const top = this.top();
     const what = ["Stop and take ", ...this.#bestText()];
     if (!top) return [...what, ": no box is left to open."];
@@ -110,6 +135,29 @@ export class Walk {
           name(this.label(top))]
       : [];
     return [...what, `: no box that can be opened has an index ${above} that`, ...rest, "."];
+  }
+
+  /** Why to take a prize now, or why to stop, where there are several. */
+  #whyTake(above) {
+    const prize = this.nextPrize();
+    const { hands } = this;
+    if (prize) {
+      return [`Take ${amount(prize.reward)} from `, name(prize.box),
+        ` for good and close its tree: no box that can be opened has an index ${above} that.`];
+    }
+    const why = hands.full ? "all places are filled"
+      : `no index and no reward in hand is ${above} the outside option`;
+    return [`Stop, ${hands.taken.length} of ${hands.places} prizes taken: ${why}.`];
+  }
+
+  #soFar() {
+    const { problem } = this;
+    if (this.hands) {
+      const bar = amount(problem.sign * this.bar());
+      return [`every reward in hand and the outside option (${bar})`];
+    }
+    const soFar = problem.minimize ? "the least loss so far" : "the best so far";
+    return [`${soFar} (`, ...this.#bestText(), ")"];
   }
 
   /** Name of a box, with the number of the copy if there are any. */
@@ -125,30 +173,46 @@ export class Walk {
 
   #future(start, random) {
     const { problem } = this;
-    let [best, spent, at, left] = [this.bestRank(), this.spent, 0, start[0]?.left ?? 0];
+    const hands = this.hands?.copy() ?? null;
+    let [best, spent, factor] = [problem.signed(this.best), this.paid, this.factor];
+    let [at, first] = [0, null]; // the best of what could be opened at first
     const found = []; // groups that came up on the way
+    const free = (g) => g.left > 0 && !hands?.closes(g);
     for (;;) {
-      while (at < start.length && left === 0) left = start[++at]?.left ?? 0;
-      let next = at < start.length ? start[at] : null;
-      for (const g of found) if (g.left > 0 && (!next || before(g, next))) next = g;
-      if (!next || next.rank <= best) break;
-      if (next === start[at]) left -= 1;
-      else next.left -= 1;
+      while (!(first && free(first)) && at < start.length) first = { ...start[at++] };
+      let next = first && free(first) ? first : null;
+      for (const g of found) if (free(g) && (!next || before(g, next))) next = g;
+      const prize = hands?.worthTaking(next?.rank ?? -Infinity);
+      if (prize) {
+        hands.take(prize);
+        continue;
+      }
+      if (!next || next.rank <= (hands ? hands.bar() : best)) break;
       const y = this.draw(next, random);
-      spent += problem.costPaid(next.v, next.row, y);
-      best = Math.max(best, problem.signed(problem.boxes[next.v].rewards[y]));
+      const reward = problem.boxes[next.v].rewards[y];
+      hands?.found({ v: next.v, tree: treeOf(next), reward });
+      best = Math.max(best, problem.signed(reward));
+      spent += factor * problem.costPaid(next.v, next.row, y);
+      factor *= problem.factor(next.v, next.row, y);
       for (const u of problem.after(next.v)) found.push(behind(problem, next, u, y));
+      advance(next);
     }
-    return problem.sign * best - problem.sign * spent;
+    const total = hands ? hands.total() : problem.sign * best;
+    return factor * total - problem.sign * spent;
   }
 
   #clear() {
     const { problem } = this;
-    this.told = [];
-    this.best = problem.outside;
+    this.told = []; // what was opened
+    this.log = []; // the same with the prizes taken in between
+    this.hands = problem.prizes > 1 ? new Hands(problem) : null;
+    this.best = this.hands ? this.hands.total() : problem.outside;
     this.bestBox = null;
     this.holder = null; // the step that showed the best
     this.spent = 0;
+    this.paid = 0; // the same, discounted to the start
+    this.factor = 1; // of all that comes later
+    this.time = 0;
     this.groups = problem.roots.map((v) => fresh(problem, v, 0, []));
   }
 
@@ -156,23 +220,37 @@ export class Walk {
     const { problem } = this;
     const box = this.label(group);
     this.spent += cost;
+    this.paid += this.factor * cost;
+    this.factor *= problem.factor(group.v, group.row, y);
+    this.time += problem.duration(group.v, group.row, y);
     const step = {
-      box, v: group.v, copy: group.copy, row: group.row, y, reward, cost,
+      box, v: group.v, copy: group.copy, row: group.row, y, reward, cost, tree: treeOf(group),
       group: this.groups.indexOf(group),
     };
-    const rank = problem.signed(reward);
-    const better = rank > this.bestRank();
-    if (better || (rank === this.bestRank() && this.holder && earlier(step, this.holder))) {
-      [this.best, this.bestBox, this.holder] = [reward, box, step];
-    }
-    this.told.push({ ...step, best: this.best, bestBox: this.bestBox, spent: this.spent });
+    this.#hold(step);
+    Object.assign(step, { best: this.best, bestBox: this.bestBox, spent: this.spent });
+    this.told.push(step);
+    this.log.push(step);
     for (const u of problem.after(group.v)) this.groups.push(behind(problem, group, u, y));
-    group.left -= 1;
-    if (group.left > 0) {
-      let own = group.copy.at(-1) + 1;
-      while (group.gone?.has(own)) own += 1;
-      group.copy = [...group.copy.slice(0, -1), own];
+    advance(group);
+  }
+
+  /** What was found may be the best so far, or the best of its tree. */
+  #hold(step) {
+    if (this.hands) {
+      this.hands.found(step);
+      this.best = this.hands.total();
+      return;
     }
+    const [rank, bar] = [this.problem.signed(step.reward), this.bar()];
+    if (rank > bar || (rank === bar && this.holder && earlier(step, this.holder))) {
+      [this.best, this.bestBox, this.holder] = [step.reward, step.box, step];
+    }
+  }
+
+  #groupOf(v, copy) {
+    const same = this.groups.find((g) => g.v === v && sameCopy(g.copy, copy));
+    return same ?? this.#copyGroup(v, copy);
   }
 
   /** A copy that is not the next of its kind, taken out of its group. */
@@ -217,7 +295,16 @@ function fresh(problem, v, row, above) {
 function behind(problem, group, u, y) {
   const after = fresh(problem, u, y, group.copy);
   if (u === group.v) after.copy = [...group.copy.slice(0, -1), group.copy.at(-1) + 1];
-  return after;
+  return { ...after, tree: treeOf(group) };
+}
+
+/** One of a group was opened: the next copy is its first now. */
+function advance(group) {
+  group.left -= 1;
+  if (group.left === 0) return;
+  let own = group.copy.at(-1) + 1;
+  while (group.gone?.has(own)) own += 1;
+  group.copy = [...group.copy.slice(0, -1), own];
 }
 
 function label(problem, { v, copy }) {

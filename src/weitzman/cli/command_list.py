@@ -1,0 +1,95 @@
+"""All commands in one program, and what ``weitzman --help`` says about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .budget_command import budget, tornado
+from .chain_command import chain
+from .check_command import check
+from .compare_command import compare, simulate
+from .completions_command import completions
+from .convert_command import convert
+from .demo_command import demo
+from .evaluate_command import evaluate
+from .explore_command import explore
+from .replay_command import replay
+from .report_command import report
+from .run_command import run
+from .schema_command import schema
+from .solve_command import solve
+from .template_command import template
+from .truncate_command import truncate
+from .warmup_command import warmup
+
+NAME = "weitzman"
+
+_ABOUT = """\
+Search when looking costs something.
+
+Boxes hold rewards. Nobody knows a reward before its box is opened. Opening a
+box costs something and may tell about the boxes behind it. You may stop at any
+time and keep the best reward found. weitzman computes which box to open next,
+when to stop, and what the whole search is worth."""
+
+_EXAMPLES = """\
+\b
+Start here:
+  weitzman demo                          a small example, solved and explained
+  weitzman demo --json > boxes.json      the file of the example, to change
+  weitzman template stages.xlsx          a spreadsheet to fill in
+  weitzman solve boxes.json --explain    the best policy in words
+  weitzman evaluate boxes.json           what the best policy will do
+  weitzman compare boxes.json            what simpler strategies would earn
+  weitzman run boxes.json --journal run.db    follow the policy box by box
+  weitzman report boxes.json -o report.html   a page to read, try out and send
+  weitzman explore boxes.json            build and change boxes in the browser
+  weitzman demo --json | weitzman solve -     - stands for standard input
+
+\b
+Exit codes:
+  0    done
+  1    the problem is invalid, or its file is damaged
+  2    the command was not understood
+  3    a file cannot be read or written, or memory does not suffice
+  70   a bug in this program
+  130  interrupted"""
+
+
+class CommandList(click.Group):
+    """The commands in the order in which they are listed below."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+def _version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        click.echo(f"{NAME} {__version__}")
+        context.exit()
+
+
+def _help(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def _options() -> list[click.Parameter]:
+    common: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
+    return [click.Option(["--version"], callback=_version, help="Show the version.", **common)]
+
+
+program = CommandList(
+    NAME, help=_ABOUT, epilog=_EXAMPLES, params=_options(), invoke_without_command=True,
+    callback=click.pass_context(_help), subcommand_metavar="COMMAND [ARGS]...",
+)  # fmt: skip
+
+for _command in (
+    demo, solve, evaluate, compare, simulate, run, report, explore, budget, tornado,
+    truncate, chain, replay, check, convert, template, schema, completions, warmup,
+):  # fmt: skip
+    program.add_command(_command)

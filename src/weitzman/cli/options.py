@@ -1,0 +1,102 @@
+"""How commands are declared, and the options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import click
+
+Options = SimpleNamespace  # what was said on the command line, by name
+F = TypeVar("F", bound=Callable[..., Any])
+
+WHOLE, COUNT = click.IntRange(min=0), click.IntRange(min=1)
+
+
+class ProblemCommand(click.Command):
+    """A command whose function takes all options as one object."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        assert self.callback is not None
+        return ctx.invoke(self.callback, Options(**ctx.params))
+
+
+def command(
+    about: str, *, short: str, epilog: str | None = None
+) -> Callable[[Callable[[Options], None]], click.Command]:
+    """Declare a command that has the name of its function."""
+    return click.command(cls=ProblemCommand, help=about, short_help=short, epilog=epilog)
+
+
+class Finite(click.types.FloatParamType):
+    """A number that is neither infinite nor missing."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        x = super().convert(value, param, ctx)
+        if not math.isfinite(x):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return x
+
+
+class Positive(Finite):
+    """A finite number above 0."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        x = super().convert(value, param, ctx)
+        if x <= 0:
+            self.fail(f"{value} is not above 0.", param, ctx)
+        return x
+
+
+class Outside(Finite):
+    """A number, or the word none."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        return math.inf if value in ("none", math.inf) else super().convert(value, param, ctx)
+
+
+class Several(click.ParamType[list[float]]):
+    """Values with commas between them."""
+
+    name = "list"
+
+    def __init__(self, one: Finite) -> None:
+        self._one = one
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[float]:
+        return [self._one.convert(part.strip(), param, ctx) for part in str(value).split(",")]
+
+
+NUMBER, POSITIVE = Finite(), Positive()
+
+
+def json_option(command: F) -> F:
+    """Add ``--json``."""
+    return click.option("--json", is_flag=True, help="Print JSON, for programs.")(command)
+
+
+def limit_option(what: str) -> Callable[[F], F]:
+    """Add ``--limit``."""
+    return click.option(
+        "--limit", type=WHOLE, default=40, metavar="ROWS",
+        help=f"{what} (default 40; 0: all).",
+    )  # fmt: skip
+
+
+def threads_option(command: F) -> F:
+    """Add ``--threads``."""
+    return click.option(
+        "--threads", type=COUNT, metavar="N", help="Threads to use (default: all cores)."
+    )(command)

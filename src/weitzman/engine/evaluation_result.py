@@ -1,0 +1,150 @@
+"""What following a policy leads to, box by box, and how it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._common.arrays import FloatArray
+from .._common.notebook import as_html
+from .._common.numbers import about, number
+from .._common.text import cell, columns
+from ..forest.model import Forest
+from .by_box import ByBox, PerBox
+from .opening_costs import mean_costs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worth:
+    """Openings and choices, each counted with the discount factor of that moment.
+
+    Attributes
+    ----------
+    opened_after, chosen : PerBox
+        As in :class:`Evaluation`.
+    outside : float
+        Of the outside option.
+    """
+
+    opened_after: PerBox
+    chosen: PerBox
+    outside: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """What following a policy leads to, in expectation.
+
+    Attributes
+    ----------
+    forest : Forest
+    opened : (n,) array of float
+        Expected number of copies of each box that are opened; without copies, the probability.
+        ``opened["A"]`` is that of box A.
+    chosen : PerBox
+        ``chosen[box][state]``: probability that the box ends as the chosen one in that state.
+        Between equal rewards the box of lowest number is chosen, whichever was opened first (of
+        its copies the one in the lower state), and the outside option before any: as in
+        ``Search.best_box``. Ties of indices are broken as in a search, too.
+    opened_after : PerBox
+        ``opened_after[box][state]``: expected openings of the box after its parent showed that
+        state (one entry for a root).
+    value, reward, spend, openings : float
+        Expected payoff, reward taken (in the user's sign), total cost, number of boxes opened. With
+        discounting, payoff, reward and cost are the discounted ones. With a risk tolerance,
+        ``value`` is the certainty equivalent of the payoff.
+    outside : float
+        Probability that the outside option is taken; with several prizes, the expected number of
+        places that stay empty.
+    residual : float
+        1 minus the sum of all probabilities of being chosen: what rounding has lost.
+    time : float
+        Expected time to the end; in units of the inverse of the rate if factors were given without
+        durations, 0 if neither was.
+    worth : Worth
+        Openings and choices, each counted with the discount factor of that moment: without
+        discounting, the probabilities themselves.
+    """
+
+    forest: Forest
+    opened: FloatArray
+    chosen: PerBox
+    opened_after: PerBox
+    value: float
+    reward: float
+    spend: float
+    openings: float
+    outside: float
+    residual: float
+    time: float
+    worth: Worth
+
+    @property
+    def wins(self) -> FloatArray:
+        """(n,) probability that each box (any of its copies, any state) is the chosen one."""
+        return ByBox(self.chosen.totals(), self.forest)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One entry per box: name, opened, wins, spend."""
+        f, wins, spend = self.forest, self.wins, self._spend()
+        return {
+            "box": [f.name(v) for v in range(len(f))],
+            "opened": self.opened.tolist(),
+            "chosen": wins.tolist(),
+            "spend": spend.tolist(),
+        }
+
+    def _spend(self) -> FloatArray:
+        o = self.worth.opened_after
+        return np.asarray(np.add.reduceat(o.data * mean_costs(self.forest)[0], o.start[:-1]))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a box: box, opened, chosen, spend."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def table(self, limit: int = 40) -> str:
+        """The same as text, the boxes most often opened first."""
+        by = np.argsort(-self.opened, kind="stable")[:limit]
+        c = self.columns()
+        rows = [
+            (cell(c["box"][v]), *(number(c[k][v]) for k in ("opened", "chosen", "spend")))
+            for v in by
+        ]
+        lines = [
+            f"{self._headline()}   "
+            f"openings {number(self.openings)}   outside option taken {about(self.outside)}",
+            *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
+        ]
+        if len(self.opened) > len(by):
+            lines.append(f"... {len(self.opened) - len(by)} more boxes")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        """The value and what it is made of."""
+        f, sign = self.forest, "+" if self.forest.minimize else "-"
+        if f.risk_tolerance is not None:
+            return (
+                f"certainty equivalent {number(self.value)}   expected: reward "
+                f"{number(self.reward)} {sign} spend {number(self.spend)}"
+            )
+        made = f"reward {number(self.reward)} {sign} spend {number(self.spend)}"
+        line = f"value {number(self.value)} = {made}"
+        return f"{line}, discounted   time {number(self.time)}" if f.factors is not None else line
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation(value={self.value:.10g}, reward={self.reward:.10g}, "
+            f"spend={self.spend:.10g}, openings={self.openings:.6g})"
+        )
+
+    _repr_html_ = as_html

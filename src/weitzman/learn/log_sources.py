@@ -1,0 +1,182 @@
+"""Logs of other libraries as curves, one line for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .._common.log_names import is_loss
+from .log_folders import keras_runs, lightning_runs
+from .logged_runs import LoggedRun, as_table, names_of
+from .mlflow_logs import mlflow_runs
+from .optuna_logs import minimizes, optuna_runs
+from .ray_logs import ray_runs
+from .tensorboard_logs import tensorboard_runs
+from .wandb_logs import wandb_runs
+
+if TYPE_CHECKING:
+    from .curves import Curves
+
+
+class LogSources:
+    """Ways to read the logs of other libraries.
+
+    All of them take the options ``ended``, ``minimize`` and ``blank`` of :meth:`Curves.read`.
+    Settings come with the runs where the library has logged them. Costs are seconds where the
+    library has logged times, and otherwise 1 for each row.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @classmethod
+        def read(cls, *args: Any, **options: Any) -> Curves: ...
+
+    @classmethod
+    def from_optuna(cls, studies: Any, **options: Any) -> Curves:
+        """The trials of an Optuna study, or of several: then each is a task of its own.
+
+        A trial that was pruned, has failed or still runs was cut off; one that is complete has
+        ended. Optuna does not log when a value was reported, so each report costs the same part of
+        the time that its trial took, unless :func:`weitzman.tune.optuna.optimize` has noted costs.
+        Trials that report nothing on the way are runs of one step, if no trial does.
+
+        Parameters
+        ----------
+        studies : optuna.Study, or several
+        **options
+            ``minimize`` is what the study says; ``ended`` and ``blank`` as in :meth:`Curves.read`.
+        """
+        options = {"minimize": minimizes(studies)} | options
+        return cls._of(optuna_runs(studies), "intermediate values", "cost", options)
+
+    @classmethod
+    def from_ray(
+        cls,
+        source: Any,
+        metric: str,
+        *,
+        step: str = "training_iteration",
+        cost: str = "time_this_iter_s",
+        **options: Any,
+    ) -> Curves:
+        """The trials of a Ray Tune experiment.
+
+        Parameters
+        ----------
+        source : ResultGrid, or path
+            What ``Tuner.fit`` returns, or the folder of the experiment, which is read without Ray.
+        metric, step, cost : str
+            Names in the results; those of results within results are joined by slashes.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(ray_runs(source, metric, step, cost), repr(metric), "cost", options, metric)
+
+    @classmethod
+    def from_mlflow(
+        cls, experiments: Any, metric: str, *, tracking_uri: str | None = None, **options: Any
+    ) -> Curves:
+        """The runs of MLflow experiments; of several, each is a task of its own.
+
+        Parameters
+        ----------
+        experiments : str or several
+            Names of experiments, or their ids.
+        metric : str
+        tracking_uri : str, optional
+            By default the one that MLflow is set to.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        runs = mlflow_runs(experiments, metric, tracking_uri)
+        return cls._of(runs, repr(metric), "elapsed", options, metric)
+
+    @classmethod
+    def from_wandb(cls, source: Any, metric: str, **options: Any) -> Curves:
+        """Runs of Weights & Biases.
+
+        Parameters
+        ----------
+        source : str, path, pandas.DataFrame, mapping, or runs
+            ``"entity/project"``, which needs wandb and the network; a CSV file exported from a
+            chart, or the same as a table, with a column ``RUN - METRIC`` for each run; a mapping
+            from names to the histories of runs; or runs as ``wandb.Api().runs`` gives them.
+        metric : str
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(wandb_runs(source, metric), repr(metric), "elapsed", options, metric)
+
+    @classmethod
+    def from_tensorboard(cls, folder: Any, tag: str, **options: Any) -> Curves:
+        """Scalars of TensorBoard: every folder with event files is a run.
+
+        Parameters
+        ----------
+        folder : path or several
+            Searched with its subfolders.
+        tag : str
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(tensorboard_runs(folder, tag), f"the tag {tag!r}", "elapsed", options, tag)
+
+    @classmethod
+    def from_keras(cls, source: Any, metric: str, **options: Any) -> Curves:
+        """Files of Keras' ``CSVLogger``: every file is a run, every epoch costs 1.
+
+        Steps count the epochs that are done, from 1.
+
+        Parameters
+        ----------
+        source : path or several
+            Files, or folders that hold ``.csv`` files.
+        metric : str
+            Such as ``val_accuracy``.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(keras_runs(source, metric), repr(metric), "cost", options, metric)
+
+    @classmethod
+    def from_lightning(
+        cls, source: Any, metric: str, *, step: str = "step", **options: Any
+    ) -> Curves:
+        """Logs of Lightning's ``CSVLogger``: every ``metrics.csv`` is a run.
+
+        Rows without the metric are left out; a row costs the steps since the row before. Settings
+        are those of ``hparams.yaml`` beside the file, which needs PyYAML.
+
+        Parameters
+        ----------
+        source : path or several
+            Files, or folders that hold them.
+        metric : str
+        step : str
+            ``"step"`` or ``"epoch"``.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(
+            lightning_runs(source, metric, step), repr(metric), "elapsed", options, metric
+        )
+
+    @classmethod
+    def _of(
+        cls,
+        logged: Iterable[LoggedRun],
+        what: str,
+        cost: str,
+        options: dict[str, Any],
+        metric: str = "",
+    ) -> Curves:
+        """Curves of logged runs; ``cost`` is "elapsed" if costs count from the start of a run."""
+        runs = list(logged)
+        table, settings = as_table(runs, what, cost)
+        told = all(run.ended is not None for run in runs)
+        options = {"ended": "ended" if told else None, "minimize": is_loss(metric)} | options
+        curves = cls.read(table, cost=cost, task="task", **options)
+        return replace(curves, runs=names_of(runs), settings=settings)

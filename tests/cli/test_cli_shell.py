@@ -1,0 +1,187 @@
+"""The command in a shell: completions, pipes, and a fast start."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import weitzman
+from weitzman.cli import main
+from weitzman.cli.command_list import program
+from weitzman.files import load
+
+SOURCE = str(Path(weitzman.__file__).parents[1])
+PROBLEM = (Path(weitzman.__file__).parent / "files" / "demo.json").read_text("utf-8")
+
+CURVES = "run,step,score,cost\n" + "".join(
+    f"r{r},{t},{(r * 7 % 10) / 10 + t / 50},1\n" for r in range(12) for t in range(1, 5)
+)
+CHAIN = json.dumps(
+    {"format": "weitzman-chain/1", "law": [[0.9, 0.1], [0.2, 0.8]], "rewards": [0, 1]}
+)
+
+
+def run(*arguments: str, given: str | bytes = "", **environment: str):
+    """The command in a process of its own, with standard input."""
+    data = given.encode() if isinstance(given, str) else given
+    return subprocess.run(
+        [sys.executable, "-m", "weitzman", *arguments],
+        input=data, capture_output=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": SOURCE, **environment},
+    )  # fmt: skip
+
+
+# -- completions -------------------------------------------------------------------------------
+
+
+def completed(words: str, at: int) -> list[str]:
+    """What bash would be offered."""
+    done = run(_WEITZMAN_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(at))
+    assert done.returncode == 0, done.stderr
+    return [line.partition(",")[2] for line in done.stdout.decode().splitlines()]
+
+
+def test_the_shell_completes_commands_and_options():
+    assert completed("weitzman so", 1) == ["solve"]
+    assert completed("weitzman solve --ex", 2) == ["--explain", "--exact"]
+    assert completed("weitzman solve --decimal ", 3) == ["point", "comma"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_has_a_script(shell, capsys):
+    assert main(["completions", shell]) == 0
+    text = capsys.readouterr().out
+    assert f"_WEITZMAN_COMPLETE={shell}_complete" in text
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_takes_the_script(tmp_path):
+    """A real bash, with `weitzman` on its path, is asked to complete a word."""
+    command = tmp_path / "weitzman"
+    command.write_text(
+        f"#!/bin/sh\nPYTHONPATH='{SOURCE}' exec '{sys.executable}' -m weitzman \"$@\"\n"
+    )
+    command.chmod(0o755)
+    script = (
+        'eval "$(weitzman completions bash)"; COMP_WORDS=(weitzman tor); COMP_CWORD=1; '
+        '_weitzman_completion weitzman; echo "${COMPREPLY[@]}"'
+    )
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PATH": path}, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["tornado"], done.stderr
+
+
+def test_a_completion_needs_no_numpy():
+    """Every press of Tab starts the program: the start must not load the libraries that compute."""
+    code = (
+        "import sys; from weitzman.cli import main; main(['--help']);"
+        "assert not {'numpy', 'numba'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+# -- standard input and output -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "found"),
+    [
+        (["solve", "-"], PROBLEM, "94.325"),
+        (["solve", "-", "--explain"], PROBLEM, "Open A (cost 20)."),
+        (["evaluate", "-"], PROBLEM, "openings 2.45"),
+        (["compare", "-", "--episodes", "100"], PROBLEM, "fixed order"),
+        (["simulate", "-", "--episodes", "100"], PROBLEM, "100 episodes"),
+        (["budget", "-", "--budget", "20"], PROBLEM, "expected spend 20"),
+        (["tornado", "-"], PROBLEM, "cost of A"),
+        (["truncate", "-", "--gap", "1"], PROBLEM, "boxes kept"),
+        (["check", "-"], PROBLEM, "depth           2"),
+        (["convert", "-", "-"], PROBLEM, '"weitzman/1"'),
+        (["report", "-", "-o", "-"], PROBLEM, "<!doctype html>"),
+        (["chain", "-"], CHAIN, "mixing time"),
+        (["template", "-"], "", "Survey North"),
+        (["replay", "-", "--price", "10", "--methods", "index", "--workers", "1"], CURVES, "index"),
+    ],
+)  # fmt: skip
+def test_a_dash_is_standard_input(arguments, given, found):
+    if arguments[0] == "replay":
+        pytest.importorskip("pandas")
+    done = run(*arguments, given=given)
+    assert done.returncode == 0, done.stderr
+    assert found.lower() in done.stdout.decode().lower()
+
+
+def test_every_command_that_takes_a_file_takes_a_dash():
+    taking = {
+        name
+        for name, command in program.commands.items()
+        if any(parameter.param_type_name == "argument" for parameter in command.params)
+    }
+    piped = {
+        "solve", "evaluate", "compare", "simulate", "budget", "tornado", "truncate", "check",
+        "convert", "report", "chain", "template", "replay",
+    }  # fmt: skip
+    assert taking == piped | {"run", "explore", "completions"}  # tested on their own
+
+
+@pytest.mark.parametrize("suffix", [".json.gz", ".wz", ".csv", ".tsv", ".xlsx"])
+def test_standard_input_is_known_by_its_contents(tmp_path, suffix):
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
+    plain, other = tmp_path / "boxes.json", tmp_path / f"boxes{suffix}"
+    plain.write_text(PROBLEM)
+    assert main(["convert", str(plain), str(other)]) == 0
+    done = run("solve", "-", given=other.read_bytes())
+    assert "94.325" in done.stdout.decode(), done.stderr
+
+
+def test_what_is_cut_goes_through_a_pipe(tmp_path):
+    done = run("truncate", "-", "--gap", "1", "-o", "-", given=PROBLEM)
+    (tmp_path / "cut.json").write_bytes(done.stdout)
+    assert len(load(tmp_path / "cut.json")) == 3
+    assert b"boxes kept" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
+def test_a_problem_from_a_pipe_is_answered_at_the_terminal(tmp_path):
+    """`run -` reads the problem from the pipe and the answers from the terminal."""
+    import pty
+
+    (tmp_path / "boxes.json").write_text(PROBLEM)
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["PYTHONPATH"] = SOURCE
+        line = f"cat '{tmp_path}/boxes.json' | '{sys.executable}' -m weitzman run -"
+        os.execvp("sh", ["sh", "-c", line])
+    os.write(terminal, b"900\n\n890\n\n")
+    text = b""
+    try:
+        while chunk := os.read(terminal, 4096):
+            text += chunk
+    except OSError:  # the other end was closed
+        pass
+    os.waitpid(pid, 0)
+    assert b"A showed 900. Right?" in text
+    assert b"Stop and take 900 from A" in text
+
+
+def test_a_problem_from_a_pipe_needs_a_terminal():
+    code = "import os, sys; os.setsid();from weitzman.cli import main; sys.exit(main(['run', '-']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=PROBLEM, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "there is no terminal for the answers" in done.stderr
