@@ -25,7 +25,7 @@ import numpy as np
 from .._common.interruption import interruptible
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .plan import Plan, Progress, check_threads, is_long
+from .plan import Plan, PlanPass, Progress, check_threads, is_long
 from .prizes import run_several
 from .solution import Solution, Status
 
@@ -154,7 +154,7 @@ def _solve(
             break
         eps *= target / weights.gap(run.value, run.gap) / 4
         run = one_pass(plan, eps, clip, threads, progress)
-    found = max(weights.gap(run.value, run.gap), 0.0)
+    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
     if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
         found = np.inf
     status = Status.COARSE
@@ -167,6 +167,15 @@ def _solve(
         forest, float(sign * weights.read_back(run.value) + 0.0), found, status,
         int(run.width.sum()), plan.class_of, plan.sigma_at, index,
     )  # fmt: skip
+
+
+def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
+    """Rounding, where factors magnify it so much that it counts."""
+    weights = plan.weights
+    if weights.tolerance == 0:
+        return 0.0
+    rounding = weights.rounding()
+    return rounding if weights.gap(run.value, rounding) > target else 0.0
 
 
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
