@@ -96,6 +96,16 @@ def _column_options(command: F) -> F:
     help="Only methods whose names contain one of these words. The first method is compared with "
     "the rest.",
 )  # fmt: skip
+@click.option(
+    "--sampler", metavar="WORD,...",
+    help="How peers choose what to start: random, tpe, bo (default: all that can be used). "
+    "tpe and bo need --settings.",
+)  # fmt: skip
+@click.option(
+    "--settings", metavar="FILE",
+    help="What runs were started with: a table with one row for each run, or columns of FILE by "
+    "commas.",
+)  # fmt: skip
 @click.option("--tasks", is_flag=True, help="Print a table for each task, too.")
 @click.option("--plot", metavar="IMAGE", help="Draw payoff and regret by price: .png, .svg, .pdf.")
 @json_option
@@ -144,7 +154,7 @@ def _found(options: Options) -> Replay:
             price=options.price,
             full_run_costs=options.full_run_costs,
             instance=instance,
-            methods=_methods(options),
+            methods=_methods(options, bool(curves.settings)),
             log_runs=options.log_runs,
             repeats=options.repeats,
             orders=options.orders,
@@ -171,10 +181,22 @@ def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
         kind=instance,
         ended=True,
         minimize=options.minimize or None,
+        settings=_settings(options.settings),
     )
     if instance is None:
         return curves, None
     return replace(curves, kind=("",) * len(curves)), curves.kind
+
+
+def _settings(said: str | None) -> str | list[str] | None:
+    """A file by its name, or columns of the log."""
+    if said is None or said.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
+        return said
+    return _words(said)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _columns(options: Options) -> dict[str, str]:
@@ -210,17 +232,20 @@ def _header(path: str) -> list[str]:
         return []
 
 
-def _methods(options: Options) -> list[Method]:
+def _methods(options: Options, settings: bool) -> list[Method]:
     from ..errors import UnknownName
     from ..replay.optuna_peers import installed
-    from ..replay.peers import all_methods
+    from ..replay.peers import SAMPLERS, all_methods
 
-    there = all_methods()
+    samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
+    there = all_methods(settings=settings, samplers=samplers)
+    if options.sampler is not None and not settings and "random" not in samplers:
+        raise click.UsageError("--sampler tpe or bo needs --settings.")
     if not installed():
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
     if options.methods is None:
         return there
-    words = [word.strip().lower() for word in options.methods.split(",") if word.strip()]
+    words = _words(options.methods.lower())
     chosen = [m for word in words for m in there if word in m.name.lower()]
     for word in words:
         if not any(word in m.name.lower() for m in there):

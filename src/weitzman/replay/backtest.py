@@ -50,7 +50,7 @@ def replay(
         A label for each run, such as a seed. Then the runs of a task that share a label are
         searched together, and its other runs are the log.
     methods : sequence of Method, optional
-        By default all that are there; the first is the one that the others are compared with.
+        By default :func:`all_methods`; the first is the one that the others are compared with.
     log_runs : int, optional
         Runs in a log: by default 150, or half of the runs of a smaller task; with instances all
         runs of the others.
@@ -77,7 +77,7 @@ def replay(
             f"`instance` must have a label for each of the {len(curves)} runs, but it has "
             f"{len(instance)}."
         )
-    chosen = all_methods() if methods is None else list(methods)
+    chosen = all_methods(settings=bool(curves.settings)) if methods is None else list(methods)
     if not chosen:
         raise InvalidArgument("`methods` must name at least one method.")
     design = Design(log_runs=log_runs, logs=repeats, orders=orders, seed=seed)

@@ -154,6 +154,11 @@ class Bench:
             )
         )
 
+    def best_of(self, run: int) -> float:
+        """The best score that a run has shown, at least the floor."""
+        table, rows = self._table, int(self.seen[run])
+        return float(table.top[self._order[run], rows - 1]) if rows else table.floor
+
     def is_over(self, run: int) -> bool:
         """Whether all rows of a run have been revealed, so that it cannot be advanced."""
         return bool(self.seen[run] == self._table.length[self._order[run]])

@@ -81,6 +81,30 @@ def asha(bench: Bench, rate: int, least: int, most: int) -> Iterator[None]:
         yield
 
 
+def percentile(bench: Bench, share: float, first: int, finished: int) -> Iterator[None]:
+    """Percentile stopping, the rule of Ax: one run after the other, left if it is among the worst.
+
+    At rows 1, 2, 4, ... from row ``first`` on, once so many runs have ``finished``, a run goes on
+    only if its score is at least the ``share`` percentile of all scores at that row, its own
+    included. Yields after each run.
+    """
+    seen: dict[int, list[float]] = {}
+    whole = 0
+    for run in range(len(bench)):
+        row, score = 1, bench.advance(run, 1)
+        while score > -np.inf:
+            there = seen.setdefault(row, [])
+            there.append(score)
+            if bench.is_over(run):
+                whole += 1
+                break
+            if whole >= finished and row >= first and score < np.percentile(there, share):
+                break
+            row = min(2 * row, bench.longest)
+            score = bench.advance(run, row)
+        yield
+
+
 class _Rung:
     """The runs that have reached a rung, best first, and those not promoted from it."""
 

@@ -7,7 +7,7 @@ searches made up of its runs and taking the choice of highest mean payoff.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -97,18 +97,28 @@ class Tuned:
         """The setting and the stop with the highest mean payoff in the rehearsals."""
         settings = self.rules(log)
         means = [self._means(log, rule) for rule in settings.values()]
-        plans = []
-        for price in prices:
-            payoffs = [price * score - spend for score, spend in means]
-            best = int(np.argmax([p.max() for p in payoffs]))
-            told, rule = list(settings.items())[best]
-            plans.append(MethodPlan(rule, int(payoffs[best].argmax()) + 1, told))
-        return plans
+        return best_plans(settings, means, prices)
 
-    def _means(self, log: Log, rule: Rule) -> tuple[FloatArray, FloatArray]:
+    def _means(self, log: Log, rule: Rule) -> FloatArray:
         """Mean score and spend at each stop."""
         played = [trace(rule, bench, self.longest) for bench in log.rehearsals(self.rehearsals)]
-        return np.mean(played, axis=0)[:, 0], np.mean(played, axis=0)[:, 1]
+        return np.asarray(np.mean(played, axis=0))
+
+
+def best_plans(
+    rules: Mapping[str, Rule], means: Sequence[FloatArray], prices: Sequence[float]
+) -> list[MethodPlan]:
+    """For each price the rule and the stop of highest payoff.
+
+    ``means`` has for each rule the mean score and spend at each stop, one row for a stop.
+    """
+    plans = []
+    for price in prices:
+        payoffs = [price * mean[:, 0] - mean[:, 1] for mean in means]
+        best = int(np.argmax([p.max() for p in payoffs]))
+        told, rule = list(rules.items())[best]
+        plans.append(MethodPlan(rule, int(payoffs[best].argmax()) + 1, told))
+    return plans
 
 
 def trace(rule: Rule, bench: Bench, stops: int | None) -> FloatArray:

@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
+from ..errors import UnknownName
 from . import halving as _halving
+from .full_run_bo import FullRunBO, sklearn_installed
 from .index_methods import FullRuns, IndexPolicy, fit
 from .methods import Log, Method, Rule, Tuned
-from .optuna_peers import installed, optuna_methods
+from .optuna_peers import installed, optuna_methods, tree_methods
+from .syne_tune_peers import syne_tune_installed, syne_tune_methods
 
+SAMPLERS = ("random", "tpe", "bo")
 _RATES = (2, 3, 4)
 _MOST = 256  # runs that Hyperband starts
 
 
-def all_methods() -> list[Method]:
-    """The index policy, then its peers; those of Optuna if it is installed."""
+def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS) -> list[Method]:
+    """The index policy, then its peers; those of other libraries if they are installed.
+
+    Parameters
+    ----------
+    settings : bool
+        Whether the settings of runs are known, which some methods need.
+    samplers : collection of str
+        How peers choose what to start: "random", in the order given; "tpe", as Optuna's sampler
+        proposes; "bo", by Bayesian optimization, in its own way with full runs and as the
+        schedulers of Syne Tune do.
+    """
+    odd = set(samplers) - set(SAMPLERS)
+    if odd or not samplers:
+        raise UnknownName(
+            f"samplers must be some of {', '.join(SAMPLERS)}, but here is "
+            f"{', '.join(sorted(odd)) or 'none'}."
+        )
     return [
         IndexPolicy(fit, refit=True),
+        *(_in_order() if "random" in samplers else []),
+        *(tree_methods() if settings and "tpe" in samplers and installed() else []),
+        *(_bayesian() if settings and "bo" in samplers else []),
+    ]
+
+
+def _bayesian() -> list[Method]:
+    return [
+        *([FullRunBO()] if sklearn_installed() else []),
+        *(syne_tune_methods() if syne_tune_installed() else []),
+    ]
+
+
+def _in_order() -> list[Method]:
+    return [
         FullRuns(),
         Tuned("top-K after one epoch", _top_k),
         Tuned("successive halving", _successive_halving),
         Tuned("Hyperband", _hyperband, rehearsals=16),
         Tuned("ASHA", _asha, rehearsals=16),
+        Tuned("percentile rule", _percentile, rehearsals=16),
         *(optuna_methods() if installed() else []),
     ]
 
@@ -77,4 +113,15 @@ def _asha(log: Log) -> dict[str, Rule]:
         )
         for rate in _RATES
         for least in firsts(log.most)
+    }
+
+
+def _percentile(log: Log) -> dict[str, Rule]:
+    return {
+        f"below {share:g} % from {first} rows, after {finished} full runs": partial(
+            _halving.percentile, share=share, first=first, finished=finished
+        )
+        for share in (25.0, 50.0, 75.0)
+        for first in firsts(log.most)[:4]
+        for finished in (1, 5)
     }
