@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -121,6 +122,19 @@ def test_optuna_missing_is_said(usual, capsys, monkeypatch):
     monkeypatch.setattr("weitzman.replay.optuna_peers.find_spec", lambda name: None)
     assert cli.main(["replay", usual, "--price", "20", *METHODS]) == 0
     assert 'pip install "weitzman[optuna]"' in capsys.readouterr().err
+
+
+def test_a_packed_file_that_is_damaged_at_its_beginning(usual, tmp_path, capsys):
+    whole = gzip.compress(Path(usual).read_bytes())
+    for at in range(len(whole)):
+        (tmp_path / "x.csv.gz").write_bytes(whole[:at] + bytes([whole[at] ^ 64]) + whole[at + 1 :])
+        code = cli.main(
+            ["replay", str(tmp_path / "x.csv.gz"), "--price", "20", "--methods", "none"]
+        )
+        assert code in (1, 2)
+        said = capsys.readouterr().err
+        assert said.count("weitzman: error: ") == 1
+        assert "bug" not in said
 
 
 def test_devices_and_endless_digits_are_refused(tmp_path, capsys):

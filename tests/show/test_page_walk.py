@@ -28,7 +28,7 @@ NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="NODE IS NOT INSTALLED: walk.js is not tested")
 
 STEPS = 8
-DRAWN = {"draw.js", "chart.js", "stepper.js"}  # these need a browser
+DRAWN = {"draw.js", "chart.js", "stepper.js", "answers.js"}  # these need a browser
 
 DRIVER = """
 import { createInterface } from "node:readline";

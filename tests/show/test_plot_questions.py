@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain_forests import random_forest
 
-from weitzman import plot, questions
+from weitzman import Builder, plot, questions
 from weitzman.errors import InvalidArgument
 
 pytest.importorskip("matplotlib")
@@ -26,7 +26,28 @@ def test_a_tornado_has_a_row_for_each_number():
     assert len(ax.patches) == 2 * 5
 
 
-@pytest.mark.parametrize("picture", [plot.frontier, plot.tornado])
+def test_a_risk_sweep_names_each_first_decision_once():
+    boxes = Builder().add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
+    boxes.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
+    sweep = questions.risk_sweep(boxes.build(), steps=12)
+    ax = plot.risk_sweep(sweep)
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words == ["open long shot first", "open steady first", "expected payoff alone"]
+    bold, careful = ax.lines[:2]
+    assert bold.get_color() != careful.get_color()
+    assert bold.get_xdata().min() == careful.get_xdata().max() == sweep.turns[0]
+    assert bold.get_ydata()[-1] == sweep.value[0]
+
+
+@pytest.mark.parametrize("draw", ["frontier", "tornado"])
+def test_every_mark_is_in_the_legend(draw):
+    f = random_forest(np.random.default_rng(7), 8)
+    ax = getattr(plot, draw)(getattr(questions, draw)(f))
+    said = len(ax.get_legend().get_texts())
+    assert said == {"frontier": len(ax.lines), "tornado": 2 + len(ax.lines)}[draw]
+
+
+@pytest.mark.parametrize("picture", [plot.frontier, plot.tornado, plot.risk_sweep])
 def test_other_things_are_refused(picture):
     with pytest.raises(InvalidArgument, match="this picture needs a"):
         picture(3)

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from plain_forests import paper_example as paper
 
 import weitzman
 from weitzman import learn
@@ -18,14 +19,6 @@ from weitzman.show.report import render
 from weitzman.show.report.findings import content
 
 HOSTILE = "<script>alert('x')</script>"
-
-
-def paper() -> weitzman.Forest:
-    boxes = weitzman.Builder()
-    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
-    return boxes.build()
 
 
 def text_of(html: str) -> str:
@@ -166,7 +159,7 @@ def test_a_search_under_way(tmp_path):
     weitzman.write_report(search, tmp_path / "r.html")
     words = text_of((tmp_path / "r.html").read_text("utf-8"))
     assert "Stop here.Stop and take 50 from C" in words
-    assert words.count("As it was at the start of the search") == 3
+    assert words.count("As it was at the start of the search") == 7
 
 
 def test_a_box_that_is_handed_out_may_be_the_one_to_open(tmp_path):
@@ -227,7 +220,7 @@ def test_it_needs_nothing_else(page):
     outside = re.sub(r"http://www\.w3\.org/2000/svg", "", page)
     assert not re.search(r"https?:|//[a-z]|@import|url\(", re.sub(r"(?m)^\s*//.*$", "", outside))
     assert page.count("<script") == 2
-    assert len(page.encode()) < 100_000
+    assert len(page.encode()) < 120_000
 
 
 def test_its_policy_allows_its_own_script_and_style_only(page):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
 import sys
 from collections.abc import Sequence
@@ -46,8 +44,6 @@ interval.
     {"task": "" for all, "price" or "full_run_cost", "method", "payoff",
      "payoff_low", "payoff_high", "score", ..., "spend", ..., "regret", ...,
      "behind", ...}, ...]}"""
-
-_LONGEST = 2**20  # characters of a heading
 
 
 def _column_options(command: F) -> F:
@@ -167,12 +163,14 @@ def _found(options: Options) -> Replay:
 def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
     from ..learn.curves import Curves
+    from ..learn.log_files import read_log
 
-    names = _columns(options)
+    table = read_log(options.file)
+    names = _columns(options, [str(name) for name in table])
     _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
     instance = options.instance
     curves = Curves.read(
-        options.file,
+        table,
         run=names["run"] if instance is None else (instance, names["run"]),
         step=names["step"],
         score=names["score"],
@@ -199,9 +197,8 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _columns(options: Options) -> dict[str, str]:
+def _columns(options: Options, there: list[str]) -> dict[str, str]:
     """The column of each role: what was said, or the first known name that the table has."""
-    there = _header(options.file)
     found: dict[str, str] = {}
     for role in USUAL:
         said: str | None = getattr(options, role)
@@ -209,27 +206,6 @@ def _columns(options: Options) -> dict[str, str]:
         if said or known or role != "task":  # without tasks all runs belong together
             found[role] = said or known or role
     return found
-
-
-def _header(path: str) -> list[str]:
-    """The columns of a table; none if it cannot be read, which reading it all will explain."""
-    from ..files.safely import check_regular
-
-    try:
-        check_regular(os.stat(path))
-        if path.endswith(".parquet"):
-            from .._common.optional import need
-
-            return list(need("pyarrow.parquet", "learn").read_schema(path).names)
-        if path.endswith((".jsonl", ".ndjson")):
-            from ..learn.log_tables import columns_of
-
-            return columns_of(path).names
-        opened = gzip.open if path.endswith(".gz") else open
-        with opened(path, "rt", encoding="utf-8", newline="") as file:
-            return next(csv.reader([file.readline(_LONGEST)]), [])
-    except (OSError, ValueError, EOFError):
-        return []
 
 
 def _methods(options: Options, settings: bool) -> list[Method]:

@@ -27,7 +27,7 @@ from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .plan import Plan, PlanPass, Progress, check_threads, is_long
 from .prizes import run_several
-from .solution import Solution, Status
+from .solution import Solution, Status, hint
 
 Answer = TypeVar("Answer", covariant=True)
 
@@ -160,6 +160,9 @@ def _solve(
     status = Status.COARSE
     if found <= target:
         status = Status.EXACT if found == 0 else Status.CERTIFIED
+    if forest.stated_error > 0:  # no bound is known for certainty equivalents
+        found = found + forest.stated_error if forest.risk_tolerance is None else np.inf
+        status = status if status is Status.COARSE else Status.DISCRETIZED
     sign = forest.sign
     index = sign * weights.read_back(run.sigma) + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False
@@ -182,8 +185,11 @@ def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
     """What is not a Forest must be able to solve itself."""
     if not callable(getattr(forest, "solve", None)):
         raise InvalidArgument(
-            f"solve needs a Forest, but got a {type(forest).__name__}. Describe one with "
-            f"Forest.from_arrays, Builder or line, or read a file with load."
+            f"solve needs a Forest, but got a {type(forest).__name__}. "
+            + hint(
+                forest,
+                "Describe one with Forest.from_arrays, Builder or line, or read a file with load.",
+            )
         )
     if finite_only:
         raise InvalidArgument("`exact` and `clip` are for a Forest, not for a LazyForest.")

@@ -246,8 +246,9 @@ def near(gap: FloatArray, alike: FloatArray, share: float) -> FloatArray:
     place = np.sum(within < enough[:, None], axis=1, keepdims=True)
     reach = np.take_along_axis(np.take_along_axis(gap, order, axis=1), place, axis=1)
     # the last one counts a little; where enough runs are at the very score, only they count
-    away = gap / np.where(reach > 0, 1.001 * reach, 1.0)
-    return np.where(reach > 0, np.maximum(1.0 - np.square(away), 0.0), gap == 0)
+    with np.errstate(over="ignore"):  # infinitely far is far enough
+        away = gap / np.where(reach > 0, 1.001 * reach, 1.0)
+        return np.where(reach > 0, np.maximum(1.0 - np.square(away), 0.0), gap == 0)
 
 
 def _spread(

@@ -25,6 +25,7 @@ FORMAT = "weitzman/line-model/1"
 _KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "runs")
 _LAST_RUNG, _MOST_ENTRIES = 2**53, 5_000_000
 _MOST_WEIGHTS = 3_000_000  # of the laws learnt again, beyond four for each byte of the file
+_LARGEST = 1e100  # of all numbers: products of them stay finite
 _RUN_KEYS = ("best", "cost", "gone", "weight")
 
 Path = str | os.PathLike[str]
@@ -175,12 +176,18 @@ def _all_fields(
 def _array(x: Any, where: str) -> np.ndarray:
     if not isinstance(x, list):
         check.wrong(where, "a list of numbers", x)
-    return check.numbers(x, where)
+    found = check.numbers(x, where)
+    if (np.abs(found) > _LARGEST).any():
+        raise InvalidFile(
+            f"{where} must be at most {_LARGEST:g} in size, but one is {np.abs(found).max():g}."
+        )
+    return found
 
 
 def _number(x: Any, where: str, above: float | None = None) -> float:
-    if not check.is_number(x) or (above is not None and not x > above):
-        check.wrong(where, "a number" if above is None else f"a number above {above:g}", x)
+    if not check.is_number(x) or (above is not None and not x > above) or abs(x) > _LARGEST:
+        what = "a number" if above is None else f"a number above {above:g}"
+        check.wrong(where, f"{what}, at most {_LARGEST:g}", x)
     return float(x)
 
 

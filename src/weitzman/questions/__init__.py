@@ -3,10 +3,12 @@
 ``frontier`` and ``within_budget`` put a limit on the mean spend, ``cheapest`` finds the least spend
 that reaches a target, ``within_budgets`` limits several resources, ``capped`` the spend of every
 single run. ``value_of_knowing`` and ``tornado`` tell what information is worth and which numbers
-matter. ``commit`` decides between several ways to look into a box, with a bound.
+matter, ``risk_sweep`` how a careful searcher decides. ``commit`` decides between several ways to
+look into a box, with a bound.
 """
 
 from .budget import Corner, Mixture, SpendFrontier, cheapest, frontier, within_budget
+from .caution import RiskSweep, risk_sweep
 from .choices import Commitment, commit
 from .information import Knowing, value_of_knowing, value_of_tests
 from .resources import CappedSpend, Plans, capped, within_budgets
@@ -28,6 +30,7 @@ __all__ = [
     "Knowing",
     "Mixture",
     "Plans",
+    "RiskSweep",
     "SpendFrontier",
     "Swing",
     "Tornado",
@@ -37,6 +40,7 @@ __all__ = [
     "commit",
     "frontier",
     "index_slopes",
+    "risk_sweep",
     "tornado",
     "turning_points",
     "value_of_knowing",

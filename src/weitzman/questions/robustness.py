@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.numbers import percent
 from ..engine.by_box import PerBox
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, InvalidForest
 from ..forest.model import Forest
 
 _HALVINGS = 48  # of an interval of changes
@@ -82,11 +83,12 @@ class Tornado:
 
     def table(self) -> str:
         """The swings as text."""
-        lines = [f"value {self.solution.value:.6g}, each number moved by {self.share:.3g} of it"]
+        say = self.solution.forest.amounts
+        lines = [f"value {say(self.solution.value)}, each number moved by {percent(self.share)}"]
         for s in self.swings:
             who = f"{s.number} of {s.box}" if s.box else s.number
             turn = f"   first: {s.first_low} / {s.first_high}" if s.turns else ""
-            lines.append(f"{who:30}  {s.low:.6g} to {s.high:.6g}{turn}")
+            lines.append(f"{who:30}  {say(s.low)} to {say(s.high)}{turn}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -246,7 +248,7 @@ def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> 
     if number == "reward" and tree.minimize:
         better = -1.0
     way = -better if ahead else better
-    furthest = 1.0 if way < 0 else _FURTHEST
+    furthest = 1.0 if way < 0 else _furthest(tree, box, number)
     if leads(way * furthest) == ahead:
         return np.inf
     low, high = 0.0, furthest
@@ -254,6 +256,18 @@ def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> 
         middle = (low + high) / 2
         low, high = (middle, high) if leads(way * middle) == ahead else (low, middle)
     return way * high
+
+
+def _furthest(tree: Forest, box: int, number: str) -> float:
+    """How far a number can be raised: with a risk tolerance, utilities must not overflow."""
+    share = _FURTHEST
+    while tree.risk_tolerance is not None and share > 1e-3:
+        try:
+            moved(tree, box, number, share)
+            break
+        except InvalidForest:
+            share /= 2
+    return share
 
 
 # -- derivatives of an index -----------------------------------------------------------------------

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common.estimates import error_of_mean
 from .._common.notebook import cells_html
-from .._common.numbers import about, number, rough
+from .._common.numbers import about, rough, with_unit
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
 from ..engine.plan import Progress
-from ..engine.solution import Solution
+from ..engine.solution import Solution, hint
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
@@ -139,24 +140,29 @@ class Comparison:
 
     def _cells(self) -> list[list[str]]:
         cells = [["strategy", "value", "± (95%)", "lost", "share", "openings", "bound", "how"]]
-        z = two_sided(0.95)
+        z, say = two_sided(0.95), self.forest.amounts
         for s in self.strategies:
             share = self.share(s.key)
             cells.append(
                 [
-                    s.name, number(s.value, error=z * s.error),
-                    rough(z * s.error) if s.error else "",
-                    about(self.lost(s.key)), "" if math.isnan(share) else f"{about(100 * share)}%",
+                    s.name, say(s.value, z * s.error),
+                    with_unit(rough(z * s.error), say.unit) if s.error else "",
+                    self._about(self.lost(s.key)),
+                    "" if math.isnan(share) else f"{about(100 * share)}%",
                     _known(s.openings, about),
-                    "" if s.bound == s.value else _known(s.bound, number), s.how,
+                    "" if s.bound == s.value else _known(s.bound, lambda x: say(x)), s.how,
                 ]
             )  # fmt: skip
         return cells
 
+    def _about(self, x: float) -> str:
+        return with_unit(about(x), self.forest.unit)
+
     def _gaps(self) -> Iterator[str]:
         for key, what in (("fixed_order", "fixed order"), ("fixed_set", "fixed set")):
             low, high = self.gap(key)
-            gap = about(high) if low == high else f"between {about(low)} and {about(high)}"
+            gap = self._about(high)
+            gap = gap if low == high else f"between {self._about(low)} and {gap}"
             yield f"adaptivity gap over the best {what}: {gap}"
 
     def __str__(self) -> str:
@@ -227,7 +233,8 @@ def compare(
         solution, forest = forest, forest.forest
     if not isinstance(forest, Forest):
         raise InvalidArgument(
-            f"compare needs a forest or its solution, but got a {type(forest).__name__}."
+            f"compare needs a forest or its solution, but got a {type(forest).__name__}. "
+            f"{hint(forest, 'Describe one with Builder, or read a file with load.')}"
         )
     forest.must_end("comparing strategies")
     solved = solve(forest, threads=threads) if solution is None else solution
@@ -290,7 +297,7 @@ def _listed(written: Solution, episodes: int, rng: np.random.Generator | int) ->
     seeded = np.random.default_rng(rng) if isinstance(rng, int) else rng
     played = work_through(written, priority_list(written), n, seeded)
     value = float(played.payoff.mean())
-    error = float(np.std(played.payoff, ddof=min(1, n - 1))) / math.sqrt(n)
+    error = error_of_mean(played.payoff) if n > 1 else 0.0
     if f.risk_tolerance is not None:
         kept = Sample(played.payoff, n, value, math.nan)
         value, error = kept.certainty(f.risk_tolerance, f.sign)

@@ -144,7 +144,7 @@ class _Book:
         for event in [] if self._journal is None else self._journal.events:
             try:
                 self._apply(event, loop)
-            except (KeyError, ValueError, TypeError, IndexError) as error:
+            except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
                 assert self._journal is not None
                 if isinstance(error, InvalidArgument):
                     raise

@@ -32,6 +32,7 @@ ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain i
 Key = tuple[int, ...]
 """A move on offer, in the order of ties: ``(0, run)``, ``(1, candidate)``, new run ``(2,)``."""
 
+_LAST_STEP = 2**53
 _RUN, _CANDIDATE, _NEW = range(3)
 
 
@@ -246,6 +247,10 @@ class Race:
             raise InvalidAnswer(
                 f"the steps of a run must rise, but run {run} showed step {step} after "
                 f"{it.steps[-1]}."
+            )
+        if not abs(step) <= _LAST_STEP:
+            raise InvalidAnswer(
+                f"steps must be at most {_LAST_STEP:,}, but run {run} showed step {step}."
             )
         if not (cost >= 0 and math.isfinite(cost)):
             raise InvalidAnswer(

@@ -1,12 +1,15 @@
 """A real browser for the tests in this folder, or a notice that nobody can overlook.
 
-Chromium is taken from ``WEITZMAN_BROWSER`` or found on the path; playwright drives it.
+Chromium is taken from ``WEITZMAN_BROWSER`` or found on the path; playwright drives it. The
+checker of pages, axe-core, is taken from ``WEITZMAN_AXE`` or from ``node_modules``: those here, or
+those of npm.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +29,7 @@ FLAGS = [
 PATIENCE = 15.0  # seconds
 
 _missing: list[str] = []
+_unchecked: list[str] = []
 
 
 def _find() -> str | None:
@@ -56,13 +60,37 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
+def _axe() -> Path | None:
+    """The script of axe-core, if it is anywhere."""
+    inside = Path("node_modules/axe-core/axe.min.js")
+    root = Path(__file__).parents[3]
+    places = [Path(os.environ.get("WEITZMAN_AXE", "")), root / inside, Path.cwd() / inside]
+    if npm := shutil.which("npm"):
+        found = subprocess.run([npm, "root", "-g"], capture_output=True, text=True, check=False)
+        places.append(Path(found.stdout.strip()) / "axe-core" / "axe.min.js")
+    return next((path for path in places if path.is_file()), None)
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core."""
+    path = _axe()
+    if path is None:
+        _unchecked.append("axe-core is not there (npm install axe-core, or set WEITZMAN_AXE)")
+        pytest.skip(_unchecked[0])
+    return path.read_text("utf-8")
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say loudly that the pages were not tried in a browser."""
     if _missing:
         terminalreporter.section(
             "REPORT AND EXPLORER WERE NOT TRIED IN A BROWSER", sep="!", red=True
         )
-        terminalreporter.line(f"All tests in tests/browser were skipped: {_missing[0]}.")
+        terminalreporter.line(f"All tests in tests/show/browser were skipped: {_missing[0]}.")
+    elif _unchecked:
+        terminalreporter.section("NO CHECKER LOOKED AT THE PAGES", sep="!", red=True)
+        terminalreporter.line(f"Tests of access were skipped: {_unchecked[0]}.")
 
 
 class Visitor:

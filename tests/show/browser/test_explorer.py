@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Visitor
+from plain_forests import paper_example as paper
 from same_forests import assert_paper, assert_same
 from test_report_page import random_forest
 
@@ -18,14 +19,6 @@ from weitzman.show.explore.saved_document import document, forest
 
 HOSTILE = "<script>window.hacked = 1</script>"
 STRANGE = ["<img src=x onerror='window.hacked=1'>", "\"quotes'`", "‮right to left", "שלום", "🎁 box"]
-
-
-def paper() -> weitzman.Forest:
-    boxes = weitzman.Builder()
-    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
-    return boxes.build()
 
 
 def type_into(visitor: Visitor, label: str, text: Any) -> None:
@@ -352,7 +345,7 @@ def test_changes_of_structure_keep_a_document_valid(visit, explore):
     for _ in range(20):
         texts = visitor.page.evaluate(
             """([text, numbers]) => {
-              const { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost,
+              const { addBox, addState, fromFile, moveBox, removeBox, removeState, shapePrice,
                 toFile } = __state.edits;
               const same = (a, b) => JSON.stringify(toFile(a)) === JSON.stringify(toFile(b));
               let doc = fromFile(text);
@@ -370,7 +363,7 @@ def test_changes_of_structure_keep_a_document_valid(visit, explore):
                 else if (what < 0.75) doc = moveBox(doc, key, up)?.doc ?? doc;
                 else if (what < 0.9) {
                   const root = doc.boxes.find((box) => box.key === key).parent === null;
-                  doc = shapeCost(doc, key, !root && other < 0.5, one < 0.5);
+                  doc = shapePrice(doc, key, "cost", !root && other < 0.5, one < 0.5);
                 } else if (removeBox(doc, key).boxes.length) doc = removeBox(doc, key);
                 return toFile(doc);
               });

@@ -1,25 +1,32 @@
 // The document and its changes. Every change gives a new document and leaves the old one as it is,
 // so that undoing is going back. What is typed and is not a number stays as text: Python says so.
 //
-// A document: {objective, outside, boxes}. A box: {key, name, parent (a key or null), count,
-// rewards (null: none), states (names, "" for the reward itself; null: numbered), law (rows), cost
-// (rows: one, or one for each state of the parent; columns: one, or one for each own state), more}.
+// A document: {objective, outside, time ("", "duration" or "factor"), terms ({unit, rate,
+// risk_tolerance, prizes}, those that there are), boxes}. A box: {key, name, parent (a key or null),
+// count, rewards (null: none), states (names, "" for the reward itself; null: numbered), law (rows),
+// cost (rows: one, or one for each state of the parent; columns: one, or one for each own state),
+// duration and factor (like the cost; null: none), more}.
 
 import { Problem } from "../page/problem.js";
 import { number } from "../page/text.js";
 
-const KNOWN = ["name", "parent", "count", "rewards", "states", "law", "cost"];
+const PRICED = ["cost", "duration", "factor"]; // matrices by the state of the parent and the own one
+const KNOWN = ["name", "parent", "count", "rewards", "states", "law", ...PRICED];
+const TIMELESS = { duration: 0, factor: 1 }; // what stands for a box that does not say
 const ENDLESS = "endless"; // as the file format says it
 let keys = 0;
 
-export const EMPTY = { objective: "maximize", outside: 0, boxes: [] };
+export const EMPTY = { objective: "maximize", outside: 0, time: "", terms: {}, boxes: [] };
 
 /** From the file format, as Python sends it. */
-export function fromFile({ objective, outside, boxes }) {
+export function fromFile({ format, objective, outside, boxes, ...terms }) {
   const key = new Map(boxes.map((box) => [box.name, (keys += 1)]));
+  const says = (what) => boxes.some((box) => box[what] !== undefined);
   return {
     objective,
     outside,
+    time: says("factor") ? "factor" : says("duration") || terms.rate !== undefined ? "duration" : "",
+    terms,
     boxes: boxes.map((box) => {
       const root = box.parent === undefined || box.parent === null;
       const more = Object.entries(box).filter(([k]) => !KNOWN.includes(k));
@@ -32,6 +39,8 @@ export function fromFile({ objective, outside, boxes }) {
         states: box.states?.map((s, y) => (s === rewardName(box.rewards[y]) ? "" : s)) ?? null,
         law: root ? [box.law] : box.law,
         cost: costRows(box.cost),
+        duration: box.duration === undefined ? null : costRows(box.duration),
+        factor: box.factor === undefined ? null : costRows(box.factor),
         more: Object.fromEntries(more),
       };
     }),
@@ -45,12 +54,15 @@ export function toFile(doc) {
     format: "weitzman/1",
     objective: doc.objective,
     outside: doc.outside,
+    ...termsOf(doc),
     boxes: doc.boxes.map((box) => {
       const root = box.parent === null;
+      const time = doc.time ? { [doc.time]: costValue(timeOf(doc, box), root) } : {};
       return {
         name: box.name,
         ...(root ? {} : { parent: name.get(box.parent) }),
         cost: costValue(box.cost, root),
+        ...time,
         rewards: box.rewards,
         ...(box.states ? { states: stateNames(box) } : {}),
         law: root ? box.law[0] : box.law,
@@ -61,17 +73,50 @@ export function toFile(doc) {
   };
 }
 
-/** What stepper and drawing need, with the indices that Python found. */
-export function toProblem(doc, index) {
+/** The terms that are written: a rate goes with durations alone, one prize need not be said. */
+function termsOf({ terms: { rate, prizes, ...terms }, time }) {
+  return {
+    ...Object.fromEntries(Object.entries(terms).filter(([, x]) => x !== null && x !== "")),
+    ...(time === "duration" ? { rate: rate ?? 0 } : {}),
+    ...(prizes === undefined || prizes === null || prizes === 1 ? {} : { prizes }),
+  };
+}
+
+/** How long a box takes, or what it multiplies later payoffs by: rows like those of its cost. */
+export function timeOf(doc, box) {
+  return box[doc.time] ?? [[TIMELESS[doc.time]]];
+}
+
+/** What stepper and drawing need, with the indices and the times that Python found. */
+export function toProblem(doc, solved) {
   const place = new Map(doc.boxes.map((box, v) => [box.key, v]));
+  const { factors, durations } = solved;
   const boxes = doc.boxes.map((box, v) => ({
     ...box,
     parent: box.parent === null ? -1 : place.get(box.parent),
     states: box.states && stateNames(box),
     endless: isEndless(box),
-    index: index[v],
+    index: solved.index[v],
+    factors: factors?.[v],
+    durations: durations?.[v],
   }));
-  return new Problem({ boxes, outside: doc.outside, minimize: doc.objective === "minimize" });
+  const { amounts, risk, prizes } = solved;
+  return new Problem({
+    boxes, outside: doc.outside, minimize: doc.objective === "minimize", amounts, risk, prizes,
+    timed: Boolean(factors),
+  });
+}
+
+/** Another unit, rate, risk tolerance or number of prizes; null: none. */
+export function setTerm(doc, key, x) {
+  return { ...doc, terms: { ...doc.terms, [key]: x } };
+}
+
+/** Whether time counts, and in which words. What the boxes say is kept in case of a return. */
+export function setTime(doc, time) {
+  const { terms } = doc;
+  const rate = time === "duration" ? { rate: terms.rate ?? 0.1 } : {};
+  return { ...doc, time, terms: { ...terms, ...rate } };
 }
 
 /** Whether a box is followed by its like, and so on without end. */
@@ -135,6 +180,8 @@ export function addBox(doc, parent = null) {
     states: ["", ""],
     law: Array.from({ length: rows }, () => [0.5, 0.5]),
     cost: [[1]],
+    duration: null,
+    factor: null,
     more: {},
   };
   return { ...doc, boxes: [...doc.boxes, box] };
@@ -156,11 +203,11 @@ export function moveBox(doc, key, parent) {
     matrix.length === 1 && matrix !== box.law ? matrix
       : Array.from({ length: rows }, (_, i) => [...(fits ? matrix[i] : matrix[0])]);
   const law = spread(box.law);
-  const cost = parent === null ? [box.cost[0]] : spread(box.cost);
+  const priced = pricedOf(box, (rows) => (parent === null ? [rows[0]] : spread(rows)));
   const note = fits || same ? null
     : "Its chances after each state of the new parent are those it had after the first state of "
       + "the old one. Undo brings the others back.";
-  return { doc: changeBox(doc, key, () => ({ parent, law, cost })), note };
+  return { doc: changeBox(doc, key, () => ({ parent, law, ...priced })), note };
 }
 
 /** One more state: no chance yet; boxes behind it act as after the last state. */
@@ -169,7 +216,7 @@ export function addState(doc, key) {
     rewards: [...box.rewards, freeReward(box)],
     states: box.states && [...box.states, ""],
     law: box.law.map((row) => [...row, 0]),
-    cost: box.cost.map((row) => (row.length > 1 ? [...row, row.at(-1)] : row)),
+    ...pricedOf(box, (rows) => rows.map((row) => (row.length > 1 ? [...row, row.at(-1)] : row))),
   }));
   return changeRows(next, key, (rows) => [...rows, [...rows.at(-1)]]);
 }
@@ -180,7 +227,7 @@ export function removeState(doc, key, y) {
     rewards: without(box.rewards),
     states: box.states && without(box.states),
     law: box.law.map(without),
-    cost: box.cost.map((row) => (row.length > 1 ? without(row) : row)),
+    ...pricedOf(box, (rows) => rows.map((row) => (row.length > 1 ? without(row) : row))),
   }));
   return changeRows(next, key, without);
 }
@@ -188,7 +235,7 @@ export function removeState(doc, key, y) {
 /** Change the rows of all that hangs on a box. */
 function changeRows(doc, key, change) {
   const boxes = doc.boxes.map((box) => box.parent !== key ? box : {
-    ...box, law: change(box.law), cost: box.cost.length > 1 ? change(box.cost) : box.cost,
+    ...box, law: change(box.law), ...pricedOf(box, (rows) => (rows.length > 1 ? change(rows) : rows)),
   });
   return { ...doc, boxes };
 }
@@ -220,28 +267,36 @@ export function setChances(doc, key, row, y, p) {
   });
 }
 
-export function setCost(doc, key, row, y, price) {
-  return changeBox(doc, key, (box) => ({
-    cost: replaced(box.cost, row, replaced(box.cost[row], y, price)),
-  }));
+/** Another cost, duration or factor (`what`). */
+export function setPrice(doc, key, what, row, y, price) {
+  return changeBox(doc, key, (box) => {
+    const rows = what === "cost" ? box.cost : timeOf(doc, box);
+    return { [what]: replaced(rows, row, replaced(rows[row], y, price)) };
+  });
 }
 
-/** Let the cost depend on what the parent showed, on what the box itself shows, or not. */
-export function shapeCost(doc, key, byParent, byOwn) {
+/** Let a cost, duration or factor depend on what the parent showed, on what the box shows, or not. */
+export function shapePrice(doc, key, what, byParent, byOwn) {
   return changeBox(doc, key, (box) => {
+    const now = what === "cost" ? box.cost : timeOf(doc, box);
     const rows = byParent ? box.law.length : 1;
     const columns = byOwn ? box.rewards.length : 1;
     const at = (i, j) => {
-      const row = box.cost[Math.min(i, box.cost.length - 1)];
+      const row = now[Math.min(i, now.length - 1)];
       return row[Math.min(j, row.length - 1)];
     };
     return {
-      cost: Array.from({ length: rows }, (_, i) => Array.from({ length: columns }, (_, j) => at(i, j))),
+      [what]: Array.from({ length: rows }, (_, i) => Array.from({ length: columns }, (_, j) => at(i, j))),
     };
   });
 }
 
 // -- details ------------------------------------------------------------------------------------
+
+/** Costs, durations and factors, changed alike; what is not there stays so. */
+function pricedOf(box, change) {
+  return Object.fromEntries(PRICED.map((what) => [what, box[what] && change(box[what])]));
+}
 
 function replaced(list, i, value) {
   return list.map((x, j) => (j === i ? value : x));

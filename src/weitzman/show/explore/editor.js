@@ -2,13 +2,15 @@
 
 import { amount, el, name, number, refill } from "../page/text.js";
 import {
-  addState, boxOf, changeBox, childrenOf, isEndless, removeState, setChance, setCost, setEndless,
-  setReward, setStateName, shapeCost, stateTitle, within,
+  addState, boxOf, changeBox, childrenOf, isEndless, removeState, setChance, setEndless, setPrice,
+  setReward, setStateName, shapePrice, stateTitle, timeOf, within,
 } from "./edit.js";
 import { Fields, readNumber } from "./fields.js";
 
 const MANY = 1500; // chances beyond which they are not shown one by one
 const CLOSE = 1e-9; // as in Python: chances must sum to 1 up to this
+
+const PRICES = { cost: "Cost", duration: "Duration", factor: "Factor" };
 
 /** `act` has change(document -> document, tag), move(key, parent), add(parent), remove(key). */
 export class Editor {
@@ -29,7 +31,7 @@ export class Editor {
     const up = box.parent === null ? null : boxOf(doc, box.parent);
     const titles = up ? up.rewards.map((_, s) => stateTitle(up, s)) : [];
     const shape = JSON.stringify([key, box.parent, up?.name, titles, box.rewards.length,
-      box.cost.length, box.cost[0].length, box.states === null, isEndless(box),
+      this.#shapeOf(doc, box), box.states === null, isEndless(box),
       childrenOf(doc, key).length > 0]);
     if (shape !== this.shape) {
       this.shape = shape;
@@ -37,6 +39,12 @@ export class Editor {
     }
     this.fields.follow(doc);
     this.#follow(doc, box, problem);
+  }
+
+  /** Which prices there are, and what they depend on. */
+  #shapeOf(doc, box) {
+    const rows = [box.cost, ...(doc.time ? [timeOf(doc, box)] : [])];
+    return [doc.time, ...rows.map((matrix) => [matrix.length, matrix[0].length])];
   }
 
   focus() {
@@ -68,7 +76,8 @@ export class Editor {
     refill(this.place,
       el("div", { class: "line head" }, el("label", {}, "Name ", title), this.#parents(doc, box),
         el("label", {}, "Copies ", count)),
-      this.#cost(box, up, titles),
+      this.#price("cost", box.cost, box, up, titles),
+      doc.time ? this.#price(doc.time, timeOf(doc, box), box, up, titles) : null,
       this.#states(box, up, titles),
       up && !childrenOf(doc, key).length ? this.#endless(box) : null,
       el("div", { class: "line" },
@@ -107,31 +116,34 @@ export class Editor {
     return el("p", {}, el("label", {}, tick, " Goes on without end: another one like it follows each"));
   }
 
-  #cost(box, up, titles) {
+  /** The cost of a box, its duration or its factor; `matrix` as it is now. */
+  #price(what, matrix, box, up, titles) {
     const { key } = box;
-    const byParent = box.cost.length > 1;
-    const byOwn = box.cost[0].length > 1;
-    const forms = [["one price", false, false],
+    const byParent = matrix.length > 1;
+    const byOwn = matrix[0].length > 1;
+    const forms = [[what === "cost" ? "one price" : "one number", false, false],
       ...(up ? [[`by what ${up.name} showed`, true, false]] : []),
       ["by what it shows", false, true],
       ...(up ? [["by both", true, true]] : [])];
     const now = forms.findIndex(([, p, o]) => p === byParent && o === byOwn);
-    const form = el("select", { id: "cost-form", "aria-label": "What the cost depends on",
-      onchange: () => this.act.change((d) => shapeCost(d, key, ...forms[form.value].slice(1)), null,
-        "choosing what the cost depends on") },
+    const form = el("select", { id: `${what}-form`, "aria-label": `What the ${what} depends on`,
+      onchange: () => this.act.change((d) => shapePrice(d, key, what, ...forms[form.value].slice(1)),
+        null, `choosing what the ${what} depends on`) },
       forms.map(([text], i) => el("option", { value: i, ".selected": i === Math.max(0, now) }, text)));
+    const rows = (d) => (what === "cost" ? boxOf(d, key).cost : timeOf(d, boxOf(d, key)));
     const field = (s, y) => {
       const after = byParent ? `after ${titles[s]}` : "";
       const where = [after, byOwn ? `if it shows ${stateTitle(box, y)}` : ""];
-      return this.fields.number(`Cost ${where.filter(Boolean).join(", ")}`.trim(),
-        (d) => boxOf(d, key).cost[s]?.[y] ?? "", (d, x) => setCost(d, key, s, y, x));
+      return this.fields.number(`${PRICES[what]} ${where.filter(Boolean).join(", ")}`.trim(),
+        (d) => (d.time === what || what === "cost" ? rows(d)[s]?.[y] ?? "" : ""),
+        (d, x) => setPrice(d, key, what, s, y, x));
     };
-    const table = box.cost.map((row, s) => el("div", { class: "line prices" },
+    const table = matrix.map((row, s) => el("div", { class: "line prices" },
       byParent ? el("span", { class: "after" }, "after ", name(titles[s])) : null,
       row.map((_, y) => el("label", {}, byOwn ? [name(stateTitle(box, y)), " "] : "", field(s, y)))));
     const single = !byParent && !byOwn;
     return el("div", { class: "cost" },
-      el("div", { class: "line" }, el("span", { class: "word" }, "Cost"),
+      el("div", { class: "line" }, el("span", { class: "word" }, PRICES[what]),
         single ? table[0].querySelector("input") : null, form),
       single ? null : table);
   }

@@ -5,18 +5,19 @@ import { Stepper, walkDrawing } from "../page/stepper.js";
 import { el, plural, refill } from "../page/text.js";
 import { asked } from "./ask.js";
 import {
-  EMPTY, addBox, addState, boxOf, fromFile, moveBox, removeBox, removeState, shapeCost, toFile,
+  EMPTY, addBox, addState, boxOf, fromFile, moveBox, removeBox, removeState, shapePrice, toFile,
   toProblem, within,
 } from "./edit.js";
 import { Editor } from "./editor.js";
-import { Fields } from "./fields.js";
 import { Files } from "./files.js";
 import { complaint, headline } from "./headline.js";
 import { Outline } from "./outline.js";
+import { Questions } from "./questions.js";
+import { Settings } from "./settings.js";
 import { WhatIf } from "./what_if.js";
 
 // for tests
-const edits = { addBox, addState, fromFile, moveBox, removeBox, removeState, shapeCost, toFile };
+const edits = { addBox, addState, fromFile, moveBox, removeBox, removeState, shapePrice, toFile };
 const DRAWN = 60; // boxes of the drawing
 const PATIENCE = 2000; // milliseconds before the user is told what takes so long
 
@@ -61,7 +62,7 @@ async function solveNow() {
     state.message = answer.ok ? null : complaint(answer.message);
     if (answer.ok) {
       state.solved = answer;
-      state.problem = toProblem(doc, answer.index);
+      state.problem = toProblem(doc, answer);
       state.took = performance.now() - start;
     }
     if (doc === state.doc) break;
@@ -189,7 +190,8 @@ const files = new Files(at("save-as"), {
 const outline = new Outline(at("outline"), act);
 const editor = new Editor(at("editor"), act);
 const whatIf = new WhatIf(at("what-if"), act);
-const settings = new Fields(change);
+const settings = new Settings(at("settings"), act);
+const questions = new Questions(at("questions"));
 let stepper = null;
 let notice = given.message;
 
@@ -203,24 +205,6 @@ function alertUser(text) {
   show();
 }
 
-function buildSettings() {
-  const objective = el("select", { id: "objective", "aria-label": "What counts",
-    onchange: () => change((doc) => ({ ...doc, objective: objective.value }), null,
-      "choosing what counts") },
-    el("option", { value: "maximize" }, "the best reward found, less all costs"),
-    el("option", { value: "minimize" }, "the least loss found, plus all costs"));
-  const outside = settings.number("Outside option", (doc) => doc.outside,
-    (doc, x) => ({ ...doc, outside: x }), { empty: null, placeholder: "none", width: 6 });
-  outside.id = "outside";
-  refill(at("settings"),
-    el("button", { type: "button", id: "add-root", onclick: () => act.add(null) }, "Add a box"),
-    el("label", {}, "What counts ", objective),
-    el("label", {}, "Without opening anything you get ", outside));
-  return objective;
-}
-
-const objective = buildSettings();
-
 function show() {
   const { doc, problem, solved, solvedDoc } = state;
   const current = solvedDoc === doc && !state.message;
@@ -229,8 +213,8 @@ function show() {
   outline.show(doc, state.chosen, fits ? problem : null, fits ? solved : null);
   editor.show(doc, state.chosen, fits ? problem : null);
   whatIf.show(doc, state.chosen, current);
-  settings.follow(doc);
-  objective.value = doc.objective;
+  settings.show(doc);
+  questions.show(doc, problem, current);
   showHeadline(current);
   showWalk(current);
   showBar();
@@ -253,7 +237,8 @@ function showHeadline(current) {
 }
 
 async function expectHere(walk) {
-  const steps = walk.told.map((s) => [s.v, s.copy, s.y]);
+  const steps = walk.log.map((s) => (s.taken ? [walk.told[s.at].v, walk.told[s.at].copy]
+    : [s.v, s.copy, s.y]));
   const answer = await asked("expect", { id: state.solved.id, steps });
   return answer.ok ? { value: answer.value, error: 0 } : null;
 }
@@ -277,7 +262,7 @@ function showWalk(current) {
 function showDrawing() {
   const { walk } = stepper;
   const chosen = state.doc.boxes.findIndex((box) => box.key === state.chosen);
-  const now = [walk, walk.told.length, walk.problem, chosen];
+  const now = [walk, walk.log.length, walk.problem, chosen];
   if (now.every((x, i) => x === drawn[i])) return;
   const steps = drawn[1];
   drawn = now;
@@ -291,7 +276,7 @@ function showDrawing() {
   const before = [at("drawing").scrollLeft, at("drawing").scrollTop];
   refill(at("drawing"), picture, more);
   [at("drawing").scrollLeft, at("drawing").scrollTop] = before;
-  reveal(at("drawing"), steps === walk.told.length ? ".chosen" : ".next");
+  reveal(at("drawing"), steps === walk.log.length ? ".chosen" : ".next");
 }
 
 /** Of a large forest, the tree of the chosen box first, then the best. */

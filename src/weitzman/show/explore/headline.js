@@ -6,17 +6,23 @@ import { isEndless } from "./edit.js";
 export function headline(doc, solved) {
   const first = solved.first_box === null ? ["Open nothing."]
     : ["Open ", name(solved.first_box), " first."];
-  const what = doc.objective === "minimize" ? "Loss and costs to expect" : "Worth of the search";
+  const later = solved.factors ? ", discounted" : "";
+  const what = solved.risk !== null ? "Certainty equivalent of the search"
+    : `${doc.objective === "minimize" ? "Loss and costs to expect" : "Worth of the search"}${later}`;
   const all = doc.boxes.every((box) => box.count === 1 && !isEndless(box)); // written one by one
   const boxes = all ? `of ${plural(doc.boxes.length, "box", "boxes")}`
     : solved.openings === 1 ? "box" : "boxes";
   const opened = `${about(solved.openings)} ${boxes}`;
   const gap = solved.gap ? ` Error of the value: at most ${rough(solved.gap)}.` : "";
+  const time = solved.durations ? ` It takes ${about(solved.time)} on average.` : "";
+  const places = solved.prizes > 1
+    ? ` ${about(solved.prizes - solved.outside)} of ${solved.prizes} prizes taken.` : "";
   return [
     el("h1", {}, ...first),
     el("p", { class: "value" }, el("span", {}, `${what} `),
       el("b", { id: "value" }, amount(solved.value, solved.gap))),
-    el("p", { class: "hint" }, `${opened} opened on average, ${amount(solved.spend)} spent.${gap}`),
+    el("p", { class: "hint" },
+      `${opened} opened on average, ${amount(solved.spend)} spent${later}.${time}${places}${gap}`),
   ];
 }
 
@@ -30,7 +36,7 @@ export function complaint(message) {
     .replace(/^law\[(\d+)\]/, (_, y) => `the chance of ${state(y)}`)
     .replace(/^rewards\[(\d+)\]/, (_, y) => `the reward of ${state(y)}`)
     .replace(/^states\[(\d+)\]/, (_, y) => `the name of ${state(y)}`)
-    .replace(/^cost(\[\d+\])*/, "the cost")
+    .replace(/^(cost|duration|factor)(\[\d+\])*/, "the $1")
     .replace(/^count/, "the number of copies");
   return `Box ${found[2]}: ${rest}`;
 }

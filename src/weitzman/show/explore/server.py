@@ -37,7 +37,7 @@ _CONNECTIONS = 64  # at a time; a browser opens six
 _PATIENCE = 60.0  # seconds until a request must have arrived, and an answer must have been taken
 _SCRIPTS = (
     "ask.js", "edit.js", "fields.js", "outline.js", "editor.js", "headline.js", "what_if.js",
-    "files.js", "explore.js",
+    "files.js", "settings.js", "questions.js", "explore.js",
 )  # fmt: skip
 _RULES = policy("'self'", "'self'", "'self'") + "; frame-ancestors 'none'"
 _HEADERS = {

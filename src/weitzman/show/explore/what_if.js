@@ -3,10 +3,12 @@
 import { Curve } from "../page/chart.js";
 import { amount, el, name, number, refill } from "../page/text.js";
 import { asked } from "./ask.js";
-import { boxOf, setChances, setCost, setReward, stateTitle, toFile } from "./edit.js";
+import { boxOf, setChances, setPrice, setReward, setTerm, stateTitle, timeOf, toFile } from "./edit.js";
 
 const WAIT = 250; // milliseconds after the last change before the curve is asked for
 const MOST = 80; // numbers to choose from
+const TERMS = { rate: "rate", risk_tolerance: "risk tolerance" };
+const PLAIN = ["chance", "duration", "factor", "rate"]; // numbers without a unit
 const LARGE = 600; // boxes beyond which the curve waits to be opened
 
 /** `act` has change(document -> document, tag, what). */
@@ -34,7 +36,7 @@ export class WhatIf {
     if (!box) return;
     Object.assign(this, { doc, key });
     const up = box.parent === null ? null : boxOf(doc, box.parent);
-    const list = numbers(box, up);
+    const list = numbers(doc, box, up);
     const shape = JSON.stringify([key, list]);
     if (shape !== this.shape) this.#list(list, shape);
     if (!this.opened && doc.boxes.length <= LARGE) this.fold.open = this.opened = true;
@@ -69,8 +71,9 @@ export class WhatIf {
       refill(this.text, answer.message);
       return;
     }
-    const yTitle = doc.objective === "minimize" ? "loss and costs" : "worth of the search";
-    this.curve.show({ ...answer, title: chosen.axis, yTitle });
+    const yTitle = doc.terms.risk_tolerance ? "certainty equivalent"
+      : doc.objective === "minimize" ? "loss and costs" : "worth of the search";
+    this.curve.show({ ...answer, title: chosen.axis, yTitle, log: chosen.what === "risk_tolerance" });
   }
 
   #say(i) {
@@ -78,7 +81,7 @@ export class WhatIf {
     const { doc, chosen } = this;
     const [was, would] = [value[now], value[i]];
     const verb = doc.objective === "minimize" ? "cost in all " : "be worth ";
-    const say = chosen.what === "chance" ? number : amount;
+    const say = PLAIN.includes(chosen.what) ? number : amount;
     const more = i === now ? ", as it is now" : ` (now ${amount(was)} at ${say(x[now])})`;
     const start = first[i] === null ? "and nothing would be opened." : ["and begin with ",
       name(first[i]), "."];
@@ -91,26 +94,40 @@ export class WhatIf {
   #use() {
     const { row, state, what, title } = this.chosen;
     const x = Number(this.curve.points.x[this.curve.at].toPrecision(6));
-    const set = { cost: setCost, reward: (d, k, _, y, r) => setReward(d, k, y, r), chance: setChances };
-    const at = what === "cost" ? (box) => [Math.min(row, box.cost.length - 1),
-      Math.min(state, box.cost[0].length - 1)] : () => [row, state];
     const { key } = this;
-    this.act.change((doc) => set[what](doc, key, ...at(boxOf(doc, key)), x), null,
-      `setting ${title} of ${boxOf(this.doc, key).name} to ${number(x)}`);
+    const priced = (doc) => {
+      const rows = what === "cost" ? boxOf(doc, key).cost : timeOf(doc, boxOf(doc, key));
+      const at = [Math.min(row, rows.length - 1), Math.min(state, rows[0].length - 1)];
+      return setPrice(doc, key, what, ...at, x);
+    };
+    const set = {
+      reward: (doc) => setReward(doc, key, state, x),
+      chance: (doc) => setChances(doc, key, row, state, x),
+      rate: (doc) => setTerm(doc, what, x),
+      risk_tolerance: (doc) => setTerm(doc, what, x),
+    };
+    const of = what in TERMS ? "" : ` of ${boxOf(this.doc, key).name}`;
+    this.act.change(set[what] ?? priced, null, `setting ${title}${of} to ${number(x)}`);
   }
 }
 
-/** All numbers of a box that can be different. */
-function numbers(box, up) {
+/** All numbers of a box, and those of the whole search, that can be different. */
+function numbers(doc, box, up) {
   const list = [];
   const add = (what, row, state, title, axis) =>
     list.push({ what, row, state, title, axis, id: `${what}-${row}-${state}` });
   const after = (s) => (up ? ` after ${stateTitle(up, s)}` : "");
-  box.cost.forEach((prices, s) => prices.forEach((_, y) => {
-    const when = (box.cost.length > 1 ? after(s) : "")
-      + (prices.length > 1 ? ` if it shows ${stateTitle(box, y)}` : "");
-    add("cost", s, y, `the cost${when}`, "cost of opening");
+  const prices = (what, matrix, axis) => matrix.forEach((row, s) => row.forEach((_, y) => {
+    const when = (matrix.length > 1 ? after(s) : "")
+      + (row.length > 1 ? ` if it shows ${stateTitle(box, y)}` : "");
+    add(what, s, y, `the ${what}${when}`, axis);
   }));
+  prices("cost", box.cost, "cost of opening");
+  if (doc.time) prices(doc.time, timeOf(doc, box), doc.time);
+  for (const [what, title] of Object.entries(TERMS)) {
+    const there = what === "rate" ? doc.time === "duration" : typeof doc.terms[what] === "number";
+    if (there) add(what, 0, 0, `the ${title} of the whole search`, title);
+  }
   box.rewards.forEach((r, y) => {
     if (r !== null) add("reward", 0, y, `the reward of ${stateTitle(box, y)}`, "reward");
   });

@@ -12,17 +12,21 @@ from ...engine.solver import solve
 from ...engine.what_if import break_even
 from ...errors import InvalidFile, WeitzmanError
 from ...forest.model import Forest
+from ...questions.caution import tolerances
 from .saved_document import forest
 
 _STEPS = 32  # from one end of the curve to the other, in a small problem
 _LARGE, _LARGE_STEPS = 600, 8  # boxes beyond which fewer are tried
+_WIDER = 20.0  # times a risk tolerance, up and down
 _ROOM = 1.25  # beyond the cost at which opening no longer pays
 
-WHAT = ("cost", "chance", "reward")
+PRICED = ("cost", "duration", "factor")
+TERMS = ("rate", "risk_tolerance")
+WHAT = (*PRICED, "chance", "reward", *TERMS)
 
 
 def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str, Any]:
-    """The value against a cost, a chance or a reward.
+    """The value against a cost, a chance or a reward, a duration, or a term of the whole search.
 
     Parameters
     ----------
@@ -30,7 +34,7 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
         As the page sends it.
     box : int
         The box.
-    what : "cost", "chance" or "reward"
+    what : one of ``WHAT``
     row, state : int
         The state of the parent (0 for a root), and the state of the box itself.
 
@@ -57,7 +61,10 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
 def _check(f: Forest, box: Any, what: Any, row: Any, state: Any) -> None:
     whole = all(type(i) is int and i >= 0 for i in (box, row, state))
     if not whole or what not in WHAT or box >= len(f):
-        raise InvalidFile("what to change must be a cost, a chance or a reward of a box.")
+        raise InvalidFile(
+            "what to change must be a cost, a chance, a reward, a duration or a factor of a box, "
+            "the rate, or the risk tolerance."
+        )
     rows, states = f.laws[int(f.law[box])].shape
     if row >= rows or state >= states:
         raise InvalidFile(f"box {f.name(box)!r} has no such state.")
@@ -65,14 +72,16 @@ def _check(f: Forest, box: Any, what: Any, row: Any, state: Any) -> None:
 
 def _place(document: Any, box: int, what: str, row: int, state: int) -> tuple[Any, Any]:
     """The list or object that holds a number of the document, and its key there."""
+    if what in TERMS:
+        return document, what
     entry = document["boxes"][box]
     if what == "reward":
         return entry["rewards"], state
     if what == "chance":
         return (entry["law"][row] if entry.get("parent") is not None else entry["law"]), state
-    cost = entry["cost"]
+    cost = entry[what]
     if not isinstance(cost, list):
-        return entry, "cost"
+        return entry, what
     if entry.get("parent") is None:
         return cost, min(state, len(cost) - 1)
     inner = cost[min(row, len(cost) - 1)]
@@ -82,8 +91,11 @@ def _place(document: Any, box: int, what: str, row: int, state: int) -> tuple[An
 
 
 def _number(document: Any, *place: Any) -> float:
-    holder, key = _place(document, *place)
-    number = holder[key]
+    try:
+        holder, key = _place(document, *place)
+        number = holder[key]
+    except (KeyError, TypeError):
+        raise InvalidFile(f"there is no {place[1].replace('_', ' ')} to change.") from None
     if number is None:
         raise InvalidFile("this state has no reward to change.")
     return float(number)
@@ -94,8 +106,17 @@ def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, in
     box, what, row, _ = place
     steps = _STEPS if len(f) <= _LARGE else _LARGE_STEPS
     low, high = 0.0, 1.0
+    if what == "risk_tolerance":
+        return _tolerances(f, now, steps), steps // 2
+    if what == "factor":
+        x = np.linspace(now / (steps + 1), 1.0, steps + 1, dtype=np.float64)
+        at = int(np.argmin(np.abs(x - now)))
+        x[at] = now
+        return x, at
     if what == "cost":
         high = max(_ROOM * _worth(f, box, row), 2 * now) or 1.0
+    elif what in ("duration", "rate"):
+        high = 2 * now or (1.0 if what == "duration" else 0.2)
     elif what == "reward":
         rewards = f.rewards.data[np.isfinite(f.rewards.data)]
         span = float(np.ptp(rewards)) or abs(now) or 1.0
@@ -115,6 +136,13 @@ def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, in
     return np.asarray(low + step * np.arange(steps + 1), np.float64), before
 
 
+def _tolerances(f: Forest, now: float, steps: int) -> FloatArray:
+    """Risk tolerances around the one as it is, evenly on a logarithmic scale."""
+    low = max(now / _WIDER, float(tolerances(f, 2)[-1]))
+    down = np.geomspace(min(low, now), now, steps // 2 + 1)
+    return np.asarray(np.concatenate([down, np.geomspace(now, now * _WIDER, steps // 2 + 1)[1:]]))
+
+
 def _worth(f: Forest, box: int, row: int) -> float:
     """The cost from which on opening never pays; 0 where there is none."""
     up = int(f.parent[box])
@@ -129,6 +157,8 @@ def _worth(f: Forest, box: int, row: int) -> float:
 
 def _changed(document: Any, place: tuple[Any, ...], number: float) -> Any:
     """The document with another number; the other chances of a row share what is left."""
+    if place[1] in TERMS:
+        return {**document, place[1]: number}
     boxes = list(document["boxes"])
     boxes[place[0]] = deepcopy(boxes[place[0]])
     changed = {**document, "boxes": boxes}

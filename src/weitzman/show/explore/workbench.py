@@ -18,8 +18,11 @@ from ...errors import InvalidFile, WeitzmanError
 from ...files import reading as _text
 from ...files.instances import load
 from ...forest.model import Forest
+from ...forest.pools import Pool
+from ...policy.frontier import Id
 from ...policy.walk import Walk
 from ..page import finite
+from ..page.further_answers import answers
 from ..report import render
 from ..report.findings import content
 from .own_file import OwnFile
@@ -53,6 +56,7 @@ class Workbench:
         self._questions: dict[str, Callable[[Any], Answer]] = {
             "solve": self._solve, "expect": self._expect, "save": self._save,
             "example": self._example, "curve": self._curve, "report": self._report,
+            "answers": self._answers,
         }  # fmt: skip
         self._load()  # what is wrong with the file is said now
 
@@ -94,7 +98,6 @@ class Workbench:
     def _solve(self, request: Any) -> Answer:
         start = time.perf_counter()
         problem = forest(_field(request, "document"))
-        problem.must_be_plain("the explorer")
         solution = solve(problem)
         e, f = evaluate(solution), solution.forest
         with self._lock:
@@ -115,11 +118,18 @@ class Workbench:
             "openings": e.openings,
             "spend": e.spend,
             "reward": e.reward,
+            "outside": e.outside,
+            "time": e.time,
+            "amounts": f.amounts._asdict(),
+            "risk": f.risk_tolerance,
+            "prizes": int(f.prizes),
+            "factors": _by_box(f, f.factors),
+            "durations": _by_box(f, f.durations),
             "milliseconds": 1000 * (time.perf_counter() - start),
         }
 
     def _expect(self, request: Any) -> Answer:
-        """What going on is worth after some steps: [box, copy, state] each."""
+        """What going on is worth after some steps: [box, copy, state], or [box, copy]: taken."""
         number = _field(request, "id")
         with self._lock:
             solution = self._solved.get(number) if isinstance(number, int) else None
@@ -127,8 +137,8 @@ class Workbench:
             raise InvalidFile("that solution is no longer kept. Solve again.")
         walk = Walk(solution.policy())
         try:
-            for v, copy, y in _field(request, "steps"):
-                walk.show((solution.forest.box(v), tuple(copy)), y)
+            for v, copy, *shown in _field(request, "steps"):
+                _step(walk, (solution.forest.box(v), tuple(copy)), shown)
         except (TypeError, ValueError, LookupError):
             raise InvalidFile("each of the steps must be [box, copy, state].") from None
         return {"value": walk.worth()}
@@ -146,6 +156,11 @@ class Workbench:
     def _curve(self, request: Any) -> Answer:
         wanted = [_field(request, key) for key in ("box", "what", "row", "state")]
         return curve(_field(request, "document"), *wanted)
+
+    def _answers(self, request: Any) -> Answer:
+        """Which numbers matter, what knowing is worth, budgets and risk."""
+        solution = solve(forest(_field(request, "document")))
+        return answers(solution, evaluate(solution))
 
     def _report(self, request: Any) -> Answer:
         """A report on the document, as one HTML page."""
@@ -166,6 +181,23 @@ class Workbench:
                 return {"document": document(load(path))}
             except WeitzmanError as error:  # the file of that name is the user's
                 raise InvalidFile(str(error).replace(path, name)) from None
+
+
+def _by_box(f: Forest, pool: Pool | None) -> list[Any] | None:
+    """The matrix of each box beside its costs, where there are any."""
+    return None if pool is None else [pool[i].tolist() for i in f.cost.tolist()]
+
+
+def _step(walk: Walk, box: Id, shown: list[Any]) -> None:
+    """Open a box that shows a state; or, if none is given, take its reward for good."""
+    if shown:
+        (state,) = shown
+        walk.show(box, state)
+        return
+    reward = walk.told[box].reward
+    if walk.hands is None or reward is None:
+        raise ValueError
+    walk.hands.take(box, reward)
 
 
 def _field(request: Any, key: str) -> Any:

@@ -21,7 +21,10 @@ from .html import Markup, escape
 _IMPORT = re.compile(r"^import\b[^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=async |function |class |const |let )", re.MULTILINE)
 
-STEPPER = ("text.js", "problem.js", "hands.js", "walk.js", "draw.js", "chart.js", "stepper.js")
+STEPPER = (
+    "text.js", "problem.js", "hands.js", "walk.js", "draw.js", "chart.js", "stepper.js",
+    "answers.js",
+)  # fmt: skip
 """The scripts that pages share, each after those that it imports."""
 
 _ICON = (

@@ -17,6 +17,19 @@ export function ticks(low, high, about = 5) {
   return Array.from({ length: count }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
 
+/** Round numbers from low to high on a logarithmic scale: 1, 2, 5 of each power, or the powers. */
+export function logTicks(low, high, most = 6) {
+  const round = (steps) => {
+    const found = [];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high) + 1; e++) {
+      for (const m of steps) found.push(Number((m * 10 ** e).toPrecision(3)));
+    }
+    return found.filter((t) => t >= low && t <= high);
+  };
+  const ways = [[1, 2, 5], [1, 3], [1]].map(round);
+  return ways.find((found) => found.length <= most) ?? ways.at(-1).filter((_, i) => i % 2 === 0);
+}
+
 /** `onmove(i)` is called with the place of the slider. */
 export class Curve {
   constructor(place, { label, onmove }) {
@@ -29,7 +42,7 @@ export class Curve {
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
-  /** Points, evenly spaced or not; `now` is the place of the number as it is. */
+  /** Points, evenly spaced or not; `now` is the place of the number as it is; `log`: the axis. */
   show(points) {
     this.points = points;
     this.at = points.at ?? points.now;
@@ -49,14 +62,16 @@ export class Curve {
   draw() {
     if (!this.points) return;
     const wide = Math.max(SPACE.narrowest, Math.min(SPACE.widest, this.place.clientWidth || SPACE.narrowest));
-    const { x, value } = this.points;
+    const { x, value, log } = this.points;
     const [low, high] = [Math.min(...value), Math.max(...value)];
     const room = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
     const up = ticks(low - room, high + room, 4);
-    const along = ticks(x[0], x.at(-1), wide < 420 ? 3 : 6);
+    const along = (log ? logTicks : ticks)(x[0], x.at(-1), wide < 420 ? 3 : 6);
+    const scaled = log ? Math.log : (v) => v;
+    const [from, to] = [scaled(x[0]), scaled(x.at(-1))];
     const left = 16 + DIGIT * Math.max(...up.map((t) => number(t).length));
     const at = {
-      x: (v) => left + ((wide - left - SPACE.right) * (v - x[0])) / (x.at(-1) - x[0] || 1),
+      x: (v) => left + ((wide - left - SPACE.right) * (scaled(v) - from)) / (to - from || 1),
       y: (v) => SPACE.high - SPACE.bottom - ((SPACE.high - SPACE.bottom - SPACE.top) * (v - low + room)) / (high - low + 2 * room),
     };
     refill(this.plot, this.#picture(at, { wide, left, up, along }));

@@ -18,6 +18,7 @@
 :func:`replay`              what would each method have earned on past runs?
 :func:`frontier`            what is the most reward for every spend?
 :func:`tornado`             which numbers matter?
+:func:`risk_sweep`          how does a careful searcher decide?
 ==========================  ======================================================================
 
 Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
@@ -38,7 +39,7 @@ from .draw_boxes import break_even, openings, strategies
 from .draw_graph import bounds, dag, endless
 from .draw_laws import capped_value, payoff, phi
 from .draw_paths import learning_curves, line, search, truncation
-from .draw_questions import frontier, tornado
+from .draw_questions import frontier, risk_sweep, tornado
 from .draw_replay import replay
 from .draw_tree import forest
 from .graph_data import bounds_data, endless_data, graph_places
@@ -72,6 +73,7 @@ __all__ = [
     "payoff_law",
     "phi",
     "replay",
+    "risk_sweep",
     "search",
     "search_path",
     "solution",

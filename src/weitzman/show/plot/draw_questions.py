@@ -8,8 +8,22 @@ import numpy as np
 
 from ...errors import InvalidArgument
 from ...questions.budget import SpendFrontier
+from ...questions.caution import RiskSweep
 from ...questions.robustness import Tornado
-from .style import BLUE, SKY, VERMILION, axes, calm, ink, muted, named_rows, number
+from .style import (
+    BLUE,
+    SKY,
+    VERMILION,
+    axes,
+    calm,
+    colors,
+    ink,
+    key,
+    muted,
+    named_rows,
+    number,
+    plain,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,24 +34,59 @@ def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    curve : Frontier
+    curve : SpendFrontier
         From :func:`weitzman.questions.frontier`.
     ax : Axes, optional
     """
-    if not isinstance(curve, SpendFrontier):
-        raise InvalidArgument(f"this picture needs a Frontier, but got a {type(curve).__name__}.")
+    _check(curve, SpendFrontier)
     ax = axes(ax, 5.2, 3.4)
     calm(ax, grid="y")
-    ax.plot(curve.spend, curve.reward, color=BLUE, marker="o", markersize=4)
+    ax.plot(curve.spend, curve.reward, color=BLUE, marker="o", markersize=4, label="best policies")
     own = int(np.argmin([abs(np.log(max(c.price, 1e-300))) for c in curve.corners]))
     corner = curve.corners[own]
-    ax.plot([corner.spend], [corner.reward], "o", color=VERMILION, markersize=7)
-    ax.annotate(
-        f"price {number(corner.price)}", (corner.spend, corner.reward), xytext=(8, -14),
-        textcoords="offset points", color=muted(ax),
+    ax.plot(
+        [corner.spend], [corner.reward], "o", color=VERMILION, markersize=8,
+        label=f"the best at price {number(corner.price)}",
     )  # fmt: skip
     ax.set_xlabel("expected spend", color=ink())
-    ax.set_ylabel("expected reward", color=ink())
+    ax.set_ylabel(f"expected {'loss' if curve.forest.minimize else 'reward'}", color=ink())
+    key(ax)
+    return ax
+
+
+def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
+    """The certainty equivalent against the risk tolerance; colors tell the first decision.
+
+    Parameters
+    ----------
+    sweep : RiskSweep
+        From :func:`weitzman.questions.risk_sweep`.
+    ax : Axes, optional
+    """
+    _check(sweep, RiskSweep)
+    ax = axes(ax, 5.2, 3.4)
+    calm(ax, grid="y")
+    ranges = sweep.decisions()
+    boxes = list(dict.fromkeys(first for _, _, first in ranges))
+    shade = dict(zip(boxes, colors(len(boxes)), strict=True))
+    for i, (high, low, first) in enumerate(ranges):
+        inside = (sweep.tolerance < high) & (sweep.tolerance > low)
+        ends = [x for x in (high, low) if 0 < x < np.inf]
+        x = np.sort(np.append(sweep.tolerance[inside], ends))
+        value = np.interp(np.log(x), np.log(sweep.tolerance[::-1]), sweep.value[::-1])
+        new = all(first != other for _, _, other in ranges[:i])
+        what = "open nothing" if first is None else f"open {plain(first)} first"
+        ax.plot(x, value, color=shade[first], linewidth=2.4, label=what if new else None)
+    for turn in sweep.turns.tolist():
+        ax.axvline(turn, color=muted(ax), linewidth=0.8, linestyle=":")
+    ax.axhline(
+        sweep.solution.value, color=muted(ax), linewidth=0.8, linestyle="--",
+        label="expected payoff alone",
+    )  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_xlabel("risk tolerance: careful to bold", color=ink())
+    ax.set_ylabel("certainty equivalent", color=ink())
+    key(ax)
     return ax
 
 
@@ -52,8 +101,7 @@ def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
         Show at most so many numbers, those of widest swing.
     ax : Axes, optional
     """
-    if not isinstance(found, Tornado):
-        raise InvalidArgument(f"this picture needs a Tornado, but got a {type(found).__name__}.")
+    _check(found, Tornado)
     swings = found.swings[:limit]
     names = [f"{s.number} of {s.box}" if s.box else s.number for s in swings]
     names = [f"{n}, turns" if s.turns else n for n, s in zip(names, swings, strict=True)]
@@ -64,9 +112,16 @@ def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
     high = np.array([s.high for s in swings]) - found.solution.value
     ax.barh(rows, low, 0.72, left=found.solution.value, color=SKY, label="lowered")
     ax.barh(rows, high, 0.72, left=found.solution.value, color=BLUE, label="raised")
-    ax.axvline(found.solution.value, color=ink(), linewidth=0.8)
+    ax.axvline(found.solution.value, color=ink(), linewidth=0.8, label="as things stand")
     named_rows(ax, names)
     ax.set_xlabel("value", color=ink())
     if names:
-        ax.legend(frameon=False, loc="best")
+        key(ax)
     return ax
+
+
+def _check(source: object, kind: type) -> None:
+    if not isinstance(source, kind):
+        raise InvalidArgument(
+            f"this picture needs a {kind.__name__}, but got a {type(source).__name__}."
+        )

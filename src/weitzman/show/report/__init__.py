@@ -40,20 +40,8 @@ class Summarized(Protocol):
 
 Source = Forest | Solution | Search | RunModel | Summarized
 
-_INDEX = (
-    "The index of a box is the reward in hand at which opening it makes no difference. It takes "
-    "into account all that lies behind the box. The best policy opens the box of highest index "
-    "while that is above the best reward so far, and then stops. Once boxes are open the indices "
-    "stay what they are."
-)
 _CHART = 4  # boxes opened in the flow chart of a report: more is for a file of its own
 _SCRIPT = "This part needs JavaScript. Words and tables do without."
-_INDEX_LOSS = (
-    "The index of a box is the loss in hand at which opening it makes no difference. It takes into "
-    "account all that lies behind the box. The best policy opens the box of lowest index while "
-    "that is below the least loss so far, and then stops. Once boxes are open the indices stay "
-    "what they are."
-)
 
 
 def write_report(
@@ -104,8 +92,11 @@ def write_report(
     if isinstance(source, Summarized):
         text = replayed.render(replayed.read(source.document()), title)
     elif kind in (".svg", ".tex", ".csv"):
-        found = decisions(_policy(source, runs))
-        text = {".svg": flow_chart.svg, ".tex": flow_chart.latex, ".csv": table}[kind](found)
+        policy = _policy(source, runs)
+        found, say = decisions(policy), words.amounts_of(policy.forest)
+        text = table(found) if kind == ".csv" else (
+            flow_chart.svg(found, say) if kind == ".svg" else flow_chart.latex(found, say)
+        )  # fmt: skip
     else:
         text = render(content(source, top=top, runs=runs, progress=progress), title)
     with explained(name, "written"), replacing(name) as file:
@@ -138,7 +129,8 @@ def _data(c: Content) -> dict[str, Any]:
     place = {v: i for i, v in enumerate(c.keep.tolist())}
     return {
         "problem": data.problem(c.policy, c.keep),
-        "told": data.steps(c.told, c.keep),
+        "told": data.steps(c.told, c.keep, [box for box, _ in c.taken]),
+        "answers": c.answers,
         "value": c.solution.value,
         "opened": c.evaluation.opened[c.keep].tolist(),
         "whatIf": [
@@ -187,6 +179,10 @@ def _sections(c: Content) -> list[Section | None]:
         ("forest", "The boxes drawn", _drawing(c)),
         ("boxes", "The boxes in numbers", [_from_start(c), _boxes(c)]),
         ("whatif", "What if costs were different", [_from_start(c), _what_if(c)]),
+        ("matters", "Which numbers matter", [_from_start(c), _answer("swings")]),
+        ("knowing", "What knowing beforehand is worth", [_from_start(c), _answer("knowing")]),
+        ("budget", "If the budget is limited", [_from_start(c), _answer("budget")]),
+        ("careful", "From bold to careful", [_from_start(c), _answer("careful")]),
         ("compare", "Compared with other strategies", [_from_start(c), _compared(c)]),
         ("sure", "How sure this is", [*words.certainty(c)]),
     ]
@@ -207,11 +203,16 @@ def _stepper(c: Content) -> Child:
     return [h("p", text, class_="hint"), place, h("noscript", _SCRIPT)]
 
 
+def _answer(key: str) -> Child:
+    """A place that the script fills."""
+    return h("div", h("noscript", _SCRIPT), id=f"answer-{key}", class_="answer-place")
+
+
 def _flow(c: Content) -> Child:
     """The first decisions as a flow chart; the words below go further."""
-    if c.solution.first_box is None or c.forest.prizes > 1:
+    if c.solution.first_box is None:
         return None
-    picture = flow_chart.svg(decisions(c.policy, _CHART), standalone=False)
+    picture = flow_chart.svg(decisions(c.policy, _CHART), c.say, standalone=False)
     about = "Flow chart of the first decisions"
     return h("div", picture, class_="wide", tabindex=0, role="region", aria_label=about)
 
@@ -240,9 +241,15 @@ def _boxes(c: Content) -> Child:
         "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"
     )
     state = h("p", id="found", role="status", class_="hint")
-    about = _INDEX_LOSS if c.forest.minimize else _INDEX
     more = h("button", "Show all", type="button", id="more", hidden=True)
-    return [h("p", about, class_="hint"), folded, find, state, tables.boxes(c), more]
+    return [
+        h("p", words.index_meaning(c), class_="hint"),
+        folded,
+        find,
+        state,
+        tables.boxes(c),
+        more,
+    ]
 
 
 def _what_if(c: Content) -> Child:
@@ -263,9 +270,4 @@ def _compared(c: Content) -> Child:
     found = tables.strategies(c)
     if found is not None:
         return found
-    if c.forest.endless.any():
-        return h("p", "Left out: no fixed order or set fits lines that do not end.")
-    return h(
-        "p", f"Left out: with {len(c.forest):,} boxes it would take long. ",
-        h("code", "weitzman compare"), " does it.",
-    )  # fmt: skip
+    return h("p", f"Left out: {c.comparison}")

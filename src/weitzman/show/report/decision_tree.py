@@ -13,11 +13,10 @@ import numpy as np
 from ..._common.arrays import FloatArray
 from ...engine.indices import Policy
 from ...engine.solution import mean_cost
-from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...policy.frontier import Box
 from ...policy.search import Search
-from .phrases import number
+from .phrases import amounts_of
 
 LIMIT = 40
 """Decisions that are written out unless told otherwise."""
@@ -52,7 +51,10 @@ class Situated:
     cost, index : float
         Of the box to open; NaN where none is.
     best : float
-        The best reward so far.
+        The best reward so far; of several prizes, their sum if one stopped here.
+    taken : tuple of str
+        Boxes whose rewards are taken for good now, before the action, where there are several
+        prizes.
     """
 
     up: int
@@ -65,6 +67,7 @@ class Situated:
     cost: float
     index: float
     best: float
+    taken: tuple[str, ...] = ()
 
 
 def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
@@ -83,26 +86,23 @@ def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
     >>> [(d.seen, d.action, d.best) for d in decisions(weitzman.solve(chest).policy())]
     [('', 'open', 0.0), ('0', 'stop', 0.0), ('10', 'stop', 10.0)]
     """
-    if policy.forest.prizes > 1:
-        raise InvalidArgument(
-            f"a tree of decisions shows the search for one prize, but there are "
-            f"{policy.forest.prizes}. Use a report in HTML."
-        )
     f, found = policy.forest, []
     waiting: deque[tuple[int, str, float, float, tuple[Step, ...]]] = deque([(-1, "", 1, 1, ())])
     opened = 0
     while waiting:
         up, seen, chance, reached, steps = waiting.popleft()
-        search = _search(policy, steps)
+        search, taken = _search(policy, steps)
         top = next(iter(search.available(1)), None)
         box = search.ask()
         action = STOP if box is None else OPEN if opened < limit else MORE
         name = str(box or search.best_box or "")
         cost = np.nan if box is None else float(mean_cost(f, box.number)[_row(f, box, steps)])
         index = np.nan if box is None or top is None else top[1]
+        if box is None and search.taken:
+            name = ", ".join(won for won, _ in search.taken)
         found.append(
             Situated(
-                up, len(steps), seen, chance, reached, action, name, cost, index, search.best
+                up, len(steps), seen, chance, reached, action, name, cost, index, search.best, taken
             )
         )  # fmt: skip
         if box is None or action == MORE:
@@ -134,9 +134,11 @@ def _deep_first(found: list[Situated]) -> list[Situated]:
 def columns(found: list[Situated]) -> dict[str, list[Any]]:
     """The same as a table with one row for each situation, the way to it in words."""
     ways = [_way(found, i) for i in range(len(found))]
+    takes = {"take": [", ".join(d.taken) for d in found]} if any(d.taken for d in found) else {}
     return {
         "after": ways,
         "probability": [d.reached for d in found],
+        **takes,
         "action": [d.action for d in found],
         "box": [d.box for d in found],
         "cost": [None if np.isnan(d.cost) else d.cost for d in found],
@@ -168,15 +170,22 @@ def _shown(f: Forest, v: int, y: int) -> str:
     """A state by its name; without names by its reward, if that is a number of its own."""
     rewards, names = f.rewards[int(f.reward[v])][0], f.state_names[int(f.reward[v])]
     alone = np.isfinite(rewards[y]) and np.count_nonzero(rewards == rewards[y]) == 1
-    return f.states(v)[y] if names is not None or not alone else number(float(rewards[y]))
+    return f.states(v)[y] if names is not None or not alone else amounts_of(f)(float(rewards[y]))
 
 
-def _search(policy: Policy, steps: tuple[Step, ...]) -> Search:
+def _search(policy: Policy, steps: tuple[Step, ...]) -> tuple[Search, tuple[str, ...]]:
+    """The search after some steps, with prizes taken on the way; and those taken after the last."""
     search, f = Search(policy), policy.forest
+    taken = 0
     for box, y in steps:
         names = f.state_names[int(f.reward[box.number])]
         search.tell(box, y if names is None else names[y])
-    return search
+        taken = len(search.taken)
+        while (move := search.ask()) is not None and move.move == "take":
+            search.take(move)
+        if move is not None:
+            search.release(move)
+    return search, tuple(str(box) for box, _ in search.taken[taken:])
 
 
 def _law(f: Forest, box: Box, steps: tuple[Step, ...]) -> FloatArray:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._common.arrays import IntArray
+from ..._common.arrays import FloatArray, IntArray
+from ..._common.numbers import Amounts
 from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
 from ...engine.plan import Progress
@@ -24,13 +25,13 @@ from ...policy.simulation import simulate
 from ...policy.simulation_result import Simulation
 from ...policy.walk import Opened, Walk
 from ...strategies.comparison import Comparison, compare
+from ..page.further_answers import LARGEST, answers
 from ..page.page_data import important
 from .learnt import RUNS, forest, spread
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
 
-_COMPARED = 400  # boxes up to which strategies are compared: some seconds
 _EPISODES = 20_000
 _LARGE = 2000  # boxes: beyond, a solve takes long enough to do fewer
 _EXAMINED = 8  # boxes whose costs are looked into
@@ -79,11 +80,12 @@ class RunnerUp:
 class Content:
     """The numbers of a report.
 
-    ``comparison`` and ``runner_up`` are None where they would take long, the former also where
-    lines do not end, the latter where there is only one root. ``told`` is what a search has seen so
-    far, ``pending`` what is handed out and not answered, ``advice`` what to do next, ``expected``
-    what the search will have earned in the end. ``between`` is where the value lies for nine in
-    ten of the models that the same log might have led to; None if the model was not learnt.
+    ``comparison`` is the reason instead where strategies cannot be compared. ``runner_up`` is None
+    where it would take long or there is only one root. ``told`` is what a search has seen so far,
+    ``taken`` which prizes it has taken, ``pending`` what is handed out and not answered, ``advice``
+    what to do next, ``now`` what stopping would give, ``expected`` what the search will have earned
+    in the end. ``between`` is where the value lies for nine in ten of the models that the same log
+    might have led to; None if the model was not learnt. ``answers`` is for the script of the page.
     """
 
     solution: Solution
@@ -92,18 +94,30 @@ class Content:
     simulation: Simulation
     keep: IntArray
     what_if: tuple[WhatIf, ...]
-    comparison: Comparison | None
+    comparison: Comparison | str
     runner_up: RunnerUp | None
     told: tuple[Opened, ...]
+    taken: tuple[tuple[Box, float], ...]
     pending: tuple[Box, ...]
     advice: str | None
+    now: float
     expected: float
     between: tuple[float, float] | None
+    answers: dict[str, Any]
+    amounts: Amounts
 
     @property
     def forest(self) -> Forest:
         """The problem."""
         return self.solution.forest
+
+    def say(self, x: float, error: float = 0.0) -> str:
+        """An amount of the problem as people read it, with its unit."""
+        return self.amounts(x, error).replace("-", "−")
+
+    def bare(self, x: float) -> str:
+        """The same without the unit."""
+        return self.amounts.bare(x).replace("-", "−")
 
 
 def content(
@@ -128,9 +142,13 @@ def content(
             f"a report needs a forest, a solution, a search, a fitted model or a replay, but got a "
             f"{type(source).__name__}."
         )
-    solution.forest.must_be_plain("a report")
-    told = tuple(source.history) if isinstance(source, Search) else ()
+    search = source if isinstance(source, Search) else None
+    told = () if search is None else tuple(search.history)
+    taken = () if search is None else tuple(search.taken)
     walk = Walk.along(policy, told)  # nothing is out: such boxes may still be the ones to open
+    if walk.hands is not None:
+        for box, reward in taken:
+            walk.hands.take((box.number, box.copy), reward)
     found = evaluate(solution)
     what_if = []
     for i, v in enumerate(examined := _examined(found)):
@@ -147,18 +165,28 @@ def content(
         comparison=_comparison(solution, progress),
         runner_up=_runner_up(solution),
         told=told,
-        pending=tuple(source.pending) if isinstance(source, Search) else (),
+        taken=taken,
+        pending=() if search is None else tuple(search.pending),
         advice=why(walk) if told else None,
+        now=solution.forest.outside if search is None else search.payoff,
         expected=walk.worth() if told else solution.value,
         between=between,
+        answers=answers(solution, found),
+        amounts=solution.forest.amounts,
     )
 
 
-def _comparison(solution: Solution, progress: Progress | None) -> Comparison | None:
-    if len(solution.forest) > _COMPARED or solution.forest.endless.any():
-        return None
+def _comparison(solution: Solution, progress: Progress | None) -> Comparison | str:
+    n = len(solution.forest)
+    if n > LARGEST:
+        return f"with {n:,} boxes it would take long. The command weitzman compare does it."
+    if solution.forest.endless.any():
+        return "no fixed order or set fits lines that do not end."
     half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
-    return compare(solution.forest, solution=solution, episodes=_EPISODES, progress=half)
+    try:
+        return compare(solution.forest, solution=solution, episodes=_EPISODES, progress=half)
+    except InvalidArgument as error:
+        return str(error)
 
 
 def _runner_up(solution: Solution) -> RunnerUp | None:
@@ -167,13 +195,22 @@ def _runner_up(solution: Solution) -> RunnerUp | None:
     if len(f) > _LARGE or len(policy.root) < 2 or solution.first_box is None:
         return None
     second = int(policy.root[1])
-    walk, value = Walk(policy), 0.0
+    walk, worths = Walk(policy), []
     box = second, (1,) if f.count[second] > 1 or f.endless[second] else ()
-    for y, p in enumerate(f.laws[int(f.law[second])][0].tolist()):
-        if p > 0:
-            with walk.supposing(box, y):
-                value += p * walk.worth()
-    return RunnerUp(second, value)
+    law = f.laws[int(f.law[second])][0]
+    for y in np.flatnonzero(law).tolist():
+        with walk.supposing(box, y):
+            worths.append(walk.worth())
+    return RunnerUp(second, _mean(f, law[law > 0], np.array(worths)))
+
+
+def _mean(f: Forest, chances: FloatArray, payoffs: FloatArray) -> float:
+    """The mean of payoffs; with a risk tolerance, their certainty equivalent."""
+    if f.risk_tolerance is None:
+        return float(chances @ payoffs)
+    scale = -f.sign / f.risk_tolerance
+    worst = float((scale * payoffs).max())
+    return float((np.log(chances @ np.exp(scale * payoffs - worst)) + worst) / scale)
 
 
 def _examined(e: Evaluation) -> list[int]:

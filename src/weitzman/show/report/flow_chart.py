@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..._common.numbers import percent
@@ -15,7 +16,11 @@ _ACROSS, _DOWN = 118, 14  # room for what was seen; between boxes
 _MARGIN = 8
 _LETTERS = 21  # of a line in a box, at most
 _SEEN = 16  # of a label on an edge
-_UNIT = 0.0145  # centimeters of paper for a unit of the drawing
+_UNIT = 0.0175  # centimeters of paper for a unit of the drawing
+
+
+Say = Callable[[float], str]
+"""How an amount is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +58,22 @@ def places(found: list[Situated]) -> Places:
     )
 
 
-def lines_of(d: Situated) -> tuple[str, str]:
+def lines_of(d: Situated, say: Say = number) -> tuple[str, str]:
     """What stands in a box: what to do, and the numbers of it."""
+    if d.taken:
+        then = f"stop, {say(d.best)} in all" if d.action == STOP else f"open {d.box}"
+        return f"Take {', '.join(d.taken)}", f"then {then}"
     if d.action == STOP:
-        return f"Stop: take {number(d.best)}", f"from {d.box}" if d.box else "the outside option"
-    so_on = ", and so on" if d.action == MORE else ""
-    return f"Open {d.box}", f"cost {number(d.cost)}, index {number(d.index)}{so_on}"
+        return f"Stop: take {say(d.best)}", f"from {d.box}" if d.box else "the outside option"
+    so_on = " …" if d.action == MORE else ""
+    return f"Open {d.box}", f"cost {say(d.cost)}, index {say(d.index)}{so_on}"
 
 
-def svg(found: list[Situated], *, standalone: bool = True) -> Markup:
+def svg(found: list[Situated], say: Say = number, *, standalone: bool = True) -> Markup:
     """The flow chart as SVG; it takes the color of text from where it stands."""
     p = places(found)
     edges = [_edge(p, d, i) for i, d in enumerate(found) if d.up >= 0]
-    boxes = [_box(p, d, i) for i, d in enumerate(found)]
+    boxes = [_box(p, i, d, lines_of(d, say)) for i, d in enumerate(found)]
     size = {"width": f"{p.wide:g}", "height": f"{p.high:g}"}
     alone = {"xmlns": "http://www.w3.org/2000/svg"} if standalone else {}
     return h(
@@ -100,8 +108,8 @@ def _edge(p: Places, d: Situated, i: int) -> Markup:
     )
 
 
-def _box(p: Places, d: Situated, i: int) -> Markup:
-    first, second = lines_of(d)
+def _box(p: Places, i: int, d: Situated, lines: tuple[str, str]) -> Markup:
+    first, second = lines
     stop = d.action == STOP
     return h(
         "g",
@@ -149,23 +157,23 @@ def tex(text: str) -> str:
     return "".join(_SPECIAL.get(c, c) for c in printable(text))
 
 
-def latex(found: list[Situated]) -> str:
+def latex(found: list[Situated], say: Say = number) -> str:
     """A decision table and the flow chart, to be read into a LaTeX document."""
     return "\n".join(
         [
             r"% Put \usepackage{tikz} into the preamble and \input this file.",
-            *_latex_table(found),
+            *_latex_table(found, say),
             "",
-            *_latex_tree(found),
+            *_latex_tree(found, say),
             "",
         ]
     )
 
 
-def _latex_table(found: list[Situated]) -> list[str]:
+def _latex_table(found: list[Situated], say: Say) -> list[str]:
     rows = []
     for d in found:
-        first, second = lines_of(d)
+        first, second = lines_of(d, say)
         before = "start" if d.up < 0 else f"{found[d.up].box} = {d.seen}"
         indent = rf"\hspace*{{{d.level:d}em}}" if d.level else ""
         cells = [f"{indent}{tex(before)}", tex(percent(d.reached)), tex(first), tex(second)]
@@ -182,20 +190,24 @@ def _latex_table(found: list[Situated]) -> list[str]:
     ]
 
 
-def _latex_tree(found: list[Situated]) -> list[str]:
+def _latex_tree(found: list[Situated], say: Say) -> list[str]:
     p = places(found)
+    size = f"minimum width={_WIDE * _UNIT:.3g}cm, minimum height={_HIGH * _UNIT:.3g}cm"
     out = [
         rf"\begin{{tikzpicture}}[x={_UNIT}cm, y=-{_UNIT}cm, font=\scriptsize,",
-        r"  do/.style={draw, align=center}, end/.style={do, rounded corners=6pt}]",
+        rf"  do/.style={{draw, align=center, inner sep=1pt, {size}}},",
+        r"  end/.style={do, rounded corners=6pt}, so on/.style={do, dashed}]",
     ]
     for i, d in enumerate(found):
-        first, second = lines_of(d)
-        kind = "end" if d.action == STOP else "do"
+        first, second = lines_of(d, say)
+        kind = "end" if d.action == STOP else "so on" if d.action == MORE else "do"
         at = f"({p.x[i] + _WIDE / 2:g}, {p.y[i] + _HIGH / 2:g})"
         text = rf"{tex(_cut(first, _LETTERS))}\\{tex(_cut(second, _LETTERS + 4))}"
         out.append(rf"  \node[{kind}] (n{i}) at {at} {{{text}}};")
     for i, d in enumerate(found):
         if d.up >= 0:
             label = tex(f"{_cut(d.seen, _SEEN)} ({percent(d.chance)})")
-            out.append(rf"  \draw (n{d.up}.east) -- node[above, sloped] {{{label}}} (n{i}.west);")
+            bend = f"({p.x[d.up] + _WIDE + 14:g}, {p.y[i] + _HIGH / 2:g})"
+            end = rf"-- node[above, inner sep=1pt] {{{label}}} (n{i}.west);"
+            out.append(rf"  \draw (n{d.up}.east) -- {bend} {end}")
     return [*out, r"\end{tikzpicture}"]

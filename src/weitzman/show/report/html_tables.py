@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ..._common.arrays import FloatArray
-from ..._common.numbers import percent
+from ..._common.numbers import about, percent, rough
 from ...engine.solution import mean_cost
 from ...policy.sampling import two_sided
 from ..page.html import Child, Markup, h, join, name
 from ..page.page_data import alone
 from .findings import Content, WhatIf, cost_now
-from .phrases import estimate, number
+from .phrases import often
 
 _STUB = 3.0  # per cent of the width: what stands beyond the break of a bar
 _CLOSE = 0.9  # of the gain of the best strategy: who reaches it is drawn to scale
@@ -33,11 +34,11 @@ def boxes(c: Content) -> Markup:
             "tr",
             _text(_title(c, v), c.forest.name(v), head=True),
             _text(*_behind(c, v)),
-            _range(mean_cost(c.forest, v)),
+            _range(c, mean_cost(c.forest, v)),
             _indices(c, v),
-            _number(float(e.opened[v]), percent if alone(c.forest, v) else number),
-            _number(float(wins[v]), percent),
-            _number(float(spend[v])),
+            _number(float(e.opened[v]), percent if alone(c.forest, v) else about),
+            _number(float(wins[v]), partial(often, c, v)),
+            _number(float(spend[v]), c.bare),
         )
         for v in order
     ]
@@ -45,26 +46,30 @@ def boxes(c: Content) -> Markup:
         _column("Box", "text"), _column("Behind", "text"), _column("Cost"), _column("Index"),
         _column("Opened", down=True), _column("Taken in the end"), _column("Spent on it"),
     ]  # fmt: skip
-    return _table("Boxes, with their indices and how often they are opened", head, rows, id="table")
+    unit = f" (amounts in {c.forest.unit})" if c.forest.unit else ""
+    caption = f"Boxes, with their indices and how often they are opened{unit}"
+    return _table(caption, head, rows, id="table")
 
 
 def break_even_costs(c: Content) -> Markup:
     """How dear the boxes on which most is spent may become before decisions turn."""
     f = c.forest
+    slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are no chances
+    opened = c.evaluation.worth.opened_after.totals()
     rows = [
         h(
             "tr",
             _text(_after(c, w), f.name(w.box), head=True),
-            _number(cost_now(w, f)),
-            _number(w.break_even.opened_below),
+            _number(cost_now(w, f), c.bare),
+            _number(w.break_even.opened_below, c.bare),
             _turns(c, w),
-            _number(-float(c.evaluation.opened[w.box]) * (f.sign)),
+            _number(-f.sign * float(opened[w.box]), about) if slopes else None,
         )
         for w in c.what_if
     ]
     head = _heads(
         "Box", "Costs now|", "Worth opening up to|", "Its tree begins the search up to|",
-        "Value, per unit of cost|",
+        *(["Value, per unit of cost|"] if slopes else []),
     )  # fmt: skip
     return _table("Costs at which decisions turn", head, rows)
 
@@ -72,18 +77,18 @@ def break_even_costs(c: Content) -> Markup:
 def strategies(c: Content) -> Markup | None:
     """The optimal policy and what simpler strategies earn."""
     found = c.comparison
-    if found is None:
+    if isinstance(found, str):
         return None
-    scale = _scale([s.value for s in found.strategies], c.solution.value, c.forest.outside)
+    scale = _scale(c, [s.value for s in found.strategies])
     z = two_sided(0.95)
     rows = [
         h(
             "tr",
             h("th", s.name, scope="row"),
-            h("td", estimate(s.value, z * s.error), class_="number"),
+            h("td", estimate(c, s.value, z * s.error), class_="number"),
             h("td", _bar(s.value, scale), class_="bar"),
-            h("td", number(found.lost(s.key)), class_="number"),
-            h("td", "" if math.isnan(s.openings) else number(s.openings), class_="number"),
+            h("td", c.bare(found.lost(s.key)), class_="number"),
+            h("td", "" if math.isnan(s.openings) else about(s.openings), class_="number"),
             h("td", s.how),
         )
         for s in found.strategies
@@ -101,13 +106,14 @@ def history(c: Content) -> Markup:
             h("td", str(i + 1), class_="number"),
             h("th", name(str(step.box)), scope="row"),
             h("td", name(step.state)),
-            h("td", number(step.cost), class_="number"),
-            h("td", number(step.best), class_="number"),
-            h("td", number(step.spent), class_="number"),
+            h("td", c.bare(step.cost), class_="number"),
+            h("td", c.bare(step.best), class_="number"),
+            h("td", c.bare(step.spent), class_="number"),
         )
         for i, step in enumerate(c.told)
     ]
     best = "Least loss so far|" if c.forest.minimize else "Best so far|"
+    best = "All prizes, if stopped then|" if c.forest.prizes > 1 else best
     head = _heads("|", "Box", "Showed", "Cost|", best, "Spent|")
     return _table("Opened so far", head, rows)
 
@@ -146,15 +152,14 @@ def _text(shown: Child, key: str, head: bool = False) -> Markup:
     return h("th" if head else "td", shown, data_key=key, scope="row" if head else None)
 
 
-def _number(x: float, text: object = None) -> Markup:
-    shown = text(x) if callable(text) else number(x)
+def _number(x: float, text: Callable[[float], str]) -> Markup:
     key = x if math.isfinite(x) else math.copysign(1e308, x)
-    return h("td", shown, data_key=repr(float(key)), class_="number")
+    return h("td", text(x).replace("-", "−"), data_key=repr(float(key)), class_="number")
 
 
-def _range(values: FloatArray) -> Markup:
+def _range(c: Content, values: FloatArray) -> Markup:
     low, high = float(values.min()), float(values.max())
-    text = number(low) if low == high else f"{number(low)} to {number(high)}"
+    text = c.bare(low) if low == high else f"{c.bare(low)} to {c.bare(high)}"
     return h("td", text, data_key=repr(high), class_="number")
 
 
@@ -165,10 +170,12 @@ def _indices(c: Content, v: int) -> Markup:
     if up < 0 or len(index) > _STATES or np.ptp(index) == 0:
         finite = index[np.isfinite(index)]
         return (
-            _range(finite) if len(finite) else h("td", "none", data_key="-1e308", class_="number")
+            _range(c, finite)
+            if len(finite)
+            else h("td", "none", data_key="-1e308", class_="number")
         )
     parts = [
-        h("div", number(float(x)), h("small", " after ", name(s)))
+        h("div", c.bare(float(x)), h("small", " after ", name(s)))
         for s, x in zip(f.states(up), index, strict=True)
     ]
     return h("td", parts, data_key=repr(float(index.max())), class_="number")
@@ -199,7 +206,13 @@ def _turns(c: Content, w: WhatIf) -> Markup:
     first = w.break_even.first_below
     if first is None:
         return h("td", "never", class_="number")
-    return h("td", number(first) if math.isfinite(first) else "any cost", class_="number")
+    return h("td", c.bare(first) if math.isfinite(first) else "any cost", class_="number")
+
+
+def estimate(c: Content, x: float, error: float) -> str:
+    """A number and its error, none of them with digits that the error makes void."""
+    text = f"{c.amounts.bare(x, error)} ± {rough(error)}" if error else c.bare(x)
+    return text.replace("-", "−")
 
 
 class _Scale(NamedTuple):
@@ -210,12 +223,13 @@ class _Scale(NamedTuple):
     said: str
 
 
-def _scale(values: Sequence[float], best: float, outside: float) -> _Scale:
+def _scale(c: Content, values: Sequence[float]) -> _Scale:
     """A scale on which strategies that come close to the best one can be told apart.
 
     A bar begins at zero only where that shows the differences. Otherwise it begins below the worst
     of those that reach most of what the best one gains over opening nothing.
     """
+    best, outside = c.solution.value, c.forest.outside
     known = [x for x in values if math.isfinite(x)]
     gain = abs(best - outside) if math.isfinite(outside) else abs(best)
     close = [x for x in known if abs(x - best) <= (1 - _CLOSE) * gain]
@@ -228,7 +242,7 @@ def _scale(values: Sequence[float], best: float, outside: float) -> _Scale:
         start, end = best - spread / 2, best + 1.1 * spread
     else:
         start, end = best - 1.3 * spread, best
-    said = f"Bars begin at {number(start)}, so that small differences show."
+    said = f"Bars begin at {c.say(start)}, so that small differences show."
     beyond = any(not min(start, end) <= x <= max(start, end) for x in known)
     return _Scale(start, end, said + (" A broken bar lies beyond the scale." if beyond else ""))
 

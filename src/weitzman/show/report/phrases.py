@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
 from ..._common import numbers
 from ..._common.arrays import FloatArray
-from ..._common.numbers import about, percent, rough
+from ..._common.numbers import about, percent
 from ...engine.solution import Status, mean_cost
+from ...forest.model import Forest
 from ...policy.words import explain
 from ..page.html import Child, Markup, h, name
+from ..page.page_data import alone
 from .findings import Content, RunnerUp
 
 _LINES = 40  # of the plan
@@ -24,7 +26,8 @@ def headline(c: Content) -> Markup:
     """The decision in one sentence."""
     first = c.solution.first_box
     if c.advice is not None:
-        return h("h1", "Stop here." if _over(c) else "Go on.")
+        takes = c.advice.startswith("Take")
+        return h("h1", "Stop here." if _over(c) else "Take a prize." if takes else "Go on.")
     if first is None:
         return h("h1", "Open nothing.")
     return h("h1", "Open ", name(first), " first.")
@@ -39,14 +42,14 @@ def decision(c: Content) -> Iterator[Child]:
     if first is None:
         what = "least loss" if f.minimize else "best reward"
         yield h(
-            "p", "No box is worth its cost: the outside option, ", number(f.outside),
+            "p", "No box is worth its cost: the outside option, ", c.say(f.outside),
             f", is the {what} to be had on average.", class_="lead",
         )  # fmt: skip
         return
     index = float(c.solution.indices(first)[0])
     yield h(
-        "p", "Opening it costs ", number(float(mean_cost(f, f.box(first))[0])), "; its index, ",
-        number(index), ", is the ", _extreme(c), " of all boxes that can be opened now. ",
+        "p", "Opening it costs ", c.say(float(mean_cost(f, f.box(first))[0])), "; its index, ",
+        c.say(index), ", is the ", _extreme(c), " of all boxes that can be opened now. ",
         _expect(c), class_="lead",
     )  # fmt: skip
     yield h("p", _stop(c))
@@ -57,13 +60,21 @@ def _under_way(c: Content) -> Iterator[Child]:
     f, last = c.forest, c.told[-1]
     yield h("p", str(c.advice), class_="lead")
     paid = "loss and costs" if f.minimize else "payoff"
-    now = last.best + (last.spent if f.minimize else -last.spent)
-    going_on = "" if _over(c) else f", going on {number(c.expected)} on average"
+    later = ", discounted to the start," if f.factors is not None else ""
+    mean = " as certainty equivalent" if f.risk_tolerance is not None else " on average"
+    going_on = "" if _over(c) else f", going on {c.say(c.expected)}{mean}"
     boxes = "1 box was" if len(c.told) == 1 else f"{len(c.told)} boxes were"
     yield h(
-        "p", f"So far {boxes} opened and {number(last.spent)} spent. Stopping now gives a ",
-        f"{paid} of {number(now)}{going_on}. At the start {number(c.solution.value)} was expected.",
+        "p", f"So far {boxes} opened and {c.say(last.spent)} spent. Stopping now gives a ",
+        f"{paid}{later} of {c.say(c.now)}{going_on}. At the start {c.say(c.solution.value)} was "
+        "expected.",
     )  # fmt: skip
+    if c.taken:
+        won = [
+            [", " if i else "", name(str(box)), f" ({c.say(reward)})"]
+            for i, (box, reward) in enumerate(c.taken)
+        ]
+        yield h("p", f"Taken for good, {len(c.taken)} of {f.prizes} prizes: ", won, ".")
     if c.pending:
         out = [[", " if i else "", name(str(box))] for i, box in enumerate(c.pending[:_ENDS])]
         more = f" and {len(c.pending) - _ENDS} more" if len(c.pending) > _ENDS else ""
@@ -79,29 +90,49 @@ def _expect(c: Content) -> str:
     boxes = f"{about(e.openings)} of {f.boxes:,} boxes"
     if f.endless.any():  # there is no number of all
         boxes = "1 box" if e.openings == 1 else f"{about(e.openings)} boxes"
-    if f.minimize:
+    value, reward, spend = map(c.say, (c.solution.value, e.reward, e.spend))
+    if f.risk_tolerance is not None:
+        kind, sign = ("loss", "and") if f.minimize else ("reward", "less")
         return (
-            f"Expect a total of {number(c.solution.value)}: a loss of {number(e.reward)} on "
-            f"average, and {number(e.spend)} spent on opening {boxes}."
+            f"With a risk tolerance of {c.say(f.risk_tolerance)} the whole search is worth as much "
+            f"as a sure {value}. On average it ends with a {kind} of {reward}, {sign} {spend} "
+            f"spent on opening {boxes}."
         )
+    later = " All amounts are discounted to the start." if f.factors is not None else ""
+    takes = f" It takes {about(e.time)} on average." if f.durations is not None else ""
+    if f.minimize:
+        found = f"{f.prizes} losses of {reward} in sum" if f.prizes > 1 else f"a loss of {reward}"
+        return (
+            f"Expect a total of {value}: {found} on average, and {spend} spent on opening {boxes}."
+            f"{later}{takes}"
+        )
+    found = f"{f.prizes} prizes of {reward} in sum" if f.prizes > 1 else f"a reward of {reward}"
     return (
-        f"Expect {number(c.solution.value)} from the whole search: a reward of "
-        f"{number(e.reward)} on average, less {number(e.spend)} spent on opening {boxes}."
+        f"Expect {value} from the whole search: {found} on average, less {spend} spent on opening "
+        f"{boxes}.{later}{takes}"
     )
 
 
 def _stop(c: Content) -> str:
     """When to stop, in general and at once."""
     f = c.forest
+    if f.prizes > 1:
+        best = "lowest" if f.minimize else "highest"
+        return (
+            f"Compare the indices of all boxes that can be opened with the best reward found in "
+            f"each tree. If the {best} of all is an index, open that box. If it is a reward, take "
+            f"it for good and close its tree. Stop once {f.prizes} prizes are taken, or once "
+            f"nothing is better than the outside option."
+        )
     index = c.policy.index
     highest = float(index[np.isfinite(index)].max())
     sign = f.sign
     if f.minimize:
         rule = "the least loss is no more than"
-        least = f"a loss of {number(sign * highest)} or less"
+        least = f"a loss of {c.say(sign * highest)} or less"
     else:
         rule = "the best reward is no less than"
-        least = f"a reward of {number(highest)} or more"
+        least = f"a reward of {c.say(highest)} or more"
     return (
         f"Stop as soon as {rule} the index of every box that can still be opened; then take it. "
         f"Once you hold {least}, no further box is worth opening."
@@ -113,14 +144,25 @@ def _ends(c: Content, wins: FloatArray) -> Markup:
     f = c.forest
     by = [int(v) for v in np.argsort(-wins, kind="stable")[:_ENDS] if wins[v] > 0.0005]
     parts: list[Child] = [
-        [name(f.name(v)), f" ({percent(float(wins[v]))})", ", " if v != by[-1] else ""] for v in by
+        [name(f.name(v)), f" ({often(c, v, float(wins[v]))})", ", " if v != by[-1] else ""]
+        for v in by
     ]
-    rest = 1 - c.evaluation.outside - sum(float(wins[v]) for v in by)
+    rest = f.prizes - c.evaluation.outside - sum(float(wins[v]) for v in by)
+    if f.prizes > 1:
+        others = f", and {about(rest)} others on average" if rest > 0.0005 else ""
+        empty = f" {about(c.evaluation.outside)} of {f.prizes} places stay empty on average."
+        return h("span", "Taken as prizes: ", parts, others, ".", empty)
     if rest > 0.0005:
         parts.append(f", another box ({percent(rest)})")
     if c.evaluation.outside > 0.0005:
         parts.append(f"; the outside option ({percent(c.evaluation.outside)})")
     return h("span", "What is taken in the end: ", parts, ".")
+
+
+def often(c: Content, v: int, times: float) -> str:
+    """A chance; or a mean, where copies of a box may all be prizes."""
+    many = c.forest.prizes > 1 and not alone(c.forest, v)
+    return f"{about(times)} of them" if many else percent(times)
 
 
 def _spread(c: Content) -> str:
@@ -129,8 +171,36 @@ def _spread(c: Content) -> str:
     what = "costs in all" if c.forest.minimize else "earns"
     loss = f" {percent(s.loss)} end worse than opening nothing." if s.loss > 0 else ""
     return (
-        f"Of {s.episodes:,} simulated searches, one in twenty {what} less than {number(low)}, one "
-        f"in twenty more than {number(high)}.{loss}"
+        f"Of {s.episodes:,} simulated searches, one in twenty {what} less than {c.say(low)}, one "
+        f"in twenty more than {c.say(high)}.{loss}"
+    )
+
+
+def index_meaning(c: Content) -> str:
+    """What an index is, and what to do with it."""
+    f = c.forest
+    kind, best, above, held = (
+        ("loss", "lowest", "below", "least loss")
+        if f.minimize
+        else ("reward", "highest", "above", "best reward")
+    )
+    rule = f"The best policy opens the box of {best} index while that is {above} the {held} so far"
+    rule += (
+        f" in every tree, takes a {kind} that no index is {above}, and stops once all prizes are "
+        f"taken."
+        if f.prizes > 1
+        else ", and then stops."
+    )
+    careful = (
+        " It is a certainty equivalent: the more uncertain a box, the less it is worth to a "
+        "careful searcher."
+        if f.risk_tolerance is not None
+        else ""
+    )
+    return (
+        f"The index of a box is the {kind} in hand at which opening it makes no difference. It "
+        f"takes into account all that lies behind the box.{careful} {rule} Once boxes are open "
+        f"the indices stay what they are."
     )
 
 
@@ -151,14 +221,19 @@ def certainty(c: Content) -> Iterator[Markup]:
     if s.status is Status.EXACT:
         text = "The value and the indices are exact up to rounding"
     elif s.status is Status.CERTIFIED:
-        text = f"The value is certified: its error is at most {rough(s.gap)}"
+        text = f"The value is certified: its error is at most {c.say(s.gap, s.gap)}"
+    elif s.status is Status.DISCRETIZED:
+        off = c.say(s.gap, s.gap)
+        text = f"Distributions were made discrete: the value is off by at most {off}"
     else:
-        text = f"The value may be off by up to {rough(s.gap)}, which is more than was asked for"
+        text = (
+            f"The value may be off by up to {c.say(s.gap, s.gap)}, which is more than was asked for"
+        )
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
     if c.runner_up is not None and not c.told:
         yield h("p", _margin(c, c.runner_up))
     if c.between is not None:
-        low, high = map(number, c.between)
+        low, high = map(c.say, c.between)
         yield h(
             "p", "The model was learnt from a log. Nine in ten of the models that the log might as "
             f"well have led to give a value between {low} and {high}.",
@@ -174,11 +249,12 @@ def certainty(c: Content) -> Iterator[Markup]:
 def _margin(c: Content, second: RunnerUp) -> Markup:
     """How much the choice of the first box matters."""
     loss = abs(c.solution.value - second.value)
+    mean = " on average" if c.forest.risk_tolerance is None else ", by the certainty equivalent"
     what = (
         "would make no difference"
         if loss <= _ROUNDING * abs(c.solution.value)
-        else f"instead would {'cost' if c.forest.minimize else 'earn'} {number(loss)} "
-        f"{'more' if c.forest.minimize else 'less'} on average"
+        else f"instead would {'cost' if c.forest.minimize else 'earn'} {c.say(loss)} "
+        f"{'more' if c.forest.minimize else 'less'}{mean}"
     )
     begin = ["Beginning with the second best box, ", name(c.forest.name(second.box)), ", "]
     return h("span", begin, f"{what}, if all goes on in the best way after it.")
@@ -197,12 +273,12 @@ def _extreme(c: Content) -> str:
     return "lowest" if c.forest.minimize else "highest"
 
 
+def amounts_of(forest: Forest) -> Callable[[float], str]:
+    """How amounts of a problem are written, with a true minus sign."""
+    say = forest.amounts
+    return lambda x: say(x).replace("-", "−")
+
+
 def number(x: float) -> str:
     """A number as people read it."""
     return numbers.number(x).replace("-", "−")
-
-
-def estimate(x: float, error: float) -> str:
-    """A number and its error, none of them with digits that the error makes void."""
-    text = f"{numbers.number(x, error=error)} ± {numbers.rough(error)}" if error else number(x)
-    return text.replace("-", "−")

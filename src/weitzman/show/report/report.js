@@ -1,5 +1,6 @@
 // The report: stepper and drawing, a table to sort and search, the value against a cost.
 
+import { showAnswer } from "../page/answers.js";
 import { Curve } from "../page/chart.js";
 import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
@@ -73,6 +74,12 @@ more.addEventListener("click", () => {
 });
 showRows();
 
+// -- which numbers matter, budgets, risk ------------------------------------------------------------
+
+for (const key of ["swings", "knowing", "budget", "careful"]) {
+  showAnswer(document.getElementById(`answer-${key}`), key, data.answers, problem);
+}
+
 // -- tables on a narrow screen: a row becomes a card, each number with the title of its column --------
 
 for (const each of document.querySelectorAll(".wide > table")) {
@@ -91,6 +98,9 @@ for (const each of document.querySelectorAll(".wide > table")) {
 
 // -- what if a cost were different ----------------------------------------------------------------
 
+const worthTitle = problem.risk !== null ? "certainty equivalent"
+  : problem.minimize ? "loss and costs" : "worth of the search";
+
 function whatIf(place) {
   const which = el("select", { id: "which", onchange: () => show() },
     data.whatIf.map((w, i) => el("option", { value: i }, w.name)));
@@ -104,7 +114,7 @@ function whatIf(place) {
     const { factor, value, cost } = data.whatIf[which.value];
     curve.show({
       x: factor.map((f) => f * cost), value, now: factor.indexOf(1), title: "cost of opening",
-      yTitle: problem.minimize ? "loss and costs" : "worth of the search",
+      yTitle: worthTitle,
     });
   }
 

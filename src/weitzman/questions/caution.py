@@ -1,0 +1,154 @@
+"""From bold to careful: how the value and the first decision change with the risk tolerance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import FloatArray
+from .._common.numbers import Amounts
+from ..engine.solution import Solution
+from ..engine.solver import solve
+from ..errors import InvalidArgument, InvalidForest
+from ..forest.model import Forest
+
+_BOLD, _CAREFUL = 20.0, 0.04  # tolerances, in units of the range of all payoffs
+_HALVINGS = 40  # of an interval between two tolerances
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RiskSweep:
+    """The value and the first decision for many risk tolerances, the boldest first.
+
+    Attributes
+    ----------
+    solution : Solution
+        Without a risk tolerance: the expected payoff counts.
+    tolerance : array of float
+        Falling.
+    value : array of float
+        The certainty equivalent for each tolerance.
+    first : tuple of str or None
+        The box to open first for each tolerance; None for none.
+    turns : array of float
+        The tolerances at which the first decision changes, falling.
+    """
+
+    solution: Solution
+    tolerance: FloatArray
+    value: FloatArray
+    first: tuple[str | None, ...]
+    turns: FloatArray
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One entry for each tolerance."""
+        return {
+            "tolerance": self.tolerance.tolist(),
+            "value": self.value.tolist(),
+            "first": list(self.first),
+        }
+
+    def decisions(self) -> list[tuple[float, float, str | None]]:
+        """Each range of tolerances with one first decision: its upper end, its lower end, the box.
+
+        The first range has no upper end (infinity), the last ends at 0.
+        """
+        ends = [np.inf, *self.turns.tolist(), 0.0]
+        return [(high, low, self._first_within(high, low)) for high, low in pairwise(ends)]
+
+    def _first_within(self, high: float, low: float) -> str | None:
+        if high == np.inf:
+            return self.solution.first_box
+        inside = np.flatnonzero((self.tolerance < high) & (self.tolerance > low))
+        return self.first[int(inside[0])]
+
+    def table(self) -> str:
+        """The decisions as text."""
+        say = self.solution.forest.amounts
+        return "\n".join(
+            f"risk tolerance {_reach(high, low, say)}: open {first or 'nothing'} first"
+            for high, low, first in self.decisions()
+        )
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def risk_sweep(forest: Forest, *, steps: int = 32, threads: int | None = None) -> RiskSweep:
+    """Solve for many risk tolerances, from bold to careful.
+
+    Tolerances lie evenly on a logarithmic scale, from 20 times the range of all payoffs to a
+    25th of it; below that, utilities leave few digits to 64-bit numbers. Where the first decision
+    differs between two neighbors, the tolerance at which it changes is found by halving.
+
+    Parameters
+    ----------
+    forest : Forest
+        Its own risk tolerance, if it has one, plays no part.
+    steps : int
+        Tolerances to solve for.
+    threads : int, optional
+        All cores by default.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> boxes = weitzman.Builder().add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
+    >>> boxes = boxes.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
+    >>> sweep = weitzman.questions.risk_sweep(boxes.build())
+    >>> [first for _, _, first in sweep.decisions()]
+    ['long shot', 'steady']
+    """
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
+        raise InvalidArgument(f"`steps` must be a whole number from 2 on, but it is {steps!r}.")
+    if not isinstance(forest, Forest):
+        raise InvalidArgument(f"a risk sweep needs a Forest, but got a {type(forest).__name__}.")
+    bold = replace(forest, risk_tolerance=None)
+    tolerance = tolerances(bold, steps)
+
+    def at(x: float) -> Solution:
+        try:
+            careful = replace(bold, risk_tolerance=x)
+        except InvalidForest as error:
+            raise InvalidArgument(f"a risk sweep is not possible here: {error}") from error
+        return solve(careful, threads=threads)
+
+    solved = [at(x) for x in tolerance.tolist()]
+    base = solve(bold, threads=threads)
+    first = [s.first_box for s in solved]
+    turns = []
+    for i, (before, after) in enumerate(zip([base.first_box, *first], first, strict=False)):
+        if before != after:
+            high = tolerance[i - 1] if i else 2 * tolerance[0]
+            turns.append(_turning(at, float(high), float(tolerance[i]), before))
+    values = np.array([s.value for s in solved])
+    return RiskSweep(base, tolerance, values, tuple(first), np.array(turns))
+
+
+def _reach(high: float, low: float, say: Amounts) -> str:
+    """A range of tolerances in words."""
+    if high == np.inf:
+        return "any" if low == 0 else f"above {say(low)}"
+    return f"below {say(high)}" if low == 0 else f"{say(high)} to {say(low)}"
+
+
+def tolerances(f: Forest, steps: int) -> FloatArray:
+    """Risk tolerances from bold to careful, by the range of all payoffs."""
+    numbers = np.append(f.rewards.data, f.outside)
+    numbers = numbers[np.isfinite(numbers)]
+    span = float(np.ptp(numbers)) + float(f.costs.data.max()) if len(numbers) else 0.0
+    return np.asarray(np.geomspace(_BOLD, _CAREFUL, steps) * (span or 1.0))
+
+
+def _turning(at: Any, high: float, low: float, before: str | None) -> float:
+    """The tolerance at which the first box is no longer the one before."""
+    for _ in range(_HALVINGS):
+        middle = float(np.sqrt(high * low))
+        if at(middle).first_box == before:
+            high = middle
+        else:
+            low = middle
+    return float(np.sqrt(high * low))

@@ -1,0 +1,55 @@
+// More questions about the boxes: which numbers matter, what knowing is worth, budgets, risk. They
+// take seconds, so they are asked only while they are open to view.
+
+import { showAnswer } from "../page/answers.js";
+import { el, refill } from "../page/text.js";
+import { asked } from "./ask.js";
+import { toFile } from "./edit.js";
+
+const PARTS = {
+  swings: "Which numbers matter",
+  knowing: "What knowing beforehand is worth",
+  budget: "If the budget is limited",
+  careful: "From bold to careful",
+};
+const LATER = 600; // milliseconds after the last change before they are asked again
+
+export class Questions {
+  constructor(place) {
+    this.place = place;
+    this.parts = Object.fromEntries(Object.keys(PARTS).map((key) => [key, el("div", {})]));
+    this.status = el("p", { class: "hint", role: "status" });
+    this.fold = el("details", { class: "questions", ontoggle: () => this.#ask(0) },
+      el("summary", {}, "More questions: what matters, knowing, budgets, risk"), this.status,
+      Object.entries(PARTS).map(([key, title]) => el("section", { "aria-label": title },
+        el("h3", {}, title), this.parts[key])));
+    refill(place, this.fold);
+    this.answered = null;
+  }
+
+  show(doc, problem, current) {
+    this.place.hidden = !doc.boxes.length;
+    Object.assign(this, { doc, problem });
+    if (current && this.answered !== doc) this.#ask(LATER);
+  }
+
+  #ask(wait) {
+    clearTimeout(this.timer);
+    if (this.fold.open && this.answered !== this.doc) {
+      this.timer = setTimeout(() => this.#fetch(), wait);
+    }
+  }
+
+  async #fetch() {
+    const { doc, problem } = this;
+    this.status.textContent = "Solving with other numbers …";
+    const answer = await asked("answers", { document: toFile(doc) });
+    if (doc !== this.doc) return;
+    this.answered = doc;
+    this.status.textContent = answer.ok ? "" : answer.message;
+    for (const [key, place] of Object.entries(this.parts)) {
+      if (answer.ok) showAnswer(place, key, answer, problem);
+      else refill(place);
+    }
+  }
+}
