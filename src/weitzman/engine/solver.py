@@ -177,7 +177,7 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     weights = plan.weights
     target = tolerance * plan.payoff_span()
     run = _within(plan, target, share, one_pass)
-    found = max(weights.gap(run.value, run.gap), 0.0)
+    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
     if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
         found = np.inf
     status = Status.COARSE
@@ -211,6 +211,15 @@ def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -
 def pass_within(plan: Plan, target: float, threads: int | None) -> PlanPass:
     """A pass over the plan of a plain forest whose certified error is at most the target."""
     return _within(plan, target, _FIRST_EPS, lambda plan, eps: plan.run(eps, False, threads))
+
+
+def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
+    """Rounding, where factors magnify it so much that it counts."""
+    weights = plan.weights
+    if weights.tolerance == 0:
+        return 0.0
+    rounding = weights.rounding()
+    return rounding if weights.gap(run.value, rounding) > target else 0.0
 
 
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:

@@ -98,8 +98,7 @@ class MappedFile:
 
     def forget(self) -> None:
         """Let the system take back the memory of what was read; reading again brings it back."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._whole.madvise(mmap.MADV_DONTNEED)
+        _drop(self._whole)
 
     @classmethod
     def open(cls, path: Path, *, checksums: bool = True) -> MappedFile:
@@ -132,10 +131,10 @@ class MappedFile:
                 f"a file that is read in parts must have no {more[0]!r}. Use load, which reads it "
                 f"whole."
             )
-        pools = {
-            name: MappedPool.of(columns[f"{name}.data"], columns[f"{name}.shape"], name)
-            for name in _POOL_OF
-        }
+        pools = {}
+        for name in _POOL_OF:
+            pools[name] = MappedPool.of(columns[f"{name}.data"], columns[f"{name}.shape"], name)
+            _drop(whole)
         n = len(columns["parent"])
         if n == 0 or any(len(columns[c]) != n for c in ("law", "reward", "cost", "count")):
             raise InvalidFile("the columns of the boxes must be of one length, at least 1.")
@@ -178,6 +177,7 @@ class MappedFile:
             if len(fine):
                 found.append(a + int(fine[0]))
             least = int(down[0])
+        self.forget()
         return sorted({0, *found})
 
     def part(self, first: int, last: int) -> Forest:
@@ -191,6 +191,11 @@ class MappedFile:
             which, columns[name] = np.unique(number, return_inverse=True)
             columns[pool] = self._pools[pool].take(which)
         return Forest(**columns, outside=self.outside, minimize=self.minimize)
+
+
+def _drop(whole: mmap.mmap) -> None:
+    if hasattr(mmap, "MADV_DONTNEED"):
+        whole.madvise(mmap.MADV_DONTNEED)
 
 
 def _check_sum(file: IO[bytes], name: str, start: int, size: int, crc: int) -> None:
