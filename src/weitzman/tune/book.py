@@ -55,6 +55,7 @@ class LoopSettings:
     refit: bool | None
     clock: Clock
     watchers: Sequence[Callback]
+    reprice: bool = False
 
 
 class Inline:
