@@ -216,7 +216,7 @@ class Rows:
         self._refuse(
             found[at] != wanted,
             "a parent_state must be a state of the parent",
-            f"has {self._state_names[after[lost]]!r}, which {self.names[up[lost]]!r} has not",
+            f"has {self._state_names[after[lost]]!r}, a state that {self.names[up[lost]]!r} lacks",
             "Give the parent a row with it, of probability 0 if need be.",
         )
         self.given = np.where(up < 0, 0, slot[at] - self.start[np.maximum(up, 0)])
