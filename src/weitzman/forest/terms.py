@@ -142,8 +142,8 @@ def _check_risk(f: Forest) -> None:
         v = int(np.argmax(f.endless))
         raise InvalidForest(
             f"a risk tolerance needs a forest that ends, but box {f.name(v)!r} is followed by "
-            f"boxes like itself without end ({int(f.endless.sum())} such boxes). Write out as many as "
-            f"matter."
+            f"boxes like itself without end ({int(f.endless.sum())} such boxes). Write out as "
+            f"many as matter."
         )
     numbers = np.append(f.rewards.data, f.outside)
     numbers = numbers[np.isfinite(numbers)]
