@@ -185,13 +185,20 @@ def _check_shapes(f: Forest) -> None:
             f"the law of box {f.name(v)!r} must have {kind} and {own[v]} columns (its own rewards)"
             f", but it has shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
         )
-    rows, cols = f.costs.shape[f.cost].T
+    check_opening_shapes(f, f.costs, "a cost")
+
+
+def check_opening_shapes(f: Forest, pool: Pool, what: str) -> None:
+    """Costs, factors and durations are numbers, columns or matrices that fit the states."""
+    own = f.rewards.shape[f.reward, 1]
+    given = np.where(f.parent < 0, 1, own[f.parent])
+    rows, cols = pool.shape[f.cost].T
     bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
     if len(bad):
         v = int(bad[0])
         raise InvalidForest(
-            f"a cost is one number, one per state of the parent, or a matrix (states of the parent"
-            f", own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them and a cost "
+            f"{what} is one number, one per state of the parent, or a matrix (states of the parent"
+            f", own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them and {what} "
             f"of shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
         )
 
