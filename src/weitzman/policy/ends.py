@@ -40,4 +40,5 @@ def _in_hand(policy: Policy, above: int) -> FloatArray:
     f = policy.forest
     if above < 0:
         return np.array([policy.outside])
-    return np.maximum(f.sign * f.rewards[int(f.reward[above])][0], policy.outside)
+    rewards = f.sign * f.rewards[int(f.reward[above])][0]
+    return np.asarray(np.maximum(rewards, policy.outside), np.float64)
