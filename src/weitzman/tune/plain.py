@@ -32,6 +32,8 @@ def optimize(
     catch: Catch = (),
     refit: bool | None = None,
     clock: Clock = SECONDS,
+    timeout: float | None = None,
+    alive: int | None = None,
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Result:
@@ -74,6 +76,12 @@ def optimize(
         if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
     clock : callable
         What a step costs that does not say so: the difference of two readings.
+    timeout : float, optional
+        Begin nothing once so many seconds have passed; steps that were begun are finished.
+    alive : int, optional
+        How many waiting runs to keep in memory: those of highest index. The others are let go of,
+        and brought back from their checkpoints when their turn comes, so ``start`` must take
+        ``past``. By default all.
     progress : bool
         Show on standard error how it stands.
     callback : callable, optional
@@ -99,6 +107,7 @@ def optimize(
         workers=workers, executor=executor, lost=lost, catch=exceptions(catch), refit=refit,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
+        timeout=timeout, alive=alive,
     )  # fmt: skip
     check_settings(settings, start)
     _check_configs(configs)
