@@ -57,6 +57,7 @@ def explorer(browser: Any, url: str) -> None:
     """On a laptop in the middle of a walk, with a wrong number, and on a phone."""
     page = open_page(browser, url, LAPTOP, "light")
     page.click(".row >> nth=1")
+    page.wait_for_selector("#what-if .graph")
     page.click(".answer >> nth=0")
     page.click(".answer >> nth=1")
     page.mouse.move(0, 790)

@@ -96,7 +96,7 @@ def test_tables_of_tasks_and_a_figure(tmp_path, capsys):
         (["--price", "1", "--plot", "a.xyz"], 2, "must end with .png, .svg or .pdf"),
         (["--price", "1", "--score", "gain"], 1, "no column 'gain'; its columns are config_id,"),
         (["--price", "1", "--methods", "magic"], 1, "no method is called 'magic'; there are index"),
-        (["--price", "1", "--log-runs", "12"], 1, "its log can have 1 to 11 of them"),
+        (["--price", "1", "--log-runs", "12"], 1, "its log can have 0 to 11 of them"),
     ],
 )
 def test_mistakes_are_told_in_one_line(usual, capsys, argv, code, message):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain_forests import random_forest
 
-from weitzman import Builder, plot, questions
+from weitzman import Builder, evaluate, plot, questions, solve
 from weitzman.errors import InvalidArgument
 
 pytest.importorskip("matplotlib")
@@ -18,6 +18,9 @@ def test_a_frontier_is_drawn_through_its_corners():
     x, y = ax.lines[0].get_data()
     assert np.array_equal(x, curve.spend)
     assert np.array_equal(y, curve.reward)
+    e = evaluate(solve(curve.forest, exact=True))  # the dot is the policy of the costs as they are
+    assert ax.lines[1].get_xdata() == pytest.approx([e.spend])
+    assert ax.lines[1].get_ydata() == pytest.approx([e.reward])
 
 
 def test_a_tornado_has_a_row_for_each_number():
@@ -51,3 +54,13 @@ def test_every_mark_is_in_the_legend(draw):
 def test_other_things_are_refused(picture):
     with pytest.raises(InvalidArgument, match="this picture needs a"):
         picture(3)
+
+
+def test_a_key_too_long_for_one_line_takes_two():
+    f = random_forest(np.random.default_rng(3), 60)
+    ax = plot.break_even(solve(f))
+    ax.figure.canvas.draw()
+    texts = ax.get_legend().get_texts()
+    assert len(texts) == 4
+    wide = ax.figure.bbox.width
+    assert all(text.get_window_extent().x1 <= wide for text in texts)

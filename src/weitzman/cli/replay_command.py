@@ -76,8 +76,9 @@ def _column_options(command: F) -> F:
     "--minimize", is_flag=True, help="Lower scores are better, as those called a loss always are."
 )
 @click.option(
-    "--log-runs", type=COUNT, metavar="N",
-    help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300).",
+    "--log-runs", type=WHOLE, metavar="N",
+    help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300). 0: no "
+    "log; methods start from nothing, with their documented options.",
 )  # fmt: skip
 @click.option(
     "--repeats", type=COUNT, metavar="N", default=5, help="Logs for each task (default 5)."
@@ -211,10 +212,12 @@ def _columns(options: Options, there: list[str]) -> dict[str, str]:
 def _methods(options: Options, settings: bool) -> list[Method]:
     from ..errors import UnknownName
     from ..replay.optuna_peers import installed
-    from ..replay.peers import SAMPLERS, all_methods
+    from ..replay.peers import SAMPLERS, all_methods, methods_without_log
 
     samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
     there = all_methods(settings=settings, samplers=samplers)
+    if options.log_runs == 0:
+        there = methods_without_log()
     if options.sampler is not None and not settings and "random" not in samplers:
         raise click.UsageError("--sampler tpe or bo needs --settings.")
     if not installed():

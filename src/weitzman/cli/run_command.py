@@ -199,6 +199,8 @@ def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
         try:
             if text == "undo" and text not in choices.states:
                 say(search.undo())
+                if box in search.pending:  # nobody is opening it
+                    search.release(box)
                 return True
             if text:
                 answer = choices.answer(text)

@@ -183,7 +183,7 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
             break
         eps *= target / weights.gap(run.value, run.gap) / 4
         run = one_pass(plan, eps)
-    found = max(weights.gap(run.value, run.gap), 0.0)
+    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
     if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
         found = np.inf
     status = Status.COARSE
@@ -199,6 +199,15 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
         forest, float(sign * weights.read_back(run.value) + 0.0), found, status,
         int(run.width.sum()), plan.class_of, plan.sigma_at, index,
     )  # fmt: skip
+
+
+def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
+    """Rounding, where factors magnify it so much that it counts."""
+    weights = plan.weights
+    if weights.tolerance == 0:
+        return 0.0
+    rounding = weights.rounding()
+    return rounding if weights.gap(run.value, rounding) > target else 0.0
 
 
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:

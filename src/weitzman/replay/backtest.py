@@ -13,7 +13,7 @@ from .._common.sharing import Executor, check_executor, spread
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from .methods import Method
-from .peers import all_methods
+from .peers import all_methods, methods_without_log
 from .replay_result import Replay
 from .searches import HINDSIGHT, Design, Done, Job, carry_out, jobs
 
@@ -56,7 +56,8 @@ def replay(
         By default :func:`all_methods`; the first is the one that the others are compared with.
     log_runs : int, optional
         Runs in a log: by default 150, or half of the runs of a smaller task; with instances all
-        runs of the others.
+        runs of the others. 0: no log; then the index policy learns on the way, and the others have
+        their documented options.
     repeats : int
         How many logs are drawn for each task.
     orders : int
@@ -82,7 +83,9 @@ def replay(
             f"`instance` must have a label for each of the {len(curves)} runs, but it has "
             f"{len(instance)}."
         )
-    chosen = all_methods(settings=bool(curves.settings)) if methods is None else list(methods)
+    there = bool(curves.settings)
+    usual = methods_without_log() if log_runs == 0 else all_methods(settings=there)
+    chosen = usual if methods is None else list(methods)
     if not chosen:
         raise InvalidArgument("`methods` must name at least one method.")
     design = Design(log_runs=log_runs, logs=repeats, orders=orders, seed=seed)

@@ -1,4 +1,4 @@
-"""The results of a solve as a workbook (``.xlsx``): the decision, the boxes, the indices."""
+"""The results of a solve as a workbook (``.xlsx``): decisions, boxes, indices."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from ..engine.solver import solve
 from ..files.safely import explained, replacing
 from ..files.workbooks import Block, money_format, write_blocks
 from ..forest.model import Forest
+from .report.decision_tree import columns, decisions
 
 
 def write_workbook(source: Forest | Solution, path: str, progress: Progress | None = None) -> None:
-    """Write what to do and what to expect, with a row for each box and for each index."""
+    """Write what to do and what to expect: a row for each situation, box and index."""
     solution = source if isinstance(source, Solution) else solve(source, progress=progress)
     with explained(path, "written"), replacing(path) as file:
         write_blocks(_blocks(solution), file)
@@ -31,6 +32,9 @@ def _blocks(solution: Solution) -> list[Block]:
         "reward on average": found.reward,
         "spent on average": found.spend,
         "boxes opened on average": found.openings,
+        **({"time to the end on average": found.time} if f.durations is not None else {}),
+        **({"risk tolerance": f.risk_tolerance} if f.risk_tolerance is not None else {}),
+        **({"prizes": int(f.prizes)} if f.prizes > 1 else {}),
         "outside option": f.outside,
         "objective": "minimize" if f.minimize else "maximize",
         "unit": f.unit,
@@ -43,9 +47,16 @@ def _blocks(solution: Solution) -> list[Block]:
         "taken in the end": found.wins.tolist(),
         "spent": c["spend"],
     }
+    found_decisions = columns(decisions(solution.policy()))
     rows = {key: list(indices[key]) for key in ("box", "parent", "state", "cost", "index")}
     return [
         Block("decision", (), {"what": list(facts), "result": list(facts.values())}),
+        Block(
+            "decision table",
+            (),
+            found_decisions,
+            {"probability": "0.0%", "cost": money, "index": money, "best so far": money},
+        ),
         Block("boxes", (), boxes, {"spent": money, "taken in the end": "0.0%"}),
         Block("indices", (), rows, {"cost": money, "index": money}),
     ]

@@ -434,7 +434,7 @@ class Race:
             return f"{what}: {self._halted}."
         if self.spent >= self.budget:
             return f"{what}: the budget of {self.budget:g} is spent."
-        if top is None or not math.isfinite(top[1]):
+        if top is None or top[1] == -math.inf:
             return f"{what}: no {'other ' if flying else ''}run is left to advance or to start."
         (kind, *which), index = top
         whose = f"of run {which[0]}" if kind == _RUN else "of a new run"

@@ -25,6 +25,7 @@ export class WhatIf {
       el("summary", {}, "What if?"), this.body);
     refill(place, this.fold);
     this.curve = new Curve(chart, { label: "The number, as it might be", onmove: (i) => this.#say(i) });
+    this.curve.place.hidden = this.use.hidden = true; // until there is a curve
     this.shape = "";
     this.asked = null;
     this.opened = false;

@@ -56,7 +56,7 @@ function showSwings(place, { value, rows }) {
     ["Number", "Lowered|", "Raised|", "", "First decision"],
     rows.map((r) => el("tr", {}, el("th", { scope: "row" }, title(r)), numberCell(amount(r.low)),
       numberCell(amount(r.high)), el("td", { class: "gauge" }, swingBars(r, value, low, high)),
-      el("td", {}, turnsText(r))))));
+      el("td", {}, el("span", {}, turnsText(r)))))));
   place.append(el("p", { class: "hint swing-key" }, el("span", { class: "lowered" }), " lowered ",
     el("span", { class: "raised" }), ` raised; the line marks ${amount(value)}, the value as it is.`));
 }
@@ -129,7 +129,7 @@ function showCareful(place, { x, value, first, now, ranges, bold }, problem) {
     : low ? `${amount(low)} to ${amount(high)}` : `below ${amount(high)}`);
   place.append(answerTable("The first decision by the risk tolerance", ["Risk tolerance", "First decision"],
     ranges.map((r) => el("tr", {}, el("th", { scope: "row" }, reach(r)),
-      el("td", {}, r.first === null ? "open nothing" : ["open ", name(r.first)])))));
+      el("td", {}, el("span", {}, r.first === null ? "open nothing" : ["open ", name(r.first)]))))));
   readCurve(place, "Risk tolerance", { x, value, now, log: true, title: "risk tolerance",
     yTitle: "certainty equivalent" }, (i) => [
     `With a risk tolerance of ${amount(x[i])} the search ${problem.minimize ? "costs" : "is worth"} `

@@ -6,6 +6,7 @@ same once more, for print in grey. Text and lines take the color that the user h
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 BLUE, SKY, ORANGE, VERMILION = "#0072B2", "#9BCDEB", "#E69F00", "#D55E00"
 CYCLE = (BLUE, ORANGE, "#009E73", VERMILION, "#CC79A7", "#56B4E9", "#7F7F7F")
+_KEY_LETTER, _KEY_MARK, _KEY_LINE = 0.062, 0.42, 16.0  # inches, inches, and points of a key
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for text with names in it
 
 
@@ -65,16 +67,32 @@ def muted(ax: Axes) -> tuple[float, float, float]:
 
 def heading(ax: Axes, text: str) -> None:
     """A title at the left, above the key if there is one. No formulas are read into it."""
-    pad = None if ax.get_legend() is None else 22.0
+    legend = ax.get_legend()
+    pad = None
+    if legend is not None:
+        labels = [entry.get_text() for entry in legend.get_texts()]
+        pad = 6.0 + _KEY_LINE * math.ceil(len(labels) / _key_columns(ax, labels))
     ax.set_title(text, loc="left", fontsize="medium", pad=pad, **PLAIN)
 
 
 def key(ax: Axes) -> None:
-    """What the marks mean, in one line above the axes, where nothing can be hidden by it."""
+    """What the marks mean, above the axes, where nothing can be hidden by it."""
+    labels = ax.get_legend_handles_labels()[1]
     ax.legend(
-        frameon=False, ncols=5, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2,
-        borderpad=0.1, fontsize="small", handlelength=1.6, columnspacing=1.4,
+        frameon=False, ncols=_key_columns(ax, labels), loc="lower left", bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.2, borderpad=0.1, fontsize="small", handlelength=1.6, columnspacing=1.4,
     )  # fmt: skip
+
+
+def _key_columns(ax: Axes, labels: list[str]) -> int:
+    """As many columns as fit beside each other above the axes; entries fill them downward."""
+    room = 0.85 * ax.figure.bbox.width / ax.figure.dpi  # inches
+    for columns in range(len(labels), 1, -1):
+        rows = math.ceil(len(labels) / columns)
+        parts = [labels[i : i + rows] for i in range(0, len(labels), rows)]
+        if sum(_KEY_MARK + _KEY_LETTER * max(map(len, part)) for part in parts) <= room:
+            return columns
+    return 1
 
 
 def plain(name: str) -> str:
