@@ -268,3 +268,43 @@ def test_rows_that_miss_one_by_rounding_are_rescaled():
     """Otherwise the miss would grow with every box, unseen by the certified gap."""
     forest = Forest.from_arrays(parent=[-1], cost=[0], rewards=[0.0, 1.0], law=[[0.5, 0.5 + 8e-10]])
     assert forest.laws[0].sum() == pytest.approx(1.0, abs=1e-15)
+
+
+def test_initial_laws_of_roots_beside_one_matrix_or_a_stack():
+    rng = np.random.default_rng(0)
+    parent = np.array([1, -1, 1, -1, 3, 0])
+    stack, first = rng.dirichlet(np.ones(3), (6, 3)), rng.dirichlet(np.ones(3), 2)
+    given = {"parent": parent, "cost": np.full(6, 0.1), "rewards": [0.0, 1.0, 2.0]}
+    listed = [first[(v > 1) * 1] if up < 0 else stack[v] for v, up in enumerate(parent)]
+    expected = Forest.from_arrays(law=listed, **given)
+    spoilt = stack.copy()
+    spoilt[parent < 0] = np.nan  # not looked at
+    assert Forest.from_arrays(law=spoilt, initial=first, **given) == expected
+    one = [first[0] if up < 0 else stack[0] for up in parent]
+    found = Forest.from_arrays(law=stack[0], initial=first[0], **given)
+    assert found == Forest.from_arrays(law=one, **given)
+    assert len(found.laws) == 2
+    assert Forest.from_arrays(law=[m.tolist() for m in listed], **given) == expected
+    with pytest.raises(
+        InvalidForest, match=r"one for each of the 2 roots, but its shape is \(3, 3\)"
+    ):
+        Forest.from_arrays(law=stack, initial=stack[0], **given)
+    with pytest.raises(InvalidForest, match=r"must be one matrix .* its shape is \(5, 3, 3\)"):
+        Forest.from_arrays(law=stack[1:], initial=first, **given)
+    only_roots = Forest.from_arrays(
+        parent=[-1, -1], cost=[1, 1], rewards=[0, 1, 2], law=np.empty((2, 3, 3)), initial=first
+    )
+    assert only_roots.laws.shape.tolist() == [[1, 3], [1, 3]]
+
+
+def test_one_array_object_for_many_boxes_is_kept_once():
+    matrix, vector = np.full((2, 2), 0.5), np.array([0.5, 0.5])
+    other = np.array([[0.25, 0.75], [0.5, 0.5]])
+    forest = Forest.from_arrays(
+        parent=[-1, 0, 1, 2, -1], cost=1.0, rewards=[0.0, 1.0],
+        law=[vector, matrix, other, matrix, vector],
+    )  # fmt: skip
+    assert [forest.laws[int(i)].tolist() for i in forest.law] == [
+        [vector.tolist()], matrix.tolist(), other.tolist(), matrix.tolist(), [vector.tolist()]
+    ]  # fmt: skip
+    assert len(forest.laws) == 3

@@ -170,6 +170,7 @@ class Forest(Lookups):
         cost: ArrayLike | Sequence[ArrayLike],
         rewards: ArrayLike | Sequence[ArrayLike],
         law: ArrayLike | Sequence[ArrayLike],
+        initial: ArrayLike | None = None,
         names: Sequence[object] | None = None,
         outside: float | None = None,
         count: ArrayLike | None = None,
@@ -198,7 +199,11 @@ class Forest(Lookups):
             The reward of each state. Minus infinity: a signal that cannot be taken.
         law : n entries
             A vector for a root, a matrix (states of the parent, own states) for a child. A
-            single array of shape (n, k, k) is also taken; a root then has equal rows.
+            single array of shape (n, k, k) is also taken; a root then has equal rows, unless
+            ``initial`` is given.
+        initial : one vector, or one for each root, optional
+            The laws of the roots. ``law`` is then one matrix for all other boxes, or an array of
+            shape (n, k, k), in which the entries of roots are not looked at.
         names : n names, optional
         outside : float, optional
             0 by default. Minimizing has no default: 0 would beat every loss. Infinity of the losing
@@ -245,7 +250,7 @@ class Forest(Lookups):
         title = titles(names, n)
         check_parent(parents, title.__getitem__)
         reward_pool, reward, labels = reward_columns(rewards, states, n, title)
-        law_pool, laws = law_columns(law, parents, n, title)
+        law_pool, laws = law_columns(law, parents, n, title, initial)
         cost_pool, costs = opening_columns(cost, parents, n, title)
         factors, durations, time = time_pools(factor, duration, rate, parents, title)
         costs, cost_pool, beside = pair(costs, cost_pool, time, factors or durations)
