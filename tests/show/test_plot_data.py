@@ -13,18 +13,10 @@ import reference
 from followed_runs import forest_of, policy_of, ruled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known_forests import paper as chests
 
 import weitzman
 from weitzman import plot
-
-
-def chests() -> weitzman.Forest:
-    """The example of the paper: B behind A, and C."""
-    b = weitzman.Builder()
-    b.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
-    b.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    b.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
-    return b.build()
 
 
 def tree_shape(draw: st.DataObject, most: int = 60) -> weitzman.Forest:

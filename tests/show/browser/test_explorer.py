@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Visitor
+from known_forests import paper
 from same_forests import assert_paper, assert_same
 from test_report_page import random_forest
 
@@ -18,14 +19,6 @@ from weitzman.show.explore.saved_document import document, forest
 
 HOSTILE = "<script>window.hacked = 1</script>"
 STRANGE = ["<img src=x onerror='window.hacked=1'>", "\"quotes'`", "‮right to left", "שלום", "🎁 box"]
-
-
-def paper() -> weitzman.Forest:
-    boxes = weitzman.Builder()
-    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
-    return boxes.build()
 
 
 def type_into(visitor: Visitor, label: str, text: Any) -> None:

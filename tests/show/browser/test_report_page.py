@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Visitor
+from known_forests import paper
 
 import weitzman
 from weitzman.show.page.page_data import problem
-
-
-def paper() -> weitzman.Forest:
-    boxes = weitzman.Builder()
-    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
-    return boxes.build()
 
 
 @pytest.fixture
