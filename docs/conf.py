@@ -17,8 +17,10 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "api_links",
     "generated_pages",
     "mathml",
+    "notebooks",
 ]
 exclude_patterns = ["_build", "_extensions"]
 

@@ -6,16 +6,20 @@ industry's grand challenge", Nature Reviews Drug Discovery 9, 203-214 (2010): ou
 one programme entering the stage, in millions of 2008 dollars, submission counted with phase 3. An
 approval is taken to be worth 873, their out-of-pocket cost of one launch with all failures, as if
 the industry just recouped what it spends. All of these are assumptions: put in your own. Time and
-the cost of capital are left out. docs/how-to/drug-pipeline.md explains every step.
+the cost of capital are left out at first; the last part counts them, with the durations and the
+11 % of the same paper. docs/how-to/drug-pipeline.md explains every step.
 """
 
 import csv
+import math
 from pathlib import Path
 
 import weitzman
+from weitzman.strategies import by_expected_value
 
 COST = {"preclinical": 5, "phase 1": 15, "phase 2": 40, "phase 3": 150 + 40}
-WORTH = 873
+YEARS = {"preclinical": 1.0, "phase 1": 1.5, "phase 2": 2.5, "phase 3": 2.5 + 1.5}
+WORTH, CAPITALIZED = 873, 1778  # of an approval, without and with the cost of capital
 PORTFOLIO = {  # name: group, the stage it would enter next, how many there are
     "lead": ("common", "phase 2", 1),
     "backup": ("common", "phase 1", 1),
@@ -39,10 +43,14 @@ def rates(view):
     return found
 
 
-def forest_of(portfolio, rate, worth):
-    """A line of stages for each programme: passed or ended, and at the end approved or ended."""
+def forest_of(portfolio, rate, worth, interest=None):
+    """A line of stages for each programme: passed or ended, and at the end approved or ended.
+
+    With interest, what comes later is discounted; without it, time is free.
+    """
     stages = list(COST)
-    builder = weitzman.Builder()
+    builder = weitzman.Builder(rate=None if interest is None else math.log(1 + interest))
+    worth = worth if isinstance(worth, dict) else dict.fromkeys(portfolio, worth)
     for name, (group, start, count) in portfolio.items():
         before = None
         for stage in stages[stages.index(start) :]:
@@ -54,7 +62,8 @@ def forest_of(portfolio, rate, worth):
                 cost=COST[stage],
                 count=1 if before else count,
                 outcomes={"passed": law, "ended": {good: 0, "ended": 1}} if before else law,
-                rewards={good: worth if stage == "phase 3" else None, "ended": None},
+                duration=None if interest is None else YEARS[stage],
+                rewards={good: worth[name] if stage == "phase 3" else None, "ended": None},
             )
             before = f"{name}, {stage}"
     return builder.build()
@@ -96,3 +105,20 @@ per_approval = (40 + mid["common", "phase 2"] * 190) / (
     mid["common", "phase 2"] * mid["common", "phase 3"]
 )
 assert abs(solution.index("lead, phase 2") - (WORTH - per_approval)) < 1e-9
+
+# Time: each stage takes years, and capital costs 11 % a year.
+MARKETS = {"lead": 1500, "backup": 2500, "new": 3500, "rare": 2000}
+print("\nwith time: rNPV of each programme alone, index, what ranking by rNPV earns, the optimum")
+for title, worth in (("one worth", CAPITALIZED), ("other markets", MARKETS)):
+    timed = forest_of(PORTFOLIO, mid, worth, interest=0.11)
+    present, by_rnpv = weitzman.solve(timed), by_expected_value(timed)
+    for name, (_, stage, _) in PORTFOLIO.items():
+        box = timed.box(f"{name}, {stage}")
+        rnpv = by_rnpv.index[by_rnpv.index_at[box]]
+        print(f"  {title:14} {name:7} {rnpv:6.0f} {present.index(box):6.0f}")
+        alone = weitzman.solve(timed.subtree(box)).value
+        assert abs(alone - rnpv) < 1e-9  # one programme alone is worth its rNPV
+    earned, plan = weitzman.evaluate(by_rnpv).value, weitzman.evaluate(present)
+    print(f"  {title:14} ranking by rNPV {earned:.1f}, by index {present.value:.1f}, ", end="")
+    print(f"first {present.first_box}, {plan.time:.1f} years on average")
+    assert earned <= present.value + 1e-9

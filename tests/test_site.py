@@ -15,14 +15,36 @@ from weitzman.cli import main
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.fixture(scope="module")
-def pages():
-    path = DOCS / "_extensions" / "generated_pages.py"
-    spec = importlib.util.spec_from_file_location("generated_pages", path)
+def extension(name):
+    path = DOCS / "_extensions" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    yield module
+    return module
+
+
+@pytest.fixture(scope="module")
+def pages():
+    yield extension("generated_pages")
     sys.modules.pop("generated_pages", None)
+
+
+def test_names_in_code_font_find_their_object():
+    pytest.importorskip("sphinx")
+    links = extension("api_links")
+    kinds = {
+        "weitzman.solve": "function", "weitzman.Search": "class", "weitzman.Search.ask": "method",
+        "weitzman.LazySearch": "class", "weitzman.LazySearch.ask": "method",
+        "weitzman.learn.fit": "function", "weitzman.show.plot.payoff": "function",
+    }  # fmt: skip
+    names = links.known_names({n: SimpleNamespace(objtype=kind) for n, kind in kinds.items()})
+    found = {
+        "solve": "weitzman.solve", "solve(forest)": "weitzman.solve",
+        "Search.ask": "weitzman.Search.ask", "search.ask()": "weitzman.Search.ask",
+        "learn.fit(curves,\nprice=1)": "weitzman.learn.fit", "fit": "weitzman.learn.fit",
+        "plot.payoff": "weitzman.show.plot.payoff", "payoff": None, "ask": None, "x + 1": None,
+    }  # fmt: skip
+    assert {text: links.target_of(text, names) for text in found} == found
 
 
 def test_the_reference_has_every_public_name_once(pages):
@@ -40,9 +62,8 @@ def test_the_reference_has_every_public_name_once(pages):
 
 
 def test_classes_are_told_with_their_methods(pages):
-    assert pages.directive("Forest", weitzman.Forest) == (
-        ".. autoclass:: weitzman.Forest\n   :members:\n"
-    )
+    told = pages.directive("Forest", weitzman.Forest)
+    assert told.startswith(".. autoclass:: weitzman.Forest\n   :members:\n")
     assert pages.directive("solve", weitzman.solve) == ".. autofunction:: weitzman.solve\n"
     assert pages.directive("TooLarge", weitzman.errors.TooLarge).startswith(".. autoexception::")
 

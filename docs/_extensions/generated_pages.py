@@ -127,7 +127,9 @@ def fill_index(app: Sphinx, page: str, source: list[str]) -> None:
     """Name the pages that the tree does not have yet."""
     if page == "index" and OTHERS in source[0]:
         listed = set(re.findall(r"^([\w/-]+)$", source[0], flags=re.MULTILINE))
-        pages = sorted(p.stem for p in Path(app.srcdir).glob("*.md"))
+        docs = Path(app.srcdir)
+        found = [*docs.glob("*.md"), *docs.glob("how-to/*.md"), *docs.glob("tutorials/*.md")]
+        pages = sorted(p.relative_to(docs).with_suffix("").as_posix() for p in found)
         others = [p for p in pages if p not in listed | {"index"}]
         source[0] = source[0].replace(OTHERS, "\n".join(others))
 

@@ -477,7 +477,7 @@ def test_explanations_are_bounded():
         text = explain(solution, lines=lines).splitlines()
         assert len(text) <= max(lines, 14)
         assert any("and so on" in line for line in text)
-        assert any("18 more outcomes of 0 (60%)" in line for line in text)
+        assert any("If 0 shows less than 28.7 (96.7%): open 1" in line for line in text)
     assert time.monotonic() - start < 10
     assert len(describe(forest, lines=10).splitlines()) == 11
     assert describe(forest, lines=10).endswith("... and 1999 more boxes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def test_tables_of_tasks_and_a_figure(tmp_path, capsys):
         (["--price", "1", "--plot", "a.xyz"], 2, "must end with .png, .svg or .pdf"),
         (["--price", "1", "--score", "gain"], 1, "no column 'gain'; its columns are config_id,"),
         (["--price", "1", "--methods", "magic"], 1, "no method is called 'magic'; there are index"),
-        (["--price", "1", "--log-runs", "12"], 1, "its log can have 1 to 11 of them"),
+        (["--price", "1", "--log-runs", "12"], 1, "its log can have 0 to 11 of them"),
     ],
 )
 def test_mistakes_are_told_in_one_line(usual, capsys, argv, code, message):
@@ -121,6 +122,19 @@ def test_optuna_missing_is_said(usual, capsys, monkeypatch):
     monkeypatch.setattr("weitzman.replay.optuna_peers.find_spec", lambda name: None)
     assert cli.main(["replay", usual, "--price", "20", *METHODS]) == 0
     assert 'pip install "weitzman[optuna]"' in capsys.readouterr().err
+
+
+def test_a_packed_file_that_is_damaged_at_its_beginning(usual, tmp_path, capsys):
+    whole = gzip.compress(Path(usual).read_bytes())
+    for at in range(len(whole)):
+        (tmp_path / "x.csv.gz").write_bytes(whole[:at] + bytes([whole[at] ^ 64]) + whole[at + 1 :])
+        code = cli.main(
+            ["replay", str(tmp_path / "x.csv.gz"), "--price", "20", "--methods", "none"]
+        )
+        assert code in (1, 2)
+        said = capsys.readouterr().err
+        assert said.count("weitzman: error: ") == 1
+        assert "bug" not in said
 
 
 def test_devices_and_endless_digits_are_refused(tmp_path, capsys):

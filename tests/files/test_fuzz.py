@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -171,3 +172,47 @@ def test_only_our_errors_come_out(fuzz, capsys, request):
                 f"\n{request.node.name}: {fuzz.ends.total()} files, {dict(fuzz.ends)}, slowest "
                 f"{fuzz.slowest:.3f} s\n"
             )
+
+
+# -- the campaign ------------------------------------------------------------------------------
+
+CAMPAIGN = Path(__file__).parents[1] / "campaigns"
+RUN = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import fuzz_readers
+if sys.argv[4] == "broken":
+    from weitzman.learn import log_files
+    log_files._check_text = lambda data: {}[0] if b"8e300" in data or b"x" in data else None
+sys.exit(fuzz_readers.main(Path(sys.argv[2]), float(sys.argv[3]), 7))
+"""
+
+
+def campaign(folder: Path, seconds: float, how: str = "") -> tuple[int, dict[str, int]]:
+    """How many inputs went wrong, and the counts."""
+    pytest.importorskip("pandas")
+    pytest.importorskip("openpyxl")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(CAMPAIGN), str(folder), str(seconds), how],
+        env=env, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.stdout.endswith(" s\n"), done.stderr
+    return done.returncode, json.loads((folder / "counts.json").read_text())["counts"]
+
+
+def test_every_reader_by_the_api_and_by_the_command(folder):
+    wrong, counts = campaign(folder, SECONDS)
+    kept = [path.read_text()[-500:] for path in (folder / "bad").glob("*.txt")]
+    assert (wrong, kept) == (0, [])
+    tried = {name.partition(" by ")[0] for name in counts}
+    assert {"JSON", ".wz", "CSV", "chain", "curves", "model", "journal"} <= tried
+    assert any("by command: refused" in name for name in counts)
+
+
+def test_a_campaign_notices_a_reader_that_breaks(folder):
+    wrong, counts = campaign(folder, SECONDS, "broken")
+    assert wrong > 0
+    assert any(name.endswith(": error") for name in counts)
+    assert "KeyError" in next((folder / "bad").glob("curves*.txt")).read_text()

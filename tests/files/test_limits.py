@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
 import subprocess
 import sys
+import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -210,3 +213,32 @@ def test_a_sum_that_is_not_one_never_reads_one():
         weitzman.Forest.from_arrays(
             parent=[-1], cost=[0], rewards=[0, 1], law=[[0.5, 0.5 + 1.2e-9]]
         )
+
+
+def test_a_workbook_that_breaks_leaves_no_file_open(tmp_path):
+    """Nor a word of the library about parts that nobody asked for."""
+    pytest.importorskip("openpyxl")
+    path, broken = tmp_path / "a.xlsx", tmp_path / "b.xlsx"
+    weitzman.save(weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1), path)
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(broken, "w") as copy:
+        for name in whole.namelist():
+            data = whole.read(name)
+            copy.writestr(name, data[: len(data) // 2] if "sheet1" in name else data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InvalidFile, match="not a workbook"):
+            load(broken)
+        gc.collect()
+    if os.path.isdir("/proc/self/fd"):
+        held = [os.path.realpath(f"/proc/self/fd/{x}") for x in os.listdir("/proc/self/fd")]
+        assert str(broken) not in held
+
+
+def test_texts_that_are_no_texts_in_parquet_are_refused(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    parquet.write_table(arrow.table({"run": ["rabbit", "rabbit"], "step": [1, 2]}), path,
+                        compression="none")  # fmt: skip
+    path.write_bytes(path.read_bytes().replace(b"rabbit", b"r\xffbbit"))
+    with pytest.raises(InvalidFile, match=r"a.parquet: not a table: "):
+        columns_of(path)

@@ -105,3 +105,28 @@ def test_a_file_by_hand(tmp_path):
     assert forest.durations[int(forest.cost[0])].tolist() == [[1, 2]]
     assert forest.durations[int(forest.cost[1])].tolist() == [[0]]
     assert forest.factors[int(forest.cost[0])] == pytest.approx(np.exp([[-0.2, -0.4]]))
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_options_of_commands_say_the_terms(tmp_path, capsys, suffix):
+    from weitzman.cli import main
+
+    def value(*options):
+        assert main(["solve", str(path), "--json", *options]) == 0
+        return json.loads(capsys.readouterr().out)["value"]
+
+    path = tmp_path / f"a.{suffix}"
+    save(FORESTS["prizes"].changed(prizes=1), path)
+    assert value("--prizes", "2") == weitzman.solve(FORESTS["prizes"]).value
+    wanted = weitzman.solve(FORESTS["risk"]).value
+    assert value("--risk-tolerance", "3.5") == pytest.approx(wanted)
+    save(timed(), path)
+    assert value("--rate", "0.3") == weitzman.solve(timed().changed(rate=0.3)).value
+    for options, message in (
+        (["--prizes", "9"], "but there are 9 prizes and 2 trees"),
+        (["--rate", "-1"], "a rate must be a finite number from 0 on"),
+    ):
+        assert main(["solve", str(path), *options]) == 1
+        said = capsys.readouterr().err
+        assert message in said
+        assert said.count("\n") == 1

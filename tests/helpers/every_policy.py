@@ -52,7 +52,7 @@ def random_terms(rng: np.random.Generator, term: str, boxes: int = 3) -> Forest:
         count=count,
         minimize=minimize,
         outside=float(rng.integers(-2, 3)) if grid else float(rng.normal()),
-        risk_tolerance=float(rng.choice([1.0, 3.0, 20.0])) if term == "risk" else None,
+        risk_tolerance=float(rng.choice([2.0, 5.0, 20.0])) if term == "risk" else None,
         prizes=int(rng.integers(1, roots + 1)) if term == "prizes" else 1,
     )
 

@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 import reference
 
-from weitzman import Forest
+from weitzman import Builder, Forest
 from weitzman.cli import compare_command
 from weitzman.files import save
 
@@ -69,3 +69,12 @@ def run_command(tmp_path, capsys, command: str, *options: str) -> str:
     arguments = parser.parse_args([command, str(path), *options])
     getattr(compare_command, command)(arguments)
     return capsys.readouterr().out
+
+
+def paper_example() -> Forest:
+    """The example of the paper: B behind A, and C."""
+    boxes = Builder()
+    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
+    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
+    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
+    return boxes.build()

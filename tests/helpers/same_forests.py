@@ -12,7 +12,7 @@ def assert_same(found: Forest, wanted: Forest, *, names: bool = True) -> None:
     """Same boxes in the same order; pools may be laid out differently, costs be written shorter."""
     assert found.parent.tolist() == wanted.parent.tolist()
     assert found.count.tolist() == wanted.count.tolist()
-    for name in ("outside", "minimize", "unit", "rate", "risk_tolerance", "prizes"):
+    for name in ("outside", "minimize", "unit", "rate", "risk_tolerance", "prizes", "stated_error"):
         assert getattr(found, name) == getattr(wanted, name), name
     assert (found.factors is None) == (wanted.factors is None)
     if names:

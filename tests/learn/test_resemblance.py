@@ -9,8 +9,8 @@ import pytest
 
 import weitzman
 from weitzman import learn
-from weitzman.errors import InvalidAnswer, InvalidArgument
-from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown
+from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
+from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown, forecasts
 from weitzman.learn.known import Encoder, features
 from weitzman.learn.trees import Trees
 from weitzman.tune import Race
@@ -385,3 +385,86 @@ def test_a_race_starts_the_best_candidate_and_learns_what_it_was():
     assert race.next().run in (None, run)
     with pytest.raises(InvalidArgument, match=r"the model of a run must be what `learn\.fit"):
         Race("model")
+
+
+# -- files and diagnosis ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_saved_model_has_the_same_indices(tmp_path, minimize):
+    curves = log(minimize=minimize)
+    curves = replace(
+        curves,
+        settings=[
+            {**x, "extra": None if i % 3 else {"depth": i}} for i, x in enumerate(curves.settings)
+        ],
+        ended=np.arange(len(curves)) % 4 > 0,
+    )
+    model = fitted(curves)
+    path = tmp_path / "model.json"
+    learn.save(model, path)
+    again = learn.load(path)
+    assert repr(again) == repr(model)
+    assert again.encoder == model.encoder
+    candidates = [{"rate": 0.3, "kind": "b"}, {"rate": 0.9, "kind": "z"}, {}]
+    assert again.start_indices(candidates).tolist() == model.start_indices(candidates).tolist()
+    shown = [Shown([1], [0.3], [1.0], {"rate": 0.4}), Shown([1, 2], [0.2, 0.5], None, {})]
+    assert again.next_indices(shown).tolist() == model.next_indices(shown).tolist()
+    learn.save(again, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"trees": 16', '"trees": 0', "trees"),
+        ('"known": [["rate", null]', '"known": [["rate", 3]', r"known\[0\]"),
+        ('"known": [["rate", null]', '"known": [["kind", null]', "named once"),
+        ('"settings": [0.', '"settings": [null, 0.', "settings must be a list of 2 numbers"),
+        ('"weitzman/resemblance-model/1"', '"weitzman/line-model/1"', "which settings it knows"),
+        ('"trees": 16', '"trees": 10000, "more": 1', "more"),
+    ],
+)
+def test_a_file_that_was_tampered_with_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "model.json"
+    learn.save(fitted(log()), path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(InvalidFile, match=message):
+        learn.load(path)
+
+
+def test_a_diagnosis_says_what_each_kind_of_knowledge_adds():
+    """The score is the rate, up to little noise; the noise of the curve tells nothing."""
+    curves = log(n=80, steps=6)
+    found = learn.diagnose(fitted(curves, settings=Resemblance()), curves, splits=2)
+    assert list(found.error) == ["nothing", "best so far", "curve", "settings", "both"]
+    start = {name: values[0] for name, values in found.error.items()}
+    assert start["nothing"] == start["best so far"] == start["curve"]
+    assert start["settings"] == start["both"] < 0.5 * start["nothing"]
+    late = {name: values[-1] for name, values in found.error.items()}
+    assert late["best so far"] < 0.5 * late["nothing"]
+    assert (found.coverage > 0.8).all()
+    assert "in 90 %" in str(found)
+    assert found.realized.mean() == pytest.approx(found.predicted.mean(), abs=2.0)
+    assert (found.runs >= 1).all()
+
+
+def test_errors_of_forecasts_are_those_of_the_definition():
+    """The integral of the squared distance of distribution functions, on a fine grid."""
+    random = np.random.default_rng(1)
+    final = random.normal(size=7).round(1)
+    row = random.dirichlet(np.ones(7), size=7)
+    grid = np.linspace(-5, 5, 20001)
+    below = (final[None] <= grid[:, None]).astype(float)
+    for i, score in enumerate(forecasts._scores(row, final)):
+        wanted = np.trapezoid(np.square(below @ row[i] - (grid >= final[i])), grid)
+        assert score == pytest.approx(wanted, abs=1e-3)
+
+
+def test_another_object_cannot_be_diagnosed_or_saved(tmp_path):
+    with pytest.raises(InvalidArgument, match=r"a diagnosis is of what `learn\.fit` gives"):
+        learn.diagnose("model", log())
+    with pytest.raises(InvalidArgument, match="a file holds a LineModel or a ResemblanceModel"):
+        learn.save(learn.from_nothing(price=1.0), tmp_path / "m.json")

@@ -8,12 +8,14 @@ import exact_questions
 import numpy as np
 import pytest
 import random_problems
+from every_policy import random_terms
 from hypothesis import assume, given, settings
 from plain_forests import forest_of
 
 import weitzman
 from weitzman import Builder, Search, solve
-from weitzman.errors import InvalidAnswer, InvalidForest
+from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidForest
+from weitzman.policy import equivalent_box, payoff_law
 
 
 def followed(policy, told):
@@ -135,3 +137,57 @@ def test_a_discounted_search_keeps_time():
     assert search.time == 3.0
     assert search.payoff == pytest.approx(10 * np.exp(-0.3) - 1 - 2 * np.exp(-0.2))
     assert search.spent == 3.0
+
+
+# -- what is expected from here, payoff laws, and words --------------------------------------------
+
+
+def ends_of(policy, told=(), chance=1.0):
+    """Every end of following a search: payoff and probability; what it expects is asserted."""
+    search, box = followed(policy, told)
+    f, tau = policy.forest, policy.forest.risk_tolerance
+    if box is None:
+        assert search.expected == pytest.approx(search.payoff, abs=1e-9)
+        return [(search.payoff, chance)]
+    above = search._ledger.above((box.number, box.copy))
+    seen = {(o.box.number, o.box.copy): o.state_number for o in search.history}
+    law = f.laws[int(f.law[box.number])][0 if above is None else seen[above]]
+    ends = [
+        end for y, p in enumerate(law) if p > 0 for end in ends_of(policy, (*told, y), chance * p)
+    ]
+    payoffs, weights = np.array(ends).T
+    if tau is None:
+        wanted = weights @ payoffs / chance
+    else:
+        wanted = -f.sign * tau * np.log(weights @ np.exp(-f.sign * payoffs / tau) / chance)
+    assert search.expected == pytest.approx(wanted, abs=1e-8)
+    return ends
+
+
+@pytest.mark.parametrize("term", ["time", "risk", "prizes"])
+@pytest.mark.parametrize("seed", range(15))
+def test_what_is_expected_from_here_is_what_comes(term, seed):
+    forest = random_terms(np.random.default_rng([6, seed]), term)
+    solution = solve(forest, exact=True)
+    ends = ends_of(solution.policy())
+    law = payoff_law(solution)
+    assert law.how == "exact"
+    assert law.mean == pytest.approx(sum(z * p for z, p in ends), abs=1e-9)
+    for z, _ in ends:
+        chance = sum(p for x, p in ends if abs(x - z) < 1e-9)
+        assert law.chances[np.abs(law.values - z) < 1e-9].sum() == pytest.approx(chance, abs=1e-9)
+    assert law.outside == forest.prizes * forest.outside
+    text = weitzman.explain(solution, lines=1000)
+    assert "op" in text  # open or stop
+
+
+def test_equivalent_boxes_are_for_one_prize_without_time():
+    forest = random_terms(np.random.default_rng(1), "risk")
+    solution = solve(forest, exact=True)
+    box = equivalent_box(solution)
+    assert solve(box.forest()).value == pytest.approx(solution.value)
+    with pytest.raises(InvalidArgument, match="the equivalent box is for"):
+        equivalent_box(solve(staff()))
+    with pytest.raises(InvalidArgument, match="several prizes"):
+        solve(staff()).capped_law()
+    assert solve(staff()).phi(0.0, "Ada") > 0

@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
+from weitzman import learn
 from weitzman.errors import InvalidArgument, UnknownName
 from weitzman.learn.curves import Curves
 from weitzman.learn.run_model import RunModel
@@ -19,7 +20,7 @@ from weitzman.replay.backtest import replay
 from weitzman.replay.bench import Bench, Table
 from weitzman.replay.index_methods import FullRuns, IndexPolicy, race
 from weitzman.replay.methods import Log, MethodPlan, Tuned, trace
-from weitzman.replay.peers import firsts, sizes
+from weitzman.replay.peers import all_methods, firsts, methods_without_log, sizes
 from weitzman.replay.replay_result import Replay
 from weitzman.replay.searches import Design, carry_out, jobs, split
 from weitzman.show.plot.draw_replay import curves_of
@@ -626,7 +627,7 @@ def test_trace_is_cumulative():
         ({"price": [1, -2]}, r"`price` must be above 0 and finite, but it is \[1.0, -2.0\]"),
         ({"full_run_costs": 0}, "`full_run_costs` must be above 0"),
         ({"price": 1, "orders": 0}, "`orders` must be at least 1, but it is 0"),
-        ({"price": 1, "log_runs": 30}, "has 30 runs, so its log can have 1 to 29 of them"),
+        ({"price": 1, "log_runs": 30}, "has 30 runs, so its log can have 0 to 29 of them"),
         ({"price": 1, "instance": ["a"]}, "a label for each of the 30 runs, but it has 1"),
         ({"price": 1, "instance": ["a"] * 30}, "has only one, 'a'"),
         ({"price": 1, "methods": []}, "at least one method"),
@@ -653,3 +654,23 @@ def test_unknown_measures_and_tasks(found):
         found.means("profit")
     with pytest.raises(UnknownName, match="no task 'x'"):
         found.means("regret", "x")
+
+
+def test_without_a_log_methods_have_their_documented_options():
+    """The index policy learns on the way; peers that would choose their options are refused."""
+    letters = learn.sample().of_task("letter")
+    methods = [m for m in methods_without_log() if "Optuna" not in m.name]
+    found = replay(
+        letters, full_run_costs=[0.001, 0.1], methods=methods, log_runs=0, repeats=1, orders=2
+    )
+    assert found.methods[0] == "index policy"
+    assert "Hyperband, 30 runs" in found.methods
+    assert (found.regret[:-1] >= -1e-12).all()
+    policy = found.means("spend")[0, :, 0]
+    assert policy[0] > policy[1]  # dearer runs: less is spent
+    fixed = found.means("spend")[found.methods.index("successive halving, 10 runs"), :, 0]
+    assert fixed[0] == fixed[1]
+    assert found.told[1][0] == ("as documented",)
+    for method in (FullRuns(), all_methods()[2]):
+        with pytest.raises(InvalidArgument, match="must have runs"):
+            replay(letters, price=10.0, methods=[method], log_runs=0, repeats=1, orders=1)

@@ -11,8 +11,8 @@ import exact_questions
 import numpy as np
 import pytest
 import random_problems
+from forests_with_terms import careful, hires, projects
 from hypothesis import given, settings
-from known_forests import careful, hires, projects
 from plain_forests import forest_of
 
 import weitzman

@@ -13,7 +13,7 @@ import reference
 from followed_runs import forest_of, policy_of, ruled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known_forests import paper as chests
+from plain_forests import paper_example as chests
 
 import weitzman
 from weitzman import plot

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from known_forests import paper
+from plain_forests import paper_example as paper
 
 import weitzman
 from weitzman import learn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .._common.notebook import as_html
 from .._common.numbers import about, ends
@@ -37,6 +38,11 @@ class LazySolution:
     history : list
         (expanded, lower, upper) after each round.
     """
+
+    hint: ClassVar[str] = (
+        "Of a LazySolution, take the finite part that was looked at: `found.solution`. Its policy "
+        "earns at least the lower bound."
+    )
 
     lower: float
     upper: float

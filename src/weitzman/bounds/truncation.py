@@ -225,4 +225,5 @@ class _DepthSearch:
 
     def _solve(self, forest: Forest) -> Solution:
         wide = span(forest)
+        forest = replace(forest, stated_error=0.0)  # the bounds are those of the discrete problem
         return solve(forest, tolerance=_SHARE * self.gap / wide if wide > 0 else 0.0)

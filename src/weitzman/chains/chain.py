@@ -224,7 +224,11 @@ class Chain:
             one = np.ones((len(rest), 1))
             hours[rest] = markov.absorb(np.ascontiguousarray(inner), leave, one)[:, 0]
         again = np.flatnonzero(~never & aim)
-        hours[again] = 1 + self.law[again][:, rest] @ hours[rest]
+        step = self.law[again][:, rest]
+        if self.sparse:
+            hours[again] = 1 + step @ hours[rest]
+        else:  # chances of 1e-320 take forever, and what has no chance takes no time
+            hours[again] = 1 + np.multiply(step, hours[rest], where=step > 0, out=0 * step).sum(1)
         return hours
 
     def miss(self, target: ArrayLike, t: int) -> FloatArray:

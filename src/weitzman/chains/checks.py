@@ -10,7 +10,7 @@ from .._common.arrays import FloatArray, IntArray
 from .._common.optional import need
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from ..forest.columns import short
-from ..forest.rules import SUM_TOLERANCE
+from ..forest.rules import MAX_AMOUNT, SUM_TOLERANCE
 
 
 def as_law(law: Any) -> Any:
@@ -68,11 +68,11 @@ def as_rewards(rewards: Any, size: int) -> FloatArray:
             f"a chain needs one reward a state, but there are {size} states and rewards of shape "
             f"{own.shape}."
         )
-    wrong = np.flatnonzero(~(np.isfinite(own) | (own == -np.inf)))
+    wrong = np.flatnonzero(~((np.abs(own) <= MAX_AMOUNT) | (own == -np.inf)))
     if len(wrong):
         raise InvalidForest(
-            f"rewards must be finite (-inf marks a state without one), but state {wrong[0]} has "
-            f"{own[wrong[0]]} ({len(wrong)} such rewards)."
+            f"rewards must be finite (-inf marks a state without one) and at most {MAX_AMOUNT:g} "
+            f"in size, but state {wrong[0]} has {own[wrong[0]]} ({len(wrong)} such rewards)."
         )
     own.flags.writeable = False
     return own
@@ -121,10 +121,10 @@ def as_costs(cost: Any, size: int) -> FloatArray:
             f"shape {own.shape}."
         )
     own = np.array(np.broadcast_to(own, size))
-    wrong = np.flatnonzero(~((own >= 0) & np.isfinite(own)))
+    wrong = np.flatnonzero(~((own >= 0) & (own <= MAX_AMOUNT)))
     if len(wrong):
         raise InvalidForest(
-            f"costs must be finite and not negative, but after state {wrong[0]} it is "
+            f"costs must be from 0 to {MAX_AMOUNT:g}, but after state {wrong[0]} it is "
             f"{own[wrong[0]]:.6g} ({len(wrong)} such costs)."
         )
     own.flags.writeable = False

@@ -11,6 +11,7 @@ import click
 
 from ..errors import JournalError, WeitzmanError
 from .command_list import NAME, program
+from .shell_words import for_the_shell
 
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -62,7 +63,7 @@ def _failed(error: Exception) -> int:
     if isinstance(error, WeitzmanError):
         cause = error.__cause__
         unreadable = isinstance(error, JournalError) or isinstance(cause, OSError | MemoryError)
-        return _fail(UNREADABLE if unreadable else INVALID, str(error))
+        return _fail(UNREADABLE if unreadable else INVALID, for_the_shell(str(error)))
     if isinstance(error, OSError):
         _drop_output()
         return _fail(UNREADABLE, f"the output cannot be written: {error.strerror or error}.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .._common.numbers import Amounts, number, rough, with_unit
 from .instance_file import instance_argument, read_instance
 from .options import COUNT, NUMBER, POSITIVE, Options, command, json_option
 
@@ -45,13 +46,19 @@ def budget(options: Options) -> None:
     forest = read_instance(options)
     if options.target is not None:
         best = cheapest(forest, options.target, options.chance)
-        print(_mixture_json(best) if options.json else _mixture(best, "probability"))
+        print(
+            _mixture_json(best) if options.json else _mixture(best, "probability", forest.amounts)
+        )
     elif options.budget is not None:
         best = within_budget(forest, options.budget)
-        print(_mixture_json(best) if options.json else _mixture(best, "reward"))
+        print(_mixture_json(best) if options.json else _mixture(best, "reward", forest.amounts))
     else:
         curve = frontier(forest, corners=options.corners)
-        print(json.dumps({**curve.columns(), "gap": curve.gap}) if options.json else _curve(curve))
+        print(
+            json.dumps({**curve.columns(), "gap": curve.gap})
+            if options.json
+            else _curve(curve, forest.amounts)
+        )
 
 
 @command(_TORNADO, short="Which numbers matter most.")
@@ -73,29 +80,32 @@ def tornado(options: Options) -> None:
         print(found.table())
 
 
-def _curve(curve: SpendFrontier) -> str:
+def _curve(curve: SpendFrontier, say: Amounts) -> str:
     from .._common.text import columns
 
     c = curve.columns()
     rows = [
-        (f"{x:.6g}", f"{y:.6g}", f"{p:.6g}")
+        (say(x), say(y), number(p))
         for x, y, p in zip(c["spend"], c["reward"], c["price"], strict=True)
     ]
     lines = columns([("spend", "reward", "price beyond"), *rows], right=0)
-    more = [f"between corners the curve is higher by {curve.gap:.2g} at most"] if curve.gap else []
+    gap = with_unit(rough(curve.gap), say.unit)
+    more = [f"between corners the curve is higher by {gap} at most"] if curve.gap else []
     return "\n".join([*lines, *more])
 
 
-def _mixture(best: Mixture, what: str) -> str:
+def _mixture(best: Mixture, what: str, say: Amounts) -> str:
+    reward = say if what == "reward" else number
     lines = [
-        f"expected {what} {best.reward:.8g}, expected spend {best.spend:.8g}",
-        f"one more unit of spend adds {best.price:.6g}",
+        f"expected {what} {reward(best.reward)}, expected spend {say(best.spend)}",
+        f"one more unit of spend adds {number(best.price)}",
     ]
     for share, corner in ((1 - best.share, best.cheap), (best.share, best.dear)):
         if share > 0:
             lines.append(
-                f"with probability {share:.6g} follow the policy at price {corner.price:.6g}: "
-                f"{what} {corner.reward:.6g}, spend {corner.spend:.6g}"
+                f"with probability {number(share)} follow the policy at price "
+                f"{number(corner.price)}: {what} {reward(corner.reward)}, spend "
+                f"{say(corner.spend)}"
             )
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 import click
 
-from .._common.numbers import about, number, rough
+from .._common.numbers import about, rough, with_unit
 from .instance_file import instance_argument, read_instance
 from .options import COUNT, WHOLE, F, Options, command, json_option, threads_option
 
@@ -92,8 +92,10 @@ def simulate(options: Options) -> None:
     if options.json:
         print(_json(_played(played, solution.value)))
         return
+    say = solution.forest.amounts
     print(
-        f"value {number(solution.value)}, computed with an error of at most {rough(solution.gap)}"
+        f"value {say(solution.value, solution.gap)}, computed with an error of at most "
+        f"{with_unit(rough(solution.gap), say.unit)}"
     )
     print(played.table())
     if alone is not None:
@@ -117,9 +119,10 @@ def _played(played: Simulation, value: float) -> dict[str, Any]:
 
 
 def _difference(alone: Simulation, together: Simulation) -> str:
+    say = alone.forest.amounts
     return (
-        f"one box at a time: payoff {number(alone.payoff.mean)} in {about(alone.rounds.mean)} "
-        f"rounds; {together.workers} at once: {number(together.payoff.mean)} in "
+        f"one box at a time: payoff {say(alone.payoff.mean)} in {about(alone.rounds.mean)} "
+        f"rounds; {together.workers} at once: {say(together.payoff.mean)} in "
         f"{about(together.rounds.mean)}"
     )
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 import click
 
-from .._common.numbers import number
 from .instance_file import instance_argument, read_instance
 from .options import Options, command, json_option, limit_option
 
@@ -66,11 +65,12 @@ def evaluate(options: Options) -> None:
 def _turn(solution: Solution, options: Options, turn: BreakEven) -> str:
     box, after = options.break_even, options.after
     shown = "" if after is None else f" after {after}"
-    lines = [f"{box} costs {number(turn.cost)}{shown} now."]
+    say = solution.forest.amounts
+    lines = [f"{box} costs {say(turn.cost)}{shown} now."]
     if turn.opened_below == math.inf:
         lines.append("Something must be taken, so no cost rules it out by itself.")
     else:
-        lines.append(f"From {number(turn.opened_below)} on it is never worth opening{shown}.")
+        lines.append(f"From {say(turn.opened_below)} on it is never worth opening{shown}.")
     f = solution.forest
     root = f.box(box)
     while f.parent[root] >= 0:
@@ -81,7 +81,7 @@ def _turn(solution: Solution, options: Options, turn: BreakEven) -> str:
     elif turn.first_below is None:
         lines.append(f"The search would not begin with {f.name(root)} even if {box} were free.")
     else:
-        lines.append(f"{begin} as long as {box} costs less than {number(turn.first_below)}.")
+        lines.append(f"{begin} as long as {box} costs less than {say(turn.first_below)}.")
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .given_file import PATH, given_file
-from .options import F, Options, Outside
+from .options import F, Finite, Options, Outside
 
 if TYPE_CHECKING:
     from ..files.tables import TableOptions
@@ -36,6 +36,18 @@ def table_options(command: F) -> F:
             ),
             click.option(
                 "--unit", metavar="U", help="Unit of rewards and costs: $, EUR, hours."
+            ),
+            click.option(
+                "--rate", type=Finite(), metavar="R",
+                help="Rate at which what comes later is discounted; for boxes with durations.",
+            ),
+            click.option(
+                "--risk-tolerance", type=Finite(), metavar="T",
+                help="Count certainty equivalents: a payoff z has the utility -exp(-z / T).",
+            ),
+            click.option(
+                "--prizes", type=click.INT, metavar="K",
+                help="Take up to K rewards, one from each tree.",
             ),
             click.option(
                 "--decimal", type=click.Choice(("point", "comma")),
@@ -69,9 +81,10 @@ def read_problem(path: str, options: Options) -> Forest:
     outside = said.outside
     if outside is not None and math.isinf(outside):
         outside = math.inf if forest.minimize else -math.inf
-    if outside is None and said.unit is None:
+    terms = said.terms()
+    if outside is None and said.unit is None and not terms:
         return forest
-    return forest.changed(outside=outside, unit=said.unit)
+    return forest.changed(outside=outside, unit=said.unit, **terms)  # type: ignore[arg-type]
 
 
 def _said(options: Options) -> TableOptions:
@@ -79,4 +92,7 @@ def _said(options: Options) -> TableOptions:
     from ..files.tables import TableOptions
 
     commas = {"point": Comma.THOUSANDS, "comma": Comma.DECIMAL, None: None}
-    return TableOptions(options.outside, options.minimize, options.unit, commas[options.decimal])
+    return TableOptions(
+        options.outside, options.minimize, options.unit, commas[options.decimal], options.rate,
+        options.risk_tolerance, options.prizes,
+    )  # fmt: skip

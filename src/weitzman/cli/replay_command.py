@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
 import sys
 from collections.abc import Sequence
@@ -47,8 +45,6 @@ interval.
      "payoff_low", "payoff_high", "score", ..., "spend", ..., "regret", ...,
      "behind", ...}, ...]}"""
 
-_LONGEST = 2**20  # characters of a heading
-
 
 def _column_options(command: F) -> F:
     """Add an option for each role that a column may have."""
@@ -80,8 +76,9 @@ def _column_options(command: F) -> F:
     "--minimize", is_flag=True, help="Lower scores are better, as those called a loss always are."
 )
 @click.option(
-    "--log-runs", type=COUNT, metavar="N",
-    help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300).",
+    "--log-runs", type=WHOLE, metavar="N",
+    help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300). 0: no "
+    "log; methods start from nothing, with their documented options.",
 )  # fmt: skip
 @click.option(
     "--repeats", type=COUNT, metavar="N", default=5, help="Logs for each task (default 5)."
@@ -167,12 +164,14 @@ def _found(options: Options) -> Replay:
 def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
     from ..learn.curves import Curves
+    from ..learn.log_files import read_log
 
-    names = _columns(options)
+    table = read_log(options.file)
+    names = _columns(options, [str(name) for name in table])
     _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
     instance = options.instance
     curves = Curves.read(
-        options.file,
+        table,
         run=names["run"] if instance is None else (instance, names["run"]),
         step=names["step"],
         score=names["score"],
@@ -199,9 +198,8 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _columns(options: Options) -> dict[str, str]:
+def _columns(options: Options, there: list[str]) -> dict[str, str]:
     """The column of each role: what was said, or the first known name that the table has."""
-    there = _header(options.file)
     found: dict[str, str] = {}
     for role in USUAL:
         said: str | None = getattr(options, role)
@@ -211,34 +209,15 @@ def _columns(options: Options) -> dict[str, str]:
     return found
 
 
-def _header(path: str) -> list[str]:
-    """The columns of a table; none if it cannot be read, which reading it all will explain."""
-    from ..files.safely import check_regular
-
-    try:
-        check_regular(os.stat(path))
-        if path.endswith(".parquet"):
-            from .._common.optional import need
-
-            return list(need("pyarrow.parquet", "learn").read_schema(path).names)
-        if path.endswith((".jsonl", ".ndjson")):
-            from ..learn.log_tables import columns_of
-
-            return columns_of(path).names
-        opened = gzip.open if path.endswith(".gz") else open
-        with opened(path, "rt", encoding="utf-8", newline="") as file:
-            return next(csv.reader([file.readline(_LONGEST)]), [])
-    except (OSError, ValueError, EOFError):
-        return []
-
-
 def _methods(options: Options, settings: bool) -> list[Method]:
     from ..errors import UnknownName
     from ..replay.optuna_peers import installed
-    from ..replay.peers import SAMPLERS, all_methods
+    from ..replay.peers import SAMPLERS, all_methods, methods_without_log
 
     samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
     there = all_methods(settings=settings, samplers=samplers)
+    if options.log_runs == 0:
+        there = methods_without_log()
     if options.sampler is not None and not settings and "random" not in samplers:
         raise click.UsageError("--sampler tpe or bo needs --settings.")
     if not installed():

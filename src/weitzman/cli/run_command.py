@@ -14,6 +14,7 @@ import click
 from .given_file import PATH
 from .instance_file import FILE, read_instance, table_options
 from .options import Options, command
+from .shell_words import for_the_shell
 
 if TYPE_CHECKING:
     from ..forest.model import Forest
@@ -161,14 +162,15 @@ class _Speaker:
 
 
 def _standing(search: Search) -> str:
+    say = search.policy.forest.amounts
     if search.policy.forest.prizes > 1:
-        taken = ", ".join(f"{reward:.6g} from {box}" for box, reward in search.taken) or "none"
-        return f"prizes taken: {taken}; spent {search.spent:.6g}, payoff {search.payoff:.6g}"
+        taken = ", ".join(f"{say(reward)} from {box}" for box, reward in search.taken) or "none"
+        return f"prizes taken: {taken}; spent {say(search.spent)}, payoff {say(search.payoff)}"
     where = "outside option" if search.best_box is None else f"from {search.best_box}"
     loss = search.policy.forest.minimize
     return (
-        f"{'least loss' if loss else 'best'} {search.best:.6g} ({where}), spent {search.spent:.6g}"
-        f", {'in all' if loss else 'payoff'} {search.payoff:.6g}"
+        f"{'least loss' if loss else 'best'} {say(search.best)} ({where}), spent "
+        f"{say(search.spent)}, {'in all' if loss else 'payoff'} {say(search.payoff)}"
     )
 
 
@@ -177,7 +179,8 @@ def _others(search: Search) -> str:
     if not found:
         return "; no other box can be opened now"
     more = ", ..." if len(found) > _OTHERS else ""
-    return f"; also there: {', '.join(f'{b} (index {i:.6g})' for b, i in found[:_OTHERS])}{more}"
+    say = search.policy.forest.amounts
+    return f"; also there: {', '.join(f'{b} (index {say(i)})' for b, i in found[:_OTHERS])}{more}"
 
 
 # -- what is heard -----------------------------------------------------------------------------
@@ -208,7 +211,7 @@ def _told(search: Search, box: Box, source: TextIO, say: _Speaker) -> bool:
         except WeitzmanError as error:
             if not source.isatty():  # what follows is meant for other boxes
                 raise
-            say(str(error))
+            say(for_the_shell(str(error)))
 
 
 def _line(source: TextIO, say: _Speaker) -> tuple[str, bool]:
@@ -242,7 +245,7 @@ class _Choices:
         self.shown = ", ".join(cells) + (", ..." if len(self._possible) > _STATES else "")
 
     def _cell(self, place: int, y: int) -> str:
-        reward = f"{self._rewards[y]:.6g}"
+        reward = self._forest.amounts(self._rewards[y])
         name = self.states[y] if self._named else f"reward {reward}"
         return f"{place}: {name}" if self._numbered else name
 
@@ -268,14 +271,14 @@ class _Choices:
 
     def words(self, answer: dict[str, Any]) -> str:
         """What was understood."""
-        state, cost = answer.get("state"), answer.get("cost")
+        state, cost, say = answer.get("state"), answer.get("cost"), self._forest.amounts
         if state is None:
-            what = f"reward {answer['reward']:.6g}"
+            what = f"reward {say(answer['reward'])}"
         elif isinstance(state, str):
             what = state
         else:
-            what = self.states[state] if self._named else f"reward {self._rewards[state]:.6g}"
-        return f"{self._box} showed {what}" + ("" if cost is None else f" and cost {cost:.6g}")
+            what = self.states[state] if self._named else f"reward {say(self._rewards[state])}"
+        return f"{self._box} showed {what}" + ("" if cost is None else f" and cost {say(cost)}")
 
 
 def _possible(search: Search, box: Box, states: tuple[str, ...]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 from .options import Options, command
 
 _ABOUT = """\
-Compile everything (but for a few small functions of weitzman.learn) and keep the
+Compile everything (but for a few small functions) and keep the
 result on disk, where later processes find it. Use this in images of containers,
 and before many workers start at once.
 

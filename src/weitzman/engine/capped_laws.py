@@ -17,6 +17,7 @@ from .._common.arrays import FloatArray
 from ..chains.capped_values import above
 from ..errors import InvalidForest
 from ..forest.model import Forest
+from ..forest.rules import MAX_OUTSIDE
 from .plan import Plan
 
 _EPS = 1e-12  # breakpoints that move an expectation by less, in units of the range, are merged
@@ -82,7 +83,7 @@ def capped_law_of(part: Forest, whole: Forest, index: float, indices: FloatArray
     seen = sign * np.array([*_rewards(part), whole.outside, index])
     seen = seen[np.isfinite(seen)]
     below = sign * indices  # no capped value is lower than all of these
-    marks = np.concatenate([seen, below[np.isfinite(below)]])
+    marks = np.concatenate([seen, below[np.abs(below) < MAX_OUTSIDE / 4]])
     wide = float(np.ptp(marks)) or abs(float(marks[0])) or 1.0
     plan = Plan.of(part.changed(outside=sign * (float(marks.min()) - wide)))
     points, tails = plan.run(_EPS * plan.span, clip=False).tail

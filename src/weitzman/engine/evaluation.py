@@ -18,6 +18,7 @@ from .._kernels.blocks import new_heap
 from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
+from .boldness import opens_more
 from .by_box import ByBox, PerBox
 from .collecting import openings_left, ranks_by_tree
 from .evaluation_result import Evaluation as Evaluation
@@ -56,17 +57,20 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     """
     check_threads(threads)
     rule = as_policy(policy, "evaluate")
-    return interruptible(lambda: _evaluate(rule, threads), long=is_long(rule.forest))
+    optimal = isinstance(policy, Solution)
+    return interruptible(lambda: _evaluate(rule, optimal, threads), long=is_long(rule.forest))
 
 
-def _evaluate(policy: Policy, threads: int | None) -> Evaluation:
+def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
     """Follow a policy, and once more with weights in place of probabilities where they differ."""
     plain = Weights.plain(policy.forest)
-    truly = _follow(policy, plain, threads)
+    truly = follow(policy, plain, threads)
     weights = Weights.of(policy.forest)
     if len(weights.defect) == 0:
         return _summary(policy.forest, truly, truly, weights)
-    return _summary(policy.forest, truly, _follow(policy, weights, threads), weights)
+    if weights.tolerance > 0 and not optimal and opens_more(policy, threads):
+        weights = replace(weights, all_points=True)
+    return _summary(policy.forest, truly, follow(policy, weights, threads), weights)
 
 
 class _Followed(NamedTuple):
@@ -79,7 +83,7 @@ class _Followed(NamedTuple):
     none: float
 
 
-def _follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
+def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
     """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
     own = f.rewards.shape[f.reward, 1]
@@ -194,6 +198,7 @@ def _both_ways(
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
     copies = float(min(plan.forest.boxes, 10**300))  # among many even the rarest find counts
     eps, least = _EPS * max(plan.span, 1.0) / copies, _LEAST / copies
+    eps = -np.inf if plan.weights.all_points else eps  # masses may be negative
     step = Pass.start(plan, eps, -np.inf, sigma)
     _hold_operands(step)
     line_at = {int(plan.op_of[plan.class_of[v]]): (v, line) for v, line in lines.items()}

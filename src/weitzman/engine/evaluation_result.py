@@ -110,11 +110,11 @@ class Evaluation:
         return pd.DataFrame(self.columns())
 
     def table(self, limit: int = 40) -> str:
-        """The same as text, the boxes most often opened first."""
-        by = np.argsort(-self.opened, kind="stable")[:limit]
-        c = self.columns()
+        """The same as text, the boxes most often opened first; ``limit`` 0: all of them."""
+        by = np.argsort(-self.opened, kind="stable")[: limit or None]
+        c, say = self.columns(), self.forest.amounts
         rows = [
-            (cell(c["box"][v]), *(number(c[k][v]) for k in ("opened", "chosen", "spend")))
+            (cell(c["box"][v]), number(c["opened"][v]), number(c["chosen"][v]), say(c["spend"][v]))
             for v in by
         ]
         lines = [
@@ -129,13 +129,14 @@ class Evaluation:
     def _headline(self) -> str:
         """The value and what it is made of."""
         f, sign = self.forest, "+" if self.forest.minimize else "-"
+        say = f.amounts
         if f.risk_tolerance is not None:
             return (
-                f"certainty equivalent {number(self.value)}   expected: reward "
-                f"{number(self.reward)} {sign} spend {number(self.spend)}"
+                f"certainty equivalent {say(self.value)}   expected: reward "
+                f"{say(self.reward)} {sign} spend {say(self.spend)}"
             )
-        made = f"reward {number(self.reward)} {sign} spend {number(self.spend)}"
-        line = f"value {number(self.value)} = {made}"
+        made = f"reward {say(self.reward)} {sign} spend {say(self.spend)}"
+        line = f"value {say(self.value)} = {made}"
         return f"{line}, discounted   time {number(self.time)}" if f.factors is not None else line
 
     def __str__(self) -> str:

@@ -185,10 +185,10 @@ class Plan:
             lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads
         )
         result = step.block(self.last, step.final(blocks)) if len(blocks) > 1 else blocks[0]
-        value, gap, tail = self._best(result)
+        value, gap, tail = self.best(result)
         return PlanPass(value, gap, step.sigma, step.width, tail)
 
-    def _best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
+    def best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
         grid, tail = blocks.distribution(block, 0, 1, 0)
         m, err = len(grid), blocks.error(block, 0, 1, 0)

@@ -31,6 +31,7 @@ class Status(Enum):
 
     EXACT = "Solved exactly, up to rounding."
     CERTIFIED = "Negligible breakpoints were merged; `gap` bounds the error of the value."
+    DISCRETIZED = "Distributions were made discrete; `gap` bounds the error of the value."
     COARSE = "`gap` is larger than asked for. Use exact=True."
 
 
@@ -50,7 +51,8 @@ class Solution:
     gap : float
         The true value differs from ``value`` by at most this, and never to the better: the truth
         lies in [value - gap, value] (when minimizing: [value, value + gap]). 0 when the status is
-        EXACT.
+        EXACT. When distributions were made discrete, the gap includes the stated error of that,
+        and the truth lies on either side.
     status : Status
     breakpoints : int
         The work done: total number of breakpoints that were carried through the recursion.
@@ -127,7 +129,7 @@ class Solution:
         ([0.0, 8.0], [1.0, 0.5], 8.0)
         """
         f = self.forest
-        if f.risk_tolerance is not None or f.prizes > 1:
+        if f.risk_tolerance is not None or (f.prizes > 1 and box is None):
             f.must_be_plain("the law of a capped value")
         index = np.nan if box is None else self.index(box, state)
         part = f if box is None else f.subtree(box, state)
@@ -246,6 +248,12 @@ def as_policy(policy: object, what: str) -> Policy:
     if isinstance(policy, Policy):
         return policy
     raise InvalidArgument(
-        f"{what} needs a solution or a policy, but got a {type(policy).__name__}. Call "
-        f"solve(forest) first."
+        f"{what} needs a solution or a policy, but got a {type(policy).__name__}. "
+        f"{hint(policy, 'Call solve(forest) first.')}"
     )
+
+
+def hint(thing: object, usual: str) -> str:
+    """What to do with a thing of another kind: its own ``hint``, or the usual one."""
+    own = getattr(type(thing), "hint", None)
+    return own if isinstance(own, str) else usual

@@ -18,16 +18,19 @@ while it exceeds the best so far earns exactly V, and no policy earns more.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
 from .._common.interruption import interruptible
+from .._common.sharing import Executor, check_executor
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .plan import Plan, Progress, check_threads, is_long
+from .plan import Plan, PlanPass, Progress, check_threads, is_long
 from .prizes import run_several
-from .solution import Solution, Status
+from .solution import Solution, Status, hint
+from .spreading import run_spread
 
 Answer = TypeVar("Answer", covariant=True)
 
@@ -59,6 +62,7 @@ def solve(
     exact: bool = False,
     clip: bool = False,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Solution: ...
 
@@ -82,6 +86,7 @@ def solve(
     exact: bool = False,
     clip: bool = False,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
     gap: float = 0.0,
     budget: int | None = None,
@@ -102,8 +107,13 @@ def solve(
         when minimizing).
     threads : int, optional
         All cores by default. The result does not depend on it, to the last bit.
+    executor : optional
+        Workers to share the trees: a pool of ``concurrent.futures``, the ``get_executor()`` of a
+        Dask client, a :class:`~weitzman.engine.RayExecutor`, anything with ``submit``. The result
+        does not depend on it, to the last bit.
     progress : callable, optional
-        Called now and then with (operations done, operations in all).
+        Called now and then with (operations done, operations in all); with an executor, with parts
+        of the forest.
     gap, budget
         For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` and ``clip`` are for others.
 
@@ -120,8 +130,9 @@ def solve(
     >>> weitzman.solve(chest.build()).value
     3.0
     """
+    check_executor(executor)
     if not isinstance(forest, Forest):
-        lazy = _unwritten(forest, exact or clip)
+        lazy = _unwritten(forest, exact or clip or executor is not None)
         limit = {} if budget is None else {"budget": budget}
         return lazy.solve(gap=gap, tolerance=tolerance, threads=threads, progress=progress, **limit)
     if gap != 0.0 or budget is not None:
@@ -132,34 +143,55 @@ def solve(
         raise InvalidArgument(f"`tolerance` must be a number from 0 on, but it is {tolerance}.")
     check_threads(threads)
 
+    one_pass = _one_pass(forest, clip, threads, executor, progress)
+
     def task() -> Solution:
-        return _solve(forest, tolerance, None if exact else _FIRST_EPS, clip, threads, progress)
+        return _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
 
     return interruptible(task, long=is_long(forest))
 
 
-def _solve(
-    forest: Forest, tolerance: float, share: float | None, clip: bool, threads: int | None,
+OnePass = Callable[[Plan, float], PlanPass]
+
+
+def _one_pass(
+    forest: Forest, clip: bool, threads: int | None, executor: Executor | None,
     progress: Progress | None,
-) -> Solution:  # fmt: skip
+) -> OnePass:  # fmt: skip
+    """How one pass over the plan with a tolerance is made."""
+    if forest.prizes > 1:
+        if executor is not None:
+            raise InvalidArgument(
+                "an executor cannot share the trees of a forest with several prizes. Leave "
+                "`executor` out: threads share them."
+            )
+        return lambda plan, eps: run_several(plan, eps, clip, threads, progress)
+    if executor is not None:
+        return lambda plan, eps: run_spread(plan, eps, clip, executor, progress)
+    return lambda plan, eps: plan.run(eps, clip, threads, progress)
+
+
+def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OnePass) -> Solution:
     """Passes until the certified error is small enough; no ``share``: nothing may be dropped."""
     plan = Plan.of(forest)
     weights = plan.weights
     target = tolerance * plan.payoff_span()
     eps = 0.0 if share is None or not np.isfinite(target) else share * target * weights.unit()
-    one_pass = run_several if forest.prizes > 1 else Plan.run
-    run = one_pass(plan, eps, clip, threads, progress)
+    run = one_pass(plan, eps)
     for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
         if not weights.gap(run.value, run.gap) > target:
             break
         eps *= target / weights.gap(run.value, run.gap) / 4
-        run = one_pass(plan, eps, clip, threads, progress)
-    found = max(weights.gap(run.value, run.gap), 0.0)
+        run = one_pass(plan, eps)
+    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
     if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
         found = np.inf
     status = Status.COARSE
     if found <= target:
         status = Status.EXACT if found == 0 else Status.CERTIFIED
+    if forest.stated_error > 0:  # no bound is known for certainty equivalents
+        found = found + forest.stated_error if forest.risk_tolerance is None else np.inf
+        status = status if status is Status.COARSE else Status.DISCRETIZED
     sign = forest.sign
     index = sign * weights.read_back(run.sigma) + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False
@@ -169,13 +201,27 @@ def _solve(
     )  # fmt: skip
 
 
+def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
+    """Rounding, where factors magnify it so much that it counts."""
+    weights = plan.weights
+    if weights.tolerance == 0:
+        return 0.0
+    rounding = weights.rounding()
+    return rounding if weights.gap(run.value, rounding) > target else 0.0
+
+
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
     """What is not a Forest must be able to solve itself."""
     if not callable(getattr(forest, "solve", None)):
         raise InvalidArgument(
-            f"solve needs a Forest, but got a {type(forest).__name__}. Describe one with "
-            f"Forest.from_arrays, Builder or line, or read a file with load."
+            f"solve needs a Forest, but got a {type(forest).__name__}. "
+            + hint(
+                forest,
+                "Describe one with Forest.from_arrays, Builder or line, or read a file with load.",
+            )
         )
     if finite_only:
-        raise InvalidArgument("`exact` and `clip` are for a Forest, not for a LazyForest.")
+        raise InvalidArgument(
+            "`exact`, `clip` and `executor` are for a Forest, not for a LazyForest."
+        )
     return cast(Unwritten[Any], forest)

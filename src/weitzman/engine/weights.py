@@ -16,6 +16,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..forest.model import Forest
 from ..forest.pools import Pool, starts
 
+_LOST = 0.5  # an error of this share of a utility: nothing is known of it
 _NO_INTS, _NO_FLOATS = np.empty(0, np.int64), np.empty(0)
 
 
@@ -41,6 +42,8 @@ class Weights:
         No index exceeds both this and all rewards at or below its box.
     tolerance, best : float
         Of risk, and the number whose utility is -1; the tolerance is 0 if utilities are payoffs.
+    all_points : bool
+        Drop no breakpoint: for policies other than the optimal one slopes need not rise.
     """
 
     forest: Forest
@@ -55,6 +58,7 @@ class Weights:
     top: float = -np.inf
     tolerance: float = 0.0
     best: float = 0.0
+    all_points: bool = False
 
     @classmethod
     def plain(cls, forest: Forest) -> Weights:
@@ -114,8 +118,8 @@ class Weights:
         """Payoffs (signed) of numbers that the recursion gives: certainty equivalents for risk."""
         if self.tolerance == 0:
             return np.asarray(x)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.best - self.tolerance * np.log(-np.asarray(x)))
+        loss = np.maximum(-np.asarray(x), 1.0)  # no payoff exceeds the best reward but by rounding
+        return np.asarray(self.best - self.tolerance * np.log(loss))
 
     def written(self, x: FloatArray) -> FloatArray:
         """Numbers of the recursion from payoffs (signed): utilities for risk."""
@@ -126,11 +130,32 @@ class Weights:
 
     def gap(self, value: float, error: float) -> float:
         """How far the payoff may lie below, if the number may lie below by ``error``."""
-        if self.tolerance == 0 or error == 0:
+        if self.tolerance == 0:
             return error
-        if not value < 0:  # thinned upward beyond all utilities
-            return np.inf
+        if error >= -_LOST * value:  # hardly a digit is left
+            return self._most()
         return float(self.tolerance * np.log1p(error / -value))
+
+    def _most(self) -> float:
+        """No value is further from another than the best reward from what is at hand anyway."""
+        return float(self.best - self.read_back(self.outside))
+
+    def rounding(self) -> float:
+        """How far rounding may move a utility, about: factors above 1 magnify it on the way.
+
+        For a forest with a risk tolerance: otherwise nothing is magnified.
+        """
+        f = self.forest
+        rows = np.repeat(np.arange(len(self.laws)), self.laws.shape[:, 0])
+        most = np.full(len(self.laws), 1.0)
+        np.maximum.at(most, rows, 1.0 - self.defect)
+        growth = np.append(np.log(most[self.law]), 0.0)  # the last entry stands above all roots
+        above = np.append(np.where(f.parent < 0, len(f), f.parent), len(f))
+        while (above < len(f)).any():  # of 1, 2, 4, ... boxes on the way
+            growth, above = growth + growth[above], above[above]
+        lowest = self.outside if np.isfinite(self.outside) else self.rewards.min()
+        worst = -lowest * min(float(np.exp(min(growth.max(), 700.0))), -lowest)
+        return float(np.finfo(np.float64).eps * worst)
 
     def unit(self) -> float:
         """How much one unit of payoff is, about, in the numbers of the recursion."""

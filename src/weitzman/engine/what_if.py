@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +12,17 @@ from .._common.notebook import as_html
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .by_box import PerBox
-from .evaluation import Evaluation, evaluate
+from .evaluation import Evaluation, evaluate, follow
+from .indices import Policy
 from .solution import Solution, as_policy, mean_cost
 from .solver import solve
+from .weights import Weights
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _HALVINGS = 60  # of an interval of costs: down to its last bit
+_TILTED = 2000  # derivatives in costs that are computed one by one, at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +77,12 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     """Derivatives of the optimal value in all costs, all rewards and the outside option.
 
     By the envelope theorem they are probabilities of the optimal policy, which
-    :func:`~weitzman.evaluate` gives. Where the value has a kink (ties), they are one-sided.
+    :func:`~weitzman.evaluate` gives. Where the value has a kink (ties), they are one-sided. With
+    discounting each counts with the discount factor of the moment.
+
+    With a risk tolerance, bad ends count more: derivatives are probabilities *tilted* by the
+    utility of each end (section 13 of the theory page). Those in costs take one evaluation for each
+    box and state of its parent.
 
     Examples
     --------
@@ -84,16 +92,63 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     -1.0
     """
     as_policy(solution, "sensitivity")
-    if solution.forest.risk_tolerance is not None:
-        raise InvalidArgument(
-            "derivatives of a certainty equivalent are no probabilities. Solve again with other "
-            "numbers, or leave `risk_tolerance` out."
-        )
     e = evaluate(solution, threads=threads)
+    if solution.forest.risk_tolerance is not None:
+        return _tilted(solution.policy(), e, threads)
     sign = 1.0 if solution.forest.minimize else -1.0
     o = e.worth.opened_after
     costs = PerBox(o.forest, sign * o.data, o.start)
     return Sensitivity(e, costs, e.worth.chosen, e.worth.outside)
+
+
+def _tilted(policy: Policy, e: Evaluation, threads: int | None) -> Sensitivity:
+    """Derivatives of a certainty equivalent: shares of the expected utility."""
+    f, weights = e.forest, Weights.of(e.forest)
+    if f.count.max() > 1:
+        raise InvalidArgument(
+            "derivatives of a certainty equivalent need a forest without copies. Write them out "
+            "with weitzman.forest.expand."
+        )
+    if len(e.opened_after.data) > _TILTED:
+        raise InvalidArgument(
+            f"derivatives of a certainty equivalent take an evaluation for each box and state of "
+            f"its parent, for at most {_TILTED} of them, but there are {len(e.opened_after.data)}. "
+            f"Solve again with other numbers, or leave `risk_tolerance` out."
+        )
+    seen = follow(policy, weights, threads)
+    place = np.repeat(f.rewards.start[f.reward] - seen.chosen_at[:-1], np.diff(seen.chosen_at))
+    utility = weights.rewards[place + np.arange(seen.chosen_at[-1])]
+    taken = np.where(seen.chosen > 0, seen.chosen * np.where(seen.chosen > 0, utility, 0.0), 0.0)
+    outside = seen.none * weights.outside if seen.none > 0 else 0.0
+    whole = float(taken.sum()) + outside
+    at = e.opened_after.start
+    costs = [
+        _share(policy, e, v, s, threads)
+        for v in range(len(f))
+        for s in range(int(at[v + 1] - at[v]))
+    ]
+    return Sensitivity(
+        e,
+        PerBox(f, -f.sign * np.array(costs), at),
+        PerBox(f, taken / whole, seen.chosen_at),
+        outside / whole,
+    )
+
+
+def _share(policy: Policy, e: Evaluation, box: int, state: int, threads: int | None) -> float:
+    """The share of the expected utility at ends for which a box was opened after a state.
+
+    The expected utility is linear in the factor of that opening, so doubling the factor adds it.
+    """
+    f, tau = policy.forest, policy.forest.risk_tolerance
+    assert tau is not None, "a forest with a risk tolerance"
+    if e.opened_after[box][state] <= 0:
+        return 0.0
+    cost = np.broadcast_to(f.costs[int(f.cost[box])], f.laws[int(f.law[box])].shape).copy()
+    cost[state] += tau * np.log(2.0)
+    dearer = replace(policy, forest=f.changed(cost={box: cost}))
+    value = evaluate(dearer, threads=threads).value
+    return float(np.expm1(f.sign * (e.value - value) / tau))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +239,7 @@ def _first_turns(solution: Solution, box: int) -> float | None:
 
     if not leads(0.0):
         return None
-    high = max(1.0, 2 * _size(tree))
+    high = _highest(tree, rival)
     if leads(high):
         return np.inf
     low = 0.0
@@ -194,7 +249,12 @@ def _first_turns(solution: Solution, box: int) -> float | None:
     return (low + high) / 2
 
 
-def _size(tree: Forest) -> float:
-    """A cost at which no box of the tree is worth opening."""
-    finite = tree.rewards.data[np.isfinite(tree.rewards.data)]
-    return float(np.abs(finite).max() * 2 + abs(tree.outside if np.isfinite(tree.outside) else 0))
+def _highest(tree: Forest, rival: float) -> float:
+    """A cost at which no box of the tree is worth opening with the rival (signed) in hand.
+
+    With discounting, waiting is worth at most as much as the loss in hand.
+    """
+    signed = tree.sign * tree.rewards.data
+    low, high = (x(signed[np.isfinite(signed)], initial=0.0) for x in (np.min, np.max))
+    rest = min(low, tree.sign * tree.outside) if np.isfinite(tree.outside) else low
+    return float(high - (rival if np.isfinite(rival) else rest)) or 1.0

@@ -4,7 +4,8 @@ r"""The ``.wz`` format: columns as they are in memory, with checksums.
 8 bytes       ``89 57 54 5A 0D 0A 1A 0A``: not text, and damaged by copying as text
 3 × uint32    version (1), length of the header, CRC-32 of the header
 header        JSON: ``outside`` (null: none), ``minimize``, ``columns``, a list of ``name``,
-              ``dtype``, ``size``, ``crc``; and ``rate``, ``risk_tolerance``, ``prizes`` if any
+              ``dtype``, ``size``, ``crc``; and ``unit``, ``rate``, ``risk_tolerance``, ``prizes``,
+              ``stated_error`` if any
 columns       raw, one after the other, each from the next multiple of 64 bytes on
 ============  ==================================================================================
 

@@ -32,7 +32,7 @@ _SETTING = {
     "outside": "outside", "outside_option": "outside", "minimize": "minimize",
     "minimise": "minimize", "objective": "objective", "goal": "objective", "unit": "unit",
     "units": "unit", "currency": "unit", "rate": "rate", "risk_tolerance": "risk_tolerance",
-    "prizes": "prizes",
+    "prizes": "prizes", "stated_error": "stated_error",
 }  # fmt: skip
 _YES, _NO = ("true", "yes", "y", "1", "x"), ("false", "no", "n", "0", "")
 _DEEPEST = 60  # rows in which the heading must stand

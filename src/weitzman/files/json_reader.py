@@ -25,7 +25,7 @@ FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for
 ENDLESS = "endless"  # as a length
 
-TERMS = ("unit", "rate", "risk_tolerance", "prizes")
+TERMS = ("unit", "rate", "risk_tolerance", "prizes", "stated_error")
 _TOP = ("format", "objective", "outside", *TERMS, "kinds", "boxes", "note", "$schema")
 _TIME = {"factor": 1.0, "duration": 0.0}  # and what stands for a box that does not say
 _KIND = ("cost", *_TIME, "rewards", "states", "law", "outcomes", "note")
@@ -107,11 +107,11 @@ def _outside(top: dict[str, Any], minimize: bool) -> float | None:
 
 
 def read_terms(top: dict[str, Any]) -> dict[str, Any]:
-    """Unit, rate, risk tolerance and prizes, where they are given."""
+    """Unit, rate, risk tolerance, prizes and stated error, where they are given."""
     terms: dict[str, Any] = {}
     if "unit" in top:
         terms["unit"] = name(top["unit"], "unit")
-    for key in ("rate", "risk_tolerance"):
+    for key in ("rate", "risk_tolerance", "stated_error"):
         if top.get(key) is not None:
             if not is_number(top[key]):
                 wrong(key, "a number", top[key])

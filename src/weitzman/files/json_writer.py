@@ -41,11 +41,12 @@ def pieces(forest: Forest) -> Iterator[str]:
 
 
 def written_terms(f: Forest) -> dict[str, str | float | int]:
-    """Unit, rate, risk tolerance and prizes, where a forest has them."""
+    """Unit, rate, risk tolerance, prizes and stated error, where a forest has them."""
     terms = {"rate": f.rate, "risk_tolerance": f.risk_tolerance}
     found: dict[str, str | float | int] = {"unit": f.unit} if f.unit else {}
     found |= {key: x for key, x in terms.items() if x is not None}
-    return found | ({"prizes": int(f.prizes)} if f.prizes > 1 else {})
+    found |= {"prizes": int(f.prizes)} if f.prizes > 1 else {}
+    return found | ({"stated_error": float(f.stated_error)} if f.stated_error else {})
 
 
 def _choose_kinds(f: Forest) -> tuple[IntArray, IntArray, npt.NDArray[np.bool_]]:

@@ -13,7 +13,7 @@ from .written_tables import written_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-_TERMS = ("unit", "rate", "risk_tolerance", "prizes")
+_TERMS = ("unit", "rate", "risk_tolerance", "prizes", "stated_error")
 
 
 def from_pandas(
@@ -37,7 +37,8 @@ def from_pandas(
         * ``factor`` or ``duration``: what time the opening takes; may be left out.
     outside, minimize : optional
         As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any. So are
-        ``rate``, ``risk_tolerance`` and ``prizes``; :meth:`Forest.changed` gives others.
+        ``unit``, ``rate``, ``risk_tolerance``, ``prizes`` and ``stated_error``;
+        :meth:`Forest.changed` gives others.
 
     Examples
     --------

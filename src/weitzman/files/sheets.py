@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import os
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -53,7 +54,7 @@ def sheets(path: str) -> list[Sheet]:
     """The sheets of a file; a text has one."""
     check_regular(os.stat(path))
     if path.lower().endswith(WORKBOOK):
-        return list(_workbook(path))
+        return _workbook(path)
     return [Sheet("", list(_text_rows(decoded(unpacked(path)))))]
 
 
@@ -139,20 +140,24 @@ def _outside_quotes(line: str, mark: str) -> int:
 # -- workbooks -------------------------------------------------------------------------------------
 
 
-def _workbook(path: str) -> Iterator[Sheet]:
+def _workbook(path: str) -> list[Sheet]:
     openpyxl = need("openpyxl", "excel")
     _check_packed(path)
+    found: list[Sheet] = []
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        for sheet in book.worksheets:
-            sheet.reset_dimensions()  # what the file says about its size need not be true
-            yield Sheet(sheet.title, list(_sheet_rows(sheet)))
-        book.close()
+        with open(path, "rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about parts that are not read here
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # what the file says about its size need not be true
+                found.append(Sheet(sheet.title, list(_sheet_rows(sheet))))
+            book.close()
     except (OSError, MemoryError, InvalidFile):
         raise
     except Exception as error:  # whatever a damaged file brings about in there
         text = " ".join(str(error).split())[:200]
         raise InvalidFile(f"not a workbook: {text or type(error).__name__}.") from None
+    return found
 
 
 def _sheet_rows(sheet: Any) -> Iterator[SheetRow]:

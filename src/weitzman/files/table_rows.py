@@ -128,6 +128,7 @@ class Rows:
             return np.ones(len(self.names), np.int64)
         count = self._numbers("count")
         self._refuse(count != np.floor(count), "counts must be whole numbers", "has another")
+        self._refuse(np.abs(count) > 2**53, "counts must be at most 1e15", "has another")
         out = count[_first(self.box, len(self.names))]
         self._refuse(count != out[self.box], "a box has one count", "has another than the first")
         return out.astype(np.int64)

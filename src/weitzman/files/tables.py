@@ -45,6 +45,14 @@ class TableOptions(NamedTuple):
     minimize: bool | None = None
     unit: str | None = None
     comma: Comma | None = None
+    rate: float | None = None
+    risk_tolerance: float | None = None
+    prizes: int | None = None
+
+    def terms(self) -> dict[str, float | int]:
+        """Rate, risk tolerance and prizes, as far as they are given."""
+        said = {name: getattr(self, name) for name in ("rate", "risk_tolerance", "prizes")}
+        return {name: x for name, x in said.items() if x is not None}
 
 
 AS_WRITTEN = TableOptions()
@@ -83,6 +91,7 @@ def _forest(head: Heading, options: TableOptions) -> Forest:
         outside = math.inf if minimize else -math.inf
     rows = Rows(table.columns, lambda i: f"row {table.numbers[i]}")
     terms = {key: x for key, x in head.settings.items() if key in TERMS}
+    terms |= options.terms()
     terms["unit"] = _unit(head, table, options)
     return forest_of_rows(rows, outside=outside, minimize=minimize, terms=terms)
 

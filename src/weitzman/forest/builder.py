@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray
 from ..errors import InvalidForest
 from .columns import default_outside, label
 from .distributions import Discretized, Distribution
-from .forms import BuiltBox, read_box
+from .forms import ANY, BuiltBox, read_box
 from .model import Forest
 from .rules import like
 
@@ -78,7 +78,8 @@ class Builder:
         """For each box whose law was discretized, the certified error of that.
 
         The value of the search is off by at most the sum of these, each times the copies of its
-        box, if none of these boxes has children.
+        box, but for boxes whose children depend on their states. The forest keeps that sum as its
+        ``stated_error``, and the gap of a solution includes it.
         """
         return {name: e.error for name, e in self._entries.items() if e.error > 0}
 
@@ -183,6 +184,7 @@ class Builder:
             endless=[e.endless for e in entries],
             minimize=self._minimize,
             states=[e.states for e in entries],
+            stated_error=_stated_error(entries),
             **self._time(entries, above, laws),
             **self._terms,
         )
@@ -215,6 +217,30 @@ class Builder:
                 f"never added ({len(lost)} such boxes"
                 f"{like(lost[0].parent, list(self._entries))})."
             )
+
+
+def _stated_error(entries: Sequence[BuiltBox]) -> float:
+    """How far the value may be off because laws were discretized.
+
+    Opening a box is worth the mean of a convex function of its reward with slopes from 0 to 1, also
+    if other boxes follow: so every discretized copy adds its error at most. A box whose children
+    depend on its state is the exception: its states are the problem that was described.
+    """
+    shaping = {e.parent for e in entries if e.parent is not None and ANY not in e.rows}
+    copies: dict[str | None, float] = {None: 1.0}
+    by_name = {e.name: e for e in entries}
+
+    def total(name: str | None) -> float:
+        way = []
+        while name not in copies and name is not None:
+            way.append(name)
+            name = by_name[name].parent
+        found = copies[name]
+        for one in reversed(way):
+            found = copies[one] = found * by_name[one].count
+        return found
+
+    return float(sum(e.error * total(e.name) for e in entries if e.error and e.name not in shaping))
 
 
 def line(

@@ -82,6 +82,7 @@ def side_by_side(
         outside=_common_outside(parts, outside),
         minimize=_common_sense(parts),
         unit=parts[0].unit if len({f.unit for f in parts}) == 1 else "",
+        stated_error=_common_error(parts, counts),
         names=_join_names(parts),
         state_names=tuple(state_names[i] for i in first),
         **terms,
@@ -203,6 +204,12 @@ def _common_outside(parts: Sequence[Forest], outside: float | None) -> float:
             f"Give `outside`."
         )
     return float(options[0])
+
+
+def _common_error(parts: Sequence[Forest], counts: Sequence[int] | None) -> float:
+    """The errors of all parts, each as often as it stands there."""
+    copies = [1] * len(parts) if counts is None else list(counts)
+    return float(sum(n * f.stated_error for n, f in zip(copies, parts, strict=True)))
 
 
 def _common_terms(parts: Sequence[Forest]) -> tuple[dict[str, Any], Pool | None]:

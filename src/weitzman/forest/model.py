@@ -86,6 +86,9 @@ class Forest(Lookups):
         The payoff z has the utility -exp(-z / risk_tolerance). None: the expected payoff counts.
     prizes : int
         How many rewards may be taken, at most one from each tree.
+    stated_error : float
+        How far the value may be off because distributions were made discrete; the gap of a solution
+        includes it. Parts of a forest keep the error of the whole.
     names : tuple of str, or None
         Names of the boxes; None numbers them.
     state_names : tuple
@@ -109,6 +112,7 @@ class Forest(Lookups):
     rate: float | None = None
     risk_tolerance: float | None = None
     prizes: int = 1
+    stated_error: float = 0.0
     names: tuple[str, ...] | None = None
     state_names: tuple[tuple[str, ...] | None, ...] = ()
     _number: dict[str, int] = field(init=False, repr=False, default_factory=dict)
@@ -178,6 +182,7 @@ class Forest(Lookups):
         rate: float | None = None,
         risk_tolerance: float | None = None,
         prizes: int = 1,
+        stated_error: float = 0.0,
     ) -> Forest:
         """Describe a forest with one entry per box.
 
@@ -219,6 +224,8 @@ class Forest(Lookups):
         prizes : int
             Take up to so many rewards, at most one from each tree; a place that stays empty is
             worth the outside option.
+        stated_error : float
+            How far the value may be off because distributions were made discrete.
 
         Examples
         --------
@@ -260,6 +267,7 @@ class Forest(Lookups):
             rate=rate,
             risk_tolerance=risk_tolerance,
             prizes=prizes,
+            stated_error=stated_error,
             names=None if names is None else tuple(label(x) for x in names),
             state_names=labels,
         )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SUM_TOLERANCE = 1e-9
 MAX_COUNT = 10**15
+MAX_AMOUNT = 1e300  # of rewards and costs: sums of many stay finite
+MAX_OUTSIDE = 1e306  # of the outside option, which may be far from all rewards
 
 ROUNDING = 2.0**-52  # of a sum, for each entry
 MAX_UNIT = 12  # characters of a unit
@@ -39,6 +41,7 @@ def check(forest: Forest) -> None:
     _check_laws(forest)
     _check_rewards(forest)
     _check_costs(forest)
+    _check_amounts(forest)
 
 
 def like(wanted: object, names: Sequence[str] | None) -> str:
@@ -182,13 +185,20 @@ def _check_shapes(f: Forest) -> None:
             f"the law of box {f.name(v)!r} must have {kind} and {own[v]} columns (its own rewards)"
             f", but it has shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
         )
-    rows, cols = f.costs.shape[f.cost].T
+    check_opening_shapes(f, f.costs, "a cost")
+
+
+def check_opening_shapes(f: Forest, pool: Pool, what: str) -> None:
+    """Costs, factors and durations are numbers, columns or matrices that fit the states."""
+    own = f.rewards.shape[f.reward, 1]
+    given = np.where(f.parent < 0, 1, own[f.parent])
+    rows, cols = pool.shape[f.cost].T
     bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
     if len(bad):
         v = int(bad[0])
         raise InvalidForest(
-            f"a cost is one number, one per state of the parent, or a matrix (states of the parent"
-            f", own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them and a cost "
+            f"{what} is one number, one per state of the parent, or a matrix (states of the parent"
+            f", own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them and {what} "
             f"of shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
         )
 
@@ -291,4 +301,21 @@ def _check_costs(f: Forest) -> None:
         raise InvalidForest(
             f"costs must be finite and not negative, but box {title} has {f.costs.data[i]:.6g} "
             f"({int(wrong.sum())} such costs)."
+        )
+
+
+def _check_amounts(f: Forest) -> None:
+    """Beyond, sums and squares would leave the range of a 64-bit float."""
+    for pool, column, kind in ((f.rewards, f.reward, "reward"), (f.costs, f.cost, "cost")):
+        wrong = np.isfinite(pool.data) & (np.abs(pool.data) > MAX_AMOUNT)
+        if wrong.any():
+            i, _, title = _place(f, pool, column, wrong)
+            raise InvalidForest(
+                f"a {kind} must be at most {MAX_AMOUNT:g} in size, but box {title} has "
+                f"{pool.data[i]:.6g} ({int(wrong.sum())} such {kind}s). Choose a larger unit."
+            )
+    if np.isfinite(f.outside) and abs(f.outside) > MAX_OUTSIDE:
+        raise InvalidForest(
+            f"the outside option must be at most {MAX_OUTSIDE:g} in size, but it is "
+            f"{f.outside:.6g}. Choose a larger unit."
         )

@@ -15,6 +15,7 @@ from .._common.arrays import IntArray
 from ..errors import InvalidForest
 from .columns import opening_columns
 from .pools import Pool
+from .rules import check_opening_shapes
 
 if TYPE_CHECKING:
     from .model import Forest
@@ -72,6 +73,7 @@ def discount(durations: Pool, rate: float) -> Pool:
 
 def check_terms(f: Forest) -> None:
     """Raise :class:`InvalidForest` for terms that break a rule, alone or together."""
+    _check_error(f)
     _check_time(f)
     _check_risk(f)
     _check_prizes(f)
@@ -113,17 +115,13 @@ def _check_entries(f: Forest, pool: Pool, good: Any, rule: str) -> None:
         raise InvalidForest(
             f"{rule}, but box {title} has {pool.data[i]:.6g} ({int((~good).sum())} such entries)."
         )
-    own = f.rewards.shape[f.reward, 1]
-    given = np.where(f.parent < 0, 1, own[f.parent])
-    rows, cols = pool.shape[f.cost].T
-    bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
-    if len(bad):
-        v = int(bad[0])
-        raise InvalidForest(
-            f"a factor or duration is one number, one per state of the parent, or a matrix (states "
-            f"of the parent, own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of "
-            f"them and an entry of shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
-        )
+    check_opening_shapes(f, pool, "a factor or duration")
+
+
+def _check_error(f: Forest) -> None:
+    x = f.stated_error
+    if isinstance(x, bool) or not isinstance(x, (int, float, np.number)) or not 0 <= x < np.inf:
+        raise InvalidForest(f"`stated_error` must be a finite number from 0 on, but it is {x!r}.")
 
 
 def _check_risk(f: Forest) -> None:

@@ -9,6 +9,7 @@ May import ``policy``, ``engine`` and what lies below them.
 from .curves import Curves
 from .diagnosis import Diagnosis, diagnose
 from .drawing import Draws, draws
+from .first_runs import FirstRuns, from_nothing
 from .fitting import fit
 from .laws import Settings
 from .line_model import LineModel
@@ -22,6 +23,7 @@ __all__ = [
     "Curves",
     "Diagnosis",
     "Draws",
+    "FirstRuns",
     "LineModel",
     "Resemblance",
     "ResemblanceModel",
@@ -32,6 +34,7 @@ __all__ = [
     "diagnose",
     "draws",
     "fit",
+    "from_nothing",
     "load",
     "sample",
     "save",

@@ -9,13 +9,14 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray
 from .._common.notebook import as_html
 from .._common.text import columns
-from ..engine.solver import solve
 from ..errors import InvalidArgument
 from .curves import Curves
+from .forecasts import knowledge
 from .ladder import Ladder, climb_all
 from .laws import near
 from .line_model import LineModel
 from .rehearsal import rehearse
+from .resemblance import ResemblanceModel
 
 _ELSE = 0.1  # what a run counts that is near in score but not in what else is known
 _FEWEST = 8  # runs in a log that can be split
@@ -27,15 +28,21 @@ class Diagnosis:
 
     Attributes
     ----------
-    rungs : (R - 1,) array of int
-        The rungs whose scores are predicted, each from the one before.
-    error : dict from str to (R - 1,) array
+    rungs : (m,) array of int
+        The rungs before which it is predicted.
+    error : dict from str to (m,) array
         The continuous ranked probability score of predicting a run from all others, in points of
         score, averaged over the runs: 0 is perfect, and a smaller mean is a better forecast.
-        "no change": the best score stays; "first order": what the model does; "second order": the
-        rise before it is known too; "kind known": so is the kind of the run, where kinds differ.
-    runs : (R - 1,) array of float
+        Of a :class:`LineModel`, the score at the rung. "no change": the best score stays; "first
+        order": what the model does; "second order": the rise before it is known too; "kind known":
+        so is the kind of the run, where kinds differ.
+        Of a :class:`ResemblanceModel`, the last score of a run, by what is known of the run:
+        "nothing", its "best so far", its "curve", its best so far and its "settings", or "both".
+    runs : (m,) array of float
         The number of runs that the thinnest row of each law rests on.
+    coverage : (m,) array of float
+        Of a :class:`ResemblanceModel`: the share of runs whose last score lies in the interval that
+        should hold 90 % of them. Empty for another model.
     predicted, realized : arrays of float
         The value of searching one half of the log with what the other half teaches, as the model
         says and as it came out, in units of cost.
@@ -46,6 +53,7 @@ class Diagnosis:
     runs: FloatArray
     predicted: FloatArray
     realized: FloatArray
+    coverage: FloatArray
 
     def __str__(self) -> str:
         names = list(self.error)
@@ -53,6 +61,10 @@ class Diagnosis:
         for i, rung in enumerate(self.rungs.tolist()):
             errors = [f"{self.error[name][i]:.5f}" for name in names]
             rows.append([str(rung), *errors, f"{self.runs[i]:.1f}"])
+        if len(self.coverage):
+            rows[0].append("in 90 %")
+            for row, share in zip(rows[1:], self.coverage.tolist(), strict=True):
+                row.append(f"{100 * share:.0f} %")
         said, came = float(self.predicted.mean()), float(self.realized.mean())
         spread = float(np.std(self.realized - self.predicted))  # splits overlap: no error of a mean
         return "\n".join(
@@ -66,12 +78,14 @@ class Diagnosis:
     _repr_html_ = as_html
 
 
-def diagnose(model: LineModel, curves: Curves, *, splits: int = 10, seed: int = 0) -> Diagnosis:
+def diagnose(
+    model: LineModel | ResemblanceModel, curves: Curves, *, splits: int = 10, seed: int = 0
+) -> Diagnosis:
     """Test a model on the log that it was learnt from, always on runs that were left out.
 
     Parameters
     ----------
-    model : LineModel
+    model : LineModel or ResemblanceModel
     curves : Curves
         The log. Its kinds, if there are any, are tried as a predictor.
     splits : int
@@ -86,13 +100,20 @@ def diagnose(model: LineModel, curves: Curves, *, splits: int = 10, seed: int = 
     >>> bool(found.error["first order"].mean() < found.error["no change"].mean())
     True
     """
+    if not isinstance(model, LineModel | ResemblanceModel):
+        raise InvalidArgument(
+            f"a diagnosis is of what `learn.fit` gives, but this is a {type(model).__name__}."
+        )
     if curves.minimize != model.minimize:
         raise InvalidArgument("the model and the curves must both maximize or both minimize.")
-    every = climb_all(curves, model.rungs)
+    every = climb_all(curves, model.rungs, model.encoder)
     kept = every.seen > 0
     ladder, kind = every.select(kept), np.array(curves.kind)[kept]
     if len(ladder) < _FEWEST:
         raise InvalidArgument(f"a diagnosis needs {_FEWEST} runs, but there are {len(ladder)}.")
+    said, came = _promises(model, ladder, splits, seed)
+    if isinstance(model, ResemblanceModel):
+        return _by_knowledge(model, ladder, said, came)
     names = ["no change", "first order", "second order"]
     names += ["kind known"] if len(set(kind)) > 1 else []
     tested = [r for r in range(1, len(model.rungs)) if (ladder.seen > r).sum() > 2]
@@ -100,8 +121,20 @@ def diagnose(model: LineModel, curves: Curves, *, splits: int = 10, seed: int = 
         name: np.array([_error(ladder, kind, r, name, model) for r in tested]) for name in names
     }
     thinnest = np.array([model.rows(r).min() for r in tested])
-    said, came = _promises(model, ladder, splits, seed)
-    return Diagnosis(model.rungs[tested], error, thinnest, said, came)
+    return Diagnosis(model.rungs[tested], error, thinnest, said, came, np.zeros(0))
+
+
+def _by_knowledge(
+    model: ResemblanceModel, ladder: Ladder, said: FloatArray, came: FloatArray
+) -> Diagnosis:
+    """What each kind of knowledge adds, before each segment."""
+    whole = ladder.gone
+    tested = [r for r in range(len(model.rungs)) if (whole & (ladder.seen > r)).sum() >= _FEWEST]
+    found = [knowledge(ladder, model.encoder, model.settings, r) for r in tested]
+    error = {name: np.array([x[0][name] for x in found]) for name in (found[0][0] if found else ())}
+    thinnest = np.array([model.rows(r).min() for r in tested])
+    inside = np.array([x[1] for x in found])
+    return Diagnosis(model.rungs[tested], error, thinnest, said, came, inside)
 
 
 def _error(ladder: Ladder, kind: np.ndarray, r: int, name: str, model: LineModel) -> float:
@@ -130,7 +163,7 @@ def _gaps(x: FloatArray) -> FloatArray:
 
 
 def _promises(
-    model: LineModel, ladder: Ladder, splits: int, seed: int
+    model: LineModel | ResemblanceModel, ladder: Ladder, splits: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """The value of searching half of the log, as the other half predicts it and as it came out."""
     random = np.random.default_rng(seed)
@@ -139,6 +172,6 @@ def _promises(
         order = random.permutation(len(ladder))
         known, unknown = order[: len(order) // 2], order[len(order) // 2 :]
         half = model.relearnt(ladder.select(known))
-        said.append(solve(half.lines(len(unknown)), threads=1).value)
+        said.append(half.promised(ladder.select(unknown)))
         came.append(rehearse(half, ladder.select(unknown)))
     return np.array(said), np.array(came)

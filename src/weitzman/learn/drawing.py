@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.sharing import Executor, check_executor, spread
 from ..engine.indices import choose
+from ..engine.plan import Progress
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from .line_model import LineModel
@@ -61,7 +63,14 @@ class Draws:
         return shares
 
 
-def draws(model: LineModel, n: int = 50, *, seed: int | np.random.Generator = 0) -> Draws:
+def draws(
+    model: LineModel,
+    n: int = 50,
+    *,
+    seed: int | np.random.Generator = 0,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Draws:
     """Draw models by the Bayesian bootstrap: Dirichlet weights on the runs of the log.
 
     Parameters
@@ -69,6 +78,10 @@ def draws(model: LineModel, n: int = 50, *, seed: int | np.random.Generator = 0)
     model : LineModel
     n : int
     seed : int or numpy.random.Generator
+    executor : optional
+        Workers to share the draws, as for :func:`~weitzman.solve`. The draws do not depend on it.
+    progress : callable, optional
+        Called with (draws done, draws in all).
 
     Examples
     --------
@@ -84,4 +97,20 @@ def draws(model: LineModel, n: int = 50, *, seed: int | np.random.Generator = 0)
     ladder = model.ladder
     weights = random.dirichlet(ladder.weight, size=n) * ladder.weight.sum()
     weights = np.maximum(weights, 1e-9)  # no run may vanish, or a row might rest on none
-    return Draws(tuple(model.relearnt(replace(ladder, weight=w)) for w in weights))
+    if executor is None:
+        tell = progress or _no_progress
+        found = []
+        for i, w in enumerate(weights, 1):
+            found.append(_relearnt(model, w))
+            tell(i, n)
+        return Draws(tuple(found))
+    check_executor(executor)
+    return Draws(tuple(spread(executor, _relearnt, model, list(weights), progress)))
+
+
+def _relearnt(model: LineModel, weight: FloatArray) -> LineModel:
+    return model.relearnt(replace(model.ladder, weight=weight))
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Nobody asked."""

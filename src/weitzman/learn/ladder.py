@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,10 @@ class Ladder:
         """Some of the runs."""
         columns = (getattr(self, f.name)[runs] for f in fields(self)[1:])
         return Ladder(self.rungs, *columns)
+
+    def weighted(self, total: float) -> Ladder:
+        """The same runs, which together count for so many."""
+        return replace(self, weight=self.weight * (total / self.weight.sum()))
 
     def joined(self, other: Ladder) -> Ladder:
         """These runs and others seen at the same rungs."""

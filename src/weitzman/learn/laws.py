@@ -44,12 +44,15 @@ class Recipe:
         A rung is set where a run has paid this many times what it had paid at the one before.
     tail : float
         For how many runs of the log the imagined ones count that are better than all.
+    least : float
+        By how much imagined runs are better at least, in points of score and on average.
     limit : float or None
         The best score that there can be, such as 1 for an accuracy or 0 for a loss, if known.
     """
 
     ratio: float = 1.4
     tail: float = 0.3
+    least: float = 0.0
     limit: float | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +62,11 @@ class Recipe:
 
     def _rules(self) -> dict[str, bool]:
         """The rules, which begin with a name, and whether they are kept."""
-        return {"ratio must be above 1": self.ratio > 1, "tail must be at least 0": self.tail >= 0}
+        return {
+            "ratio must be above 1": self.ratio > 1,
+            "tail must be at least 0": self.tail >= 0,
+            "least must be at least 0": self.least >= 0,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +134,7 @@ def segments(ladder: Ladder, settings: Settings, ceiling: float = np.inf) -> lis
     usual = usual_cost(ladder)
     last = int(ladder.seen.max())
     if settings.tail > 0:
-        ladder = ladder.joined(imagined(ladder, settings.tail, ceiling))
+        ladder = ladder.joined(imagined(ladder, settings, ceiling))
     level = cost_levels(ladder.cost, usual)
     seen = np.arange(level.shape[1]) < ladder.seen[:, None]
     count = settings.levels if float(np.std(level[seen])) > _ALIKE else 1
@@ -185,15 +192,16 @@ def cost_levels(cost: FloatArray, usual: FloatArray) -> FloatArray:
     return np.maximum(level, -2 * _FAR)
 
 
-def imagined(ladder: Ladder, tail: float, ceiling: float) -> Ladder:
-    """Runs better than all at every rung."""
+def imagined(ladder: Ladder, recipe: Recipe, ceiling: float) -> Ladder:
+    """Runs better than all at every rung; none may exceed the ceiling."""
     best = ladder.best
     size = best.shape[1]
     top, excess = np.zeros(size), np.zeros(size)
     for r in range(int(ladder.seen.max())):
         down = np.unique(best[ladder.seen > r, r])[::-1]
         few = min(max(3, int(np.cbrt(len(down)))), len(down) - 1)
-        top[r], excess[r] = down[0], np.mean(down[:few] - down[few]) if few else 0.0
+        mean = float(np.mean(down[:few] - down[few])) if few else 0.0
+        top[r], excess[r] = down[0], max(mean, recipe.least)
     last = int(ladder.seen.max()) - 1
     top[last + 1 :], excess[last + 1 :] = top[last], excess[last]
     # early scores are spread wider than late ones: none may exceed what it leads to
@@ -206,7 +214,11 @@ def imagined(ladder: Ladder, tail: float, ceiling: float) -> Ladder:
     runs = ladder.select(like)
     rise = scores - runs.best
     return replace(
-        runs, best=scores, last=runs.last + rise, mean=runs.mean + rise, weight=tail * _CHANCE
+        runs,
+        best=scores,
+        last=runs.last + rise,
+        mean=runs.mean + rise,
+        weight=recipe.tail * _CHANCE,
     )
 
 
@@ -246,8 +258,9 @@ def near(gap: FloatArray, alike: FloatArray, share: float) -> FloatArray:
     place = np.sum(within < enough[:, None], axis=1, keepdims=True)
     reach = np.take_along_axis(np.take_along_axis(gap, order, axis=1), place, axis=1)
     # the last one counts a little; where enough runs are at the very score, only they count
-    away = gap / np.where(reach > 0, 1.001 * reach, 1.0)
-    return np.where(reach > 0, np.maximum(1.0 - np.square(away), 0.0), gap == 0)
+    with np.errstate(over="ignore"):  # infinitely far is far enough
+        away = gap / np.where(reach > 0, 1.001 * reach, 1.0)
+        return np.where(reach > 0, np.maximum(1.0 - np.square(away), 0.0), gap == 0)
 
 
 def _spread(

@@ -119,6 +119,10 @@ class LineModel(LearntModel):
         new = fresh + len(runs) - len(begun) if self.fresh_index > best else 0
         return gain_of(self.rest(going, new) if going or new else None, best)
 
+    def promised(self, runs: Ladder) -> float:
+        """What a search among these runs is expected to earn; only their number counts."""
+        return float(solve(self.lines(len(runs)), threads=1).value)
+
     def rows(self, r: int) -> FloatArray:
         """The number of runs that each row of the law of segment r rests on."""
         return self._segments[r].runs

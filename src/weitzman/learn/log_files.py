@@ -77,7 +77,15 @@ def _check_cells(columns: int, rows: int, most: int) -> None:
 
 def _parquet(path: str) -> Any:
     """The flat columns of a Parquet file; texts stay numbers of a list of texts."""
-    arrow, parquet = need("pyarrow", "learn"), need("pyarrow.parquet", "learn")
+    arrow = need("pyarrow", "learn")
+    try:
+        return _flat_columns(path, arrow, need("pyarrow.parquet", "learn"))
+    except arrow.ArrowException as error:
+        text = " ".join(str(error).split())[:200]
+        raise InvalidFile(f"not a table: {text.rstrip('.')}.") from None
+
+
+def _flat_columns(path: str, arrow: Any, parquet: Any) -> Any:
     most = _BYTES + 24 * os.path.getsize(path)
     with parquet.ParquetFile(path) as file:
         plain = [x for x in file.schema_arrow if not arrow.types.is_nested(x.type)]

@@ -17,41 +17,51 @@ from ..errors import InvalidArgument, InvalidFile
 from ..files import parsing as check
 from ..files.instances import MAX_BYTES
 from ..files.safely import explained, read_document, replacing
+from .known import NOTHING, Encoder
 from .ladder import Ladder
-from .laws import Settings
+from .laws import Recipe, Settings
 from .line_model import LineModel
+from .resemblance import Resemblance, ResemblanceModel
 
 FORMAT = "weitzman/line-model/1"
-_KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "runs")
+RESEMBLING = "weitzman/resemblance-model/1"
+_KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "known", "runs")
 _LAST_RUNG, _MOST_ENTRIES = 2**53, 5_000_000
 _MOST_WEIGHTS = 3_000_000  # of the laws learnt again, beyond four for each byte of the file
+_MOST_TREES = 100_000_000  # trees times runs times rungs
+_LARGEST = 1e100  # of all numbers: products of them stay finite
 _RUN_KEYS = ("best", "cost", "gone", "weight")
+_MORE_KEYS = ("last", "mean", "settings")  # of a run in a model by resemblance
+_WHOLE = {"points": 1, "levels": 1, "trees": 1, "leaf": 1, "states": 3}  # and the least of each
 
 Path = str | os.PathLike[str]
 
 
-def save(model: LineModel, path: Path) -> None:
+def save(model: LineModel | ResemblanceModel, path: Path) -> None:
     """Write a model to a ``.json`` file, which appears complete or not at all."""
-    if not isinstance(model, LineModel):
+    if not isinstance(model, LineModel | ResemblanceModel):
         raise InvalidArgument(
-            f"a file holds a LineModel, but this is a {type(model).__name__}. Keep its curves and "
-            f"settings, and fit it again."
+            f"a file holds a LineModel or a ResemblanceModel, but this is a {type(model).__name__}."
         )
-    ladder = model.ladder
+    ladder, resembling = model.ladder, isinstance(model, ResemblanceModel)
     sign = -1.0 if model.minimize else 1.0
     head = {
-        "format": FORMAT,
+        "format": RESEMBLING if resembling else FORMAT,
         "price": model.price,
         "minimize": model.minimize,
         "settings": asdict(model.settings),
         "rungs": ladder.rungs.tolist(),
     }
+    if resembling:
+        pairs = zip(model.encoder.names, model.encoder.categories, strict=True)
+        head["known"] = [[name, None if kind is None else list(kind)] for name, kind in pairs]
     runs = [
         {
             "best": (sign * ladder.best[i, :seen]).tolist(),
             "cost": ladder.cost[i, :seen].tolist(),
             "gone": bool(ladder.gone[i]),
             "weight": float(ladder.weight[i]),
+            **(_more(ladder, i, sign) if resembling else {}),
         }
         for i, seen in enumerate(ladder.seen.tolist())
     ]
@@ -61,12 +71,21 @@ def save(model: LineModel, path: Path) -> None:
     name = os.fspath(path)
     with explained(name, "written"):
         _check_name(name)
-        _check_weights(model.ladder, model.settings, len(text))
+        if isinstance(model, LineModel):
+            _check_weights(model.ladder, model.settings, len(text))
         with replacing(name) as file:
             file.write(text.encode())
 
 
-def load(path: Path) -> LineModel:
+def _more(ladder: Ladder, i: int, sign: float) -> dict[str, Any]:
+    """What a model by resemblance knows of a run beside its best scores; null where nothing."""
+    seen = int(ladder.seen[i])
+    rows = {"last": sign * ladder.last[i, :seen], "mean": sign * ladder.mean[i, :seen]}
+    rows["settings"] = ladder.config[i]
+    return {k: [None if np.isnan(v) else v for v in x.tolist()] for k, x in rows.items()}
+
+
+def load(path: Path) -> LineModel | ResemblanceModel:
     """Read a model that :func:`save` wrote.
 
     Raises
@@ -85,9 +104,12 @@ def _check_name(name: str) -> None:
         raise InvalidFile("the name of a model file must end in .json.")
 
 
-def _model(x: Any, size: int) -> LineModel:
-    x = _all_fields(x, "the model", _KEYS, optional=("note",))
-    check.choice(x["format"], (FORMAT,), "format")
+def _model(x: Any, size: int) -> LineModel | ResemblanceModel:
+    x = _all_fields(x, "the model", _KEYS, optional=("note", "known"))
+    check.choice(x["format"], (FORMAT, RESEMBLING), "format")
+    resembling = x["format"] == RESEMBLING
+    if resembling != ("known" in x):
+        raise InvalidFile("a model by resemblance, and no other, must say which settings it knows.")
     price = _number(x["price"], "price", above=0.0)
     minimize = _bool(x["minimize"], "minimize")
     rungs = _array(x["rungs"], "rungs")
@@ -97,10 +119,17 @@ def _model(x: Any, size: int) -> LineModel:
         raise InvalidFile(f"rungs must be at most {_LAST_RUNG:,}, but one is {rungs.max():g}.")
     if not isinstance(x["runs"], list) or not x["runs"]:
         raise InvalidFile("runs must be a list of at least one run.")
-    ladder = _ladder(x["runs"], rungs, -1.0 if minimize else 1.0)
-    settings = _settings(x["settings"])
-    _check_weights(ladder, settings, size)
+    encoder = _encoder(x["known"]) if resembling else None
+    ladder = _ladder(x["runs"], rungs, -1.0 if minimize else 1.0, encoder)
+    settings = _settings(x["settings"], Resemblance if resembling else Settings)
     try:
+        if isinstance(settings, Resemblance):
+            _check_trees(ladder, settings)
+            return ResemblanceModel(
+                ladder, encoder or NOTHING, price=price, minimize=minimize, settings=settings
+            )
+        assert isinstance(settings, Settings)
+        _check_weights(ladder, settings, size)
         return LineModel(ladder, price=price, minimize=minimize, settings=settings)
     except InvalidArgument as error:
         raise InvalidFile(str(error)) from None
@@ -119,29 +148,64 @@ def _check_weights(ladder: Ladder, settings: Settings, size: int) -> None:
         )
 
 
-def _settings(x: Any) -> Settings:
-    names = tuple(f.name for f in fields(Settings))
-    x = _all_fields(x, "settings", names)
-    whole = {k: check.whole(x[k], f"settings: {k}", 1, 10_000) for k in ("points", "levels")}
-    real = {k: _number(x[k], f"settings: {k}") for k in ("ratio", "neighbors", "tail")}
+def _check_trees(ladder: Ladder, settings: Resemblance) -> None:
+    """Refuse a file whose trees would take for ever to grow."""
+    size = settings.trees * len(ladder) * int(ladder.seen.max())
+    if size > _MOST_TREES:
+        raise InvalidFile(
+            f"trees times runs times rungs must be at most {_MOST_TREES:,}, but they are {size:,}."
+        )
+
+
+def _encoder(x: Any) -> Encoder:
+    """The settings that are known: a name with its categories, or null for a number."""
+    if not isinstance(x, list):
+        check.wrong("known", "a list of settings", x)
+    names, kinds = [], []
+    for i, pair in enumerate(x):
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
+            check.wrong(f"known[{i}]", "a name and its categories, or null", pair)
+        words = pair[1]
+        if words is not None:
+            texts = isinstance(words, list) and all(isinstance(w, str) for w in words)
+            if not texts or len(set(words)) < len(words):
+                check.wrong(f"known[{i}]", "a name and different categories, or null", pair)
+        names.append(pair[0])
+        kinds.append(None if words is None else {word: k for k, word in enumerate(words)})
+    if len(set(names)) < len(names):
+        raise InvalidFile("known: each setting must be named once.")
+    return Encoder(tuple(names), tuple(kinds))
+
+
+def _settings(x: Any, recipe: type[Recipe]) -> Recipe:
+    names = tuple(f.name for f in fields(recipe))
+    x = {"least": 0.0} | _all_fields(x, "settings", names, optional=("least",))
+    whole = [k for k in names if k in _WHOLE]
+    read: dict[str, Any] = {
+        k: check.whole(x[k], f"settings: {k}", _WHOLE[k], 10_000) for k in whole
+    }
+    read |= {k: _number(x[k], f"settings: {k}") for k in names if k not in (*whole, "limit")}
     limit = None if x["limit"] is None else _number(x["limit"], "settings: limit")
     try:
-        return Settings(**real, points=whole["points"], levels=whole["levels"], limit=limit)
+        return recipe(**read, limit=limit)
     except ValueError as error:
         raise InvalidFile(f"settings: {error}") from None
 
 
-def _ladder(runs: list[Any], rungs: np.ndarray, sign: float) -> Ladder:
+def _ladder(runs: list[Any], rungs: np.ndarray, sign: float, known: Encoder | None) -> Ladder:
     n, size = len(runs), len(rungs)
+    keys = _RUN_KEYS if known is None else (*_RUN_KEYS, *_MORE_KEYS)
+    config = np.full((n, 0 if known is None else len(known.names)), np.nan)
     if n * size > _MOST_ENTRIES:
         raise InvalidFile(
             f"runs times rungs must be at most {_MOST_ENTRIES:,}, but there are {n:,} and {size:,}."
         )
     best, cost = np.zeros((n, size)), np.zeros((n, size))
+    last, mean = np.full((n, size), np.nan), np.full((n, size), np.nan)
     seen, gone, weight = np.zeros(n, np.int64), np.zeros(n, bool), np.zeros(n)
     for i, run in enumerate(runs):
         where = f"runs[{i}]"
-        run = _all_fields(run, where, _RUN_KEYS)
+        run = _all_fields(run, where, keys)
         shown, paid = _array(run["best"], f"{where}: best"), _array(run["cost"], f"{where}: cost")
         if not 1 <= len(shown) <= size or len(paid) != len(shown):
             raise InvalidFile(
@@ -156,10 +220,23 @@ def _ladder(runs: list[Any], rungs: np.ndarray, sign: float) -> Ladder:
         weight[i] = _number(run["weight"], f"{where}: weight", above=0.0)
         best[i], cost[i, : seen[i]] = sign * shown[-1], paid
         best[i, : seen[i]] = sign * shown
-    unknown, config = np.full((n, size), np.nan), np.zeros((n, 0))
+        if known is not None:
+            last[i, : seen[i]] = sign * _blanks(run["last"], f"{where}: last", len(shown))
+            mean[i, : seen[i]] = sign * _blanks(run["mean"], f"{where}: mean", len(shown))
+            config[i] = _blanks(run["settings"], f"{where}: settings", config.shape[1])
     over = gone | (seen == size)
     steps = rungs.astype(np.int64)
-    return Ladder(steps, best, unknown, unknown, cost, config, seen, over, weight)
+    return Ladder(steps, best, last, mean, cost, config, seen, over, weight)
+
+
+def _blanks(x: Any, where: str, size: int) -> np.ndarray:
+    """Numbers, NaN where there is null."""
+    if not isinstance(x, list) or len(x) != size:
+        check.wrong(where, f"a list of {size} numbers or nulls", x)
+    told = _array([v for v in x if v is not None], where)
+    out = np.full(size, np.nan)
+    out[[i for i, v in enumerate(x) if v is not None]] = told
+    return out
 
 
 def _all_fields(
@@ -175,12 +252,18 @@ def _all_fields(
 def _array(x: Any, where: str) -> np.ndarray:
     if not isinstance(x, list):
         check.wrong(where, "a list of numbers", x)
-    return check.numbers(x, where)
+    found = check.numbers(x, where)
+    if (np.abs(found) > _LARGEST).any():
+        raise InvalidFile(
+            f"{where} must be at most {_LARGEST:g} in size, but one is {np.abs(found).max():g}."
+        )
+    return found
 
 
 def _number(x: Any, where: str, above: float | None = None) -> float:
-    if not check.is_number(x) or (above is not None and not x > above):
-        check.wrong(where, "a number" if above is None else f"a number above {above:g}", x)
+    if not check.is_number(x) or (above is not None and not x > above) or abs(x) > _LARGEST:
+        what = "a number" if above is None else f"a number above {above:g}"
+        check.wrong(where, f"{what}, at most {_LARGEST:g}", x)
     return float(x)
 
 

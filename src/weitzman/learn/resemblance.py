@@ -91,7 +91,7 @@ class ResemblanceModel(LearntModel):
         known = thinned(ladder, settings.states)
         if settings.tail > 0:
             ceiling = ceiling_of(settings.limit, minimize)
-            known = known.joined(imagined(known, settings.tail, ceiling))
+            known = known.joined(imagined(known, settings, ceiling))
         self._kin = Kin.of(known, encoder, trees=settings.trees, leaf=settings.leaf)
         self.rungs = ladder.rungs[: len(self._kin.stages)]
         self._usual = usual_cost(known)
@@ -147,6 +147,23 @@ class ResemblanceModel(LearntModel):
         laws = [(r, row, cost, 1) for r, _, row, cost in self._laws(runs)]
         if fresh:
             laws.append((0, *self._kin.stages[0].usual(), fresh))
+        return self._gain(best, laws)
+
+    def promised(self, runs: Ladder) -> float:
+        """What a search among these runs, known by their settings, is expected to earn."""
+        lowest = min(float(x.min()) for x in self._capped.value)
+        law = self._kin.law(0, runs, self._levels(runs))
+        first = float(self._capped.index(0, *law).max())
+        floor = min(lowest, first) - 1.0  # one run is started in any case
+        return floor + self._gain(floor, [(0, *law, 1)])
+
+    def rows(self, r: int) -> FloatArray:
+        """The number of runs that the law of segment r of each logged run rests on."""
+        law, _ = self._kin.logged_law(r, self._kin.stages[r].runs)
+        return np.asarray(1.0 / np.square(law).sum(axis=1))
+
+    def _gain(self, best: float, laws: Sequence[tuple[int, FloatArray, FloatArray, int]]) -> float:
+        """The same for runs by stage, rows and costs, each so many times."""
         indices = [self._capped.index(r, row, cost) for r, row, cost, _ in laws]
         top = max((float(x.max()) for x in indices), default=best)
         if not top > best:

@@ -104,7 +104,7 @@ class Ledger(Walk):
             return None
         above = self.state_above(here)
         if state is not None:
-            y = self.forest.state(v, state)
+            y = self._state(here, state)
         elif true is not None:
             y = state_of(self.forest, v, above, true, self.rule)
         else:
@@ -184,11 +184,21 @@ class Ledger(Walk):
 
     # -- details -------------------------------------------------------------------------------
 
+    def _state(self, box: Id, state: State) -> int:
+        """The number of a state; a number that is none may be a reward."""
+        try:
+            return self.forest.state(box[0], state)
+        except UnknownName as error:
+            if isinstance(state, str):
+                raise
+            told = f"tell({self.forest.name(box[0])!r}, reward={state})"
+            raise UnknownName(f"{error} If {state} is its reward, call {told}.") from None
+
     def _check_same(
         self, box: Id, state: State | None, reward: float | None, cost: float | None
     ) -> None:
         seen = self.told[box]
-        y = None if state is None else self.forest.state(box[0], state)
+        y = None if state is None else self._state(box, state)
         told = {"reward": (reward, seen.reward), "cost": (cost, seen.cost)}
         names = self.forest.states(box[0])
         state_told = (None if y is None else names[y], names[seen.state_number])

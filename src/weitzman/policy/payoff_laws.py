@@ -65,7 +65,8 @@ def payoff_law(
 ) -> PayoffLaw:
     """The law of the payoff: written out where the policy has few ends, else simulated.
 
-    The paper's *payoff distribution*, of any index policy on any forest.
+    The paper's *payoff distribution*, of any index policy on any forest. With discounting payoffs
+    are discounted to the start; with several prizes they are their sum less all costs.
 
     Parameters
     ----------
@@ -85,19 +86,19 @@ def payoff_law(
     """
     rule = as_policy(policy, "payoff_law")
     f = rule.forest
-    ends = _ends(rule) if f.prizes == 1 else None
+    ends = _ends(rule)
     if ends is None:
         played, exactly = simulate(rule, episodes, rng), evaluate(rule)
         values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
         how, mean = f"{episodes:,} simulated searches", exactly.reward - f.sign * exactly.spend
     else:
-        taken = f.sign * np.maximum(f.sign * ends.reward, f.sign * f.outside)
-        values, chances = ends.factor * taken - f.sign * ends.cost, ends.chance
+        values, chances = ends.payoff, ends.chance
         how, mean = "exact", float(values @ chances)
     values, place = np.unique(values, return_inverse=True)
     chances = np.bincount(place, weights=chances) / chances.sum()
-    worse = values > f.outside if f.minimize else values < f.outside
-    return PayoffLaw(values, chances, mean, f.outside, worse, float(chances[worse].sum()), how)
+    nothing = f.prizes * f.outside
+    worse = values > nothing if f.minimize else values < nothing
+    return PayoffLaw(values, chances, mean, nothing, worse, float(chances[worse].sum()), how)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +118,7 @@ class EquivalentBox:
     held : float
         The amount in hand with which the policy was followed.
     minimize : bool
+    risk_tolerance : float, optional
     """
 
     reward: FloatArray
@@ -124,12 +126,13 @@ class EquivalentBox:
     chance: FloatArray
     held: float
     minimize: bool
+    risk_tolerance: float | None = None
 
     def forest(self) -> Forest:
         """This box alone, with the held amount as the outside option."""
         return Forest.from_arrays(
             parent=[-1], cost=[self.cost], rewards=[self.reward], law=[self.chance],
-            outside=self.held, minimize=self.minimize,
+            outside=self.held, minimize=self.minimize, risk_tolerance=self.risk_tolerance,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -173,7 +176,8 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     """
     rule = as_policy(policy, "equivalent_box")
     f = rule.forest
-    f.must_be_plain("the equivalent box")
+    if f.factors is not None or f.prizes > 1:
+        f.must_be_plain("the equivalent box")
     if held is not None:
         f = f.changed(outside=held)
         rule = replace(rule, forest=f, outside=f.sign * f.outside)
@@ -187,7 +191,7 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
         )
     pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
     chance = np.asarray(np.bincount(place.reshape(-1), weights=ends.chance), np.float64)
-    return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize)
+    return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +199,7 @@ class _Ends:
     reward: FloatArray  # the best of the boxes opened, in the user's sign
     cost: FloatArray  # discounted, where there is discounting
     chance: FloatArray
-    factor: FloatArray  # by which a reward is discounted in the end
+    payoff: FloatArray
 
 
 def _ends(policy: Policy) -> _Ends | None:
@@ -209,12 +213,16 @@ def _ends(policy: Policy) -> _Ends | None:
         answers += len(walk.told) + 1
         if answers > _ANSWERS:
             return False
-        top = walk.next()
+        top, prize = walk.next(), walk.next_prize()
+        if top is None and prize is not None:
+            with walk.supposing_taken(prize):
+                return follow(chance)
         if top is None:
             rewards = (f.sign * o.reward for o in walk.told.values() if o.reward is not None)
             best = f.sign * max(rewards, default=-np.inf)
             factor, spent = walk.discounted()[:2] if f.factors is not None else (1.0, walk.best[2])
-            found.append((best, spent, chance, factor))
+            payoff = factor * walk.best[0] - f.sign * spent
+            found.append((best, spent, chance, payoff))
             return True
         (v, copy), _ = top
         law = f.laws[int(f.law[v])][walk.state_above((v, copy))]

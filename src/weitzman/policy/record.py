@@ -18,6 +18,8 @@ from .kept_models import box_mark, from_parts, to_parts
 from .ledger import Event, Ledger
 from .replacing import replaced
 
+# what an event that cannot be brings about
+_IMPOSSIBLE = AssertionError, LookupError, TypeError, ValueError, OverflowError
 Decide = Callable[[Ledger], list[Event]]
 Happened = tuple[int, Event, Policy | None]
 Model = Callable[[list[Event]], Policy]
@@ -246,7 +248,7 @@ class Record:
             if event.mark is not None and event.mark != self._mark(event):
                 raise changed(repr(event.box))
             self._apply(number, event, policy)
-        except (WeitzmanError, AssertionError, IndexError, TypeError) as error:
+        except (WeitzmanError, *_IMPOSSIBLE) as error:
             if isinstance(error, InvalidForest) and self._lazy:
                 raise
             raise InvalidFile(

@@ -87,7 +87,7 @@ def merge(size: IntArray, mean: FloatArray, square: FloatArray) -> tuple[FloatAr
         Mean of each part, and its sum of squares around that mean.
     """
     total = int(size.sum())
-    center = size @ mean / total
-    spread = square.sum(axis=0) + size @ (mean - center) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # squares of 1e200: inf
+        center = size @ mean / total
+        spread = square.sum(axis=0) + size @ (mean - center) ** 2
         return center, np.sqrt(spread / (total - 1) if total > 1 else np.full_like(spread, np.nan))

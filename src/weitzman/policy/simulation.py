@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray, IntArray, frozen
+from .._common.sharing import Executor, check_executor, spread
 from .._kernels import episodes as kernel
 from .._kernels.prize_episodes import collect
 from ..chains.following import must_stop
@@ -29,6 +32,7 @@ Play = Callable[[int, int, FloatArray, IntArray], None]
 
 _CHUNK = 4096  # episodes that a thread plays at a time, at most
 _MOST_WORKERS = 10**6
+_SHARES = 64  # of the episodes, for the workers of an executor
 _CHUNKS = 256  # and so many times at least, if there are as many episodes
 
 
@@ -41,6 +45,7 @@ def simulate(
     budget: int | None = None,
     keep: int = 1_000_000,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
     """Play a policy against randomly drawn boxes.
@@ -68,6 +73,8 @@ def simulate(
         Keep the numbers of so many episodes, for quantiles. Means and errors are over all.
     threads : int, optional
         All cores by default. The result does not depend on it, to the last bit.
+    executor : optional
+        Workers to share the episodes, as for :func:`~weitzman.solve`. Nor does it depend on that.
     progress : callable, optional
         Called now and then with (episodes done, episodes in all).
 
@@ -83,7 +90,8 @@ def simulate(
     at_least_one(workers=workers, budget=1 if budget is None else budget)
     if budget is not None:  # then boxes that can yield nothing are opened too, last of all
         rule = replace(rule, index=frozen(np.maximum(rule.index, -np.finfo(np.float64).max)))
-    f, tables = rule.forest, tabulate(rule)
+    check_executor(executor)
+    f = rule.forest
     if f.prizes > 1 and workers > 1:
         raise InvalidArgument(
             "with several prizes boxes are opened one at a time: a prize may close a tree that "
@@ -95,6 +103,17 @@ def simulate(
     workers = min(workers, f.boxes, _MOST_WORKERS)  # each line is looked into by one at a time
     most = int(min(boxes if budget is None else budget, np.iinfo(np.int64).max))
     game = kernel.Game(len(rule.root), rule.outside, workers, most, budget is None, stream_key(rng))
+    elsewhere = None if executor is None else Elsewhere(executor, rule, game)
+    play = player(rule, game) if executor is None else None
+    return run_episodes(
+        play, f, episodes, workers=workers, keep=keep, threads=threads, elsewhere=elsewhere,
+        progress=progress,
+    )  # fmt: skip
+
+
+def player(rule: Policy, game: kernel.Game) -> Play:
+    """What plays episodes of a policy; threads may share it."""
+    f, tables = rule.forest, tabulate(rule)
     scratch: list[kernel.Lists] = []
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
@@ -105,9 +124,7 @@ def simulate(
         else:
             scratch.append(kernel.play(tables, game, first, last, tally, heap))
 
-    return run_episodes(
-        play, f, episodes, workers=workers, keep=keep, threads=threads, progress=progress
-    )
+    return play
 
 
 def check_stops(policy: Policy) -> None:
@@ -168,61 +185,158 @@ def tabulate(policy: Policy) -> kernel.Tables:
     )
 
 
+class Layout(NamedTuple):
+    """How episodes are cut into chunks: by their number alone, whoever plays them."""
+
+    episodes: int
+    keep: int
+    chunk: int
+
+    @classmethod
+    def of(cls, episodes: int, keep: int) -> Layout:
+        """A few hundred chunks, if there are as many episodes."""
+        at_least_one(episodes=episodes, keep=keep)
+        return cls(episodes, keep, max(1, min(_CHUNK, episodes // _CHUNKS)))
+
+    @property
+    def chunks(self) -> int:
+        """How many there are."""
+        return -(-self.episodes // self.chunk)
+
+    def span(self, chunk: int) -> tuple[int, int]:
+        """The first episode of a chunk, and the one after its last."""
+        first = chunk * self.chunk
+        return first, min(first + self.chunk, self.episodes)
+
+
+class EpisodeShare(NamedTuple):
+    """What some chunks came to: for each its number, moments and kept episodes; and all in all."""
+
+    numbers: list[int]
+    mean: list[FloatArray]
+    square: list[FloatArray]
+    kept: list[FloatArray]
+    opened: IntArray
+    worse: int
+
+
+class Elsewhere(NamedTuple):
+    """Episodes of a policy, played by the workers of an executor."""
+
+    executor: Executor
+    rule: Policy
+    game: kernel.Game
+
+    def play(self, layout: Layout, progress: Progress | None) -> list[EpisodeShare]:
+        """Shares of all chunks."""
+        cuts = np.unique(np.linspace(0, layout.chunks, _SHARES + 1).astype(np.int64)).tolist()
+
+        def tell(done: int, total: int) -> None:
+            if progress is not None:
+                progress(layout.episodes * done // total, layout.episodes)
+
+        data = self.rule, self.game, layout
+        return spread(self.executor, _play_share, data, list(pairwise(cuts)), tell)
+
+
+def _play_share(data: tuple[Policy, kernel.Game, Layout], chunks: tuple[int, int]) -> EpisodeShare:
+    """On a worker: play some chunks."""
+    rule, game, layout = data
+    return _played(player(rule, game), rule.forest, layout, range(*chunks), lambda _: None)
+
+
 def run_episodes(
-    play: Play,
+    play: Play | None,
     forest: Forest,
     episodes: int,
     *,
     workers: int = 1,
     keep: int = 1_000_000,
     threads: int | None = None,
+    elsewhere: Elsewhere | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Share episodes out among threads and gather what they came to.
+    """Share episodes out among threads, or elsewhere, and gather what they came to.
 
     The chunks depend on the number of episodes only, and are put together in their order.
     """
-    at_least_one(episodes=episodes, keep=keep)
-    chunk = max(1, min(_CHUNK, episodes // _CHUNKS))
-    first = np.arange(0, episodes, chunk)
-    size = np.minimum(first + chunk, episodes) - first
-    mean, square = np.empty((len(first), kernel.RECORDED)), np.empty((len(first), kernel.RECORDED))
-    kept = np.empty((kernel.RECORDED, min(keep, episodes)))
-    sign = forest.sign
-    opened, worse, done = np.zeros(len(forest), np.int64), 0, 0
-    todo, lock = iter(range(len(first))), Lock()
+    layout = Layout.of(episodes, keep)
+    if elsewhere is not None:
+        return _gathered(forest, layout, workers, elsewhere.play(layout, progress))
+    assert play is not None, "somebody plays"
+    return _gathered(forest, layout, workers, _by_threads(play, forest, layout, threads, progress))
 
-    def work() -> None:
-        nonlocal worse, done
-        out, mine, below = np.zeros((kernel.RECORDED, chunk)), np.zeros(len(forest), np.int64), 0
+
+def _by_threads(
+    play: Play, forest: Forest, layout: Layout, threads: int | None, progress: Progress | None
+) -> list[EpisodeShare]:
+    todo, lock, done = iter(range(layout.chunks)), Lock(), 0
+
+    def numbers() -> Iterator[int]:
         while True:
             with lock:
                 c = next(todo, None)
             if c is None:
-                break
-            a, n = int(first[c]), int(size[c])
-            play(a, a + n, out, mine)
-            kernel.moments(out, n, mean[c], square[c])
-            nothing = sign * forest.outside * forest.prizes
-            below += int(kernel.count_below(out[kernel.PAYOFF], n, nothing))
-            part = kept[:, a : a + n]
-            part[:] = out[:, : part.shape[1]]
-            with lock:
-                done += n
-                if progress is not None:
-                    progress(done, episodes)
-        with lock:
-            opened[:] += mine
-            worse += below
+                return
+            yield c
 
-    crew = min(threads or os.cpu_count() or 1, len(first))
+    def tell(n: int) -> None:
+        nonlocal done
+        with lock:
+            done += n
+            if progress is not None:
+                progress(done, layout.episodes)
+
+    crew = min(threads or os.cpu_count() or 1, layout.chunks)
     with ThreadPoolExecutor(crew) as pool:
         try:
-            for end in [pool.submit(work) for _ in range(crew)]:
-                end.result()
+            ends = [
+                pool.submit(_played, play, forest, layout, numbers(), tell) for _ in range(crew)
+            ]
+            return [end.result() for end in ends]
         finally:
             with lock:  # after an error or an interrupt, nobody begins another chunk
                 todo = iter(range(0))
+
+
+def _played(
+    play: Play, forest: Forest, layout: Layout, numbers: Iterable[int], tell: Callable[[int], None]
+) -> EpisodeShare:
+    """Play chunks one after the other."""
+    share = EpisodeShare([], [], [], [], np.zeros(len(forest), np.int64), 0)
+    out, worse = np.zeros((kernel.RECORDED, layout.chunk)), 0
+    nothing = forest.sign * forest.outside * forest.prizes
+    for c in numbers:
+        a, b = layout.span(c)
+        mean, square = np.empty(kernel.RECORDED), np.empty(kernel.RECORDED)
+        play(a, b, out, share.opened)
+        kernel.moments(out, b - a, mean, square)
+        worse += int(kernel.count_below(out[kernel.PAYOFF], b - a, nothing))
+        share.numbers.append(c)
+        share.mean.append(mean)
+        share.square.append(square)
+        share.kept.append(out[:, : max(0, min(b, layout.keep) - a)].copy())
+        tell(b - a)
+    return share._replace(worse=worse)
+
+
+def _gathered(
+    forest: Forest, layout: Layout, workers: int, shares: Sequence[EpisodeShare]
+) -> Simulation:
+    """All episodes, in their order."""
+    mean, square = np.empty((2, layout.chunks, kernel.RECORDED))
+    episodes = layout.episodes
+    kept = np.empty((kernel.RECORDED, min(layout.keep, episodes)))
+    for share in shares:
+        for i, c in enumerate(share.numbers):
+            mean[c], square[c] = share.mean[i], share.square[i]
+            a, part = c * layout.chunk, share.kept[i]
+            kept[:, a : a + part.shape[1]] = part
+    first = np.arange(0, episodes, layout.chunk)
+    size = np.minimum(first + layout.chunk, episodes) - first
+    opened = sum((share.opened for share in shares), np.zeros(len(forest), np.int64))
+    worse = sum(share.worse for share in shares)
+    sign = forest.sign
     center, deviation = merge(size, mean, square)
     signs = np.array([sign, sign, 1.0, 1.0, 1.0, 1.0])
     kept *= signs[:, None]

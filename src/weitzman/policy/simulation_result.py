@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._common.arrays import FloatArray
 from .._common.notebook import cells_html
-from .._common.numbers import number, percent, rough
+from .._common.numbers import Amounts, percent, rough, with_unit
 from .._common.text import columns as aligned
 from ..forest.model import Forest
 from .sampling import Sample, share_interval, two_sided
@@ -15,6 +15,7 @@ from .sampling import Sample, share_interval, two_sided
 if TYPE_CHECKING:
     import pandas as pd
 
+_AMOUNTS = ("payoff", "reward", "spend")
 _SAMPLES = ("payoff", "reward", "spend", "openings", "rounds", "time")
 _QUANTILES = (0.05, 0.5, 0.95)
 
@@ -127,10 +128,11 @@ class Simulation:
         cells = [["", "mean", f"± ({100 * level:g}%)", *(f"{100 * q:g}%" for q in _QUANTILES)]]
         for row in self.summary(level):
             name, mean, error, _, _, *quantiles = row.values()
+            say = self.forest.amounts if name in _AMOUNTS else Amounts()
             numbers = [
-                number(mean, error=z * error),
-                rough(z * error),
-                *(number(x) for x in quantiles),
+                say(mean, z * error),
+                with_unit(rough(z * error), say.unit),
+                *(say(x) for x in quantiles),
             ]
             cells.append([name, *numbers])
         return cells

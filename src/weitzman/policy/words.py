@@ -9,13 +9,15 @@ import numpy as np
 from .._common.numbers import Amounts, percent, whole
 from .._common.text import printable
 from ..engine.indices import Policy
-from ..engine.solution import Solution, mean_cost
+from ..engine.solution import Solution, as_policy, mean_cost
 from ..forest.columns import label
 from ..forest.model import Forest
 from .frontier import Id
+from .thresholds import Case, Steps, cases_after, ranges, runs, standing
 from .walk import Walk
 
 _OUTCOMES = 12  # states of one box that are told one by one
+_CASES = 200  # ways to come to a line of the text that are told apart
 _LINES = 10_000  # no explanation is longer, whatever is asked for
 
 
@@ -60,6 +62,7 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
     solution : Solution
     lines : int
         At most so many lines of text. If the whole policy is longer, its first steps are told.
+        A box with many outcomes is told by thresholds of its reward.
 
     Examples
     --------
@@ -74,7 +77,7 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
         If right shows 10 (80%): stop and take 10 from right.
       If left shows 10 (50%): stop and take 10 from left.
     """
-    telling = _Telling(solution.policy(), max(_OUTCOMES + 2, min(lines, _LINES)))
+    telling = _Telling(as_policy(solution, "explain"), max(_OUTCOMES + 2, min(lines, _LINES)))
     telling.tell(1)
     text = telling.text
     for depth in range(2, telling.lines):  # every step takes a line
@@ -153,6 +156,7 @@ class _Telling:
 
     def __init__(self, policy: Policy, lines: int) -> None:
         self.walk, self.forest, self.lines = Walk(policy), policy.forest, lines
+        self._cases: dict[object, list[Case] | None] = {}
 
     def tell(self, depth: int) -> None:
         """Fill ``text``. Set ``cut`` if the policy goes on, ``full`` if lines did not suffice."""
@@ -200,6 +204,9 @@ class _Telling:
         name, margin = printable(f.name(v)), "  " * level
         law = f.laws[int(f.law[v])][self.walk.state_above(box)]
         found = np.flatnonzero(law).tolist()
+        told_by_best = self.walk.hands is None  # several prizes have several thresholds
+        if len(found) > _OUTCOMES and told_by_best and self._wide(box, [((), 1.0)], level):
+            return
         for y in found[:_OUTCOMES]:
             after = f"{margin}If {name} shows {state_text(f, v, y, say)} ({percent(law[y])}): "
             with self.walk.supposing(box, y):
@@ -209,3 +216,55 @@ class _Telling:
             self.text.append(
                 f"{margin}... and {len(found) - _OUTCOMES} more outcomes of {name} ({rest})"
             )
+
+    # -- many outcomes, by thresholds ------------------------------------------------------------
+
+    def _wide(self, box: Id, before: list[tuple[Steps, float]], level: int) -> bool:
+        """Tell what comes of a box by thresholds; False if there are too many of them."""
+        if len(before) > _CASES:
+            return False
+        key = box, tuple(before)
+        if key not in self._cases:
+            self._cases[key] = cases_after(self.walk, box, before)
+        cases = self._cases[key]
+        found = [] if cases is None else runs(cases)
+        if not 0 < len(found) <= _OUTCOMES:
+            return False
+        name, alone = printable(self.forest.name(box[0])), len(before) == 1
+        whole = sum(chance for _, chance in before)
+        about = f"{name} shows" if alone else "the best so far is"
+        for run, words in zip(found, ranges(found, self.walk.amounts, self.walk.sign), strict=True):
+            share = percent(sum(case.chance for case in run) / whole)
+            after = f"If {about} {words} ({share}): " if words else f"Whatever {name} shows: "
+            self._tell_run(f"{'  ' * level}{after}", run, level)
+        return True
+
+    def _tell_run(self, after: str, run: list[Case], level: int) -> None:
+        """One line for what to do in all these cases, then all that can come of it."""
+        if len(self.text) >= self.lines:
+            self.full = True
+            return
+        move = run[0].move
+        if move is None:
+            self.text.append(f"{after}stop and take {self._taken(run)}.")
+            return
+        with standing(self.walk, run[0].steps):
+            opening = self._opening(move)
+        if level == self.depth:
+            self.cut = True
+            self.text.append(f"{after}{opening}, and so on.")
+            return
+        at = len(self.text)
+        self.text.append(f"{after}{opening}.")
+        if not self._wide(move, [(case.steps, case.chance) for case in run], level + 1):
+            self.text[at] = f"{after}{opening}, and so on."
+
+    def _taken(self, run: list[Case]) -> str:
+        """What is taken in the end of some cases."""
+        (box, _), walk = run[0].steps[-1], self.walk
+        if len({case.best for case in run}) == 1:
+            with standing(walk, run[0].steps):
+                return best_text(walk, copies=False)
+        if all(h is not None and (h.number, h.copy) == box for _, h in (c.best for c in run)):
+            return f"what {printable(self.forest.name(box[0]))} shows"
+        return "the least loss found" if self.forest.minimize else "the best reward found"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.estimates import error_of_mean
 from .._kernels.structure import postorder
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -123,7 +124,7 @@ def value_of_tests(
             solve(given, threads=threads).value
             for given in _drawn(forest, outcomes, samples, np.random.default_rng(rng))
         ]
-        total, error = float(np.mean(values)), float(np.std(values, ddof=1) / len(values) ** 0.5)
+        total, error = float(np.mean(values)), error_of_mean(np.array(values))
     return Knowing(without, total, forest.sign * (total - without), error)
 
 

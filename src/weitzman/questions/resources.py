@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.estimates import error_of_mean
 from .._common.optional import need
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
@@ -278,7 +279,7 @@ def capped(
     reward, spend = played.T
     return CappedSpend(
         forest.sign * float(reward.mean()),
-        float(reward.std(ddof=1) / episodes**0.5) if episodes > 1 else float("nan"),
+        error_of_mean(reward),
         best.reward,
         float(spend.mean()),
         policy,

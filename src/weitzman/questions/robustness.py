@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.numbers import percent
 from ..engine.by_box import PerBox
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
@@ -82,11 +83,12 @@ class Tornado:
 
     def table(self) -> str:
         """The swings as text."""
-        lines = [f"value {self.solution.value:.6g}, each number moved by {self.share:.3g} of it"]
+        say = self.solution.forest.amounts
+        lines = [f"value {say(self.solution.value)}, each number moved by {percent(self.share)}"]
         for s in self.swings:
             who = f"{s.number} of {s.box}" if s.box else s.number
             turn = f"   first: {s.first_low} / {s.first_high}" if s.turns else ""
-            lines.append(f"{who:30}  {s.low:.6g} to {s.high:.6g}{turn}")
+            lines.append(f"{who:30}  {say(s.low)} to {say(s.high)}{turn}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

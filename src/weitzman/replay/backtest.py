@@ -9,14 +9,16 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.sharing import Executor, check_executor, spread
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from .methods import Method
-from .peers import all_methods
+from .peers import all_methods, methods_without_log
 from .replay_result import Replay
 from .searches import HINDSIGHT, Design, Done, Job, carry_out, jobs
 
 Progress = Callable[[int, int], None]
+Rules = tuple[Design, Sequence[Method]]
 
 
 def replay(
@@ -31,6 +33,7 @@ def replay(
     orders: int = 10,
     seed: int = 0,
     workers: int = 1,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Replay:
     """What would each method have earned on past runs?
@@ -53,7 +56,8 @@ def replay(
         By default :func:`all_methods`; the first is the one that the others are compared with.
     log_runs : int, optional
         Runs in a log: by default 150, or half of the runs of a smaller task; with instances all
-        runs of the others.
+        runs of the others. 0: no log; then the index policy learns on the way, and the others have
+        their documented options.
     repeats : int
         How many logs are drawn for each task.
     orders : int
@@ -61,6 +65,8 @@ def replay(
     seed : int
     workers : int
         Processes to share the work. The result does not depend on it.
+    executor : optional
+        Instead: workers of a pool or a cluster, as for :func:`~weitzman.solve`.
     progress : function, optional
         Called with the number of cells done and of all.
 
@@ -77,12 +83,14 @@ def replay(
             f"`instance` must have a label for each of the {len(curves)} runs, but it has "
             f"{len(instance)}."
         )
-    chosen = all_methods(settings=bool(curves.settings)) if methods is None else list(methods)
+    there = bool(curves.settings)
+    usual = methods_without_log() if log_runs == 0 else all_methods(settings=there)
+    chosen = usual if methods is None else list(methods)
     if not chosen:
         raise InvalidArgument("`methods` must name at least one method.")
     design = Design(log_runs=log_runs, logs=repeats, orders=orders, seed=seed)
     work = list(jobs(curves, instance, [tuple(x) for x in costs.T.tolist()], repeats))
-    done = list(_watched(_carried_out(work, design, chosen, workers), len(work), progress))
+    done = _carried_out(work, (design, chosen), workers, executor, progress)
     return Replay(
         methods=(*(m.name for m in chosen), HINDSIGHT),
         quoted=quoted,
@@ -123,18 +131,23 @@ def _prices(
 
 
 def _carried_out(
-    work: Sequence[Job], design: Design, methods: Sequence[Method], workers: int
-) -> Iterator[Done]:
+    work: Sequence[Job], how: Rules, workers: int, executor: Executor | None,
+    progress: Progress | None,
+) -> list[Done]:  # fmt: skip
+    """All jobs, in their order: here, by processes of our own, or by somebody's workers."""
+    check_executor(executor)
+    if executor is not None:
+        return spread(executor, _one_job, how, work, progress)
     if workers == 1 or len(work) == 1:
-        yield from (carry_out(job, design, methods) for job in work)
-        return
+        return list(_watched((_one_job(how, job) for job in work), len(work), progress))
     context = multiprocessing.get_context("spawn")  # threads of the solver do not survive a fork
     with ProcessPoolExecutor(min(workers, len(work)), context) as pool:
-        waiting = [pool.submit(carry_out, job, design, methods) for job in work]
-        try:
-            yield from (future.result() for future in waiting)
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return spread(pool, _one_job, how, work, progress)
+
+
+def _one_job(how: Rules, job: Job) -> Done:
+    design, methods = how
+    return carry_out(job, design, methods)
 
 
 def _watched(done: Iterable[Done], total: int, progress: Progress | None) -> Iterator[Done]:

@@ -9,7 +9,9 @@ from functools import partial
 
 import numpy as np
 
+from ..errors import InvalidArgument
 from ..learn.curves import Curves
+from ..learn.first_runs import from_nothing
 from ..tune.race import Move, Race, RunModel
 from ..tune.refit import Refit
 from ..tune.whole import one_box
@@ -45,6 +47,10 @@ class IndexPolicy:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """A model for each price."""
+        if log.given is None:
+            lower = log.table.sign < 0
+            begin = [from_nothing(price=price, minimize=lower) for price in prices]
+            return [MethodPlan(partial(race, model=model, refit=True)) for model in begin]
         models = [self.fit(log.curves, price) for price in prices]
         return [MethodPlan(partial(race, model=model, refit=self.refit)) for model in models]
 
@@ -88,6 +94,8 @@ class FullRuns:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The reservation value at each price."""
+        if log.given is None:
+            raise InvalidArgument("a reservation value is learnt from a log, which must have runs.")
         best = np.unique(log.table.top[:, -1], return_counts=True)
         cost = float(log.table.spend[:, -1].mean())
         plans = []

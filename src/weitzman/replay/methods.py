@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from .bench import Bench, Table
 
@@ -27,18 +28,25 @@ class Log:
 
     Parameters
     ----------
-    curves : Curves
-        All runs are taken to have ended with their last row, as on the bench.
+    given : Curves or None
+        All runs are taken to have ended with their last row, as on the bench; None: no log.
     table : Table
-        The same runs.
+        The same runs; without a log those that are searched, of which only the length counts.
     orders : (k, m) array of int
         For each of k rehearsals m runs of the log, drawn with replacement: as many as the searches
         to come will have.
     """
 
-    curves: Curves
+    given: Curves | None
     table: Table
     orders: IntArray
+
+    @property
+    def curves(self) -> Curves:
+        """The runs of the log, which must be there."""
+        if self.given is None:
+            raise InvalidArgument("this method learns from a log, so the log must have runs.")
+        return self.given
 
     def rehearsals(self, most: int) -> Iterator[Bench]:
         """Searches among the runs of the log."""
@@ -95,6 +103,10 @@ class Tuned:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The setting and the stop with the highest mean payoff in the rehearsals."""
+        if log.given is None:
+            raise InvalidArgument(
+                f"{self.name!r} chooses its options on a log, so the log must have runs."
+            )
         settings = self.rules(log)
         means = [self._means(log, rule) for rule in settings.values()]
         return best_plans(settings, means, prices)
@@ -119,6 +131,28 @@ def best_plans(
         told, rule = list(rules.items())[best]
         plans.append(MethodPlan(rule, int(payoffs[best].argmax()) + 1, told))
     return plans
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documented:
+    """A method with the options that its authors or its package state, for lack of any log.
+
+    Parameters
+    ----------
+    name : str
+    rule : function
+        Gives the rule for runs of at most so many rows.
+    stops : int, optional
+        How often the rule may yield: for rules that yield after each run, the number of runs.
+    """
+
+    name: str
+    rule: Callable[[int], Rule]
+    stops: int | None = None
+
+    def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
+        """The same at every price."""
+        return [MethodPlan(self.rule(log.most), self.stops, "as documented")] * len(prices)
 
 
 def trace(rule: Rule, bench: Bench, stops: int | None) -> FloatArray:

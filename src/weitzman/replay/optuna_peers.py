@@ -23,7 +23,7 @@ import numpy as np
 from .._common.arrays import IntArray
 from .._common.optional import need
 from .bench import Bench, Table
-from .methods import Log, Method, MethodPlan, Rule, Tuned, best_plans, trace
+from .methods import Documented, Log, Method, MethodPlan, Rule, Tuned, best_plans, trace
 from .pool_space import PoolSpace
 
 _RATES = (2, 3, 4)
@@ -47,6 +47,20 @@ def optuna_methods() -> list[Method]:
         Tuned("Optuna MedianPruner", _median, _REHEARSALS, _LONGEST),
         Tuned("Optuna WilcoxonPruner", _wilcoxon, *_WILCOXON),
     ]
+
+
+def documented_pruners(trials: Sequence[int]) -> list[Method]:
+    """The pruners as they come, with so many trials each."""
+    return [
+        Documented(f"Optuna {name}, {n} runs", partial(_as_it_comes, name=name), n)
+        for name in ("SuccessiveHalvingPruner", "HyperbandPruner", "MedianPruner")
+        for n in trials
+    ]
+
+
+def _as_it_comes(most: int, name: str) -> Rule:
+    make = getattr(need("optuna", "optuna").pruners, name)
+    return partial(pruned, pruner=make, rows=_ladder(1, 2, most))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,12 +9,13 @@ from ..errors import UnknownName
 from . import halving as _halving
 from .full_run_bo import FullRunBO, sklearn_installed
 from .index_methods import FullRuns, IndexPolicy, fit
-from .methods import Log, Method, Rule, Tuned
-from .optuna_peers import installed, optuna_methods, tree_methods
+from .methods import Documented, Log, Method, Rule, Tuned
+from .optuna_peers import documented_pruners, installed, optuna_methods, tree_methods
 from .syne_tune_peers import syne_tune_installed, syne_tune_methods
 
 SAMPLERS = ("random", "tpe", "bo")
 _RATES = (2, 3, 4)
+RUNS = (10, 30, 100)  # without a log
 _MOST = 256  # runs that Hyperband starts
 
 
@@ -61,6 +62,36 @@ def _in_order() -> list[Method]:
         Tuned("percentile rule", _percentile, rehearsals=16),
         *(optuna_methods() if installed() else []),
     ]
+
+
+def methods_without_log() -> list[Method]:
+    """The same without any log: options as documented, and 10, 30 or 100 runs, since none says.
+
+    Successive halving and Hyperband with a rate of 3 from one row, as in the paper of Hyperband;
+    pruners of Optuna as they come.
+    """
+    halved = {"successive halving": _halving.successive_halving, "Hyperband": _halving.hyperband}
+    return [
+        IndexPolicy(fit, refit=True),
+        *(
+            Documented(f"random search, {n} full runs", partial(_full_runs, runs=n))
+            for n in (3, 10)
+        ),
+        *(
+            Documented(f"{name}, {n} runs", partial(_documented, rule=rule, runs=n))
+            for name, rule in halved.items()
+            for n in RUNS
+        ),
+        *(documented_pruners(RUNS) if installed() else []),
+    ]
+
+
+def _full_runs(most: int, runs: int) -> Rule:
+    return partial(_halving.top_k, runs=runs, keep=runs)
+
+
+def _documented(most: int, rule: Callable[..., Iterator[None]], runs: int) -> Rule:
+    return partial(rule, runs=runs, rate=3, least=1, most=most)
 
 
 def sizes(most: int) -> list[int]:

@@ -25,7 +25,7 @@ class Design:
     Parameters
     ----------
     log_runs : int or None
-        How many runs the log has; None: 150, or half of the runs of a small task.
+        How many runs the log has; None: 150, or half of the runs of a small task; 0: no log.
     logs : int
         How many logs are drawn for each task.
     orders : int
@@ -81,6 +81,9 @@ def split(job: Job, design: Design) -> tuple[IntArray, IntArray]:
     """The runs of the log, and those to be searched."""
     rng = np.random.default_rng([design.seed, job.task, job.log, 0])
     n = len(job.curves)
+    nothing = np.arange(0)
+    if design.log_runs == 0 and job.instance is None:
+        return nothing, np.arange(n)
     if n < 2:
         raise InvalidArgument(
             f"a task needs two runs, one to learn from and one to search, but task "
@@ -90,7 +93,7 @@ def split(job: Job, design: Design) -> tuple[IntArray, IntArray]:
         size = min(_LOG_RUNS, n // 2) if design.log_runs is None else design.log_runs
         if not 0 < size < n:
             raise InvalidArgument(
-                f"task {job.curves.task[0]!r} has {n} runs, so its log can have 1 to {n - 1} of "
+                f"task {job.curves.task[0]!r} has {n} runs, so its log can have 0 to {n - 1} of "
                 f"them, but `log_runs` is {size}."
             )
         mixed = rng.permutation(n)
@@ -105,6 +108,8 @@ def split(job: Job, design: Design) -> tuple[IntArray, IntArray]:
     chosen = names[shuffled[job.log % len(names)]]
     mine = np.array([label == chosen for label in job.instance])
     others = np.flatnonzero(~mine)
+    if design.log_runs == 0:
+        return nothing, np.flatnonzero(mine)
     if design.log_runs is not None and design.log_runs < len(others):
         others = np.sort(rng.choice(others, design.log_runs, replace=False))
     return others, np.flatnonzero(mine)
@@ -116,7 +121,10 @@ def carry_out(job: Job, design: Design, methods: Sequence[Method]) -> Done:
     rng = np.random.default_rng([design.seed, job.task, job.log, 2])
     orders = [rng.permutation(searched) for _ in range(design.orders)]
     table = Table.of(job.curves)
-    log = _log(job.curves.select(logged), len(searched), rng)
+    if len(logged):
+        log = _log(job.curves.select(logged), len(searched), rng)
+    else:
+        log = Log(None, table, np.zeros((0, len(searched)), np.int64))
     shape = len(methods) + 1, len(job.prices), design.orders
     found = np.empty((*shape, 2))
     told = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.numbers import rough, whole
+from .._common.numbers import rough, whole, with_unit
 from .._common.text import cell
 from ..engine.solution import Solution, Status
 from ..forest.model import Forest
@@ -18,7 +18,9 @@ from ..forest.model import Forest
 def headline(solution: Solution) -> list[tuple[str, str]]:
     """The value, and what to open first."""
     f, gap = solution.forest, solution.gap
-    error = "exact up to rounding" if gap == 0 else f"error at most {rough(gap)}"
+    error = "exact up to rounding" if gap == 0 else f"error at most {with_unit(rough(gap), f.unit)}"
+    if solution.status is Status.DISCRETIZED:
+        error += ": distributions were made discrete"
     rows = [("value", f"{f.amounts(solution.value, gap)}   ({error})")]
     terms = [
         (f.factors is not None, "payoffs are discounted to the start"),

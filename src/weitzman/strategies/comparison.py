@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._common.estimates import error_of_mean
 from .._common.notebook import cells_html
-from .._common.numbers import about, number, rough
+from .._common.numbers import about, rough, with_unit
+from .._common.sharing import Executor, check_executor, spread
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
 from ..engine.plan import Progress
-from ..engine.solution import Solution
+from ..engine.solution import Solution, hint
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
@@ -139,24 +141,29 @@ class Comparison:
 
     def _cells(self) -> list[list[str]]:
         cells = [["strategy", "value", "± (95%)", "lost", "share", "openings", "bound", "how"]]
-        z = two_sided(0.95)
+        z, say = two_sided(0.95), self.forest.amounts
         for s in self.strategies:
             share = self.share(s.key)
             cells.append(
                 [
-                    s.name, number(s.value, error=z * s.error),
-                    rough(z * s.error) if s.error else "",
-                    about(self.lost(s.key)), "" if math.isnan(share) else f"{about(100 * share)}%",
+                    s.name, say(s.value, z * s.error),
+                    with_unit(rough(z * s.error), say.unit) if s.error else "",
+                    self._about(self.lost(s.key)),
+                    "" if math.isnan(share) else f"{about(100 * share)}%",
                     _known(s.openings, about),
-                    "" if s.bound == s.value else _known(s.bound, number), s.how,
+                    "" if s.bound == s.value else _known(s.bound, lambda x: say(x)), s.how,
                 ]
             )  # fmt: skip
         return cells
 
+    def _about(self, x: float) -> str:
+        return with_unit(about(x), self.forest.unit)
+
     def _gaps(self) -> Iterator[str]:
         for key, what in (("fixed_order", "fixed order"), ("fixed_set", "fixed set")):
             low, high = self.gap(key)
-            gap = about(high) if low == high else f"between {about(low)} and {about(high)}"
+            gap = self._about(high)
+            gap = gap if low == high else f"between {self._about(low)} and {gap}"
             yield f"adaptivity gap over the best {what}: {gap}"
 
     def __str__(self) -> str:
@@ -187,6 +194,7 @@ def compare(
     budget: int | None = None,
     solution: Solution | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """The optimal policy next to the best fixed order, the best fixed set and usual heuristics.
@@ -212,6 +220,9 @@ def compare(
     solution : Solution, optional
         That of the forest, if it is at hand; not needed where the solution comes first.
     threads : int, optional
+    executor : optional
+        Workers to share the strategies, as for :func:`~weitzman.solve`; ``rng`` must then be a
+        seed. The result does not depend on it.
     progress : callable, optional
         Called with (strategies done, strategies in all).
 
@@ -227,59 +238,108 @@ def compare(
         solution, forest = forest, forest.forest
     if not isinstance(forest, Forest):
         raise InvalidArgument(
-            f"compare needs a forest or its solution, but got a {type(forest).__name__}."
+            f"compare needs a forest or its solution, but got a {type(forest).__name__}. "
+            f"{hint(forest, 'Describe one with Builder, or read a file with load.')}"
         )
     forest.must_end("comparing strategies")
+    check_executor(executor)
+    if executor is not None and not isinstance(rng, (int, np.integer)):
+        raise InvalidArgument(
+            "with an executor `rng` must be a seed: workers cannot share one generator."
+        )
     solved = solve(forest, threads=threads) if solution is None else solution
     optimum = evaluate(solved, threads=threads)
     most = max(1, round(optimum.openings)) if budget is None else budget
-    at_random = forest.boxes <= WRITE_OUT
-    found: list[Strategy] = []
-    written, rules = listed(solved), _rules(forest, solved)
-    total = 5 + len(rules) + 2 * at_random + (written is not None)
-
-    def add(strategy: Strategy) -> None:
-        found.append(strategy)
-        if progress is not None:
-            progress(len(found), total)
-
-    best = _exact("optimal", "fully adaptive (optimal)", optimum)
-    add(replace(best, value=solved.value))
-    chosen = best_nonadaptive(forest, solution=solved)
-    order = best_partially_adaptive(
-        forest, episodes=episodes, rng=rng, solution=solved, fixed_set=chosen
-    )
-    add(_of_order(order))
-    add(_of_set(chosen))
-    if written is not None:
-        add(_listed(written, episodes, rng))
-    for key, name, policy in rules:
-        add(_exact(key, name, evaluate(policy, threads=threads)))
-    played = simulate(solved, episodes, rng, budget=most, threads=threads)
-    add(_simulated("budget", f"the best {most} by index", played))
-    if at_random:
-        played = random_order(solved, episodes, rng, threads=threads)
-        add(_simulated("random_order", "random order, right stopping", played))
-        played = random_order(solved, episodes, rng, budget=most, threads=threads)
-        add(_simulated("random_budget", f"any {most} at random", played))
+    trial = Trial(solved, episodes, rng, most, threads)
+    kinds = _kinds(forest)
+    found: list[Strategy | Fixed] = []
+    if executor is None:
+        for kind in kinds:
+            found.append(_tried(trial, kind))
+            if progress is not None:
+                progress(len(found), len(kinds))
+    else:
+        found = spread(executor, _tried, trial, kinds, progress)
+    best = replace(_exact("optimal", "fully adaptive (optimal)", optimum), value=solved.value)
+    fixed, others = found[0], [x for x in found if isinstance(x, Strategy)]
+    assert isinstance(fixed, Fixed), "the first kind"
     nothing = forest.prizes * forest.outside
-    add(Strategy("nothing", "nothing", nothing, 0.0, _NONE, "exact", 0.0, 0.0))
-    return Comparison(forest, tuple(found), order, chosen)
+    last = Strategy("nothing", "nothing", nothing, 0.0, _NONE, "exact", 0.0, 0.0)
+    rows = best, _of_order(fixed.order), _of_set(fixed.chosen), *others, last
+    return Comparison(forest, rows, fixed.order, fixed.chosen)
 
 
-def _rules(forest: Forest, solution: Solution) -> list[tuple[str, str, Policy]]:
-    return [
-        ("reward_grid", "index read off the rewards", on_reward_grid(solution)),
-        ("myopic", "own index, without what is behind", myopic(forest)),
-        *_expected(forest),
-        ("everything", "everything", everything(forest)),
+class Trial(NamedTuple):
+    """What every strategy of a comparison is tried on."""
+
+    solution: Solution
+    episodes: int
+    rng: np.random.Generator | int
+    budget: int
+    threads: int | None
+
+
+class Fixed(NamedTuple):
+    """The best set and the best order, which falls back on the set."""
+
+    chosen: FixedSet
+    order: FixedOrder
+
+
+def _kinds(forest: Forest) -> list[str]:
+    """The keys of what is tried, in the order of the rows; first the fixed set and order."""
+    few = forest.boxes <= WRITE_OUT
+    listable = forest.boxes <= MOST_BOXES and bool(np.isfinite(forest.outside))
+    kinds = [
+        (True, "fixed"),
+        (listable, "priority_list"),
+        (True, "reward_grid"),
+        (True, "myopic"),
+        (len(forest) <= MOST_BOXES, "expected_value"),
+        (True, "everything"),
+        (True, "budget"),
+        (few, "random_order"),
+        (few, "random_budget"),
     ]
+    return [kind for there, kind in kinds if there]
 
 
-def _expected(forest: Forest) -> list[tuple[str, str, Policy]]:
-    if len(forest) > MOST_BOXES:
-        return []
-    return [("expected_value", "expected net value (rNPV)", by_expected_value(forest))]
+def _tried(trial: Trial, kind: str) -> Strategy | Fixed:
+    """What one kind of strategy earns; workers do this, too."""
+    solved, episodes, rng, most, threads = trial
+    if kind == "fixed":
+        chosen = best_nonadaptive(solved.forest, solution=solved)
+        return Fixed(chosen, _order(trial, chosen))
+    if kind == "priority_list":
+        written = listed(solved)
+        assert written is not None, "few enough boxes"
+        return _listed(written, episodes, rng)
+    if kind == "budget":
+        played = simulate(solved, episodes, rng, budget=most, threads=threads)
+        return _simulated(kind, f"the best {most} by index", played)
+    if kind == "random_order":
+        played = random_order(solved, episodes, rng, threads=threads)
+        return _simulated(kind, "random order, right stopping", played)
+    if kind == "random_budget":
+        played = random_order(solved, episodes, rng, budget=most, threads=threads)
+        return _simulated(kind, f"any {most} at random", played)
+    name, policy = _RULES[kind]
+    return _exact(kind, name, evaluate(policy(solved), threads=threads))
+
+
+def _order(trial: Trial, chosen: FixedSet) -> FixedOrder:
+    return best_partially_adaptive(
+        trial.solution.forest, episodes=trial.episodes, rng=trial.rng, solution=trial.solution,
+        fixed_set=chosen,
+    )  # fmt: skip
+
+
+_RULES: dict[str, tuple[str, Callable[[Solution], Policy]]] = {
+    "reward_grid": ("index read off the rewards", on_reward_grid),
+    "myopic": ("own index, without what is behind", lambda s: myopic(s.forest)),
+    "expected_value": ("expected net value (rNPV)", lambda s: by_expected_value(s.forest)),
+    "everything": ("everything", lambda s: everything(s.forest)),
+}
 
 
 def _listed(written: Solution, episodes: int, rng: np.random.Generator | int) -> Strategy:
@@ -290,7 +350,7 @@ def _listed(written: Solution, episodes: int, rng: np.random.Generator | int) ->
     seeded = np.random.default_rng(rng) if isinstance(rng, int) else rng
     played = work_through(written, priority_list(written), n, seeded)
     value = float(played.payoff.mean())
-    error = float(np.std(played.payoff, ddof=min(1, n - 1))) / math.sqrt(n)
+    error = error_of_mean(played.payoff) if n > 1 else 0.0
     if f.risk_tolerance is not None:
         kept = Sample(played.payoff, n, value, math.nan)
         value, error = kept.certainty(f.risk_tolerance, f.sign)

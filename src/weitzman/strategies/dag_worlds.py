@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.estimates import error_of_mean
 from .dags import Dag
 
 
@@ -91,5 +91,5 @@ class Worlds:
 
     def mean(self, x: FloatArray) -> tuple[float, float]:
         """Expectation of a number that each world has, and its standard error."""
-        error = 0.0 if self.complete else float(np.std(x, ddof=1)) / math.sqrt(len(x))
+        error = 0.0 if self.complete else error_of_mean(x)
         return float(self.weight @ x), error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,11 @@ class Dag:
     >>> len(coins)
     3
     """
+
+    hint: ClassVar[str] = (
+        "Boxes with several parents have no indices: weitzman.strategies.exhaustive(dag) solves "
+        "small problems, spanning_policy(dag) gives a policy for larger ones."
+    )
 
     parents: tuple[tuple[int, ...], ...]
     cost: tuple[FloatArray, ...]

@@ -1,7 +1,8 @@
 """Train many runs and stop when nothing more is worth its cost.
 
 :func:`optimize` drives runs by itself; :mod:`weitzman.tune.optuna` and :mod:`weitzman.tune.ray` do
-so within these libraries. All of them ask a :class:`Race`, which can be asked directly, too.
+so within these libraries. :func:`paced` and :mod:`weitzman.tune.callbacks` make runs of training
+loops that one does not own. All of them ask a :class:`Race`, which can be asked directly, too.
 
 May import ``learn`` and what lies below it.
 """
@@ -9,10 +10,15 @@ May import ``learn`` and what lies below it.
 from .outcome import Report as Report
 from .outcome import Result as Result
 from .outcome import RunRecord as RunRecord
+from .pacing import Ended as Ended
+from .pacing import Paced as Paced
+from .pacing import Reporter as Reporter
+from .pacing import paced as paced
 from .plain import optimize as optimize
 from .race import Move as Move
 from .race import Race as Race
 from .race import RunModel as RunModel
 from .refit import Refit as Refit
 from .runs import Past as Past
+from .spaces import draw as draw
 from .whole import whole_index as whole_index

@@ -55,6 +55,8 @@ class LoopSettings:
     refit: bool | None
     clock: Clock
     watchers: Sequence[Callback]
+    timeout: float | None = None
+    alive: int | None = None
 
 
 class Inline:
@@ -81,6 +83,7 @@ def check_settings(settings: LoopSettings, start: Start) -> None:
         raise InvalidArgument(f"`workers` must be a whole number from 1 on, but it is {workers!r}.")
     if lost not in ("abandon", "replay"):
         raise InvalidArgument(f'`lost` must be "abandon" or "replay", but it is {lost!r}.')
+    _check_limits(settings, start)
     if settings.executor is None:
         return
     if not hasattr(settings.executor, "submit"):
@@ -89,4 +92,19 @@ def check_settings(settings: LoopSettings, start: Start) -> None:
         raise InvalidArgument(
             "with an executor, runs are brought back for every move, so `start` must take a "
             "parameter `past`, but it does not."
+        )
+
+
+def _check_limits(settings: LoopSettings, start: Start) -> None:
+    timeout, alive = settings.timeout, settings.alive
+    if timeout is not None and not timeout > 0:
+        raise InvalidArgument(f"`timeout` must be seconds above 0, but it is {timeout!r}.")
+    if alive is None:
+        return
+    if isinstance(alive, bool) or not isinstance(alive, int) or alive < 0:
+        raise InvalidArgument(f"`alive` must be a whole number from 0 on, but it is {alive!r}.")
+    if not takes_past(start):
+        raise InvalidArgument(
+            "with `alive`, runs that wait are brought back from their checkpoints, so `start` must "
+            "take a parameter `past`, but it does not."
         )

@@ -49,12 +49,12 @@ class Loop:
         self._lock = threading.RLock()
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         self._halt, self._reason = False, ""
-        self._before = 0  # runs that an earlier call has started
+        self._before, self._began = 0, 0.0  # runs that an earlier call has started; when this began
         self._gain, self._gained, self._took = math.nan, -math.inf, 0.0  # when, how long it took
 
     def run(self) -> None:
         """Go on until it is best to stop."""
-        self._before = len(self.race.runs)
+        self._before, self._began = len(self.race.runs), time.monotonic()
         for run in self.race.in_flight:  # begun before a crash
             self.race.release(run)
         pool = Inline() if self.settings.workers == 1 else ThreadPoolExecutor(self.settings.workers)
@@ -86,8 +86,11 @@ class Loop:
     def _send(self, pool: Inline | ThreadPoolExecutor) -> bool:
         """Hand out the next move; False if there is none."""
         with self._lock:
+            if self._is_late():
+                return False
             self.learn()
             self._let_go()
+            self._pause()
             move = self._choose()
             if move is None:
                 return False
@@ -152,6 +155,23 @@ class Loop:
         for run in runs:
             if self._refit is None or self.race.runs[run].over:
                 self._drop(run)
+
+    def _pause(self) -> None:
+        """Let go of waiting runs beyond the cap, those of lowest index; checkpoints remain."""
+        if self.settings.alive is None:
+            return
+        waiting = self.race.waiting
+        kept = sorted(self._live.keys() & waiting.keys(), key=lambda run: (-waiting[run], run))
+        for run in kept[self.settings.alive :]:
+            self._drop(run)
+
+    def _is_late(self) -> bool:
+        """Whether the time is up; then nothing is begun any more."""
+        limit = self.settings.timeout
+        if limit is None or time.monotonic() - self._began < limit:
+            return False
+        self.race.halt(f"the time of {limit:g} seconds is up")
+        return True
 
     # -- doing ---------------------------------------------------------------------------------
 

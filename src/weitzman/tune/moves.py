@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..learn.first_runs import END, UNKNOWN
 from ..learn.known import Config
 from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown
@@ -41,10 +42,13 @@ class Move:
         """One sentence why."""
         new = "a run" if self.candidate is None else f"candidate {self.candidate}"
         what = f"Start {new}, and train it" if self.run is None else f"Advance run {self.run}"
+        goal = "its end" if self.until >= END else f"step {self.until}"
         if not math.isfinite(self.best):
-            return f"{what} to step {self.until}: nothing has been seen yet."
+            return f"{what} to {goal}: nothing has been seen yet."
+        if self.index >= UNKNOWN:
+            return f"{what} to {goal}: too little is known of runs to judge any."
         return (
-            f"{what} to step {self.until}: its index {self.index:.6g} is above the best so far, "
+            f"{what} to {goal}: its index {self.index:.6g} is above the best so far, "
             f"worth {self.best:.6g}, and no other is higher."
         )
 

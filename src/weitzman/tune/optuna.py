@@ -24,8 +24,10 @@ from ..learn.optuna_logs import COSTS, ENDED, RUN
 from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
+from .plain_objectives import plain as plain
 from .race import Race, Run, RunModel
 from .runs import SECONDS, Clock, Row
+from .stating import Stated, model_of
 from .whole import whole_index
 
 if TYPE_CHECKING:
@@ -43,8 +45,10 @@ _SETTLE = 0.05  # seconds
 def optimize(
     study: Study,
     objective: Callable[..., Any],
-    model: RunModel,
+    model: Stated = None,
     *,
+    price: float | None = None,
+    full_run_cost: float | None = None,
     n_trials: int | None = None,
     outside: float | None = None,
     budget: float | None = None,
@@ -53,6 +57,8 @@ def optimize(
     catch: Catch = (),
     refit: bool | None = None,
     clock: Clock = SECONDS,
+    timeout: float | None = None,
+    alive: int | None = None,
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Result:
@@ -65,14 +71,16 @@ def optimize(
         was cut short, this one goes on where that stood; one process at a time.
     objective : callable
         ``objective(trial)`` returns a generator that suggests parameters and yields, for each
-        step, a score, ``(score, cost)`` or ``(score, cost, step)``. With a second parameter
+        step, a score, ``(score, cost)`` or ``(score, cost, step)``. One that reports and returns,
+        as for ``study.optimize``, is given as ``plain(objective)``. With a second parameter
         ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
         checkpoint; what it suggests is then what was suggested before.
-    model : RunModel
-        It must minimize if and only if the study does.
+    model : RunModel or Curves, optional
+        It must minimize if and only if the study does. Without it all is learnt on the way.
     n_trials : int, optional
         At most so many trials in all, those of earlier calls included.
-    outside, budget, workers, lost, catch, refit, clock, progress, callback
+    price, full_run_cost, outside, budget, workers, lost, catch, refit, clock, timeout, alive,
+    progress, callback
         As in :func:`weitzman.tune.optimize`. The configuration in a report is the trial. A trial
         that was PRUNED is not resumed, even if the model changes its mind. Trials that a budget
         kept from going on stay RUNNING: a later call takes them up.
@@ -84,16 +92,21 @@ def optimize(
         user attribute ``weitzman:run`` of its trial.
     """
     optuna = need("optuna", "optuna")
-    _check_study(study, model, optuna)
+    lower = len(study.directions) == 1 and study.direction == optuna.study.StudyDirection.MINIMIZE
+    known = model_of(
+        model, price=price, full_run_cost=full_run_cost, minimize=lower if model is None else None
+    )
+    _check_study(study, known, optuna)
     settings = LoopSettings(
         workers=workers, executor=None, lost=lost, catch=exceptions(catch), refit=refit,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
+        timeout=timeout, alive=alive,
     )  # fmt: skip
     check_settings(settings, objective)
     begun = sum(RUN in trial.user_attrs for trial in study.get_trials(deepcopy=False))
     available = None if n_trials is None else max(n_trials, begun)
-    race = Race(model, available=available, outside=outside, budget=budget)
+    race = Race(known, available=available, outside=outside, budget=budget)
     book = _Trials(study, race, optuna)
     loop = Loop(race, book, objective, settings)
     with _owned(study):

@@ -99,6 +99,11 @@ class Result:
         What the best is worth, all that was paid, and the difference; in units of cost.
     reason : str
         Why it has stopped.
+    price : float
+        What one point of score is worth, in units of cost.
+    full_run_cost : float or None
+        How many points of score a full run has cost on average; None if none was trained to its
+        end.
     runs : tuple of Record
         By the numbers of the runs.
     curves : Curves
@@ -113,15 +118,21 @@ class Result:
     spent: float
     payoff: float
     reason: str
+    price: float
+    full_run_cost: float | None
     runs: tuple[RunRecord, ...]
     curves: Curves | None = field(compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.best_score is None:
             return f"No score; spent {self.spent:.6g}. {self.reason}"
+        full = self.full_run_cost
+        priced = f"A point is worth {self.price:.6g}"
+        priced += "." if full is None else f"; a full run costs {full:.3g} points."
         return (
             f"Best score {self.best_score:.6g} (run {self.best_run}, step {self.best_step}), worth "
-            f"{self.worth:.6g}; spent {self.spent:.6g} on {len(self.runs)} runs. {self.reason}"
+            f"{self.worth:.6g}; spent {self.spent:.6g} on {len(self.runs)} runs. {self.reason} "
+            f"{priced}"
         )
 
     _repr_html_ = as_html
@@ -137,9 +148,19 @@ def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
     best = race.best_run
     return Result(
         race.best_score, best, race.best_step, None if best is None else configs[best],
-        race.best, race.spent, race.payoff, race.reason, runs,
-        curves_of(race) if any(run.steps for run in runs) else None,
+        race.best, race.spent, race.payoff, race.reason, race.model.price, _full_run_cost(race),
+        runs, curves_of(race) if any(run.steps for run in runs) else None,
     )  # fmt: skip
+
+
+def _full_run_cost(race: Race) -> float | None:
+    """What runs that came to their end have cost on average, in points."""
+    paid = [
+        sum(run.costs)
+        for run in race.runs
+        if run.steps and (run.over == "ended" or race.model.next_rung(run.steps[-1]) is None)
+    ]
+    return sum(paid) / len(paid) / race.model.price if paid else None
 
 
 class Display:

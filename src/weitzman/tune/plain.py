@@ -7,22 +7,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from typing import Any, Literal
 
 from ..errors import InvalidArgument, InvalidFile
-from ..learn.run_model import check_model
 from .book import Callback, Catch, LoopSettings, NoMore, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
-from .race import Race, RunModel
+from .race import Race
 from .run_journal import Event, Path, RunJournal, as_json, as_score
 from .runs import SECONDS, Clock, Row, Start
+from .spaces import draw
+from .stating import Stated, model_of
 
-Configs = Iterable[Any] | Callable[[int], Any]
+Configs = Iterable[Any] | Callable[[int], Any] | Mapping[str, Any]
 
 
 def optimize(
     start: Start,
     configs: Configs,
-    model: RunModel,
+    model: Stated = None,
     *,
+    price: float | None = None,
+    full_run_cost: float | None = None,
+    minimize: bool | None = None,
     journal: Path | None = None,
     outside: float | None = None,
     budget: float | None = None,
@@ -32,6 +36,8 @@ def optimize(
     catch: Catch = (),
     refit: bool | None = None,
     clock: Clock = SECONDS,
+    timeout: float | None = None,
+    alive: int | None = None,
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Result:
@@ -46,9 +52,17 @@ def optimize(
     configs : iterable, or callable
         The configurations in the order in which to start them; or a function of the number of the
         run. A list of mappings from names to values is a list of candidates: a model that was
-        learnt from runs with settings chooses which to start.
-    model : RunModel
-        What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`.
+        learnt from runs with settings chooses which to start. A mapping is a space, from which
+        candidates are drawn: see :func:`draw`.
+    model : RunModel or Curves, optional
+        What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`. A log is
+        fitted at ``price`` or ``full_run_cost``. Nothing: all is learnt on the way, from a weak
+        prior; see :func:`weitzman.learn.from_nothing`.
+    price, full_run_cost : float, optional
+        What a point of score is worth in units of cost; or how many points a full run costs. One of
+        them, unless a model is given.
+    minimize : bool, optional
+        Lower scores are better; by default as the model or the log says.
     journal : str or path, optional
         A file that makes the search survive crashes. If it is there, the search goes on where it
         stood, and nothing that was paid for is repeated.
@@ -74,6 +88,12 @@ def optimize(
         if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
     clock : callable
         What a step costs that does not say so: the difference of two readings.
+    timeout : float, optional
+        Begin nothing once so many seconds have passed; steps that were begun are finished.
+    alive : int, optional
+        How many waiting runs to keep in memory: those of highest index. The others are let go of,
+        and brought back from their checkpoints when their turn comes, so ``start`` must take
+        ``past``. By default all.
     progress : bool
         Show on standard error how it stands.
     callback : callable, optional
@@ -94,17 +114,26 @@ def optimize(
     >>> result = tune.optimize(start, [1, 5, 2], model)
     >>> result.best_config
     5
+
+    Without any log:
+
+    >>> found = tune.optimize(start, [1, 5, 2, 6, 3], price=100)
+    >>> found.best_config
+    6
     """
     settings = LoopSettings(
         workers=workers, executor=executor, lost=lost, catch=exceptions(catch), refit=refit,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
+        timeout=timeout, alive=alive,
     )  # fmt: skip
     check_settings(settings, start)
+    if isinstance(configs, Mapping):
+        configs = draw(configs)
     _check_configs(configs)
-    check_model(model)
-    race = Race(model, **_supply(configs), outside=outside, budget=budget)
-    book = _Book(configs, None if journal is None else RunJournal(journal, minimize=model.minimize))
+    known = model_of(model, price=price, full_run_cost=full_run_cost, minimize=minimize)
+    race = Race(known, **_supply(configs), outside=outside, budget=budget)
+    book = _Book(configs, None if journal is None else RunJournal(journal, minimize=known.minimize))
     try:
         loop = Loop(race, book, start, settings)
         book.tell_again(loop)
@@ -123,11 +152,11 @@ def _supply(configs: Configs) -> dict[str, Any]:
 
 def _check_configs(configs: object) -> None:
     """Refuse what could be iterated over, but hardly into configurations."""
-    odd = isinstance(configs, str | bytes | Mapping) or hasattr(configs, "columns")
+    odd = isinstance(configs, str | bytes) or hasattr(configs, "columns")
     if odd or not (callable(configs) or isinstance(configs, Iterable)):
         raise InvalidArgument(
-            f"configurations are a list, an iterable or a function of the number of the run, but "
-            f"here is a {type(configs).__name__}."
+            f"configurations are a list, an iterable, a function of the number of the run or a "
+            f"space, but here is a {type(configs).__name__}."
         )
 
 
@@ -144,7 +173,7 @@ class _Book:
         for event in [] if self._journal is None else self._journal.events:
             try:
                 self._apply(event, loop)
-            except (KeyError, ValueError, TypeError, IndexError) as error:
+            except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
                 assert self._journal is not None
                 if isinstance(error, InvalidArgument):
                     raise

@@ -32,6 +32,7 @@ ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain i
 Key = tuple[int, ...]
 """A move on offer, in the order of ties: ``(0, run)``, ``(1, candidate)``, new run ``(2,)``."""
 
+_LAST_STEP = 2**53
 _RUN, _CANDIDATE, _NEW = range(3)
 
 
@@ -90,6 +91,7 @@ class Race:
         self.spent = 0.0
         self.budget = math.inf if budget is None else float(budget)
         self.outside = -math.inf if outside is None else float(outside)
+        self._halted = ""  # why nothing is to be begun, whatever it might be worth
         self._left = math.inf if available is None else available  # new runs without settings,
         self._owed = 0  # and those of them that were handed out and not yet started
         self._peak: tuple[Run, int] | None = None  # run and row of the best score
@@ -146,7 +148,7 @@ class Race:
 
     def _top(self) -> tuple[Key, float] | None:
         """The move of highest index, and that index; None if there is none, or no budget for it."""
-        return None if self.spent >= self.budget else self._offers.top()
+        return None if self._halted or self.spent >= self.budget else self._offers.top()
 
     def _free(self, key: Key) -> bool:
         """Whether a move is still on offer."""
@@ -247,6 +249,10 @@ class Race:
                 f"the steps of a run must rise, but run {run} showed step {step} after "
                 f"{it.steps[-1]}."
             )
+        if not abs(step) <= _LAST_STEP:
+            raise InvalidAnswer(
+                f"steps must be at most {_LAST_STEP:,}, but run {run} showed step {step}."
+            )
         if not (cost >= 0 and math.isfinite(cost)):
             raise InvalidAnswer(
                 f"a cost must be finite and not negative, but that of run {run}, step {step} is "
@@ -283,6 +289,10 @@ class Race:
         self._left, self._owed = 0, 0
         self._unused.clear()
         self._picked.clear()
+
+    def halt(self, why: str) -> None:
+        """Begin nothing any more, for a reason that has nothing to do with worth: time, say."""
+        self._halted = why
 
     def change_model(self, model: RunModel) -> None:
         """Go on with another model, fitted anew: all indices change, what was seen stays."""
@@ -370,6 +380,11 @@ class Race:
         )
 
     @property
+    def waiting(self) -> dict[int, float]:
+        """The runs that wait for a decision, each with its index."""
+        return {key[1]: index for key, index in self._offers if key[0] == _RUN}
+
+    @property
     def in_flight(self) -> list[int]:
         """The runs that are being advanced; not those whose move was given back."""
         begun = [run.number for run in self.runs if run.until is not None]
@@ -415,9 +430,11 @@ class Race:
         """One sentence why to stop, or what it waits for."""
         top, flying = self._top(), len(self.in_flight) + self._handed_out
         what = f"Wait for {flying} run{'s' * (flying > 1)}" if flying else "Stop"
+        if self._halted:
+            return f"{what}: {self._halted}."
         if self.spent >= self.budget:
             return f"{what}: the budget of {self.budget:g} is spent."
-        if top is None or not math.isfinite(top[1]):
+        if top is None or top[1] == -math.inf:
             return f"{what}: no {'other ' if flying else ''}run is left to advance or to start."
         (kind, *which), index = top
         whose = f"of run {which[0]}" if kind == _RUN else "of a new run"

@@ -21,6 +21,7 @@ from ..learn.known import flat
 from .race import Move, Race, Run, RunModel
 from .ray_results import history
 from .refit import refitting
+from .stating import Stated, model_of
 from .whole import whole_index
 
 _ray: Any = need("ray", "ray")
@@ -39,8 +40,14 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : RunModel
+    model : RunModel or Curves, optional
         What to expect of a trial. It must minimize if and only if the mode of the tuner is "min".
+        Without it all is learnt on the way.
+    price, full_run_cost : float, optional
+        What a point of score is worth in units of cost; or how many points a full run costs. One of
+        them, unless a model is given.
+    minimize : bool, optional
+        Lower scores are better; to be said where there is no model.
     outside : float, optional
         What one has without any trial is worth this, in units of cost.
     budget : float, optional
@@ -64,8 +71,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: RunModel,
+        model: Stated = None,
         *,
+        price: float | None = None,
+        full_run_cost: float | None = None,
+        minimize: bool | None = None,
         outside: float | None = None,
         budget: float | None = None,
         metric: str | None = None,
@@ -77,7 +87,10 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         super().__init__()
         if workers is not None and workers < 1:
             raise InvalidArgument(f"`workers` must be 1 or more, but it is {workers}.")
-        self._model, self._outside, self._workers = model, outside, workers
+        self._model: RunModel = model_of(
+            model, price=price, full_run_cost=full_run_cost, minimize=minimize
+        )
+        self._outside, self._workers = outside, workers
         self._budget = budget
         self._metric, self._step, self._cost, self._learn = metric, step, cost, refit
         self._begin()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidArgument
+from ..learn.first_runs import FirstRuns
 from ..learn.known import Config
 from .moves import Run
 from .race import Race
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from ..learn.curves import Curves
 
 GROWTH = 1.25  # fit anew when so many times as many runs have shown something,
-FEWEST = 5  # and at least so many more
+FEWEST = 5  # and at least so many more;
+_FEW = 20  # without a log, as long as less was seen, each time that something was
 
 
 def refitting(race: Race, wanted: bool | None) -> Refit | None:
@@ -43,13 +45,34 @@ class Refit:
         self._race = race
         self._first: Any = race.model
         self._fitted = 0
+        self._knows = not isinstance(race.model, FirstRuns)
+        self._more = FEWEST if self._knows else 1
+        self._best = race.best
 
     def __call__(self) -> None:
         """Fit anew if enough runs have come in since the last time."""
-        runs = sum(bool(run.steps) for run in self._race.runs)
-        if runs >= max(GROWTH * self._fitted, self._fitted + FEWEST):
-            self._fitted = runs
+        seen = self._seen()
+        often = not self._knows and seen < _FEW
+        due = max((1.0 if often else GROWTH) * self._fitted, self._fitted + self._more)
+        if seen >= due or self._would_stop_early():
+            self._fitted, self._best = seen, self._race.best
             self._race.change_model(self._first.updated(curves_of(self._race)))
+
+    def _would_stop_early(self) -> bool:
+        """Whether the race is about to stop at a score that its model has never heard of."""
+        race = self._race
+        if self._knows or race.spent >= race.budget:
+            return False
+        return race.best > self._best and race.done
+
+    def _seen(self) -> int:
+        """How much was seen: runs; without a log every rung that was reached, and every end."""
+        runs = [run for run in self._race.runs if run.steps]
+        if self._knows:
+            return len(runs)
+        last = np.array([run.steps[-1] for run in runs], np.int64)
+        reached = np.searchsorted(self._race.model.rungs, last, "right")
+        return len(runs) + int(reached.sum()) + sum(bool(run.over) for run in runs)
 
 
 def curves_of(race: Race) -> Curves:

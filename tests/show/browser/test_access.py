@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Visitor
-from known_forests import careful, hires, projects
+from forests_with_terms import careful, hires, projects
 from test_pages_by_hand import portfolio
 
 import weitzman

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Visitor
-from known_forests import paper
+from plain_forests import paper_example as paper
 
 import weitzman
 from weitzman.show.page.page_data import problem

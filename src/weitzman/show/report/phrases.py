@@ -222,6 +222,9 @@ def certainty(c: Content) -> Iterator[Markup]:
         text = "The value and the indices are exact up to rounding"
     elif s.status is Status.CERTIFIED:
         text = f"The value is certified: its error is at most {c.say(s.gap, s.gap)}"
+    elif s.status is Status.DISCRETIZED:
+        off = c.say(s.gap, s.gap)
+        text = f"Distributions were made discrete: the value is off by at most {off}"
     else:
         text = (
             f"The value may be off by up to {c.say(s.gap, s.gap)}, which is more than was asked for"

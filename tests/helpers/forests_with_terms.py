@@ -1,19 +1,10 @@
-"""Small forests that many tests look at: the example of the paper, and one for each term."""
+"""Small forests with terms that several tests look at: time, risk and prizes."""
 
 from __future__ import annotations
 
 import math
 
 from weitzman import Builder, Forest
-
-
-def paper() -> Forest:
-    """The example of the paper: B behind A, and C."""
-    boxes = Builder()
-    boxes.add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
-    boxes.add("B", parent="A", cost=3, outcomes={1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}})
-    boxes.add("C", cost=5, outcomes={50: 0.5, 10: 0.5})
-    return boxes.build()
 
 
 def projects() -> Forest:

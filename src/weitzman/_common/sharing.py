@@ -1,0 +1,208 @@
+"""Work shared out among the workers of an executor, and gathered again in its order.
+
+An executor is anything with ``submit`` that gives futures in the manner of PEP 3148: a pool of
+``concurrent.futures`` or loky, ``dask.distributed.Client(...).get_executor()``, or Ray through
+`RayExecutor`. This module is the only place that knows about workers:
+
+* what all pieces of the work have in common goes to each worker once, as far as the executor can do
+  that: for Dask it is the result of a task, which workers hand to each other and which can be made
+  again, unlike what was scattered; Ray puts it into its object store; pools of processes on one
+  machine read it from one file; and threads share it anyway;
+* a piece whose worker dies is given out again. A piece that nobody finishes is done here, so that
+  the work ends where it began. Pieces are plain functions of what they are given: the same bits
+  come out wherever, and however often, they are done;
+* an error that the work itself raises is raised here, and nothing is tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import pickle
+import queue
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from ..errors import InvalidArgument
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+_TRIES = 3  # of a piece, before it is done here
+
+
+class Executor(Protocol):
+    """What has ``submit``."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        """A future of ``fn(*args)``."""
+
+
+def check_executor(executor: object) -> None:
+    """Refuse what has no ``submit``; a Dask client has one that gives other futures."""
+    if executor is None:
+        return
+    if callable(getattr(executor, "get_executor", None)):
+        raise InvalidArgument(
+            f"`executor` must give the futures of concurrent.futures, but a "
+            f"{type(executor).__name__} does not. Pass its get_executor()."
+        )
+    if not callable(getattr(executor, "submit", None)):
+        raise InvalidArgument(
+            f"`executor` must have a method `submit`, as a pool of concurrent.futures has, but got "
+            f"a {type(executor).__name__}. For Ray there is weitzman.engine.RayExecutor."
+        )
+
+
+class _Outcome(NamedTuple):
+    """What became of a piece: its result, or the error that the work raised."""
+
+    result: Any
+    error: Exception | None
+
+
+def spread(
+    executor: Executor,
+    task: Callable[[Any, Piece], Result],
+    data: Any,
+    pieces: Sequence[Piece],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Result]:
+    """``[task(data, piece) for piece in pieces]``, by the workers of an executor.
+
+    ``task`` is a function of a module, and everything can be pickled. ``progress`` is called with
+    the pieces done and the pieces in all.
+    """
+    results: dict[int, Result] = {}
+    with _common_data(executor, data) as common:
+        ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        given: dict[int, Any] = {}
+
+        def give(i: int) -> None:
+            with _large_is_fine():
+                given[i] = future = executor.submit(_work, task, common, pieces[i])
+            future.add_done_callback(lambda f: ended.put((i, f)))
+
+        tries = dict.fromkeys(range(len(pieces)), 1)
+        try:
+            broken = _give_all(give, list(tries))
+            while len(results) + len(broken) < len(pieces):
+                i, future = ended.get()
+                try:
+                    outcome = future.result()
+                except Exception as error:  # the worker, not the work
+                    if tries[i] == _TRIES or not _gave(give, i):
+                        broken[i] = error
+                    tries[i] += 1
+                    continue
+                if outcome.error is not None:
+                    raise outcome.error
+                results[i] = outcome.result
+                _tell(progress, len(results), len(pieces))
+        finally:
+            for future in given.values():
+                future.cancel()
+    if broken:
+        _warn(broken, len(pieces))
+    for i in sorted(broken):
+        results[i] = task(data, pieces[i])
+        _tell(progress, len(results), len(pieces))
+    return [results[i] for i in range(len(pieces))]
+
+
+def _give_all(give: Callable[[int], None], numbers: Sequence[int]) -> dict[int, Exception]:
+    """Give out pieces; those that the executor does not take any more, and why."""
+    broken: dict[int, Exception] = {}
+    for i in numbers:
+        try:
+            give(i)
+        except Exception as error:
+            broken[i] = error
+    return broken
+
+
+def _gave(give: Callable[[int], None], i: int) -> bool:
+    return not _give_all(give, [i])
+
+
+def _tell(progress: Callable[[int, int], None] | None, done: int, total: int) -> None:
+    if progress is not None:
+        progress(done, total)
+
+
+def _warn(broken: dict[int, Exception], total: int) -> None:
+    error = broken[min(broken)]
+    warnings.warn(
+        f"the executor did not finish {len(broken)} of {total} pieces of the work "
+        f"({type(error).__name__}: {error}). This process does them now; the result is the same.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+
+
+def _work(task: Callable[[Any, Any], Any], common: Any, piece: Any) -> _Outcome:
+    """On the worker: one piece. Its own errors come back as what they are."""
+    data = _read(common.path) if isinstance(common, _File) else common
+    try:
+        return _Outcome(task(data, piece), None)
+    except Exception as error:
+        return _Outcome(None, error)
+
+
+# -- what all pieces have in common ----------------------------------------------------------------
+
+
+class _File(NamedTuple):
+    """Where a pool of processes on this machine finds the data."""
+
+    path: str
+
+
+@contextlib.contextmanager
+def _common_data(executor: Any, data: Any) -> Iterator[Any]:
+    """The data as it is handed to every piece: itself, or a short word for it."""
+    client: Any = getattr(executor, "_client", None)  # of Dask
+    if data is None or isinstance(executor, ThreadPoolExecutor):
+        yield data
+    elif callable(getattr(executor, "scatter", None)):
+        yield executor.scatter(data)
+    elif callable(getattr(client, "scatter", None)):
+        with _large_is_fine():
+            kept = client.submit(_same, data, pure=False)
+        yield kept
+    elif isinstance(executor, ProcessPoolExecutor) or _is_loky(executor):
+        handle, path = tempfile.mkstemp(suffix=".weitzman")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                pickle.dump(data, file, pickle.HIGHEST_PROTOCOL)
+            yield _File(path)
+        finally:
+            os.unlink(path)
+    else:
+        yield data
+
+
+def _same(data: Any) -> Any:
+    return data
+
+
+@contextlib.contextmanager
+def _large_is_fine() -> Iterator[None]:
+    """Dask warns of data sent along with a task; here it is sent with one task only."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph")
+        yield
+
+
+def _is_loky(executor: object) -> bool:
+    return any(kind.__module__.partition(".")[0] == "loky" for kind in type(executor).__mro__)
+
+
+@functools.lru_cache(maxsize=1)
+def _read(path: str) -> Any:
+    """The data in a file; a worker reads it once."""
+    with open(path, "rb") as file:
+        return pickle.load(file)

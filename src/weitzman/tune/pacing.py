@@ -1,0 +1,175 @@
+"""Training that reports as it goes, as a run that pauses: for loops that one does not own.
+
+A function ``train(config, report)`` runs in a thread of its own. Each ``report(score)`` hands the
+score over and waits there until the run is advanced again. So any training loop with a callback
+can be paused and resumed, and ended: then ``report`` raises :class:`Ended`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from ..errors import InvalidAnswer
+from .runs import Past
+
+Train = Callable[..., Any]
+
+
+class Ended(Exception):
+    """The run is not to be trained any further; raised where it reports, and expected there."""
+
+
+class Reporter:
+    """What a function that trains calls to show a score.
+
+    Attributes
+    ----------
+    past : Past
+        What the run has shown so far; ``past.step`` is 0 for a new run.
+    """
+
+    def __init__(self, past: Past) -> None:
+        self.past = past
+        self.closed = False
+        self.shown: SimpleQueue[Any] = SimpleQueue()  # what was reported, or how it ended
+        self.turns: SimpleQueue[bool] = SimpleQueue()  # True: go on; False: end
+
+    def __call__(self, score: float, cost: float | None = None, step: int | None = None) -> None:
+        """Show a score, and wait until the run is advanced.
+
+        Parameters
+        ----------
+        score : float
+        cost : float, optional
+            What the step cost; by default the time that it took.
+        step : int, optional
+            The number of the step; by default one more than before.
+
+        Raises
+        ------
+        Ended
+            When the run is not to be trained any further. Let it pass, or end training.
+        """
+        self.shown.put((score, cost, step))
+        self._wait()
+
+    def offer(self, score: float, cost: float | None = None, step: int | None = None) -> bool:
+        """The same for callbacks that must not raise: whether to go on."""
+        try:
+            self(score, cost, step)
+        except Ended:
+            return False
+        return True
+
+    def _wait(self) -> None:
+        if self.closed or not self.turns.get():
+            self.closed = True
+            raise Ended
+
+
+class Paced:
+    """A run made of a function that trains and reports: an object with ``advance`` and ``close``.
+
+    Parameters
+    ----------
+    train : callable
+        ``train(config, report)``, where ``report`` is a :class:`Reporter`.
+    config : object
+    past : Past, optional
+
+    Examples
+    --------
+    >>> def train(config, report):
+    ...     for epoch in range(3):
+    ...         report(config * epoch, cost=1.0)
+    >>> run = Paced(train, 5)
+    >>> run.advance(), run.advance()
+    ((0, 1.0, None), (5, 1.0, None))
+    >>> run.close()
+    """
+
+    def __init__(self, train: Train, config: Any, past: Past | None = None) -> None:
+        self._report = Reporter(past or Past(0))
+        self._thread = threading.Thread(
+            target=_follow,
+            args=(train, config, self._report),
+            daemon=True,
+            name="weitzman run",
+        )
+        self._over = False
+
+    def advance(self) -> tuple[float, float | None, int | None] | None:
+        """Train until the next report; None at the end."""
+        if self._over:
+            return None
+        if self._thread.ident is None:
+            self._thread.start()
+        else:
+            self._report.turns.put(True)
+        shown = self._report.shown.get()
+        if isinstance(shown, tuple):
+            return shown
+        self._over = True
+        self._thread.join()
+        if isinstance(shown, BaseException):
+            raise shown
+        return None
+
+    def close(self) -> None:
+        """End training where it waits."""
+        if self._over or self._thread.ident is None:
+            return
+        self._over = True
+        self._report.turns.put(False)
+        self._report.turns.put(False)  # a second report after the first refusal does not wait
+        self._thread.join()
+
+
+def _follow(train: Train, config: Any, report: Reporter) -> None:
+    """Train in this thread; at the end say how it came about."""
+    try:
+        train(config, report)
+    except Ended:
+        report.shown.put(None)
+    except BaseException as error:
+        report.shown.put(error)
+    else:
+        report.shown.put(None)
+
+
+def paced(train: Train, *, resumes: bool = False) -> Callable[..., Paced]:
+    """Make a ``start`` for :func:`weitzman.tune.optimize` of a function that trains and reports.
+
+    Parameters
+    ----------
+    train : callable
+        ``train(config, report)``: trains, and calls ``report(score)`` after each step. Anything
+        that trains can be called within; see the callbacks in :mod:`weitzman.tune.callbacks`.
+    resumes : bool
+        ``train`` can go on from a checkpoint: if ``report.past.step`` is not 0, it must continue
+        with the step after that one.
+
+    Examples
+    --------
+    >>> from weitzman import learn, tune
+    >>> log = {"run": [0, 0, 1, 1, 2, 2], "step": [1, 2] * 3, "score": [5, 7, 4, 4, 6, 9]}
+    >>> model = learn.fit(learn.Curves.read(log, cost=None), price=100)
+    >>> def train(config, report):
+    ...     for epoch in (1, 2):
+    ...         report(config * epoch, cost=1.0)
+    >>> tune.optimize(tune.paced(train), [1, 5, 2], model).best_config
+    5
+    """
+    if not callable(train):
+        raise InvalidAnswer(f"`train` must be a function, but it is {train!r}.")
+
+    def fresh(config: Any) -> Paced:
+        return Paced(train, config)
+
+    def back(config: Any, past: Past) -> Paced:
+        return Paced(train, config, past)
+
+    return back if resumes else fresh

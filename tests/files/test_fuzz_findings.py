@@ -1,0 +1,100 @@
+"""What the campaign of damaged files found once, kept as small cases."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from specimens import CURVES, TABLE, specimens
+
+from weitzman import cli, learn
+from weitzman.chains.chain import Chain
+from weitzman.errors import InvalidAnswer, InvalidFile, InvalidForest, WeitzmanError
+from weitzman.files import event_log
+
+pytest.importorskip("pandas")
+pytest.importorskip("openpyxl")
+
+
+@pytest.fixture
+def kinds(tmp_path: Path) -> dict[str, Any]:
+    return {x.name: x for x in specimens(tmp_path)}
+
+
+def test_counts_beyond_all_integers(tmp_path: Path, kinds: dict[str, Any]) -> None:
+    (tmp_path / "x.csv").write_text(TABLE.replace("3,2\n", "3,1e300\n"))
+    with pytest.raises((InvalidForest, InvalidFile), match="counts must be at most 1e15"):
+        kinds["CSV"].read(tmp_path / "x.csv")
+
+
+def test_a_chance_of_almost_nothing_takes_forever() -> None:
+    chain = Chain([[0.5, 0.5, 0], [1, 0, 1e-320], [0, 0, 1]], [0.5, float("-inf"), 10])
+    assert chain.first_passage(2).tolist() == [float("inf"), float("inf"), 1.0]
+
+
+def test_numbers_of_a_model_without_measure(tmp_path: Path, kinds: dict[str, Any]) -> None:
+    whole = kinds["model"].documents[0]
+    for change, message in (
+        ({"price": 1e200}, "price must be a number above 0, at most 1e"),
+        ({"settings": {**whole["settings"], "neighbors": 1e300}}, "neighbors must be a number"),
+        ({"runs": [{**whole["runs"][0], "best": [1e-320, 1e200, 1e200]}]}, "at most 1e"),
+    ):
+        (tmp_path / "x.json").write_text(json.dumps({**whole, **change}))
+        with pytest.raises(InvalidFile, match=message):
+            learn.load(tmp_path / "x.json")
+    near = [{**run, "best": [i * 1e-320, 1.0, 1.0]} for i, run in enumerate(whole["runs"])]
+    (tmp_path / "x.json").write_text(json.dumps({**whole, "runs": near}))
+    assert learn.load(tmp_path / "x.json").value >= 0
+
+
+def changed(path: Path, number: int, **values: Any) -> None:
+    """Change an event and make all checksums right again."""
+    with closing(sqlite3.connect(path)) as db:
+        crc = 0
+        rows = db.execute("SELECT number, time, worker, content FROM event ORDER BY number")
+        for at, when, who, text in rows.fetchall():
+            if at == number:
+                text = json.dumps({**json.loads(text), **values})
+            crc = event_log._checksum(crc, at, when, who, text)
+            db.execute("UPDATE event SET content = ?, crc = ? WHERE number = ?", (text, crc, at))
+        db.commit()
+
+
+@pytest.mark.parametrize("values", [{"cost": 10**400}, {"state": 2**70}])
+def test_events_of_a_search_that_cannot_be(
+    tmp_path: Path, kinds: dict[str, Any], capsys: pytest.CaptureFixture[str], values: Any
+) -> None:
+    path = tmp_path / "x.db"
+    path.write_bytes(kinds["journal"].valid[0])
+    changed(path, 1, **values)
+    with pytest.raises(InvalidFile, match="the journal is damaged"):
+        kinds["journal"].read(path)
+    assert cli.main(["run", "--journal", str(path)]) in (1, 3)
+    assert "bug" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("values", [{"step": 10**400}, {"cost": 10**400}, {"score": 10**400}])
+def test_events_of_a_tuner_that_cannot_be(
+    tmp_path: Path, kinds: dict[str, Any], values: Any
+) -> None:
+    path = tmp_path / "x.tuner"
+    path.write_bytes(kinds["tuner's journal"].valid[0])
+    changed(path, 2, **values)
+    with pytest.raises((InvalidFile, InvalidAnswer), match=r"does not fit those before|at most"):
+        kinds["tuner's journal"].read(path)
+
+
+def test_valid_files_are_read(tmp_path: Path, kinds: dict[str, Any]) -> None:
+    """A campaign that starts from files that nobody can read would find nothing."""
+    for kind in kinds.values():
+        for data in kind.valid:
+            path = tmp_path / f"x{kind.suffix}"
+            path.write_bytes(data)
+            kind.read(path)
+    (tmp_path / "y.csv").write_text(CURVES + "r9,<NA>,1,1\n")
+    with pytest.raises(WeitzmanError, match="column 'step'"):
+        kinds["curves"].read(tmp_path / "y.csv")

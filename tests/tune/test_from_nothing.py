@@ -1,0 +1,200 @@
+"""Searches without any log: a price is all that is stated."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from weitzman import learn, tune
+from weitzman.errors import InvalidArgument
+from weitzman.learn.first_runs import END
+from weitzman.tune.race import Race
+
+LENGTH = 20
+
+
+def train(config):
+    """A run that rises to a level of its own: the higher, the nearer the rate is to 0.3."""
+    level = 1.0 - abs(config["rate"] - 0.3)
+    for step in range(1, LENGTH + 1):
+        yield level * (1.0 - math.exp(-step / 5.0)), 1.0
+
+
+def pool(n: int, seed: int = 0) -> list[dict[str, float]]:
+    return tune.draw({"rate": (0.0, 1.0)}, n, seed=seed)
+
+
+def test_a_price_is_enough_to_begin():
+    result = tune.optimize(train, pool(60), full_run_cost=0.01)
+    assert result.best_score > 0.93
+    assert result.spent < 20 * LENGTH  # of 60 full runs
+    assert len(result.runs) > 3
+
+
+def test_both_ways_to_state_the_price_agree():
+    """A full run costs 20, so a point worth 2000 is the same as a full run for 0.01 points."""
+    one = tune.optimize(train, pool(40), full_run_cost=0.01)
+    other = tune.optimize(train, pool(40), price=LENGTH / 0.01)
+    assert (one.best_score, one.spent) == (other.best_score, other.spent)
+    assert one.runs == other.runs
+
+
+def test_the_dearer_a_run_the_less_is_spent():
+    spent = [tune.optimize(train, pool(60), full_run_cost=x).spent for x in (0.001, 0.02, 0.5)]
+    assert spent[0] > spent[1] > spent[2]
+    assert spent[2] < 3 * LENGTH
+
+
+def test_minimizing_mirrors_maximizing():
+    def upside_down(config):
+        for score, cost in train(config):
+            yield -score, cost
+
+    up = tune.optimize(train, pool(40), full_run_cost=0.01)
+    down = tune.optimize(upside_down, pool(40), full_run_cost=0.01, minimize=True)
+    assert down.best_score == -up.best_score
+    assert down.spent == up.spent
+
+
+def test_the_unit_of_scores_does_not_matter():
+    def in_small_units(config):  # by a power of two, so that no number is rounded
+        for score, cost in train(config):
+            yield 128.0 * score, cost
+
+    one = tune.optimize(train, pool(40), full_run_cost=0.01)
+    other = tune.optimize(in_small_units, pool(40), full_run_cost=1.28)
+    assert other.best_score == 128 * one.best_score
+    assert other.spent == one.spent
+
+
+def test_three_runs_are_started_and_the_best_is_trained_to_its_end():
+    race = Race(learn.from_nothing(full_run_cost=0.01), available=5)
+    learner = tune.Refit(race)
+    order, shown = [], {0: 0.2, 1: 0.4, 2: 0.3}
+    for _ in range(3):
+        learner()
+        move = race.next()
+        assert (move.run, move.until) == (None, 1)
+        run = race.started()
+        race.observe(run, 1, shown[run], 1.0)
+        order.append(run)
+    learner()
+    move = race.next()
+    assert (move.run, move.until) == (1, END)
+    assert move.reason == "Advance run 1 to its end: too little is known of runs to judge any."
+    for step in range(2, 9):
+        race.observe(1, step, 0.4 + step / 100, 1.0)
+    race.ended(1)
+    learner()
+    assert isinstance(race.model, learn.ResemblanceModel)
+    assert race.model.rungs[-1] == 8
+    assert race.model.full_run_cost == pytest.approx(0.01, rel=0.5)
+
+
+def test_runs_that_never_end_by_themselves_need_a_last_step():
+    def endless(config):
+        while True:
+            yield config["rate"], 1.0
+
+    model = learn.from_nothing(price=50.0, last_step=6)
+    result = tune.optimize(endless, pool(20), model)
+    assert max(run.steps[-1] for run in result.runs) == 6
+
+
+def test_runs_that_diverge_teach_nothing_and_the_next_is_trained():
+    def mostly_lost(config):
+        for step in range(1, 9):
+            yield (math.nan if config["rate"] < 0.6 and step > 2 else config["rate"] * step), 1.0
+
+    result = tune.optimize(mostly_lost, pool(30), full_run_cost=0.05)
+    assert result.best_score > 4
+
+
+def test_a_search_is_taken_up_where_it_stood(tmp_path):
+    whole = tune.optimize(train, pool(30), full_run_cost=0.01, journal=tmp_path / "whole")
+
+    class Cut(Exception):
+        pass
+
+    def cut_off(report):
+        if report.spent > whole.spent / 2:
+            raise Cut
+
+    for _ in range(2):
+        try:
+            tune.optimize(
+                train, pool(30), full_run_cost=0.01, journal=tmp_path / "cut", lost="replay",
+                callback=cut_off,
+            )  # fmt: skip
+        except Cut:
+            continue
+    again = tune.optimize(
+        train, pool(30), full_run_cost=0.01, journal=tmp_path / "cut", lost="replay"
+    )
+    assert again.best_score == whole.best_score
+    assert len(again.runs) == len(whole.runs)
+
+
+def test_a_log_can_be_given_instead_of_a_model():
+    first = tune.optimize(train, pool(40), full_run_cost=0.01)
+    second = tune.optimize(train, pool(40, seed=1), first.curves, full_run_cost=0.01)
+    assert second.best_score > 0.93
+    assert second.spent < first.spent
+
+
+def test_logs_of_other_tasks_are_a_prior():
+    """Other scales; and of two tasks the one whose runs rise alike counts."""
+    steps = np.arange(1, LENGTH + 1)
+    rows = []
+    for task, scale, speed in (("alike", 7.0, 5.0), ("other", -3.0, 100.0)):
+        for i in range(12):
+            level = scale * (1 + i / 12)
+            score = level * (1.0 - np.exp(-steps / speed))
+            rows += [(task, i, int(s), float(x)) for s, x in zip(steps, score, strict=True)]
+    names = ("task", "run", "step", "score")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    others = learn.Curves.read(columns, task="task", cost=None)
+    model = learn.from_nothing(full_run_cost=0.01, others=others)
+    result = tune.optimize(train, pool(60), model)
+    assert result.best_score > 0.9
+
+
+def test_what_cannot_be():
+    with pytest.raises(InvalidArgument, match="the price of a score must be stated"):
+        tune.optimize(train, pool(3))
+    with pytest.raises(InvalidArgument, match="give either `price` or `full_run_cost`"):
+        tune.optimize(train, pool(3), price=1.0, full_run_cost=1.0)
+    model = learn.fit(learn.sample().of_task("letter"), price=10.0)
+    with pytest.raises(InvalidArgument, match="a model has a price"):
+        tune.optimize(train, pool(3), model, price=1.0)
+    with pytest.raises(InvalidArgument, match="the model maximizes, but `minimize` is True"):
+        tune.optimize(train, pool(3), model, minimize=True)
+    with pytest.raises(InvalidArgument, match="`full_run_cost` must be above 0 and finite"):
+        learn.from_nothing(full_run_cost=0.0)
+    with pytest.raises(InvalidArgument, match="`last_step` must be a whole number"):
+        learn.from_nothing(price=1.0, last_step=2.5)
+    with pytest.raises(InvalidArgument, match="nothing is known of a run yet"):
+        learn.from_nothing(price=1.0).lines()
+
+
+def test_configurations_are_drawn_from_a_space():
+    space = {"rate": (1e-4, 1e-1, "log"), "layers": (1, 4), "kind": ["a", "b"], "fixed": 7}
+    drawn = tune.draw(space, 400, seed=3)
+    assert drawn == tune.draw(space, 400, seed=3)
+    assert drawn != tune.draw(space, 400, seed=4)
+    rates = np.array([x["rate"] for x in drawn])
+    assert rates.min() >= 1e-4
+    assert rates.max() <= 1e-1
+    assert np.median(np.log10(rates)) == pytest.approx(-2.5, abs=0.25)
+    assert {x["layers"] for x in drawn} == {1, 2, 3, 4}
+    assert {x["kind"] for x in drawn} == {"a", "b"}
+    assert {x["fixed"] for x in drawn} == {7}
+    result = tune.optimize(train, {"rate": (0.0, 1.0)}, full_run_cost=0.02)
+    assert result.best_score > 0.9
+    for wrong in ((2, 1), (0.0, 1.0, "log"), (1,), ("a", "b"), (0, math.inf)):
+        with pytest.raises(InvalidArgument, match="'rate' is"):
+            tune.draw({"rate": wrong})
+    with pytest.raises(InvalidArgument, match="it is empty"):
+        tune.draw({"rate": []})
