@@ -315,8 +315,8 @@ def test_equal_boxes_are_stored_once() -> None:
         (changed(3, "state", None), r"every row must have a state, but row 3"),
         (changed(5, "parent_state", 1), r"a root has no parent_state, but row 5 .*'A'\) has one"),
         (changed(3, "parent_state", None), r"needs a parent_state, but row 3 .*'B'\) has none"),
-        (changed(3, "parent_state", 7), r"row 3 .*'B'\) has '7', which 'A' has not"),
-        (changed(3, "parent_state", 50), r"row 3 .*'B'\) has '50', which 'A' has not"),
+        (changed(3, "parent_state", 7), r"row 3 .*'B'\) has '7', a state that 'A' does not have"),
+        (changed(3, "parent_state", 50), r"row 3 .*'B'\) has '50', a state that 'A' does not have"),
         (paper_table(PAPER_ROWS[:2] + PAPER_ROWS[4:]), r"box 'B' has none after '900' \(1 such st"),
         (paper_table([*PAPER_ROWS, PAPER_ROWS[0]]), r"may have one row .* row 8 .* repeats one"),
         (paper_table([*PAPER_ROWS, ("B", "A", 900, 21, 22, 0, 3)]), r"a state has one reward, but "

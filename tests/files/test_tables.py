@@ -263,3 +263,54 @@ def test_a_workbook_is_bounded_in_width(tmp_path):
     book.save(data)
     (tmp_path / "a.xlsx").write_bytes(data.getvalue())
     assert len(load(tmp_path / "a.xlsx")) == 1
+
+
+# -- a sheet as an analyst fills it in -------------------------------------------------------------
+
+
+def analysts_sheet(path):
+    """A title in merged cells, blank columns and rows, merged names, numbers in many forms."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet["A1"] = "Which site? Q3 plan"
+    sheet.merge_cells("A1:E1")
+    rows = {
+        3: ("Stage", "After", "If", "Outcome", "Payoff ($)", "Chance", "Cost"),
+        4: ("Survey", None, None, "good", None, "40%", "$500"),
+        5: (None, None, None, "bad", None, 0.6, None),
+        7: ("Drill", "Survey", "good", "oil", "150,000", "1/2", "$20,000"),
+        8: (None, None, None, "dry", 0, "1/2", None),
+        9: (None, None, "bad", "oil", "150k", 0.1, None),
+        10: (None, None, None, "dry", 0, "90%", None),
+    }
+    for row, cells in rows.items():
+        for column, cell in zip("BCDEFHI", cells, strict=True):
+            sheet[f"{column}{row}"] = cell
+    sheet.merge_cells("B4:B5")
+    sheet.merge_cells("I4:I5")
+    book.save(path)
+
+
+def test_a_sheet_as_an_analyst_fills_it_in(tmp_path):
+    analysts_sheet(tmp_path / "plan.xlsx")
+    forest = weitzman.load(tmp_path / "plan.xlsx")
+    assert forest.unit == "$"
+    assert weitzman.solve(forest).value == pytest.approx(0.4 * (0.5 * 150_000 - 20_000) - 500)
+
+
+def test_sums_are_told_by_the_rows_of_the_sheet(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("A plan,,,\n\nbox,reward,probability,cost\nA,10,50%,1\nA,0,40%,1\n")
+    with pytest.raises(weitzman.WeitzmanError, match=r"sum to 0\.9 \(rows 4 to 5; 1 such groups"):
+        weitzman.load(path)
+
+
+def test_a_mistyped_state_of_the_parent_is_suggested(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "box,parent,parent_state,state,reward,probability,cost\n"
+        "S,,,good,,0.5,1\nS,,,bad,,0.5,1\nD,S,god,oil,10,1,1\nD,S,bad,dry,0,1,1\n"
+    )
+    with pytest.raises(weitzman.WeitzmanError, match=r"row 4 .*did you mean 'good'\?"):
+        weitzman.load(path)

@@ -323,3 +323,20 @@ def test_decision_region_by_hand():
     ]
     # a score that beats the best in hand counts itself
     assert not plot.decision_region(Saturating(), [0.2], best=0.05)[1][0, 1]
+
+
+def test_endless_lines_tell_where_holding_a_reward_just_stops_paying() -> None:
+    """Each index against the value of the line for whoever holds it; rewards in ascending order."""
+    rng = np.random.default_rng(4)
+    law, rewards = rng.dirichlet(np.ones(3), 3), np.array([5.0, 0.0, 9.0])
+    found = plot.endless_data(weitzman.solve_line(weitzman.Chain(law, rewards), cost=0.7))
+    assert found.reward.tolist() == [0.0, 5.0, 9.0]
+    assert found.states == ["state 1", "state 0", "state 2"]
+    for name, x, reward, on in zip(
+        *(found.states, found.index, found.reward, found.go_on), strict=True
+    ):
+        after = law[int(name.split()[1])]
+        line = weitzman.line((after, law), length=np.inf, rewards=rewards, cost=0.7, outside=x)
+        assert weitzman.solve(line).value == pytest.approx(x)
+        assert weitzman.solve(line.changed(outside=x - 0.1)).value > x - 0.1 + 1e-6
+        assert on == (x > reward)

@@ -16,8 +16,20 @@ NEEDED = ("box", "probability", "cost")
 
 _NAMES = {
     "box": ("box", "stage", "name", "item", "project"),
-    "parent": ("parent", "after", "behind", "follows"),
-    "parent_state": ("parent_state", "parentstate", "after_state", "if_parent_shows", "given"),
+    "parent": ("parent", "after", "behind", "follows", "previous", "previous_stage"),
+    "parent_state": (
+        "parent_state",
+        "parentstate",
+        "after_state",
+        "if_parent_shows",
+        "given",
+        "if",
+        "when",
+        "shows",
+        "parent_shows",
+        "parent_outcome",
+        "previous_outcome",
+    ),
     "state": ("state", "outcome", "result", "finding"),
     "reward": ("reward", "payoff", "worth", "value", "prize", "loss"),
     "probability": ("probability", "prob", "p", "chance"),

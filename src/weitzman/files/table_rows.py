@@ -13,7 +13,7 @@ from ..errors import InvalidForest
 from ..forest.columns import default_outside, label, short
 from ..forest.model import Forest
 from ..forest.pools import Pool, intern_pool, starts
-from ..forest.rules import like
+from ..forest.rules import SUM_TOLERANCE, like
 from ..forest.terms import pair
 from .parsing import check_dense
 
@@ -78,9 +78,32 @@ class Rows:
                 f"none after {state!r} ({len(lost)} such states). Add them; for a state that "
                 f"cannot occur any law will do."
             )
+        self._check_sums()
         data = np.zeros(int(at[-1]))
         data[place] = self._probability
         return Pool(data, at, shape)
+
+    def _check_sums(self) -> None:
+        """The rows that belong together, by the numbers that the user sees."""
+        law, p = self._law_row[self.box] + self.given, self._probability
+        mass = np.bincount(law, weights=p, minlength=int(self._above.sum()))
+        bad = np.flatnonzero(np.abs(mass - 1) > SUM_TOLERANCE)
+        if not len(bad) or ((p < 0) | (p > 1)).any():  # a chance of its own is told first
+            return
+        rows = np.flatnonzero(law == bad[0]).tolist()
+        v = int(self.box[rows[0]])
+        up = int(self.parent[v])
+        after = ""
+        if up >= 0:
+            shown = self.labels(up)[int(self.given[rows[0]])]
+            after = f" after {self.names[up]!r} shows {shown!r}"
+        first, last = self._place(rows[0]), self._place(rows[-1]).removeprefix("row ")
+        where = first if len(rows) == 1 else f"{first.replace('row ', 'rows ')} to {last}"
+        raise InvalidForest(
+            f"probabilities must sum to 1, but those of box {self.names[v]!r}{after} sum to "
+            f"{mass[bad[0]]:.12g} ({where}; {len(bad)} such groups of rows). Correct one of them, "
+            f"or give the missing chance a state of its own."
+        )
 
     def opening(self, column: str) -> Pool:
         """Cost, factor or duration of each box: a number, one per parent's state, or a matrix."""
@@ -208,7 +231,7 @@ class Rows:
         self._refuse((up < 0) & (after >= 0), "a root has no parent_state", "has one",
                      "Leave it empty, or name the parent.")  # fmt: skip
         self._refuse((up >= 0) & (after < 0), "a box with a parent needs a parent_state",
-                     "has none", "Fill it in.")  # fmt: skip
+                     "has none", "Fill in what the parent showed.")  # fmt: skip
         wanted = np.where(up < 0, found[0], up * k + after)
         rank = np.argsort(found)
         at = rank[np.minimum(np.searchsorted(found, wanted, sorter=rank), len(found) - 1)]
@@ -216,10 +239,15 @@ class Rows:
         self._refuse(
             found[at] != wanted,
             "a parent_state must be a state of the parent",
-            f"has {self._state_names[after[lost]]!r}, which {self.names[up[lost]]!r} has not",
-            "Give the parent a row with it, of probability 0 if need be.",
+            f"has {self._state_names[after[lost]]!r}, a state that {self.names[up[lost]]!r} does "
+            f"not have{self._meant(after[lost], up[lost])}",
+            "Correct the name, or give the parent a row with it, of probability 0 if need be.",
         )
         self.given = np.where(up < 0, 0, slot[at] - self.start[np.maximum(up, 0)])
+
+    def _meant(self, name: int, box: int) -> str:
+        """A state of a box that is called almost so."""
+        return like(self._state_names[name], list(self.labels(int(box))) if box >= 0 else [])
 
     def _codes(self, *columns: str) -> tuple[list[IntArray], list[str]]:
         """Columns of names as numbers in order of appearance (-1: missing), and the names."""

@@ -7,6 +7,7 @@ from .frontier import Box as Box
 from .payoff_laws import EquivalentBox as EquivalentBox
 from .payoff_laws import PayoffLaw as PayoffLaw
 from .payoff_laws import equivalent_box as equivalent_box
+from .payoff_laws import equivalent_box_size as equivalent_box_size
 from .payoff_laws import payoff_law as payoff_law
 from .search import Search as Search
 from .simulation import simulate as simulate

@@ -18,10 +18,12 @@ from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
 from ..errors import TooLarge
 from ..forest.model import Forest
+from .ends import most_ends
 from .simulation import simulate
 from .walk import Walk
 
-_ANSWERS = 20_000  # supposed in writing out a policy, at most: well below a second
+_ANSWERS = 20_000  # supposed in writing out a policy, at most: about a second
+_LONGEST = 300  # boxes that one search opens, at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +161,8 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     Raises
     ------
     TooLarge
-        Where there are too many ends to write out.
+        Where there are too many ends to write out; ``situations`` of the error is what
+        :func:`equivalent_box_size` says.
 
     Examples
     --------
@@ -174,24 +177,52 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     >>> two.index("A"), weitzman.solve(box.forest()).index(0)
     (8.0, 7.0)
     """
-    rule = as_policy(policy, "equivalent_box")
+    rule = _held(policy, held, "equivalent_box")
     f = rule.forest
-    if f.factors is not None or f.prizes > 1:
-        f.must_be_plain("the equivalent box")
-    if held is not None:
-        f = f.changed(outside=held)
-        rule = replace(rule, forest=f, outside=f.sign * f.outside)
     ends = _ends(rule)
     if ends is None:
+        size = most_ends(rule)
         raise TooLarge(
-            f"writing out the search took more than {_ANSWERS} answers and was not at its end: the "
-            f"joint law of reward and cost is too large. Use solution.capped_law().box(), which is "
-            f"small, or payoff_law, which simulates.",
-            np.inf,
+            f"the joint law of reward and cost is too large: the search ends in up to {size:.2g} "
+            f"ways, and {_ANSWERS:,} answers were not enough to write them out. Use "
+            f"solution.capped_law().box(), which is small, or payoff_law, which simulates.",
+            size,
         )
     pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
     chance = np.asarray(np.bincount(place.reshape(-1), weights=ends.chance), np.float64)
     return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance)
+
+
+def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None) -> float:
+    """No more pairs of reward and cost than this are in the equivalent box, said before any work.
+
+    A bound, found in one pass over the boxes; where searches stop early there are far fewer.
+
+    Parameters
+    ----------
+    policy, held
+        As for :func:`equivalent_box`.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> coins = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
+    >>> equivalent_box_size(weitzman.solve(coins)), len(equivalent_box(weitzman.solve(coins)).cost)
+    (8.0, 3)
+    """
+    return most_ends(_held(policy, held, "equivalent_box_size"))
+
+
+def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
+    """The policy for whoever holds an amount."""
+    rule = as_policy(policy, name)
+    f = rule.forest
+    if f.factors is not None or f.prizes > 1:
+        f.must_be_plain("the equivalent box")
+    if held is None:
+        return rule
+    f = f.changed(outside=held)
+    return replace(rule, forest=f, outside=f.sign * f.outside)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,8 +241,8 @@ def _ends(policy: Policy) -> _Ends | None:
     def follow(chance: float) -> bool:
         """Go on from where the walk stands, in all ways; False: there are too many."""
         nonlocal answers
-        answers += len(walk.told) + 1
-        if answers > _ANSWERS:
+        answers += 1
+        if answers > _ANSWERS or len(walk.told) > _LONGEST:
             return False
         top, prize = walk.next(), walk.next_prize()
         if top is None and prize is not None:
