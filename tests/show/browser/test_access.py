@@ -284,3 +284,21 @@ def test_terms_come_back_as_they_went_and_follow_changes_of_structure(visit, exp
         )
         assert read_document(again) == read_document(text)
         assert len(read_document(grown).states(0)) == len(forest.states(0)) + 1
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_answers_of_the_explorer_can_be_read_on_a_phone(visit, explore, tmp_path, width):
+    """No column is so narrow that its words are broken letter by letter."""
+    weitzman.save(careful(), tmp_path / "c.json")
+    view = {"viewport": {"width": width, "height": 800}}
+    visitor = visit(explore(tmp_path / "c.json"), **view)
+    visitor.solved()
+    visitor.page.click(".questions summary")
+    visitor.until("document.querySelector('.questions table')")
+    narrow = visitor.page.evaluate(
+        """() => [...document.querySelectorAll(".questions :is(td, th)")]
+          .filter((x) => x.offsetParent && x.textContent.length > 12 && x.clientWidth < 75)
+          .map((x) => x.textContent)"""
+    )
+    assert narrow == []
+    assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
