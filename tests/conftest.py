@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,24 @@ settings.register_profile("thorough", parent=settings.get_profile("weitzman"), m
 # the same examples at every run of CI, so that a failure belongs to a change
 settings.register_profile("ci", parent=settings.get_profile("weitzman"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "weitzman")
+
+# files whose tests take more than a few seconds: other processes, browsers, everything compiled
+SLOW = {
+    "bounds/test_lazy.py", "bounds/test_truncate.py", "bounds/test_truncate_benchmark.py",
+    "files/test_fuzz.py", "kernels/test_kernel_cache.py", "kernels/test_plain_kernels.py",
+    "policy/test_interpreters.py", "policy/test_journal_faults.py", "policy/test_search_machine.py",
+    "replay/test_replay_benchmark.py", "show/test_explore_safety.py", "test_benchmarks.py",
+    "test_docs.py", "test_examples.py", "test_site.py", "tune/test_tune_ray.py",
+}  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow ones: ``-m "not slow"`` leaves them out."""
+    here = Path(__file__).parent
+    for item in items:
+        path = item.path.relative_to(here)
+        if path.as_posix() in SLOW or "browser" in path.parts:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_runtest_teardown() -> None:

@@ -323,7 +323,7 @@ def test_a_builder_puts_the_states_in_order():
     assert forest.states("more") == ("0", "3", "10")
     assert weitzman.solve(forest).index("more", 0) == pytest.approx(5.0)
     search.add("odd", parent="first", cost=1, endless=True, outcomes={0: 0.5, 7: 0.5})
-    with pytest.raises(InvalidForest, match="'odd' may show '7', which 'first' has not"):
+    with pytest.raises(InvalidForest, match="'odd' may show '7', a state that 'first' lacks"):
         search.build()
 
 
@@ -368,7 +368,7 @@ def test_what_needs_an_end_says_so():
         weitzman.compare, weitzman.forest.expand, strategies.best_nonadaptive,
         strategies.best_partially_adaptive,
     ):  # fmt: skip
-        with pytest.raises(InvalidArgument, match="'b' is followed by its like without end"):
+        with pytest.raises(InvalidArgument, match="'b' is followed by boxes like itself"):
             use(forest)
 
 

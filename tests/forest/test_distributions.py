@@ -180,7 +180,7 @@ def test_a_mean_that_differs_counts_as_error() -> None:
         (stats.pareto(1), {}, r"a finite mean, but that of pareto is inf. Cut off its tail"),
         (stats.norm(0, -1), {}, r"a finite mean, but that of norm is nan"),
         (stats.poisson(1e14), {}, r"nearly all its mass on 1000000 values, but poisson leaves"),
-        ([0.5, 0.5], {}, r"must have `cdf` and `ppf`, but list has not"),
+        ([0.5, 0.5], {}, r"must have `cdf` and `ppf`, but list lacks one of them"),
         (stats.norm(), {"n_states": 0}, r"`n_states` must be at least 1, but is 0"),
         (
             stats.norm(),

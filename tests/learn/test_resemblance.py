@@ -468,3 +468,16 @@ def test_another_object_cannot_be_diagnosed_or_saved(tmp_path):
         learn.diagnose("model", log())
     with pytest.raises(InvalidArgument, match="a file holds a LineModel or a ResemblanceModel"):
         learn.save(learn.from_nothing(price=1.0), tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("settings", [PLAIN, learn.Settings(tail=0.0, ratio=1.01)])
+@pytest.mark.parametrize("minimize", [False, True])
+def test_scores_in_another_unit_are_warned_of(settings, minimize):
+    """Shares in the log, percent in the search; a search in the same unit is not warned of."""
+    model = fitted(log(minimize=minimize), settings=settings)
+    same = log(seed=1, n=6, minimize=minimize)
+    model.updated(same)  # warnings are errors
+    percent = replace(same, score=300.0 + 100.0 * same.score)
+    message = r"first scores of this search, at step 1, go from 3\d\d.*\(6 runs\), but those of"
+    with pytest.warns(UserWarning, match=message):
+        model.updated(percent)

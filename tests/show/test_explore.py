@@ -210,7 +210,7 @@ def server():
 def reply(
     server: Server, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     named = {key.replace("_", "-"): value for key, value in headers.items()}
     connection.request(method, path, body=body, headers=named)
     response = connection.getresponse()
@@ -292,13 +292,13 @@ def test_requests_that_are_not_understood(server):
 
 
 def test_bodies_have_limits(server):
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as wire:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as wire:
         wire.sendall(
             f"POST /{server.token}/solve HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
             f"Content-Length: {2**40}\r\n\r\n".encode()
         )
         assert b"413" in wire.recv(100)
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as wire:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as wire:
         wire.sendall(
             f"POST /{server.token}/solve HTTP/1.1\r\n"
             f"Host: 127.0.0.1:{server.server_port}\r\n\r\n".encode()
@@ -370,12 +370,12 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path, request):
         r"Exploring at (http://127\.0\.0\.1:(\d+)/[\w-]{32}/)\n", process.stdout.readline()
     )
     assert address is not None
-    connection = http.client.HTTPConnection("127.0.0.1", int(address[2]), timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", int(address[2]), timeout=60)
     connection.request("GET", "/" + address[1].split("/", 3)[3])
     assert connection.getresponse().status == 200
     connection.close()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert out.endswith("Ended.\n")
     assert err == ""

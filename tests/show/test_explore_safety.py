@@ -38,7 +38,7 @@ def server():
 
 def raw(server: Server, *pieces: bytes) -> bytes:
     """What is answered to bytes as they are, until the server hangs up or says nothing more."""
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as wire:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as wire:
         for piece in pieces:
             wire.sendall(piece)
         found = b""
@@ -86,7 +86,7 @@ def test_slow_clients_are_hung_up_on():
     with serving(0.5) as slow:
         body = head(slow, f"POST /{slow.token}/solve", "Content-Length: 100")
         for begin in (b"GET /", body):
-            with socket.create_connection(("127.0.0.1", slow.server_port), timeout=20) as wire:
+            with socket.create_connection(("127.0.0.1", slow.server_port), timeout=60) as wire:
                 wire.sendall(begin)
                 start, alive = time.monotonic(), True
                 while alive and time.monotonic() - start < 15:
@@ -104,7 +104,7 @@ def test_slow_clients_are_hung_up_on():
 
 def test_too_many_connections_are_turned_away_and_make_room_again(server):
     crowd = [
-        socket.create_connection(("127.0.0.1", server.server_port), timeout=10) for _ in range(90)
+        socket.create_connection(("127.0.0.1", server.server_port), timeout=60) for _ in range(90)
     ]
     answers = []
     for wire in crowd[70:]:
@@ -168,7 +168,7 @@ def test_the_token_is_no_argument_of_any_process(tmp_path):
         assert token.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 # -- which file is written ---------------------------------------------------------------------

@@ -39,12 +39,12 @@ class Bracket:
 
     @cached_property
     def low(self) -> Solution:
-        """Of the part alone."""
+        """The solution of the part alone."""
         return self._solver(self._part.lower_forest())
 
     @cached_property
     def high(self) -> Solution:
-        """Of the part with something in the place of the rest."""
+        """The solution of the part with something in the place of the rest."""
         forest = self._part.upper_forest()
         return self.low if forest is None else self._solver(forest)
 

@@ -64,7 +64,7 @@ def _kinds(forest: Forest, order: IntArray) -> tuple[IntArray, IntArray, IntArra
 
 
 def _number(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Number equal rows alike, in the order of the first of each, which are also given."""
+    """Numbers of rows, equal rows having one, as they come; also the first row of each number."""
     at = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
     number, first = structure.intern_rows(
         frozen(np.ascontiguousarray(rows).reshape(-1)), frozen(at)

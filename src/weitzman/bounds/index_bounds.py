@@ -57,7 +57,7 @@ class GivenBound:
         return self._found[v]
 
     def added(self, tree: LazyTree, children: range) -> None:
-        """New nodes are known. Whether the bound holds for them is the user's affair."""
+        """New nodes are known. The user answers for the bound."""
 
     def _as_box(self, given: ArrayLike | Node, node: Node, own: FloatArray) -> StandIn:
         if isinstance(given, Node):
@@ -166,9 +166,9 @@ def endless_tree(
 ) -> StandIn:
     """A free box that dominates an endless tree: each node has ``branching`` equal children.
 
-    A tree of d levels with the top reward for nothing below dominates it, whatever d is, and falls
-    as d grows: d is doubled until that makes no difference. Equal siblings are one box with a
-    count, so a tree of d levels is a line of d boxes.
+    A tree of d levels that gives the top reward for free below its last level dominates the endless
+    tree for every d, and falls as d grows: d is doubled until that makes no difference. Equal
+    siblings are one box with a count, so a tree of d levels is a line of d boxes.
     """
     finite = rewards[np.isfinite(rewards)]
     floor = outside if np.isfinite(outside) else float(finite.min())
@@ -188,7 +188,7 @@ def endless_tree(
 def _cut_off(
     law: FloatArray, rewards: FloatArray, cost: FloatArray, branching: int, floor: float, depth: int
 ) -> StandIn:
-    """The tree of ``depth`` levels with the top reward for nothing below."""
+    """The tree of ``depth`` levels with the top reward for free below the last one."""
     top = rewards.max()
     k, costs = len(law), np.broadcast_to(cost, len(law))
     found = []

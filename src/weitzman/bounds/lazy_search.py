@@ -234,7 +234,7 @@ class LazySearch:
         return f"Lazy{self._search!r}"
 
     def close(self) -> None:
-        """Let go of the journal. Nothing is lost without it."""
+        """Release the journal. Nothing is lost if it is never called."""
         self._search.close()
 
     # -- details -------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ def value_together(
         As from :meth:`EndlessLine.start`.
     outside : float
     copies : numbers, optional
-        How many independent copies of each; infinity for endlessly many, of which some will
-        always do as well as can be: together they are worth their index, for sure.
+        How many independent copies of each part. Infinity: endlessly many copies, which together
+        are surely worth their index, since some copy always does as well as possible.
 
     Examples
     --------

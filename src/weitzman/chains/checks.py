@@ -58,14 +58,14 @@ def _check_law(shape: Any, data: FloatArray, where: Any, mass: Any) -> None:
 
 
 def as_rewards(rewards: Any, size: int) -> FloatArray:
-    """One reward a state: finite, or minus infinity for a signal that cannot be taken."""
+    """One reward per state: finite, or minus infinity for a signal that cannot be taken."""
     try:
         own = np.array(rewards, np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidForest(f"rewards must be numbers, but got {short(rewards)}.") from error
     if own.shape != (size,):
         raise InvalidForest(
-            f"a chain needs one reward a state, but there are {size} states and rewards of shape "
+            f"a chain needs one reward per state, but there are {size} states and rewards of shape "
             f"{own.shape}."
         )
     wrong = np.flatnonzero(~((np.abs(own) <= MAX_AMOUNT) | (own == -np.inf)))

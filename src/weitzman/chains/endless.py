@@ -153,9 +153,9 @@ def solve_line(chain: Chain, cost: ArrayLike) -> EndlessLine:
 
     Notes
     -----
-    Time O(k^3), memory O(k^2). No number is subtracted but where a cost is set against a gain, so
-    the indices are off by a few roundings of the largest reward, also if the chain hardly moves or
-    the cost is tiny.
+    Time O(k^3), memory O(k^2). The only subtraction sets a cost against a gain, so the indices are
+    off by a few roundings of the largest reward, even if the chain hardly moves or the cost is
+    tiny.
 
     Examples
     --------
@@ -276,8 +276,8 @@ def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
     """Whether the paper's condition holds: then it is best to go on until the top reward.
 
     From each state below the top, one more box must win more from a step between the two highest
-    rewards than it costs. It is sufficient, not necessary: what is both is that the index of each
-    such state exceeds the second highest reward.
+    rewards than it costs. The condition is sufficient, not necessary. The necessary and sufficient
+    condition: the index of each such state exceeds the second highest reward.
 
     Examples
     --------

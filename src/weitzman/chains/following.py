@@ -8,8 +8,8 @@ little less than x, goes on empty-handed. Whatever is asked about level x is a l
 .. math:: P(\kappa_s \ge x)
           = \sum_{y:\ r(y) \ge x} P(s, y) + \sum_{y \in S} P(s, y)\,P(\kappa_y \ge x),
 
-and likewise, with the law transposed, how often each state is gone on from. There are at most 2k
-different sets S. All numbers are compared only, so that ranks will do.
+and likewise, with the law transposed, how often the search goes on from each state. There are at
+most 2k different sets S. All numbers are compared only, so that ranks will do.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Following:
         return np.minimum(out, 1.0)
 
     def retrace(self, x: FloatArray, reached: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """How often each state is gone on from, and how often each is the last to be best.
+        """How often the search goes on from each state, and how often each is the last to be best.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Following:
     def _ends_in(self, j: int, where: BoolArray, also: FloatArray | float = 0.0) -> FloatArray:
         """Probability, after each s, that the first state outside S for level j is in ``where``.
 
-        Or that one step ends in what ``also`` is the probability of.
+        ``also`` is the probability of ending elsewhere in one step, which counts as well.
         """
         inside = (self.rewards < self.levels[j]) & self._goes_on(j)
         once = self.law[:, where].sum(axis=1) + also

@@ -12,7 +12,7 @@ from ..errors import InvalidArgument
 
 
 class CommunicatingClass(NamedTuple):
-    """States that lead to each other, as many as there are."""
+    """A largest set of states that all lead to each other."""
 
     states: IntArray
     recurrent: bool
@@ -62,7 +62,7 @@ def only_recurrent(found: tuple[CommunicatingClass, ...]) -> IntArray:
 
 
 def must_converge(period: int) -> None:
-    """Refuse a chain whose law of box t goes round forever."""
+    """Refuse a periodic chain: its law of box t does not converge."""
     if period > 1:
         raise InvalidArgument(
             f"the law of box t must converge, but the chain has period {period}. A chain that "
@@ -71,7 +71,7 @@ def must_converge(period: int) -> None:
 
 
 def leading_to(graph: Any, target: Any, avoid: Any = None) -> Any:
-    """States with a way into the target (those of it included), no step of which enters ``avoid``.
+    """States with a way into the target that never enters ``avoid``; states of the target count.
 
     The arguments are masks over the states; so is the result.
     """

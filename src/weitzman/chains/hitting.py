@@ -10,10 +10,10 @@ boxes for a probability :math:`\delta` of missing the target. The second term is
 printed: :math:`\log \delta` is meant. Even so the proof multiplies the probabilities of missing at
 single boxes as if they were independent, and the number can be far too small.
 
-True ones: let m be so long that :math:`d(m) \le \pi/2`. Whatever was seen before, the last box of
-the next m hits with probability at least :math:`\pi - d(m) \ge \pi/2`, so b blocks of m boxes all
-miss with probability at most :math:`(1 - \pi/2)^b`. And the probability of missing t times is
-exactly :math:`(Q^t 1)_s`, with Q the law without the columns of the target.
+Bounds that hold: let m be so long that :math:`d(m) \le \pi/2`. Whatever was seen before, the last
+box of the next m hits with probability at least :math:`\pi - d(m) \ge \pi/2`, so b blocks of m
+boxes all miss with probability at most :math:`(1 - \pi/2)^b`. And the probability of missing t
+times is exactly :math:`(Q^t 1)_s`, with Q the law without the columns of the target.
 """
 
 from __future__ import annotations

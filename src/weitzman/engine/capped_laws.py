@@ -60,7 +60,7 @@ class CappedLaw:
     def box(self, outside: float = 0.0) -> Forest:
         """A free box that stands for all: opened for nothing, it shows the capped value.
 
-        For whoever holds x it is worth the same as the boxes that it stands for, whatever x is.
+        With any amount x in hand, it is worth the same as the boxes that it stands for.
         What is left to make 1 is the chance that nothing can be found.
         """
         if not len(self.points):
@@ -97,7 +97,7 @@ def capped_law_of(part: Forest, whole: Forest, index: float, indices: FloatArray
 
 
 def _rewards(forest: Forest) -> FloatArray:
-    """All finite ones."""
+    """All finite rewards of the boxes."""
     used = np.unique(forest.reward)
     rewards = np.concatenate([forest.rewards[int(r)][0] for r in used])
     return np.asarray(rewards[np.isfinite(rewards)])

@@ -329,7 +329,7 @@ def _at_the_roots(
 
 
 def _summary(f: Forest, truly: _Followed, worth: _Followed, weights: Weights) -> Evaluation:
-    """What probabilities, and the same counted with discount factors, come to."""
+    """The result from probabilities, plain and counted with discount factors."""
     per_state = np.repeat(
         f.rewards.start[f.reward] - truly.chosen_at[:-1], np.diff(truly.chosen_at)
     )

@@ -104,7 +104,7 @@ class Evaluation:
         return np.asarray(np.add.reduceat(o.data * mean_costs(self.forest)[0], o.start[:-1]))
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a box: box, opened, chosen, spend."""
+        """One row per box: box, opened, chosen, spend."""
         import pandas as pd
 
         return pd.DataFrame(self.columns())

@@ -346,7 +346,7 @@ def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.b
 
 
 def is_long(forest: Forest) -> bool:
-    """May it take long enough that somebody interrupts it?"""
+    """Whether solving may take so long that somebody interrupts it."""
     return len(forest) + len(forest.laws.data) > _LONG
 
 

@@ -242,7 +242,7 @@ class Solution:
 
 
 def as_policy(policy: object, what: str) -> Policy:
-    """The policy meant by a policy or a solution; a clear word for anything else."""
+    """The policy itself, or the policy of a solution; an error for anything else."""
     if isinstance(policy, Solution):
         return policy.policy()
     if isinstance(policy, Policy):

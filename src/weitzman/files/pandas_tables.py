@@ -33,7 +33,7 @@ def from_pandas(
         * ``probability``: rows of probability 0 may be left out;
         * ``cost``: may differ between the rows of a box;
         * ``count``: copies of the box; may be left out;
-        * ``endless``: whether the box is followed by its like without end; may be left out;
+        * ``endless``: whether boxes like it follow without end; may be left out;
         * ``factor`` or ``duration``: what time the opening takes; may be left out.
     outside, minimize : optional
         As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any. So are

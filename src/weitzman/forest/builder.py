@@ -26,8 +26,8 @@ class Builder:
     Parameters
     ----------
     outside : float, optional
-        What can be taken without opening anything: 0 unless said otherwise. Minimizing needs it
-        said.
+        What can be taken without opening anything: 0 by default. Minimizing has no
+        default.
     minimize : bool
         Rewards are losses.
     rate : float, optional
@@ -118,8 +118,8 @@ class Builder:
         count : int
             Copies of the box, with all below it, under each copy of its parent.
         endless : bool
-            Whether the box is followed by its like without end. It then has the states of its
-            parent, and no children.
+            Whether the box is followed by boxes like itself without end. It then has the states of
+            its parent, and no children.
         n_states : int
             How many states to make of a distribution.
         duration : number or mapping, optional
@@ -264,20 +264,20 @@ def line(
         The distribution of the first box, then for each further box a matrix (states of the box
         before, own states). With ``length``: one distribution and one matrix, used for all boxes
         but the first and kept in memory once.
-    rewards : one shared vector, or one a box
+    rewards : one shared vector, or one per box
     cost : number, or one entry per box
         As in :meth:`Forest.from_arrays`.
     length : int or inf, optional
         Number of boxes of a line whose matrices are all the same. Infinity: the line goes on
         without end. It is then described by two boxes, the first one and the endless one.
     names : optional
-        One name a box.
+        One name per box.
     outside, minimize
         As in :meth:`Forest.from_arrays`.
     count : int
         Copies of the whole line.
     states : optional
-        Names of the states: one shared list, or one a box.
+        Names of the states: one shared list, or one per box.
     **terms
         ``factor``, ``duration``, ``rate``, ``risk_tolerance`` and ``prizes``, as in
         :meth:`Forest.from_arrays`.

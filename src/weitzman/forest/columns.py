@@ -45,17 +45,17 @@ def whole_numbers(x: ArrayLike, name: str) -> IntArray:
         if np.asarray(x).size == 0:
             return np.empty(0, np.int64)
         raise InvalidForest(
-            f"`{name}` must hold whole numbers, but got {short(x)}. Give one integer a box."
+            f"`{name}` must hold whole numbers, but got {short(x)}. Give one integer per box."
         ) from error
 
 
 def flags(x: ArrayLike | None, n: int, name: str) -> BoolArray:
-    """True or False a box; all False if nothing is given."""
+    """True or False per box; all False if nothing is given."""
     column = np.array(np.zeros(n, bool) if x is None else x)
     if column.size == 0:
         return np.zeros(n, bool)
     if column.dtype != bool:
-        raise InvalidForest(f"`{name}` must hold True or False a box, but got {short(x)}.")
+        raise InvalidForest(f"`{name}` must hold True or False per box, but got {short(x)}.")
     return column
 
 
@@ -91,7 +91,7 @@ def reward_columns(
 ) -> tuple[Pool, IntArray, tuple[tuple[str, ...] | None, ...]]:
     if not isinstance(rewards, (Sequence, np.ndarray, range)):
         raise InvalidForest(
-            f"`rewards` must be one vector, or one a box, but got {short(rewards)}."
+            f"`rewards` must be one vector, or one per box, but got {short(rewards)}."
         )
     shared_states = states is not None and (len(states) == 0 or not _nested(states[0]))
     if len(rewards) and not isinstance(rewards, np.ndarray) and not _nested(rewards[0]):
@@ -132,9 +132,9 @@ def law_columns(
         uneven = roots[(law[roots] != law[roots, :1]).any(axis=(1, 2))]
         if len(uneven):
             raise InvalidForest(
-                f"a root's law must have equal rows in an array (n, k, k), but law[{uneven[0]}] "
-                f"(box {title[uneven[0]]!r}) has not ({len(uneven)} such boxes). Give a list with "
-                f"a vector for each root."
+                f"a root's law must have equal rows in an array (n, k, k), but the rows of "
+                f"law[{uneven[0]}] (box {title[uneven[0]]!r}) differ ({len(uneven)} such boxes). "
+                f"Give a list with a vector for each root."
             )
         if len(roots) == 0 or law.shape[1] == 1:
             return stack_pool(law)
@@ -166,7 +166,7 @@ def law_columns(
 def opening_columns(
     entries: Any, parent: IntArray, n: int, title: Sequence[object], what: str = "cost"
 ) -> tuple[Pool, IntArray]:
-    """Costs, factors or durations: a number for all, or one entry a box."""
+    """Costs, factors or durations: a number for all, or one entry per box."""
     if isinstance(entries, (int, float, np.number)):
         entries = np.full(n, float(entries))
     try:

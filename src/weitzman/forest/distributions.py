@@ -95,8 +95,8 @@ def discretize(
     """
     if not is_distribution(distribution):
         raise InvalidForest(
-            f"a distribution must have `cdf` and `ppf`, but {type(distribution).__name__} has not. "
-            f"Give a frozen SciPy distribution such as scipy.stats.norm(0, 1)."
+            f"a distribution must have `cdf` and `ppf`, but {type(distribution).__name__} lacks "
+            f"one of them. Give a frozen SciPy distribution such as scipy.stats.norm(0, 1)."
         )
     if method not in ("mean", "spread"):
         raise InvalidForest(f'`method` must be "mean" or "spread", but is {method!r}.')

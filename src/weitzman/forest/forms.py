@@ -118,8 +118,8 @@ class BuiltBox:
         if odd:
             raise InvalidForest(
                 f"an endless box must have the states of its parent, but {self.name!r} may show "
-                f"{odd[0]!r}, which {above.name!r} has not ({len(odd)} such states). Give it to "
-                f"{above.name!r} too, with probability 0."
+                f"{odd[0]!r}, a state that {above.name!r} lacks ({len(odd)} such states). Give "
+                f"it to {above.name!r} too, with probability 0."
             )
         place = [self.states.index(s) if s in own else len(self.states) for s in above.states]
         return replace(

@@ -45,7 +45,7 @@ class Lookups:
 
     @property
     def sign(self) -> float:
-        """1 when maximizing, -1 when minimizing: rewards times this are better the higher."""
+        """1 when maximizing, -1 when minimizing: the higher a reward times this, the better."""
         return -1.0 if self.minimize else 1.0
 
     @property
@@ -75,8 +75,9 @@ class Lookups:
         if self.endless.any():
             v = int(np.argmax(self.endless))
             raise InvalidArgument(
-                f"{what} needs a forest that ends, but box {self.name(v)!r} is followed by its "
-                f"like without end ({int(self.endless.sum())} such boxes). Cut it with truncate."
+                f"{what} needs a forest that ends, but box {self.name(v)!r} is followed by boxes "
+                f"like itself without end ({int(self.endless.sum())} such boxes). Cut it with "
+                f"truncate."
             )
 
     @property

@@ -67,8 +67,8 @@ class Forest(Lookups):
     count : (n,) array of int
         Copies of the box, with all below it, under each copy of its parent.
     endless : (n,) array of bool, or None
-        Which boxes are followed by their like without end. Such a box has a parent with as many
-        states as itself, no children and no copies. None: no box is.
+        Which boxes are followed by boxes like themselves without end. Such a box has a parent with
+        as many states as itself, no children and no copies. None: no box is.
     outside : float
         The outside option; minus infinity (plus, when minimizing) if something must be taken.
     minimize : bool
@@ -201,13 +201,13 @@ class Forest(Lookups):
             single array of shape (n, k, k) is also taken; a root then has equal rows.
         names : n names, optional
         outside : float, optional
-            0 unless said otherwise. Minimizing needs it said: 0 would beat every loss. Infinity of
-            the losing sign: something must be taken.
+            0 by default. Minimizing has no default: 0 would beat every loss. Infinity of the losing
+            sign: something must be taken.
         count : (n,) ints, optional
             Copies of each box with all below it.
         endless : (n,) bools, optional
-            Boxes that are followed by their like without end: each further one follows the law
-            and has the costs of this box, given the state of the one before.
+            Boxes that are followed by boxes like themselves without end: each further one follows
+            the law and has the costs of this box, given the state of the one before.
         minimize : bool
         states : one shared list of names, or n lists, optional
         unit : str

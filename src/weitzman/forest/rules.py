@@ -212,7 +212,7 @@ def _check_endless(f: Forest) -> None:
     children = np.bincount(f.parent + 1, minlength=len(f.parent) + 1)[1:]
     for broken, rule, fault, remedy in (
         (f.parent < 0, "must have a parent", "has none", "Describe the first box by itself"),
-        (rows != cols, "must have as many states as its parent", "has not", "Its law is square"),
+        (rows != cols, "must have as many states as its parent", "does not", "Its law is square"),
         (
             title != title[f.parent],
             "must name its states as its parent does",

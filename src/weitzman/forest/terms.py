@@ -141,8 +141,9 @@ def _check_risk(f: Forest) -> None:
     if f.endless.any():
         v = int(np.argmax(f.endless))
         raise InvalidForest(
-            f"a risk tolerance needs a forest that ends, but box {f.name(v)!r} is followed by its "
-            f"like without end ({int(f.endless.sum())} such boxes). Write out as many as matter."
+            f"a risk tolerance needs a forest that ends, but box {f.name(v)!r} is followed by "
+            f"boxes like itself without end ({int(f.endless.sum())} such boxes). Write out as "
+            f"many as matter."
         )
     numbers = np.append(f.rewards.data, f.outside)
     numbers = numbers[np.isfinite(numbers)]

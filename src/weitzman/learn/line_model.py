@@ -137,6 +137,10 @@ class LineModel(LearntModel):
             out[:, r] = before @ self._indices[r]
         return out
 
+    def at_price(self, price: float) -> LineModel:
+        """The same model with another price of a score."""
+        return LineModel(self.ladder, price=price, minimize=self.minimize, settings=self.settings)
+
     def relearnt(self, ladder: Ladder) -> LineModel:
         """The same kind of model, learnt from other runs."""
         return LineModel(ladder, price=self.price, minimize=self.minimize, settings=self.settings)

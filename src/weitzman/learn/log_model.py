@@ -13,7 +13,7 @@ from ..errors import InvalidArgument
 from .curves import Curves
 from .known import NOTHING, Config, Encoder
 from .ladder import Ladder, climb
-from .live import at_live_costs
+from .live import at_live_costs, check_scores_alike
 from .run_model import RunModel, Shown
 
 if TYPE_CHECKING:
@@ -105,10 +105,12 @@ class LearntModel(RunModel):
 
         For runs of a search under way: they are cut off where they stand, unless they have ended.
         If they clearly cost more or less than the log says, its costs are scaled, with a warning.
+        If their first scores are far from all of the log, a warning says so.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         new = climb(curves, self.ladder.rungs, self.encoder)
+        check_scores_alike(self.ladder, new, self.minimize)
         return self.relearnt(at_live_costs(self.ladder, new, self._dearness(new)).joined(new))
 
     def relearnt(self, ladder: Ladder) -> Self:

@@ -191,11 +191,11 @@ class Frontier(Offers[Group]):
             self._next_root()
 
     def mark(self) -> tuple[list[tuple[float, Group]], int]:
-        """How it stands now, for :meth:`go_back`."""
+        """The frontier as it is now, for :meth:`go_back`."""
         return self._heap.copy(), self._roots
 
     def go_back(self, mark: tuple[list[tuple[float, Group]], int]) -> None:
-        """Stand as it stood."""
+        """Return to a marked frontier."""
         self._heap, self._roots = mark
 
     def _group(self, v: int, above: Copy, state: int) -> Group:

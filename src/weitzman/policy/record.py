@@ -112,7 +112,7 @@ class Record:
 
     @property
     def ledger(self) -> Ledger:
-        """How it stands."""
+        """The ledger as it is now."""
         if self._busy:
             self.act(lambda _: [])
         return self._ledger
@@ -148,7 +148,7 @@ class Record:
             self._log.transact(self._log.workers.beat)
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Release the journal."""
         if self._log is not None:
             self._log.close()
 

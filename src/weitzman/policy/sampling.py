@@ -14,7 +14,7 @@ from .._common.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """One number an episode.
+    """One number per episode.
 
     Attributes
     ----------

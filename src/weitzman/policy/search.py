@@ -234,10 +234,10 @@ opened has a higher one.'
         state : str or number, optional
             Name or number of its state. May be left out if the reward tells it.
         reward : float, optional
-            The true reward, if it is not that of the state. Without ``state``, the state is found
-            from it by the rule the search was started with.
+            The true reward, if it differs from that of the state. Without ``state``, the state is
+            found from the reward by the rule with which the search was started.
         cost : float, optional
-            What was paid, if it is not what the model says for these states.
+            What was paid, if it differs from what the model says for these states.
         """
 
         def decide(ledger: Ledger) -> list[Event]:
@@ -454,7 +454,7 @@ spent instead of 1.'
     # -- the file ------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the journal. Nothing is lost without it."""
+        """Release the journal. Nothing is lost if it is never called."""
         self._record.close()
 
     def __enter__(self) -> Search:

@@ -59,8 +59,8 @@ def simulate(
         An index policy; of a solution, the optimal one.
     episodes : int
     rng : Generator or int
-        Where randomness comes from, or a seed; seed 0 by default, so that two calls give the same.
-        Two numbers are taken from it.
+        Where randomness comes from, or a seed; seed 0 by default, so that two calls
+        agree. Two numbers are taken from it.
     workers : int
         Open so many boxes at once: in each round those of highest index above the best reward so
         far (fewer if there are fewer), then see all that they show. A round takes as long as its

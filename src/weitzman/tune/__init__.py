@@ -7,6 +7,8 @@ loops that one does not own. All of them ask a :class:`Race`, which can be asked
 May import ``learn`` and what lies below it.
 """
 
+from .allowance import Allowance as Allowance
+from .allowance import price_within as price_within
 from .outcome import Report as Report
 from .outcome import Result as Result
 from .outcome import RunRecord as RunRecord

@@ -57,6 +57,7 @@ class LoopSettings:
     watchers: Sequence[Callback]
     timeout: float | None = None
     alive: int | None = None
+    reprice: bool = False
 
 
 class Inline:

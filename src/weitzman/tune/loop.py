@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ..errors import InvalidAnswer, WeitzmanError
+from .allowance import Allowance
 from .book import Book, Inline, LoopSettings, NoMore
 from .outcome import Report
 from .race import Move, Race
@@ -45,6 +46,7 @@ class Loop:
         self.how_over: dict[int, str] = {}
         self.measured: bool | None = None  # whether costs are times; None: not known yet
         self._refit = refitting(race, settings.refit)
+        self._allowance = Allowance(race) if settings.reprice else None
         self._live: dict[int, Live] = {}
         self._lock = threading.RLock()
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
@@ -144,9 +146,11 @@ class Loop:
         return known or takes_past(self.start) or self.settings.lost == "replay"
 
     def learn(self) -> None:
-        """Fit the model anew, if it is time; to be called before each decision."""
+        """Fit the model anew, and its price, if it is time; to be called before each decision."""
         if self._refit is not None:
             self._refit()
+        if self._allowance is not None:
+            self._allowance()
 
     def _let_go(self) -> None:
         """Free what runs hold that will no longer be advanced."""

@@ -35,6 +35,7 @@ def optimize(
     lost: Literal["abandon", "replay"] = "abandon",
     catch: Catch = (),
     refit: bool | None = None,
+    reprice: bool = False,
     clock: Clock = SECONDS,
     timeout: float | None = None,
     alive: int | None = None,
@@ -86,6 +87,9 @@ def optimize(
     refit : bool, optional
         Fit the model anew now and then, to what it knew and what this search has shown. By default
         if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
+    reprice : bool
+        Find the price of a score by itself: the one at which the ``budget`` is spent on average,
+        in place of that of the model; and find it again as money is spent.
     clock : callable
         What a step costs that does not say so: the difference of two readings.
     timeout : float, optional
@@ -123,6 +127,7 @@ def optimize(
     """
     settings = LoopSettings(
         workers=workers, executor=executor, lost=lost, catch=exceptions(catch), refit=refit,
+        reprice=reprice,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
         timeout=timeout, alive=alive,

@@ -294,6 +294,16 @@ class Race:
         """Begin nothing any more, for a reason that has nothing to do with worth: time, say."""
         self._halted = why
 
+    @property
+    def going(self) -> list[Shown]:
+        """What runs have shown that are not over and can go on."""
+        return [run.shown for run in self.runs if run.steps and not run.over]
+
+    @property
+    def startable(self) -> int:
+        """How many runs can still be started; a large number stands for any."""
+        return int(min(self._left, ENDLESS)) + len(self._unused)
+
     def change_model(self, model: RunModel) -> None:
         """Go on with another model, fitted anew: all indices change, what was seen stays."""
         if model.minimize != self.model.minimize:

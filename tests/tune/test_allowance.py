@@ -1,0 +1,70 @@
+"""A budget instead of a price: what is spent on average is the budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from weitzman import evaluate, learn, solve, tune
+from weitzman.errors import InvalidArgument
+from weitzman.questions import within_budget
+
+
+def model_of(price: float) -> learn.LineModel:
+    rng = np.random.default_rng(3)
+    rows = {"run": [], "step": [], "score": [], "cost": []}
+    for run in range(30):
+        score = rng.normal(0.5, 0.2)
+        for step in (1, 2, 3):
+            score += float(rng.exponential(0.1))
+            for name, x in zip(rows, (run, step, score, 1.0), strict=True):
+                rows[name].append(x)
+    return learn.fit(learn.Curves.read(rows), price=price)
+
+
+@pytest.mark.parametrize("price", [1.0, 300.0])
+@pytest.mark.parametrize("budget", [3.0, 8.0])
+def test_at_the_price_found_the_budget_is_spent_on_average(price, budget):
+    """Whatever price the model had; next to the exact shadow price."""
+    model = model_of(price)
+    found = tune.price_within(model, budget, fresh=50)
+    exact = model.price / within_budget(model.lines(50), budget).price
+    assert found == pytest.approx(exact, rel=0.1)
+    spend = evaluate(solve(model.at_price(found).lines(50))).spend
+    assert spend <= budget * 1.001
+    dearer = evaluate(solve(model.at_price(1.1 * found).lines(50))).spend
+    assert dearer >= budget * 0.999
+
+
+def test_a_budget_below_every_spend_is_refused():
+    with pytest.raises(InvalidArgument, match="the budget must be at least 1, the least that any"):
+        tune.price_within(model_of(10.0), 0.5, fresh=50)
+
+
+def test_more_than_can_be_used_gives_a_high_price():
+    assert tune.price_within(model_of(10.0), 1e6, fresh=5) > 1e5
+
+
+def test_a_search_keeps_to_its_budget():
+    model, spent = model_of(1.0), []
+
+    def start(seed):
+        rng = np.random.default_rng(seed)
+        score = rng.normal(0.5, 0.2)
+        for step in (1, 2, 3):
+            score += float(rng.exponential(0.1))
+            yield score, 1.0, step
+
+    for first in range(0, 300, 100):
+        configs = list(range(first, first + 60))
+        result = tune.optimize(start, configs, model, budget=12, reprice=True, refit=False)
+        spent.append(result.spent)
+    assert max(spent) <= 12
+    assert np.mean(spent) > 6  # it ends early only where the model has seen nothing better
+    free = tune.optimize(start, list(range(60)), model, refit=False)
+    assert free.spent < 4
+
+
+def test_a_price_needs_a_budget():
+    with pytest.raises(InvalidArgument, match="needs a `budget`"):
+        tune.Allowance(tune.Race(model_of(1.0)))
