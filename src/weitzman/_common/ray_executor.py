@@ -30,11 +30,13 @@ class RayExecutor:
     def __init__(self, **options: Any) -> None:
         self._ray = need("ray", "ray")
         self._options = {"max_retries": 3, **options}
+        self._remote: dict[Callable[..., Any], Any] = {}  # sent to the workers once each
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
         """A future of ``fn(*args)``; what was scattered is found on the worker."""
-        remote = self._ray.remote(**self._options)(fn)
-        future: Future[Any] = remote.remote(*args).future()
+        if fn not in self._remote:
+            self._remote[fn] = self._ray.remote(**self._options)(fn)
+        future: Future[Any] = self._remote[fn].remote(*args).future()
         return future
 
     def scatter(self, data: Any) -> Any:

@@ -8,5 +8,7 @@ from .lazy_search import LazySearch as LazySearch
 from .lazy_solution import LazySolution as LazySolution
 from .lazy_tree import Node as Node
 from .refining import Ending as Ending
+from .streaming import FileSolution as FileSolution
+from .streaming import solve_file as solve_file
 from .truncation import Truncation as Truncation
 from .truncation import truncate as truncate

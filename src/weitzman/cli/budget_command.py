@@ -12,7 +12,7 @@ from .instance_file import instance_argument, read_instance
 from .options import COUNT, NUMBER, POSITIVE, Options, command, json_option
 
 if TYPE_CHECKING:
-    from ..questions.budget import Mixture, SpendFrontier
+    from ..questions.budget import Corner, Mixture, SpendFrontier
 
 _BUDGET = """\
 Print the largest expected reward for every expected spend: the corners of a
@@ -103,11 +103,16 @@ def _mixture(best: Mixture, what: str, say: Amounts) -> str:
     for share, corner in ((1 - best.share, best.cheap), (best.share, best.dear)):
         if share > 0:
             lines.append(
-                f"with probability {number(share)} follow the policy at price "
-                f"{number(corner.price)}: {what} {reward(corner.reward)}, spend "
-                f"{say(corner.spend)}"
+                f"with probability {number(share)} {_followed(corner)}: {what} "
+                f"{reward(corner.reward)}, spend {say(corner.spend)}"
             )
     return "\n".join(lines)
+
+
+def _followed(corner: Corner) -> str:
+    if corner.spend == 0:
+        return "open nothing"
+    return f"follow the policy at price {number(corner.price)}"
 
 
 def _mixture_json(best: Mixture) -> str:

@@ -176,13 +176,7 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     plan = Plan.of(forest)
     weights = plan.weights
     target = tolerance * plan.payoff_span()
-    eps = 0.0 if share is None or not np.isfinite(target) else share * target * weights.unit()
-    run = one_pass(plan, eps)
-    for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
-        if not weights.gap(run.value, run.gap) > target:
-            break
-        eps *= target / weights.gap(run.value, run.gap) / 4
-        run = one_pass(plan, eps)
+    run = _within(plan, target, share, one_pass)
     found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
     if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
         found = np.inf
@@ -199,6 +193,24 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
         forest, float(sign * weights.read_back(run.value) + 0.0), found, status,
         int(run.width.sum()), plan.class_of, plan.sigma_at, index,
     )  # fmt: skip
+
+
+def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -> PlanPass:
+    """Passes until the certified error is at most the target, or cannot be made so."""
+    weights = plan.weights
+    eps = 0.0 if share is None or not np.isfinite(target) else share * target * weights.unit()
+    run = one_pass(plan, eps)
+    for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
+        if not weights.gap(run.value, run.gap) > target:
+            break
+        eps *= target / weights.gap(run.value, run.gap) / 4
+        run = one_pass(plan, eps)
+    return run
+
+
+def pass_within(plan: Plan, target: float, threads: int | None) -> PlanPass:
+    """A pass over the plan of a plain forest whose certified error is at most the target."""
+    return _within(plan, target, _FIRST_EPS, lambda plan, eps: plan.run(eps, False, threads))
 
 
 def _magnified(plan: Plan, run: PlanPass, target: float) -> float:

@@ -61,21 +61,30 @@ def write(forest: Forest, file: BinaryIO) -> None:
     outside = forest.outside if np.isfinite(forest.outside) else None
     text = {"outside": outside, "minimize": bool(forest.minimize), **written_terms(forest)}
     header = json.dumps(text | {"columns": described}).encode()
-    file.write(MAGIC + _FIXED.pack(VERSION, len(header), zlib.crc32(header)) + header)
-    at = len(MAGIC) + _FIXED.size + len(header)
+    at = write_head(file, header)
     for c in columns.values():
-        file.write(bytes(-at % _ALIGN))
+        file.write(padding(at))
         file.write(c.data)
-        at += -at % _ALIGN + c.nbytes
+        at += len(padding(at)) + c.nbytes
+
+
+def write_head(file: BinaryIO, header: bytes) -> int:
+    """Write all that comes before the columns, and say where it ends."""
+    return file.write(MAGIC + _FIXED.pack(VERSION, len(header), zlib.crc32(header)) + header)
+
+
+def padding(at: int) -> bytes:
+    """What comes between ``at`` and the next column."""
+    return bytes(-at % _ALIGN)
 
 
 def read(file: BinaryIO) -> Forest:
     """Read a forest; nothing is believed before it is checked against the size of the file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    header, at = _header(file, size)
+    header, at = read_header(file, size)
     columns: Columns = {}
-    for name, dtype, count, crc, start in _layout(header, at, size):
+    for name, dtype, count, crc, start in layout(header, at, size):
         if any(file.read(start - file.tell())):
             raise InvalidFile(f"the bytes before column {name!r} are damaged. Copy the file again.")
         columns[name] = _column(file, name, dtype, count, crc)
@@ -94,7 +103,7 @@ def read(file: BinaryIO) -> Forest:
         costs=_pool(columns, "costs"),
         **times,
         **read_terms(header),
-        outside=_outside(header),
+        outside=read_outside(header),
         minimize=header["minimize"],
         names=_split(columns, "names") if "names.bytes" in columns else None,
         state_names=_state_names(columns, rewards),
@@ -141,7 +150,7 @@ def _joined(name: str, texts: Iterable[str]) -> Columns:
 # -- reading -----------------------------------------------------------------------------------
 
 
-def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     """The header and where it ends."""
     fixed = file.read(len(MAGIC) + _FIXED.size)
     if not fixed.startswith(MAGIC):
@@ -168,7 +177,7 @@ def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     return header, len(fixed) + length
 
 
-def _layout(header: dict[str, Any], at: int, size: int) -> Iterator[tuple[str, str, int, int, int]]:
+def layout(header: dict[str, Any], at: int, size: int) -> Iterator[tuple[str, str, int, int, int]]:
     """Name, type, number of entries, checksum and place of each column, once they fit the file."""
     if not isinstance(header["columns"], list):
         wrong("the header: columns", "a list", header["columns"])
@@ -231,7 +240,7 @@ def _check_type(name: str, column: npt.NDArray[Any]) -> None:
         raise InvalidFile(f"the header: column {name!r} cannot be of type {column.dtype.str}.")
 
 
-def _outside(header: dict[str, Any]) -> float:
+def read_outside(header: dict[str, Any]) -> float:
     if header["outside"] is None:
         return np.inf if header["minimize"] else -np.inf
     if not is_number(header["outside"]):

@@ -1,0 +1,313 @@
+"""``.wz`` files that are larger than memory: written forest by forest, read tree by tree.
+
+A mapped file is looked at through the address space of the process: the system reads what is used,
+and drops it again when memory is short. Checksums are those of whole columns, so they are found in
+one pass over the file, a piece at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path as FilePath
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._common.arrays import IntArray
+from ..errors import InvalidFile
+from ..forest.model import Forest
+from ..forest.pools import Pool, starts
+from . import binary
+from .instances import Path
+from .safely import check_regular, explained, replacing
+
+_PIECE = 2**18  # matrices whose places are found at a time
+_BYTES = 2**22  # bytes of a checksum at a time
+_POOL_OF = {"laws": "law", "rewards": "reward", "costs": "cost"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedPool:
+    """A pool of matrices in a file; ``mark[j]`` is where matrix ``j * _PIECE`` starts."""
+
+    data: npt.NDArray[Any]
+    shape: npt.NDArray[Any]
+    mark: IntArray
+
+    @classmethod
+    def of(cls, data: npt.NDArray[Any], shape: npt.NDArray[Any], name: str) -> MappedPool:
+        """Check that the shapes fit the data."""
+        pairs = shape.reshape(-1, 2)
+        sizes = [
+            np.prod(pairs[i : i + _PIECE], axis=1, dtype=np.int64).sum()
+            for i in range(0, len(pairs), _PIECE)
+        ]
+        mark = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        if mark[-1] != len(data) or any(
+            (pairs[i : i + _PIECE] < 1).any() for i in range(0, len(pairs), _PIECE)
+        ):
+            raise InvalidFile(f"{name}: the shapes must add up to the {len(data)} entries.")
+        return cls(data, pairs, mark)
+
+    def take(self, which: IntArray) -> Pool:
+        """The matrices ``which``, in rising order, in memory."""
+        if len(which) and not (which[0] >= 0 and which[-1] < len(self.shape)):
+            raise InvalidFile(f"a box points to matrix {int(which[-1])}, which is not there.")
+        pools = []
+        for j in np.unique(which // _PIECE).tolist():
+            here = which[which // _PIECE == j] - j * _PIECE
+            shape = np.asarray(self.shape[j * _PIECE : (j + 1) * _PIECE], np.int64)
+            start = starts(shape)
+            low, high = int(here[0]), int(here[-1]) + 1
+            a, b = int(self.mark[j] + start[low]), int(self.mark[j] + start[high])
+            near = Pool(
+                np.array(self.data[a:b]), start[low : high + 1] - start[low], shape[low:high]
+            )
+            pools.append(near.take(here - low))
+        shape = np.concatenate([p.shape for p in pools])
+        return Pool(np.concatenate([p.data for p in pools]), starts(shape), shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedFile:
+    """A forest in a ``.wz`` file that is read in parts.
+
+    Attributes
+    ----------
+    boxes : int
+    outside : float
+    minimize : bool
+    """
+
+    boxes: int
+    outside: float
+    minimize: bool
+    _columns: dict[str, npt.NDArray[Any]]
+    _pools: dict[str, MappedPool]
+    _whole: mmap.mmap
+
+    def forget(self) -> None:
+        """Let the system take back the memory of what was read; reading again brings it back."""
+        _drop(self._whole)
+
+    @classmethod
+    def open(cls, path: Path, *, checksums: bool = True) -> MappedFile:
+        """Map a file. Checksums take one pass over it.
+
+        Discounting, a risk tolerance, several prizes and endless lines are refused.
+        """
+        with explained(os.fspath(path), "read"):
+            return cls._opened(path, checksums)
+
+    @classmethod
+    def _opened(cls, path: Path, checksums: bool) -> MappedFile:
+        check_regular(os.stat(path))
+        with open(path, "rb") as file:
+            size = file.seek(0, 2)
+            file.seek(0)
+            header, at = binary.read_header(file, size)
+            layout = list(binary.layout(header, at, size))
+            for name, dtype, count, crc, start in layout if checksums else ():
+                _check_sum(file, name, start, count * np.dtype(dtype).itemsize, crc)
+            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        columns = {
+            name: np.frombuffer(whole, dtype, count, start)
+            for name, dtype, count, _, start in layout
+        }
+        more = sorted(header.keys() - {"outside", "minimize", "columns", "unit"})
+        more += [n for n in columns if n.partition(".")[0] in ("endless", "factors", "durations")]
+        if more:
+            raise InvalidFile(
+                f"a file that is read in parts must have no {more[0]!r}. Use load, which reads it "
+                f"whole."
+            )
+        pools = {}
+        for name in _POOL_OF:
+            pools[name] = MappedPool.of(columns[f"{name}.data"], columns[f"{name}.shape"], name)
+            _drop(whole)
+        n = len(columns["parent"])
+        if n == 0 or any(len(columns[c]) != n for c in ("law", "reward", "cost", "count")):
+            raise InvalidFile("the columns of the boxes must be of one length, at least 1.")
+        return cls(n, binary.read_outside(header), header["minimize"], columns, pools, whole)
+
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the highest reward that is one, or the outside option."""
+        low, high = (self.outside, self.outside) if np.isfinite(self.outside) else (np.inf, -np.inf)
+        data = self._pools["rewards"].data
+        for i in range(0, len(data), _BYTES):
+            part = data[i : i + _BYTES]
+            part = part[np.isfinite(part)]
+            low, high = (
+                min(low, float(part.min(initial=low))),
+                max(high, float(part.max(initial=high))),
+            )
+        self.forget()
+        return low, high
+
+    def cuts(self, size: int) -> list[int]:
+        """Places between whole trees, about ``size`` boxes apart; from 0 to the number of boxes.
+
+        Boxes of one tree lie together, as far as they do; a tree that does not fit is not cut.
+        """
+        parent, n = self._columns["parent"], self.boxes
+        blocks = list(range(0, n, size))
+        highest = -1  # parent of a box before the block
+        reach = []
+        for a in blocks:
+            reach.append(highest)
+            highest = max(highest, int(parent[a : a + size].max()))
+        found, least = [n], n
+        for a, before in zip(reversed(blocks), reversed(reach), strict=True):
+            block = np.asarray(parent[a : a + size], np.int64)
+            low = np.where(block < 0, n, block)
+            down = np.minimum(np.minimum.accumulate(low[::-1])[::-1], least)
+            up = np.maximum.accumulate(np.concatenate([[before], block[:-1]]))
+            place = a + np.arange(len(block))
+            fine = np.flatnonzero((down >= place) & (up < place))
+            if len(fine):
+                found.append(a + int(fine[0]))
+            least = int(down[0])
+        self.forget()
+        return sorted({0, *found})
+
+    def part(self, first: int, last: int) -> Forest:
+        """Boxes ``first`` to ``last - 1``, which must be whole trees, as a forest."""
+        columns: dict[str, Any] = {}
+        parent = np.asarray(self._columns["parent"][first:last], np.int64)
+        columns["parent"] = np.where(parent < 0, -1, parent - first)
+        columns["count"] = np.asarray(self._columns["count"][first:last], np.int64)
+        for pool, name in _POOL_OF.items():
+            number = np.asarray(self._columns[name][first:last], np.int64)
+            which, columns[name] = np.unique(number, return_inverse=True)
+            columns[pool] = self._pools[pool].take(which)
+        return Forest(**columns, outside=self.outside, minimize=self.minimize)
+
+
+def _drop(whole: mmap.mmap) -> None:
+    if hasattr(mmap, "MADV_DONTNEED"):
+        whole.madvise(mmap.MADV_DONTNEED)
+
+
+def _check_sum(file: IO[bytes], name: str, start: int, size: int, crc: int) -> None:
+    file.seek(start)
+    found = 0
+    for i in range(0, size, _BYTES):
+        found = zlib.crc32(file.read(min(_BYTES, size - i)), found)
+    if found != crc:
+        raise InvalidFile(f"column {name!r} is damaged. Copy or write the file again.")
+
+
+def save_many(forests: Iterable[Forest], path: Path) -> int:
+    """Write forests side by side into one ``.wz`` file, one after the other; the number of boxes.
+
+    Only one forest is in memory at a time. Names of boxes and states are left out. All forests have
+    the same outside option and the same objective, and none has terms such as discounting.
+
+    Examples
+    --------
+    >>> import tempfile, weitzman
+    >>> from weitzman.files import save_many
+    >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_many((box for _ in range(3)), f"{folder}/three.wz")
+    ...     len(weitzman.load(f"{folder}/three.wz"))
+    3
+    3
+    """
+    with (
+        explained(os.fspath(path), "written"),
+        tempfile.TemporaryDirectory(dir=FilePath(path).resolve().parent) as folder,
+        ExitStack() as files,
+    ):
+        columns: dict[str, _Growing] = {}
+        boxes, terms = 0, None
+        for forest in forests:
+            forest.must_be_plain("a file written forest by forest")
+            forest.must_end("a file written forest by forest")
+            here = forest.outside, forest.minimize
+            if terms not in (None, here):
+                raise InvalidFile("forests in one file must have one outside option and objective.")
+            terms = here
+            _append(forest, boxes, columns, lambda name: files.enter_context(_new(folder, name)))
+            boxes += len(forest)
+        if terms is None:
+            raise InvalidFile("a file needs at least one forest, but none came.")
+        _assemble(columns, terms, path)
+    return boxes
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A column on its way into a file."""
+
+    file: IO[bytes]
+    dtype: str
+    size: int = 0
+    crc: int = 0
+    matrices: int = 0
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        """More entries."""
+        data = np.ascontiguousarray(values, self.dtype).reshape(-1)
+        self.file.write(data.data)
+        self.size += data.size
+        self.crc = zlib.crc32(data.data, self.crc)
+
+
+def _new(folder: str, name: str) -> IO[bytes]:
+    return open(FilePath(folder) / name, "w+b")
+
+
+def _append(
+    f: Forest, boxes: int, columns: dict[str, _Growing], new: Callable[[str], IO[bytes]]
+) -> None:
+    def column(name: str, dtype: str = "<i8") -> _Growing:
+        if name not in columns:
+            columns[name] = _Growing(new(name), dtype)
+        return columns[name]
+
+    column("parent").add(np.where(f.parent < 0, -1, f.parent + boxes))
+    matrices = {pool: column(f"{pool}.shape").size // 2 for pool in _POOL_OF} if columns else {}
+    for pool, name in _POOL_OF.items():
+        column(name).add(getattr(f, name) + matrices.get(pool, 0))
+        kept: Pool = getattr(f, pool)
+        column(f"{pool}.data", "<f8").add(kept.data[kept.start[0] : kept.start[-1]])
+        column(f"{pool}.shape").add(kept.shape)
+    column("count").add(f.count)
+
+
+def _assemble(columns: dict[str, _Growing], terms: tuple[float, bool], path: Path) -> None:
+    outside, minimize = terms
+    described = [
+        {"name": name, "dtype": c.dtype, "size": c.size, "crc": c.crc}
+        for name, c in columns.items()
+    ]
+    text = {"outside": outside if np.isfinite(outside) else None, "minimize": bool(minimize)}
+    header = json.dumps(text | {"columns": described}).encode()
+    with replacing(os.fspath(path)) as file:
+        at = binary.write_head(file, header)
+        for c in columns.values():
+            padding = binary.padding(at)
+            file.write(padding)
+            c.file.seek(0)
+            shutil.copyfileobj(c.file, file, _BYTES)
+            at += len(padding) + c.size * np.dtype(c.dtype).itemsize
+
+
+def parts(file: MappedFile, size: int) -> Iterator[tuple[int, Forest]]:
+    """The forest in parts of whole trees, each with the number of its first box."""
+    cuts = file.cuts(size)
+    for first, last in pairwise(cuts):
+        forest = file.part(first, last)
+        file.forget()
+        yield first, forest
