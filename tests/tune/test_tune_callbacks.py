@@ -446,3 +446,38 @@ def test_nothing_is_begun_after_the_timeout(monkeypatch):
     result = tune.optimize(start, list(range(50)), model(), timeout=35, refit=False)
     assert len(begun) <= 4
     assert result.reason == "Stop: the time of 35 seconds is up."
+
+
+def test_the_sampler_sees_a_waiting_trial_as_running_never_as_a_bad_one():
+    optuna = pytest.importorskip("optuna")
+    from weitzman.tune.optuna import optimize
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    rng = np.random.default_rng(0)
+    top = rng.random((60, 1))
+    curves = np.maximum.accumulate(
+        top * (1 - 0.6 ** np.arange(1, 9)) + 0.1 * rng.random((60, 8)), axis=1
+    )
+    table = {
+        "run": np.repeat(np.arange(30), 8), "step": np.tile(np.arange(1, 9), 30),
+        "score": curves[:30].ravel(), "cost": np.full(240, 0.01),
+    }  # fmt: skip
+    law = learn.fit(learn.Curves.read(table), price=5, settings=learn.Settings())
+    seen = []  # what the sampler is shown before each new trial: (number, state, steps)
+
+    class Spy(optuna.samplers.RandomSampler):
+        def before_trial(self, study, trial):
+            for each in study.get_trials(deepcopy=False):
+                seen.append((each.number, each.state.name, len(each.intermediate_values)))
+
+    def objective(trial):
+        trial.suggest_float("x", 0, 1)
+        for score in curves[30 + trial.number]:
+            yield score, 0.01
+
+    study = optuna.create_study(direction="maximize", sampler=Spy(seed=0))
+    optimize(study, objective, law, n_trials=30, refit=False)
+    ends = {t.number: len(t.intermediate_values) for t in study.get_trials()}
+    waited = [state for number, state, steps in seen if 0 < steps < ends[number]]
+    assert waited  # some trials were resumed after others had started
+    assert set(waited) == {"RUNNING"}
