@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from weitzman import Forest, Solution, evaluate, solve
 from weitzman.forest import Pool
 
-ROUNDS = 5
+ROUNDS = 3
 
 
 def boxes(n: int, seed: int = 0) -> Forest:

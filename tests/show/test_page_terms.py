@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from fractions import Fraction
 from html import unescape
@@ -12,11 +11,12 @@ import exact_questions
 import numpy as np
 import pytest
 import random_problems
+from forests_with_terms import careful, hires, projects
 from hypothesis import given, settings
 from plain_forests import forest_of
 
 import weitzman
-from weitzman import Builder, Search, evaluate, questions, solve
+from weitzman import Search, evaluate, questions, solve
 from weitzman.show.explore.saved_document import document, forest
 from weitzman.show.explore.workbench import Workbench
 from weitzman.show.page.further_answers import answers
@@ -29,27 +29,6 @@ def text_of(html: str) -> str:
     """The words of a page, without its style and script."""
     bare = re.sub(r"(?s)<(style|script).*?</\1>", "", html)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", bare)))
-
-
-def projects():
-    b = Builder(rate=math.log(1.1))
-    b.add("alpha", cost=15, outcomes={100: 0.5, 55: 0.5}, duration=1)
-    b.add("omega", cost=20, outcomes={240: 0.2, 0: 0.8}, duration=2)
-    return b.build()
-
-
-def careful(tolerance=8.0):
-    b = Builder(risk_tolerance=tolerance)
-    b.add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
-    b.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
-    return b.build().changed(unit="$")
-
-
-def hires(prizes=2):
-    b = Builder(prizes=prizes)
-    for name, p in {"Ada": 0.5, "Ben": 0.4, "Cleo": 0.3}.items():
-        b.add(name, cost=1, outcomes={0: 1 - p, 10: p})
-    return b.build()
 
 
 FORESTS = {"time": projects, "risk": careful, "prizes": hires}

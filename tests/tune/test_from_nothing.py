@@ -198,3 +198,27 @@ def test_configurations_are_drawn_from_a_space():
             tune.draw({"rate": wrong})
     with pytest.raises(InvalidArgument, match="it is empty"):
         tune.draw({"rate": []})
+
+
+def test_runs_of_nothing_of_one_step_and_for_nothing():
+    assert tune.optimize(lambda _: iter([]), [1, 2, 3], price=1.0).best_score is None
+    assert tune.optimize(lambda x: iter([(x, 1.0)]), [1], full_run_cost=0.1).worth == 10
+    free = tune.optimize(lambda _: iter([(1.0, 0.0)] * 3), range(5), price=1.0)
+    assert (free.best_score, free.spent) == (1.0, 0.0)
+    with pytest.raises(InvalidArgument, match="cost nothing: state `price` instead"):
+        tune.optimize(lambda x: iter([(x, 0.0)] * 2), range(5), full_run_cost=0.1)
+
+
+def test_a_study_of_optuna_needs_nothing_but_a_price():
+    optuna = pytest.importorskip("optuna")
+    from weitzman.tune.optuna import optimize
+
+    def objective(trial):
+        for score, cost in train({"rate": trial.suggest_float("rate", 0, 1)}):
+            yield -score, cost
+
+    sampler = optuna.samplers.RandomSampler(seed=1)
+    study = optuna.create_study(direction="minimize", sampler=sampler)
+    result = optimize(study, objective, full_run_cost=0.02, n_trials=30)
+    assert result.best_score == study.best_value < -0.9
+    assert result.full_run_cost == pytest.approx(0.02)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..errors import InvalidForest
-from .pools import Pool, list_pool, stack_pool
+from .pools import Pool, concat_pools, intern_pool, list_pool, stack_pool, starts
 
 
 def label(x: object) -> str:
@@ -125,8 +125,11 @@ def reward_columns(
 
 
 def law_columns(
-    law: Any, parent: IntArray, n: int, title: Sequence[object]
+    law: Any, parent: IntArray, n: int, title: Sequence[object], initial: Any = None
 ) -> tuple[Pool, IntArray]:
+    """Laws in any of the forms of `Forest.from_arrays`."""
+    if initial is not None:
+        return _with_initial(law, parent, _numbers(initial, "`initial`"))
     if _is_stack(law, 3, n):
         roots = np.flatnonzero(parent < 0)
         uneven = roots[(law[roots] != law[roots, :1]).any(axis=(1, 2))]
@@ -138,15 +141,10 @@ def law_columns(
             )
         if len(roots) == 0 or law.shape[1] == 1:
             return stack_pool(law)
-        stems, root_number = stack_pool(law[roots, :1])
-        branches, child_number = stack_pool(law[parent >= 0])
-        number = np.empty(n, np.int64)
-        number[roots] = root_number
-        number[parent >= 0] = len(stems) + child_number
-        data = np.concatenate([stems.data, branches.data])
-        start = np.concatenate([stems.start, stems.start[-1] + branches.start[1:]])
-        return Pool(data, start, np.concatenate([stems.shape, branches.shape])), number
+        return _side_by_side(law[roots, :1], law[parent >= 0], parent)
     _check_length(law, n, "law")
+    if _all_arrays(law, parent):
+        return _array_pool(law)
 
     def convert(i: int) -> FloatArray:
         m = _numbers(law[i], f"the law of box {title[i]!r}")
@@ -161,6 +159,70 @@ def law_columns(
         )
 
     return list_pool(law, (parent < 0).tolist(), convert)
+
+
+def _side_by_side(
+    stems: FloatArray, branches: FloatArray, parent: IntArray
+) -> tuple[Pool, IntArray]:
+    """The laws of the roots (r, 1, k), and of all other boxes (n - r, k, k)."""
+    top, root_number = stack_pool(stems)
+    if len(branches) == 0:
+        return top, root_number
+    below, child_number = stack_pool(branches)
+    number = np.empty(len(parent), np.int64)
+    number[parent < 0], number[parent >= 0] = root_number, len(top) + child_number
+    return concat_pools([top, below]), number
+
+
+def _with_initial(law: Any, parent: IntArray, initial: FloatArray) -> tuple[Pool, IntArray]:
+    """One vector for all roots, or one for each; one matrix for all other boxes, or a stack."""
+    roots, n = int((parent < 0).sum()), len(parent)
+    stems = np.tile(initial, (roots, 1)) if initial.ndim == 1 else initial
+    if stems.ndim != 2 or len(stems) != roots:
+        raise InvalidForest(
+            f"`initial` must be one vector, or one for each of the {roots} roots, but its shape is "
+            f"{initial.shape}."
+        )
+    matrices = _numbers(law, "`law`, with `initial` given,")
+    if matrices.ndim == 3 and len(matrices) == n:
+        branches = matrices[parent >= 0]
+    elif matrices.ndim == 2:
+        branches = np.broadcast_to(matrices, (n - roots, *matrices.shape))
+    else:
+        raise InvalidForest(
+            f"with `initial`, `law` must be one matrix for all boxes below a root, or an array "
+            f"of shape ({n}, k, k), in which roots are not looked at, but its shape is "
+            f"{matrices.shape}."
+        )
+    if matrices.ndim == 2 and n > roots:  # kept once
+        pool, number = stack_pool(stems[:, None])
+        whole = concat_pools([pool, stack_pool(matrices[None])[0]])
+        column = np.full(n, len(pool))
+        column[parent < 0] = number
+        return whole, column
+    return _side_by_side(stems[:, None], branches, parent)
+
+
+def _all_arrays(law: Any, parent: IntArray) -> bool:
+    """Whether all laws are arrays of floats with the right number of dimensions."""
+    if not isinstance(law, (list, tuple)):
+        return False
+    if not all(type(m) is np.ndarray and m.dtype == np.float64 for m in law):
+        return False
+    ndim = np.fromiter((m.ndim for m in law), np.int64, len(law))
+    return bool(((ndim == 2) | ((ndim == 1) & (parent < 0))).all())
+
+
+def _array_pool(law: Sequence[FloatArray]) -> tuple[Pool, IntArray]:
+    """The laws as they are, each object once."""
+    once = {id(m): m for m in law}
+    distinct = list(once.values())
+    shape = np.array([(1, *m.shape)[-2:] for m in distinct], np.int64)
+    pool, number, _ = intern_pool(Pool(np.concatenate(distinct, axis=None), starts(shape), shape))
+    if len(once) == len(law):
+        return pool, number
+    place = {key: i for i, key in enumerate(once)}
+    return pool, number[np.array([place[id(m)] for m in law])]
 
 
 def opening_columns(

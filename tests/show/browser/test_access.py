@@ -7,33 +7,15 @@ from typing import Any
 
 import pytest
 from conftest import Visitor
+from forests_with_terms import careful, hires, projects
 from test_pages_by_hand import portfolio
 
 import weitzman
 from weitzman import Builder, Forest, Search, solve
+from weitzman.show.explore.saved_document import document
+from weitzman.show.explore.saved_document import forest as read_document
 
 VIEWS = [(390, "dark"), (390, "light"), (1280, "light"), (1280, "dark")]
-
-
-def hires() -> Forest:
-    b = Builder(prizes=2)
-    for name, p in {"Ada": 0.5, "Ben": 0.4, "Cleo": 0.3}.items():
-        b.add(name, cost=1, outcomes={0: 1 - p, 10: p})
-    return b.build()
-
-
-def projects() -> Forest:
-    b = Builder(rate=0.1)
-    b.add("alpha", cost=15, outcomes={100: 0.5, 55: 0.5}, duration=1)
-    b.add("omega", cost=20, outcomes={240: 0.2, 0: 0.8}, duration=2)
-    return b.build()
-
-
-def careful() -> Forest:
-    b = Builder(risk_tolerance=8)
-    b.add("long shot", cost=1, outcomes={0: 0.9, 60: 0.1})
-    b.add("steady", cost=1, outcomes={5: 0.5, 6: 0.5})
-    return b.build().changed(unit="$")
 
 
 FORESTS: dict[str, Callable[[], Forest]] = {
@@ -276,3 +258,47 @@ def test_the_explorer_expects_exactly_what_a_search_expects(visit, explore, tmp_
                 search.expected,
             )
         assert visitor.page.evaluate("__state.stepper.walk.payoff") == pytest.approx(search.payoff)
+
+
+def test_terms_come_back_as_they_went_and_follow_changes_of_structure(visit, explore):
+    """Durations and factors of every shape stay beside their boxes while states come and go."""
+    law = [[0.5, 0.5], [[0.2, 0.8], [0.9, 0.1]]]
+    columns = {"parent": [-1, 0], "cost": [1, 2], "rewards": [0, 10], "law": law, "unit": "$"}
+    forests = [careful(), hires(), projects()]
+    for below in (0.5, [0.5, 0.75], [[0.5, 0.75], [1, 0.25]], [[1, 0.5]]):
+        forests.append(Forest.from_arrays(**columns, factor=[0.5, below]))
+        forests.append(Forest.from_arrays(**columns, duration=[0.5, below], rate=0.5))
+    visitor = visit(explore())
+    visitor.until("window.__state")
+    for forest in forests:
+        text = document(forest)
+        again, grown = visitor.page.evaluate(
+            """(text) => { const { addState, fromFile, removeState, toFile } = __state.edits;
+              const doc = fromFile(text), { key } = doc.boxes[0];
+              const more = addState(doc, key);
+              const last = more.boxes[0].rewards.length - 1;
+              const less = toFile(removeState(more, key, last));
+              if (JSON.stringify(less) !== JSON.stringify(toFile(doc))) throw "not the same";
+              return [toFile(doc), toFile(more)]; }""",
+            text,
+        )
+        assert read_document(again) == read_document(text)
+        assert len(read_document(grown).states(0)) == len(forest.states(0)) + 1
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_answers_of_the_explorer_can_be_read_on_a_phone(visit, explore, tmp_path, width):
+    """No column is so narrow that its words are broken letter by letter."""
+    weitzman.save(careful(), tmp_path / "c.json")
+    view = {"viewport": {"width": width, "height": 800}}
+    visitor = visit(explore(tmp_path / "c.json"), **view)
+    visitor.solved()
+    visitor.page.click(".questions summary")
+    visitor.until("document.querySelector('.questions table')")
+    narrow = visitor.page.evaluate(
+        """() => [...document.querySelectorAll(".questions :is(td, th)")]
+          .filter((x) => x.offsetParent && x.textContent.length > 12 && x.clientWidth < 75)
+          .map((x) => x.textContent)"""
+    )
+    assert narrow == []
+    assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
