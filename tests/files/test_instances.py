@@ -611,7 +611,7 @@ LIES: list[tuple[tuple[Any, ...], Any, str]] = [
     (("columns", 0, "dtype"), "|O", "a known type, not '|O'"),
     (("columns", 0, "dtype"), [], "a known type"),
     (("columns", 0, "dtype"), "|u1", "column 'parent' cannot be of type |u1"),
-    (("columns", 0, "name"), "law", "column 'parent' is missing, twice or unknown"),
+    (("columns", 0, "name"), "law", "column 'parent' is missing, repeated or unknown"),
     (("columns", 0, "name"), 3, "needs a name"),
     (("columns", 0, "more"), 3, "'more' is not a key here"),
     (("columns", 0, "crc"), "x", "crc must be a whole number"),
