@@ -41,7 +41,7 @@ _NOTES = (
     ("reward", "What can be taken once the box has shown this. Blank: nothing can be taken."),
     (
         "probability",
-        "How likely the state is: 0.4, 40% or 2/5. The sum is 1 for each parent_state.",
+        "How likely the state is: 0.4, 40% or 2/5. Sums to 1 for each parent_state.",
     ),
     ("cost", "What opening the box costs, in the unit of the rewards. Blank: as in the row above."),
     ("count", "A column that may be added: how many copies of the box there are."),

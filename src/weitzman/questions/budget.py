@@ -324,8 +324,8 @@ class _Market:
             )
         if forest.risk_tolerance is not None:
             raise InvalidArgument(
-                "a budget limits an expected spend, which does not go with a risk tolerance: its "
-                "utility is no sum of reward and spend. Leave `risk_tolerance` out."
+                "a budget on the expected spend does not go with a risk tolerance: the utility is "
+                "not a sum of reward and spend. Leave `risk_tolerance` out."
             )
         numbers = np.append(forest.rewards.data, forest.outside)
         numbers = numbers[np.isfinite(numbers)]

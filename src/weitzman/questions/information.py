@@ -151,8 +151,8 @@ def _check(f: Forest) -> None:
     f.must_end("the value of information")
     if f.risk_tolerance is not None:
         raise InvalidArgument(
-            "the value of information is a difference of expected payoffs, which does not go with "
-            "a risk tolerance. Leave `risk_tolerance` out."
+            "the value of information is a difference of expected payoffs, so it does not go "
+            "with a risk tolerance. Leave `risk_tolerance` out."
         )
 
 
