@@ -154,9 +154,7 @@ def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     """The header and where it ends."""
     fixed = file.read(len(MAGIC) + _FIXED.size)
     if not fixed.startswith(MAGIC):
-        raise InvalidFile(
-            "a .wz file must start with the bytes that mark it, but this does not."
-        )
+        raise InvalidFile("a .wz file must start with the bytes that mark it, but this does not.")
     if len(fixed) < len(MAGIC) + _FIXED.size:
         raise InvalidFile(f"the file is cut off after {size} bytes. Copy it again.")
     version, length, crc = _FIXED.unpack(fixed[len(MAGIC) :])
