@@ -650,7 +650,7 @@ def test_lies_with_right_checksums(tmp_path, binary, place, value, message):
 
 def test_other_files_called_wz(tmp_path, binary):
     header, found = unpacked(binary)
-    with pytest.raises(InvalidFile, match="must start with the mark"):
+    with pytest.raises(InvalidFile, match="must start with the bytes that mark it"):
         load_binary(tmp_path, b"PK\x03\x04 an archive")
     with pytest.raises(InvalidFile, match="the version of the format must be 1, but it is 2"):
         load_binary(tmp_path, packed(header, found, version=2))
