@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_oracles import state_above
 
 import weitzman
 from weitzman import Forest, Solution, engine, forest, policy, strategies
@@ -234,21 +235,13 @@ def search(f: Forest, s: Solution) -> None:
         seen: dict[Any, int] = {}
         while (box := run.ask()) is not None:
             law = f.laws[int(f.law[box.number])]
-            row = law[_state_above(f, box, seen)] if len(law) > 1 else law[0]
+            row = law[state_above(f, box, seen)] if len(law) > 1 else law[0]
             state = int(rng.choice(len(row), p=row / row.sum()))
             seen[box.number, box.copy] = state
             run.tell(box, state)
         earned.append(run.payoff)
     error = np.std(earned) / np.sqrt(len(earned))
     assert abs(np.mean(earned) - s.value) < 5 * error + 1e-9
-
-
-def _state_above(f: Forest, box: Any, seen: dict[Any, int]) -> int:
-    v, copy, up = box.number, box.copy, int(f.parent[box.number])
-    if f.endless[v]:
-        before = (v, (*copy[:-1], copy[-1] - 1)) if copy[-1] > 1 else (up, copy[:-1])
-        return seen[before]
-    return seen[up, copy[:-1] if f.count[v] > 1 else copy]
 
 
 FUNCTIONS: dict[str, Callable[..., None]] = {
