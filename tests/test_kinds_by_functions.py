@@ -15,8 +15,8 @@ import pytest
 from small_oracles import state_above
 
 import weitzman
-from weitzman import Forest, Solution, engine, forest, policy, strategies
-from weitzman.errors import InvalidArgument, TooLarge, WeitzmanError
+from weitzman import Forest, Solution, bounds, engine, forest, policy, strategies
+from weitzman.errors import InvalidArgument, InvalidFile, TooLarge, WeitzmanError
 
 SEEDS = range(4)
 CLOSE = 1e-8
@@ -225,6 +225,13 @@ def files(f: Forest, s: Solution, folder: Any) -> None:
         again = weitzman.load(folder / name)
         assert again == f
         assert weitzman.solve(again).value == s.value
+    if f.endless.any():
+        with pytest.raises(InvalidFile, match="must have no 'endless'"):
+            bounds.solve_file(folder / "f.wz")
+        return
+    read = bounds.solve_file(folder / "f.wz", part=1)  # tree by tree
+    assert read.value == pytest.approx(s.value, abs=CLOSE)
+    assert (None if read.first_box is None else f.name(read.first_box)) == s.first_box
 
 
 def search(f: Forest, s: Solution) -> None:
@@ -260,7 +267,7 @@ FUNCTIONS: dict[str, Callable[..., None]] = {
     "compare": compare,
     "strategies.exhaustive": exhaustive,
     "engine.payoff_table": payoff_table,
-    "save, load": files,
+    "save, load, bounds.solve_file": files,
     "Search": search,
 }
 
@@ -293,7 +300,7 @@ def test_each_function_on_each_kind(name: str, kind: str, tmp_path: Any) -> None
         if (name, kind) in REASONS and (kind != "endless" or f.endless.any()):
             with pytest.raises(InvalidArgument, match=REASONS[name, kind][1]):
                 check(f, solution)
-        elif name == "save, load":
+        elif check is files:
             check(f, solution, tmp_path)
         else:
             check(f, solution)

@@ -81,6 +81,8 @@ def follow_all(s: Solution) -> Followed:
         [np.zeros(len(f.rewards[int(r)][0])) for r in f.reward],
     )
 
+    rarest = _STOP if f.endless.any() else 0.0
+
     def go(told: list[tuple[Any, int]], chance: float) -> float:
         search = Search(s)
         for box, state in told:
@@ -90,7 +92,7 @@ def follow_all(s: Solution) -> Followed:
         if box is None:
             _end(found, f, search, chance, seen)
             return search.payoff
-        if chance < _STOP:
+        if chance < rarest:
             found.left += chance
             return said
         above = state_above(f, box, seen)
