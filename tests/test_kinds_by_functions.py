@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_oracles import state_above
+from small_oracles import follow_all, state_above
 
 import weitzman
 from weitzman import Forest, Solution, bounds, engine, forest, policy, strategies
@@ -133,6 +133,11 @@ def sensitivity(f: Forest, s: Solution) -> None:
 
 def break_even(f: Forest, s: Solution) -> None:
     for v in f.roots.tolist():
+        first = weitzman.break_even(s, v).first_below
+        for share, begins in ((0.99, True), (1.01, False)):
+            if first is not None and 1e-6 < first < np.inf:
+                moved = weitzman.solve(f.changed(cost={v: first * share}))
+                assert (moved.first_box == f.name(v)) is begins
         turn = weitzman.break_even(s, v).opened_below
         if not np.isfinite(f.outside):
             assert turn == np.inf
@@ -163,6 +168,8 @@ def payoff_law(f: Forest, s: Solution) -> None:
     spread = np.sqrt(law.chances @ (law.values - law.mean) ** 2 / 20_000)
     slack = 1e-6 if law.how == "exact" else 5 * spread
     assert abs(law.chances @ law.values - e.value) <= slack
+    if law.how == "exact":
+        assert law.worse == pytest.approx(follow_all(s).loss, abs=CLOSE)
 
 
 def equivalent_box(f: Forest, s: Solution) -> None:
@@ -173,6 +180,7 @@ def equivalent_box(f: Forest, s: Solution) -> None:
         return
     taken = f.sign * np.maximum(f.sign * box.reward, f.sign * f.outside)
     assert box.chance @ (taken - f.sign * box.cost) == pytest.approx(s.value, abs=CLOSE)
+    assert box.held == f.outside
 
 
 def truncate(f: Forest, s: Solution) -> None:

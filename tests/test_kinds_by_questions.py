@@ -74,6 +74,10 @@ def best_nonadaptive(f: Forest, s: Solution) -> None:
         best = max(f.sign * strategies.value_of_set(f, x) for x in tried)
         assert f.sign * found.value == pytest.approx(best, abs=CLOSE)
     assert f.sign * found.value <= f.sign * s.value + CLOSE
+    if found.forest.boxes == len(found.forest):
+        assert set(found.order) == set(np.flatnonzero(found.copies).tolist())
+        again = value_in_order(found.forest, found.order, may_stop=False)
+        assert f.sign * found.value == pytest.approx(again, abs=CLOSE)
 
 
 def value_of_order(f: Forest, s: Solution) -> None:
@@ -104,7 +108,13 @@ def best_line(f: Forest, s: Solution) -> None:
     assert f.sign * found.value == pytest.approx(max(tried), abs=CLOSE)
     followed = value_in_order(f, found.order, may_stop=True)
     assert f.sign * found.followed == pytest.approx(followed, abs=CLOSE)
-    assert found.value == pytest.approx(strategies.approximate(f).line.value, abs=CLOSE)
+    plan, e = strategies.approximate(f), weitzman.evaluate(s)
+    assert found.value == pytest.approx(plan.line.value, abs=CLOSE)
+    if np.isfinite(f.outside):
+        half = 0.5 * (f.outside + e.reward) - f.sign * e.spend
+        assert plan.promised == pytest.approx(half, abs=CLOSE)
+        part = (found.value - f.outside) / (s.value - f.outside)
+        assert plan.ratio(found.value) == pytest.approx(part, abs=1e-6)
 
 
 def rules_of_thumb(f: Forest, s: Solution) -> None:
@@ -130,6 +140,7 @@ def within_budget(f: Forest, s: Solution) -> None:
     e, total = weitzman.evaluate(s), [c.mean() for c in columns_of(f)["cost"]]
     for budget in (e.spend, 0.5 * e.spend, 0.3 * sum(total)):
         found = questions.within_budget(f, budget)
+        assert found.budget == budget
         assert found.spend <= budget + 1e-6
         for price in (0.25, 0.5, 1.0, 2.0, found.price):
             if price > 0 or not f.endless.any():
@@ -224,6 +235,7 @@ def commit(f: Forest, s: Solution) -> None:
     found = questions.commit(f)
     assert found.value == pytest.approx(s.value, abs=CLOSE)
     assert f.sign * found.bound >= f.sign * found.value - CLOSE
+    assert found.within == pytest.approx(0, abs=CLOSE)
 
 
 def risk_sweep(f: Forest, s: Solution) -> None:
@@ -232,6 +244,10 @@ def risk_sweep(f: Forest, s: Solution) -> None:
     for tolerance, value in zip(found.tolerance.tolist(), found.value.tolist(), strict=True):
         again = weitzman.solve(f.changed(risk_tolerance=tolerance)).value
         assert value == pytest.approx(again, abs=CLOSE)
+    for high, low, first in found.decisions():  # near both ends of each range
+        for near in (0.9999 * high, 1.0001 * low):
+            if 0 < near < np.inf:
+                assert weitzman.solve(f.changed(risk_tolerance=near)).first_box == first
     worth = f.sign * np.asarray(found.value)[np.argsort(found.tolerance)]
     assert (np.diff(worth) >= -1e-7).all()
     assert worth[-1] <= f.sign * s.value + 1e-7
