@@ -232,6 +232,10 @@ def test_version(capsys):
     ("arguments", "message"),
     [
         (["slove"], "No such command 'slove'. Did you mean 'solve'? See weitzman --help."),
+        (
+            ["explain", "x"],
+            "No such command 'explain'. Did you mean weitzman solve FILE --explain?",
+        ),
         (["solve"], "Missing argument 'FILE'. See weitzman solve --help."),
         (["solve", "x", "--threads", "0"], "Invalid value for '--threads': 0 is not in the range"),
         (["solve", "x", "--threads", "two"], "'two' is not a valid int"),

@@ -32,6 +32,12 @@ def test_knowing_beforehand_is_worth_what_enumeration_says(data):
     assert found.error == 0.0
 
 
+@pytest.mark.parametrize("boxes", ["chest", 0, np.int64(0)])
+def test_one_box_may_be_given_without_a_list(boxes):
+    forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
+    assert questions.value_of_knowing(forest, boxes).worth == 0.5
+
+
 def test_a_test_is_worth_less_than_the_truth_and_more_than_nothing():
     b = Builder().add("A", cost=4, outcomes={0: 0.5, 10: 0.5}).add("B", cost=1, outcomes={3: 1.0})
     forest = b.build()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import re
 import socket
@@ -379,6 +380,26 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path, request):
     assert process.returncode == 0
     assert out.endswith("Ended.\n")
     assert err == ""
+
+
+def test_the_command_explores_standard_input(capsys, monkeypatch):
+    text = b'{"format": "weitzman/1", "boxes": [{"name": "A", "cost": 1, "outcomes": {"9": 1}}]}'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    benches = []
+
+    def serve(server: Server) -> None:
+        benches.append(server.workbench)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "serve_forever", serve)
+    assert main(["explore", "-", "--no-browser"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("The page offers a download of what is changed.\nExploring at http://")
+    assert out.endswith("Ended.\n")
+    start = benches[0].start()
+    assert [box["name"] for box in start["document"]["boxes"]] == ["A"]
+    assert start["file"] is None  # Save has no file to write to
 
 
 @pytest.mark.parametrize("steps", [3, [3], [[0]], [["none", [], 0]], [[0, "x", 0]], [[0, [], 99]]])

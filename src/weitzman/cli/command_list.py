@@ -58,8 +58,20 @@ Exit codes:
   130  interrupted"""
 
 
+_ELSEWHERE = {"explain": "weitzman solve FILE --explain"}  # looked for as commands, but options
+
+
 class CommandList(click.Group):
     """The commands in the order in which they are listed below."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in _ELSEWHERE:
+            raise click.UsageError(
+                f"No such command {args[0]!r}. Did you mean {_ELSEWHERE[args[0]]}?", ctx
+            )
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)

@@ -55,6 +55,7 @@ def _lines() -> None:
     """An endless line, cut and followed, and what is asked of a chain."""
     from ..bounds.truncation import truncate
     from ..chains.chain import Chain
+    from ..chains.endless import solve_line
     from ..engine.evaluation import evaluate
     from ..engine.solver import solve
     from ..forest.model import Forest
@@ -69,6 +70,7 @@ def _lines() -> None:
     chain = Chain(law, [0, 3, 9])
     chain.stationary()
     chain.first_passage([2])
+    solve_line(chain, 0.5).start(law[0])
 
 
 def _strategies() -> None:

@@ -46,7 +46,7 @@ class Knowing:
 
 def value_of_knowing(
     forest: Forest,
-    boxes: Sequence[str | int],
+    boxes: str | int | Sequence[str | int],
     *,
     samples: int = 1000,
     rng: np.random.Generator | int = 0,
@@ -59,7 +59,7 @@ def value_of_knowing(
     Parameters
     ----------
     forest : Forest
-    boxes : list of names or numbers
+    boxes : name or number, or list of them
     samples : int
         If the boxes have more than some thousand combinations of states, draw so many of them.
     rng : Generator or int
@@ -74,7 +74,8 @@ def value_of_knowing(
     >>> weitzman.questions.value_of_knowing(box, ["chest"]).worth  # saves the cost of a nought
     0.5
     """
-    numbers = [forest.box(b) for b in boxes]
+    listed: Any = [boxes] if isinstance(boxes, str | int | np.integer) else boxes
+    numbers = [forest.box(b) for b in listed]
     if not numbers or len(set(numbers)) < len(numbers):
         raise InvalidArgument("`boxes` must name at least one box, and none of them twice.")
     tests = {v: np.eye(len(forest.states(v))) for v in numbers}

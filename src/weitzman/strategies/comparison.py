@@ -224,7 +224,7 @@ def compare(
         Workers to share the strategies, as for :func:`~weitzman.solve`; ``rng`` must then be a
         seed. The result does not depend on it.
     progress : callable, optional
-        Called with (strategies done, strategies in all).
+        Called with (steps done, steps in all): one for each kind of strategy after the optimal one.
 
     Examples
     --------
