@@ -94,9 +94,9 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
     Parameters
     ----------
     forest : Forest
-        Any: with laws, rewards and costs that change along the way, with copies, minimizing, with
-        discounting, a risk tolerance or several prizes. What is kept of endless lines is written
-        down.
+        Any forest: laws, rewards and costs may change along the way, and copies, minimizing,
+        discounting, a risk tolerance and several prizes are allowed. The kept boxes of endless
+        lines are written out one by one.
     gap : float
         The most that may be lost, in the unit of the rewards.
 
