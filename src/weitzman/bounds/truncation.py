@@ -89,7 +89,7 @@ class Truncation:
 def truncate(forest: Forest, *, gap: float) -> Truncation:
     """Cut lines and trees at a depth that is certified to lose no more than ``gap``.
 
-    It is the least depth that these bounds can certify. Rarely, one level less would do as well.
+    The depth is certified, but it need not be the least: rarely, one level less would do as well.
 
     Parameters
     ----------
