@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_oracles import follow_all, state_above
 
 import weitzman
-from weitzman import Forest, Solution, engine, forest, policy, strategies
-from weitzman.errors import InvalidArgument, TooLarge, WeitzmanError
+from weitzman import Forest, Solution, bounds, engine, forest, policy, strategies
+from weitzman.errors import InvalidArgument, InvalidFile, TooLarge, WeitzmanError
 
 SEEDS = range(4)
 CLOSE = 1e-8
@@ -132,6 +133,11 @@ def sensitivity(f: Forest, s: Solution) -> None:
 
 def break_even(f: Forest, s: Solution) -> None:
     for v in f.roots.tolist():
+        first = weitzman.break_even(s, v).first_below
+        for share, begins in ((0.99, True), (1.01, False)):
+            if first is not None and 1e-6 < first < np.inf:
+                moved = weitzman.solve(f.changed(cost={v: first * share}))
+                assert (moved.first_box == f.name(v)) is begins
         turn = weitzman.break_even(s, v).opened_below
         if not np.isfinite(f.outside):
             assert turn == np.inf
@@ -162,6 +168,8 @@ def payoff_law(f: Forest, s: Solution) -> None:
     spread = np.sqrt(law.chances @ (law.values - law.mean) ** 2 / 20_000)
     slack = 1e-6 if law.how == "exact" else 5 * spread
     assert abs(law.chances @ law.values - e.value) <= slack
+    if law.how == "exact":
+        assert law.worse == pytest.approx(follow_all(s).loss, abs=CLOSE)
 
 
 def equivalent_box(f: Forest, s: Solution) -> None:
@@ -172,6 +180,7 @@ def equivalent_box(f: Forest, s: Solution) -> None:
         return
     taken = f.sign * np.maximum(f.sign * box.reward, f.sign * f.outside)
     assert box.chance @ (taken - f.sign * box.cost) == pytest.approx(s.value, abs=CLOSE)
+    assert box.held == f.outside
 
 
 def truncate(f: Forest, s: Solution) -> None:
@@ -224,6 +233,13 @@ def files(f: Forest, s: Solution, folder: Any) -> None:
         again = weitzman.load(folder / name)
         assert again == f
         assert weitzman.solve(again).value == s.value
+    if f.endless.any():
+        with pytest.raises(InvalidFile, match="must have no 'endless'"):
+            bounds.solve_file(folder / "f.wz")
+        return
+    read = bounds.solve_file(folder / "f.wz", part=1)  # tree by tree
+    assert read.value == pytest.approx(s.value, abs=CLOSE)
+    assert (None if read.first_box is None else f.name(read.first_box)) == s.first_box
 
 
 def search(f: Forest, s: Solution) -> None:
@@ -234,21 +250,13 @@ def search(f: Forest, s: Solution) -> None:
         seen: dict[Any, int] = {}
         while (box := run.ask()) is not None:
             law = f.laws[int(f.law[box.number])]
-            row = law[_state_above(f, box, seen)] if len(law) > 1 else law[0]
+            row = law[state_above(f, box, seen)] if len(law) > 1 else law[0]
             state = int(rng.choice(len(row), p=row / row.sum()))
             seen[box.number, box.copy] = state
             run.tell(box, state)
         earned.append(run.payoff)
     error = np.std(earned) / np.sqrt(len(earned))
     assert abs(np.mean(earned) - s.value) < 5 * error + 1e-9
-
-
-def _state_above(f: Forest, box: Any, seen: dict[Any, int]) -> int:
-    v, copy, up = box.number, box.copy, int(f.parent[box.number])
-    if f.endless[v]:
-        before = (v, (*copy[:-1], copy[-1] - 1)) if copy[-1] > 1 else (up, copy[:-1])
-        return seen[before]
-    return seen[up, copy[:-1] if f.count[v] > 1 else copy]
 
 
 FUNCTIONS: dict[str, Callable[..., None]] = {
@@ -267,7 +275,7 @@ FUNCTIONS: dict[str, Callable[..., None]] = {
     "compare": compare,
     "strategies.exhaustive": exhaustive,
     "engine.payoff_table": payoff_table,
-    "save, load": files,
+    "save, load, bounds.solve_file": files,
     "Search": search,
 }
 
@@ -300,7 +308,7 @@ def test_each_function_on_each_kind(name: str, kind: str, tmp_path: Any) -> None
         if (name, kind) in REASONS and (kind != "endless" or f.endless.any()):
             with pytest.raises(InvalidArgument, match=REASONS[name, kind][1]):
                 check(f, solution)
-        elif name == "save, load":
+        elif check is files:
             check(f, solution, tmp_path)
         else:
             check(f, solution)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from itertools import chain, combinations
+from itertools import chain, combinations, permutations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from small_oracles import columns_of, value_in_order
 from test_kinds_by_functions import CLOSE, FUNCTIONS, KINDS, NO_NUMBER, draw
 
 import weitzman
@@ -31,6 +33,20 @@ def subsets(f: Forest) -> list[tuple[int, ...]]:
     return [x for x in all_ if all(f.parent[v] < 0 or int(f.parent[v]) in x for v in x)]
 
 
+def orders(f: Forest) -> list[tuple[int, ...]]:
+    """All orders of sets of boxes in which each comes after its parent."""
+    return [
+        order for members in subsets(f) for order in permutations(members)
+        if members or np.isfinite(f.outside)
+        if all(f.parent[v] < 0 or int(f.parent[v]) in order[:i] for i, v in enumerate(order))
+    ]  # fmt: skip
+
+
+def way_to(f: Forest, v: int) -> tuple[int, ...]:
+    """The boxes from a root to this one."""
+    return (*way_to(f, int(f.parent[v])), v) if f.parent[v] >= 0 else (v,)
+
+
 def equivalent_box_size(f: Forest, s: Solution) -> None:
     most = policy.equivalent_box_size(s)
     if f.endless.any():
@@ -40,10 +56,15 @@ def equivalent_box_size(f: Forest, s: Solution) -> None:
 
 
 def value_of_set(f: Forest, s: Solution) -> None:
-    """All boxes, opened whatever they show, earn what that policy does."""
+    """All boxes, opened whatever they show, earn what that policy does; each set by hand."""
     alike = strategies.everything(f)
     found = strategies.value_of_set(f, range(len(f)))
     assert found == pytest.approx(weitzman.evaluate(alike).value, abs=CLOSE)
+    for members in subsets(f) if f.boxes == len(f) else []:
+        if members or np.isfinite(f.outside):
+            by_hand = f.sign * value_in_order(f, members, may_stop=False)
+            found = strategies.value_of_set(f, members)
+            assert found == pytest.approx(by_hand, abs=CLOSE)
 
 
 def best_nonadaptive(f: Forest, s: Solution) -> None:
@@ -53,30 +74,47 @@ def best_nonadaptive(f: Forest, s: Solution) -> None:
         best = max(f.sign * strategies.value_of_set(f, x) for x in tried)
         assert f.sign * found.value == pytest.approx(best, abs=CLOSE)
     assert f.sign * found.value <= f.sign * s.value + CLOSE
+    if found.forest.boxes == len(found.forest):
+        assert set(found.order) == set(np.flatnonzero(found.copies).tolist())
+        again = value_in_order(found.forest, found.order, may_stop=False)
+        assert f.sign * found.value == pytest.approx(again, abs=CLOSE)
 
 
 def value_of_order(f: Forest, s: Solution) -> None:
-    """Orders can stop, so they earn no less than the set of their boxes, and no more than all."""
-    order = sorted(range(len(f)), key=lambda v: (f.parent[v] >= 0, v))
-    found = f.sign * strategies.value_of_order(f, order)
-    assert f.sign * strategies.value_of_set(f, order) <= found + CLOSE
-    assert found <= f.sign * s.value + CLOSE
+    for order in orders(f):
+        by_hand = f.sign * value_in_order(f, order, may_stop=True)
+        assert strategies.value_of_order(f, order) == pytest.approx(by_hand, abs=CLOSE)
 
 
 def best_partially_adaptive(f: Forest, s: Solution) -> None:
+    """The best of all orders; of copies, with each written out."""
     found = strategies.best_partially_adaptive(f)
     assert found.exact
     assert f.sign * strategies.best_nonadaptive(f).value <= f.sign * found.value + CLOSE
     assert f.sign * found.value <= f.sign * s.value + CLOSE
+    again = value_in_order(found.forest, found.order, may_stop=True)
+    assert f.sign * found.value == pytest.approx(again, abs=CLOSE)
     if f.boxes == len(f):
-        again = strategies.value_of_order(f, list(found.order))
-        assert found.value == pytest.approx(again, abs=CLOSE)
+        best = max(value_in_order(f, order, may_stop=True) for order in orders(f))
+        assert f.sign * found.value == pytest.approx(best, abs=CLOSE)
 
 
 def best_line(f: Forest, s: Solution) -> None:
+    """The best of all ways from a root downward."""
     found = strategies.best_line(f)
-    assert f.sign * found.value <= f.sign * s.value + CLOSE
-    assert found.value == pytest.approx(strategies.approximate(f).line.value, abs=CLOSE)
+    tried = [value_in_order(f, way_to(f, v), may_stop=False) for v in range(len(f))]
+    if np.isfinite(f.outside):
+        tried.append(f.sign * f.outside)
+    assert f.sign * found.value == pytest.approx(max(tried), abs=CLOSE)
+    followed = value_in_order(f, found.order, may_stop=True)
+    assert f.sign * found.followed == pytest.approx(followed, abs=CLOSE)
+    plan, e = strategies.approximate(f), weitzman.evaluate(s)
+    assert found.value == pytest.approx(plan.line.value, abs=CLOSE)
+    if np.isfinite(f.outside):
+        half = 0.5 * (f.outside + e.reward) - f.sign * e.spend
+        assert plan.promised == pytest.approx(half, abs=CLOSE)
+        part = (found.value - f.outside) / (s.value - f.outside)
+        assert plan.ratio(found.value) == pytest.approx(part, abs=1e-6)
 
 
 def rules_of_thumb(f: Forest, s: Solution) -> None:
@@ -98,17 +136,68 @@ def frontier(f: Forest, s: Solution) -> None:
 
 
 def within_budget(f: Forest, s: Solution) -> None:
-    """With what the optimum spends, no less is found; with nothing, what is there without."""
-    e = weitzman.evaluate(s)
-    found = questions.within_budget(f, e.spend)
-    assert found.spend <= e.spend + 1e-6
-    assert f.sign * found.reward >= f.sign * e.reward - 1e-6
-    assert found.reward == pytest.approx(questions.frontier(f).at(e.spend).reward, abs=1e-6)
+    """At no price of spending is more to be had (duality), and at the shadow price just this."""
+    e, total = weitzman.evaluate(s), [c.mean() for c in columns_of(f)["cost"]]
+    for budget in (e.spend, 0.5 * e.spend, 0.3 * sum(total)):
+        found = questions.within_budget(f, budget)
+        assert found.budget == budget
+        assert found.spend <= budget + 1e-6
+        for price in (0.25, 0.5, 1.0, 2.0, found.price):
+            if price > 0 or not f.endless.any():
+                most = priced(f, price) + price * budget
+                assert f.sign * found.reward <= most + 1e-6
+        if found.price > 0:
+            assert f.sign * found.reward == pytest.approx(most, abs=1e-6)
+        assert found.reward == pytest.approx(questions.frontier(f).at(budget).reward, abs=1e-6)
+
+
+def priced(f: Forest, price: float) -> float:
+    """The optimal value, higher is better, with every cost multiplied by a price."""
+    columns = columns_of(f)
+    columns["cost"] = [price * c for c in columns["cost"]]
+    return f.sign * weitzman.solve(Forest.from_arrays(**columns)).value
 
 
 def tornado(f: Forest, s: Solution) -> None:
+    """Each swing, by a forest that is written anew with the number moved."""
     found = questions.tornado(f, share=0.1)
     assert found.solution.value == pytest.approx(s.value, abs=CLOSE)
+    assert len(found.swings) == 3 * len(f) + bool(np.isfinite(f.outside) and f.outside != 0)
+    for swing in found.swings:
+        for share, value, first in (
+            (-0.1, swing.low, swing.first_low), (0.1, swing.high, swing.first_high)
+        ):  # fmt: skip
+            again = weitzman.solve(with_moved(f, swing, share))
+            assert value == pytest.approx(again.value, abs=CLOSE)
+            assert first == again.first_box
+        assert swing.width == abs(swing.high - swing.low)
+
+
+def with_moved(f: Forest, swing: questions.Swing, share: float) -> Forest:
+    columns = columns_of(f)
+    if swing.number == "outside":
+        columns["outside"] *= 1 + share
+        return Forest.from_arrays(**columns)
+    v = f.box(swing.box)
+    if swing.number == "cost":
+        columns["cost"][v] *= 1 + share
+    elif swing.number == "reward":
+        raised = [x + share * abs(x) if np.isfinite(x) else x for x in columns["rewards"][v]]
+        columns["rewards"][v] = np.array(raised)
+    else:
+        columns["law"][v] = tilted(f, v, columns["law"][v], share)
+    return Forest.from_arrays(**columns)
+
+
+def tilted(f: Forest, v: int, law: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """Two states: the chance of the better one moved by a share; of equal ones, none is better."""
+    rewards = f.sign * f.rewards[int(f.reward[v])][0]
+    if rewards[0] == rewards[1]:
+        return law
+    best, out = int(np.argmax(rewards)), law.copy()
+    out[..., best] = np.minimum((1 + share) * law[..., best], 1)
+    out[..., 1 - best] = 1 - out[..., best]
+    return out
 
 
 def index_slopes(f: Forest, s: Solution) -> None:
@@ -126,9 +215,18 @@ def index_slopes(f: Forest, s: Solution) -> None:
 
 
 def value_of_knowing(f: Forest, s: Solution) -> None:
-    found = questions.value_of_knowing(f, f.roots.tolist(), samples=200)
+    """The mean over the states of the roots, each solved with roots that are sure of theirs."""
+    found, roots = questions.value_of_knowing(f, f.roots.tolist()), f.roots.tolist()
+    columns, by_hand = columns_of(f), 0.0
+    for states in product(range(2), repeat=len(roots)):
+        law, chance = list(columns["law"]), 1.0
+        for v, state in zip(roots, states, strict=True):
+            chance *= law[v][state]
+            law[v] = np.eye(2)[state]
+        by_hand += chance * weitzman.solve(Forest.from_arrays(**{**columns, "law": law})).value
+    assert found.value == pytest.approx(by_hand, abs=CLOSE)
+    assert found.error == 0
     assert found.without == pytest.approx(s.value, abs=CLOSE)
-    assert found.worth >= -5 * (found.error if np.isfinite(found.error) else 0) - CLOSE
     assert found.worth == pytest.approx(f.sign * (found.value - found.without), abs=CLOSE)
 
 
@@ -137,13 +235,20 @@ def commit(f: Forest, s: Solution) -> None:
     found = questions.commit(f)
     assert found.value == pytest.approx(s.value, abs=CLOSE)
     assert f.sign * found.bound >= f.sign * found.value - CLOSE
+    assert found.within == pytest.approx(0, abs=CLOSE)
 
 
 def risk_sweep(f: Forest, s: Solution) -> None:
-    """The more tolerant, the nearer to the value of whoever does not mind risk."""
+    """Each value by solving with that tolerance, which rises with it toward that without one."""
     found = questions.risk_sweep(f, steps=6)
-    order = np.argsort(found.tolerance)
-    worth = f.sign * np.asarray(found.value)[order]
+    for tolerance, value in zip(found.tolerance.tolist(), found.value.tolist(), strict=True):
+        again = weitzman.solve(f.changed(risk_tolerance=tolerance)).value
+        assert value == pytest.approx(again, abs=CLOSE)
+    for high, low, first in found.decisions():  # near both ends of each range
+        for near in (0.9999 * high, 1.0001 * low):
+            if 0 < near < np.inf:
+                assert weitzman.solve(f.changed(risk_tolerance=near)).first_box == first
+    worth = f.sign * np.asarray(found.value)[np.argsort(found.tolerance)]
     assert (np.diff(worth) >= -1e-7).all()
     assert worth[-1] <= f.sign * s.value + 1e-7
 

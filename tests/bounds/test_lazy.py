@@ -13,41 +13,13 @@ import random_problems
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lazy_forests import lazily
 
 import weitzman
 from weitzman import Forest, LazyForest, Node, solve
 from weitzman.bounds.index_bounds import endless_tree
 from weitzman.bounds.refining import Ending
 from weitzman.errors import InvalidArgument, InvalidForest
-
-
-def nodes_of(forest: Forest, boxes: Any) -> list[Node]:
-    """Boxes of a forest as nodes that remember their number."""
-    out = []
-    for v in np.asarray(boxes).tolist():
-        law = forest.laws[int(forest.law[v])]
-        out.append(
-            Node(
-                law=law[0] if forest.parent[v] < 0 else law,
-                rewards=forest.rewards[int(forest.reward[v])][0],
-                cost=forest.costs[int(forest.cost[v])],
-                name=forest.name(v), data=v, count=int(forest.count[v]),
-                states=forest.state_names[int(forest.reward[v])],
-            )
-        )  # fmt: skip
-    return out
-
-
-def lazily(forest: Forest, **options: Any) -> LazyForest:
-    """The same forest, to be expanded on demand; by default bounded by its best reward."""
-    if not options:
-        finite = forest.rewards.data[np.isfinite(forest.rewards.data)]
-        options["bound"] = float((min if forest.minimize else max)(finite, default=0.0))
-    return LazyForest(
-        nodes_of(forest, forest.roots),
-        lambda node: nodes_of(forest, np.flatnonzero(forest.parent == node.data)),
-        outside=forest.outside, minimize=forest.minimize, **options,
-    )  # fmt: skip
 
 
 def mirrored(forest: Forest) -> Forest:

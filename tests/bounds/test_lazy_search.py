@@ -14,7 +14,8 @@ import random_problems
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_lazy import REWARDS, STEP, hashed, lazily, mirrored, written_out
+from lazy_forests import lazily
+from test_lazy import REWARDS, STEP, hashed, mirrored, written_out
 
 import weitzman
 from weitzman import Forest, LazyForest, LazySearch, Node

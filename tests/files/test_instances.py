@@ -611,7 +611,7 @@ LIES: list[tuple[tuple[Any, ...], Any, str]] = [
     (("columns", 0, "dtype"), "|O", "a known type, not '|O'"),
     (("columns", 0, "dtype"), [], "a known type"),
     (("columns", 0, "dtype"), "|u1", "column 'parent' cannot be of type |u1"),
-    (("columns", 0, "name"), "law", "column 'parent' is missing, twice or unknown"),
+    (("columns", 0, "name"), "law", "column 'parent' is missing, repeated or unknown"),
     (("columns", 0, "name"), 3, "needs a name"),
     (("columns", 0, "more"), 3, "'more' is not a key here"),
     (("columns", 0, "crc"), "x", "crc must be a whole number"),
@@ -650,7 +650,7 @@ def test_lies_with_right_checksums(tmp_path, binary, place, value, message):
 
 def test_other_files_called_wz(tmp_path, binary):
     header, found = unpacked(binary)
-    with pytest.raises(InvalidFile, match="must start with the mark"):
+    with pytest.raises(InvalidFile, match="must start with the bytes that mark it"):
         load_binary(tmp_path, b"PK\x03\x04 an archive")
     with pytest.raises(InvalidFile, match="the version of the format must be 1, but it is 2"):
         load_binary(tmp_path, packed(header, found, version=2))

@@ -352,7 +352,7 @@ def test_arguments_are_checked():
         learn.fit(learn.sample(), price=1.0)
     with pytest.raises(InvalidArgument, match="tail must be at least 0, but it is -1"):
         Settings(tail=-1)
-    with pytest.raises(InvalidArgument, match="as many scores and costs as steps"):
+    with pytest.raises(InvalidArgument, match="one score and one cost per step"):
         learn.fit(curves, price=1.0).next_index([1, 2], [0.1, 0.2], [1.0])
     with pytest.raises(InvalidArgument, match="share the ratio"):
         learn.fit(curves, price=1.0, settings=[Settings(), Settings(ratio=2.0)])

@@ -207,7 +207,7 @@ def test_what_a_run_has_shown_is_looked_up_as_in_the_log():
     assert model.next_index([3], [0.5]) == -np.inf  # at its end
     assert model.next_index([1, 2], [0.5, np.nan]) == -np.inf  # diverged
     assert model.next_index([], []) == model.fresh_index
-    with pytest.raises(InvalidArgument, match="as many scores"):
+    with pytest.raises(InvalidArgument, match="one score"):
         model.next_index([1, 2], [0.5])
 
 

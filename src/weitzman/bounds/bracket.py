@@ -1,9 +1,9 @@
 """A lower and an upper forest around one that is not known, or not looked at, as a whole.
 
-Leaving boxes out never helps: what is known alone is worth at most as much as the whole. Putting
-something in the place of the rest that is worth at least as much never hurts. So the values of the
+Leaving boxes out never helps: the known part alone is worth at most as much as the whole.
+Replacing the rest by something that is worth at least as much never hurts. So the values of the
 two forests lie around the value of the whole. Truncation cuts at a depth and raises the rewards at
-the cut; a lazy forest has boxes that stand in for what was not asked for.
+the cut; a lazy forest has boxes that stand in for children not asked for yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bounds on what lies below each kind of box, from one look at the columns.
 
-Boxes are of one kind if they share a law and a row of rewards. There are few kinds in what can be
-cut with profit (along a static line there is one), so the bounds cost next to nothing however long
-the lines are. See :mod:`weitzman._kernels.ceilings` for why they are bounds.
+Boxes are of one kind if they share a law and a row of rewards. Forests that are worth cutting have
+few kinds (a static line has one), so the bounds cost next to
+nothing however long the lines are. See :mod:`weitzman._kernels.ceilings` for why they are bounds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _kinds(forest: Forest, order: IntArray) -> tuple[IntArray, IntArray, IntArra
 
 
 def _number(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Numbers of rows, equal rows having one, as they come; also the first row of each number."""
+    """A number for each row, the same for equal rows; and the first row of each number."""
     at = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
     number, first = structure.intern_rows(
         frozen(np.ascontiguousarray(rows).reshape(-1)), frozen(at)

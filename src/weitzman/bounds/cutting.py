@@ -65,12 +65,12 @@ class CutForest:
         return f.take(keep)
 
     def lower_forest(self) -> Forest:
-        """The boxes kept, without names: what can be had there, the whole forest has too."""
+        """The boxes kept, without names: worth at most as much as the whole forest."""
         f = self.levels.forest
         return f if self.whole else f.take(self.boxes(), names=None)
 
     def upper_forest(self) -> Forest | None:
-        """The same, worth at least as much as the whole forest.
+        """The boxes kept, raised so that they are worth at least as much as the whole forest.
 
         A box at the cut receives, for free, the most that anything below it can come to. With
         discounting that is at least 0: waiting shrinks losses, too.
@@ -129,5 +129,5 @@ def unrolled(forest: Forest, levels: int) -> tuple[Forest, IntArray]:
 
 
 def _ranges(sizes: IntArray) -> IntArray:
-    """0, 1, ... anew for each size."""
+    """0, 1, ... starting again for each size."""
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -1,8 +1,9 @@
 """The known part of a lazy forest, and the stand-ins for what lies below it.
 
 A *situation* is what can be opened now and the best reward so far. Some of the nodes below it are
-*in play*; of these, the *tips* are those whose children are not. Without their children they are
-worth at most the truth; with stand-ins in place of the children, at least.
+*in play*; of these, the *tips* are those whose children are not. Without
+these children the nodes are worth at most the true value; with stand-ins in place of the children,
+at least the true value.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class Situation(NamedTuple):
 
 
 class InPlay:
-    """The nodes in play, those of the situation first; numbered anew, in the order of coming in.
+    """The nodes in play, those of the situation first, numbered in the order of arrival.
 
-    So what is found depends on the situation, not on what was asked for before.
+    So the result depends on the situation, not on earlier questions.
     """
 
     def __init__(self, tree: LazyTree, bounds: Bounds, situation: Situation) -> None:
@@ -90,7 +91,7 @@ class InPlay:
         return np.flatnonzero(np.array(self.tip))
 
     def forest(self, *, named: bool = False) -> Forest:
-        """What is in play as a forest; on the way, names are only needed for complaints."""
+        """The nodes in play as a forest; names are only needed for error messages."""
         return self._forest(self._columns(), named)
 
     def _columns(self) -> PlayColumns:

@@ -57,7 +57,7 @@ class GivenBound:
         return self._found[v]
 
     def added(self, tree: LazyTree, children: range) -> None:
-        """New nodes are known. The user answers for the bound."""
+        """New nodes are known; nothing is checked, since the user vouches for the bound."""
 
     def _as_box(self, given: ArrayLike | Node, node: Node, own: FloatArray) -> StandIn:
         if isinstance(given, Node):

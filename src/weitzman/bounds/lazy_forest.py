@@ -26,26 +26,26 @@ class LazyForest:
     takes its place, in one of two ways:
 
     * ``least_cost`` and ``branching``, if all nodes but the roots share one law and one vector of
-      rewards: then the endless tree with so many children at every node, each at the least cost, is
-      worth at least as much as what is there. This is checked for every node that comes up.
+      rewards: then the endless tree in which every node has ``branching`` children at the least
+      cost is worth at least as much as the real tree. This is checked for every node that comes up.
     * ``bound``: a number that no reward below any node exceeds; or a function that is called with a
       node and gives a number, one number for each of its states, or a :class:`Node`. A number
-      bounds the indices below: with more in hand, going on there does not pay. The best reward that
-      can be found will do, the expected payoff will not. A node stands for a box that is worth at
-      least as much as all below, in whatever situation. It is not checked, only contradictions
-      are noticed.
+      bounds the indices below: with a higher reward in hand, going on there does not pay.
+      The best reward that can be found there is a valid bound; the expected payoff is not. A
+      :class:`Node` stands for a box that is worth at least as much as everything below, in every
+      situation. The bound is not checked; only contradictions are reported.
 
     Parameters
     ----------
     roots : nodes
     expand : callable
-        Gives the children of a node, the same ones whenever it is called. It is called once for a
+        Returns the children of a node, always the same ones. It is called once for a
         node, and only if the children are needed.
     bound : number or callable, optional
         See above; from below, when minimizing.
     least_cost : number, or one for each state of the parent; optional
-        No node but a root costs less on average. 0 is true but useless: then nothing is known but
-        the top reward.
+        No node but a root costs less on average. 0 is always valid but weak: the bound is then the
+        top reward.
     branching : int, optional
         No node has more children, copies counted.
     outside, minimize
@@ -110,16 +110,16 @@ class LazyForest:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> LazySolution:
-        """Bounds on the optimal value, as close as wanted or as can be had: ``solve(lazy, ...)``.
+        """Bounds on the optimal value, as close as wanted or possible: ``solve(lazy, ...)``.
 
         The result depends on the arguments alone, not on what was done with this object before.
 
         Parameters
         ----------
         gap : float
-            Stop once the bounds are so close, in units of the payoff.
+            Stop once the bounds differ by at most this, in units of the payoff.
         budget : int
-            Expand at most so many nodes.
+            Expand at most this many nodes.
         tolerance, threads
             Of the finite problems on the way, as in :func:`weitzman.solve`.
         progress : callable, optional
@@ -147,7 +147,7 @@ class LazyForest:
         self, play: InPlay, enough: Enough, budget: int, tolerance: float = 1e-9,
         threads: int | None = None, progress: Progress | None = None,
     ) -> Outcome:  # fmt: skip
-        """Expand below a situation until it is enough."""
+        """Expand nodes below a situation until the bounds are good enough."""
         check_threads(threads)
         return refine(play, enough, budget, tolerance=tolerance, threads=threads, progress=progress)
 

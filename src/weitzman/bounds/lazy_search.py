@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class _Found(NamedTuple):
-    """What was found out about the situation at hand; higher is better."""
+    """What is known about the current situation; higher is better."""
 
     decision: Decision
     lower: float
@@ -44,8 +44,8 @@ class _Found(NamedTuple):
 class LazySearch:
     """A search through a lazy forest, one box at a time; the forest is expanded as answers come in.
 
-    What it decides is a function of what was told, so that a search resumed from its journal goes
-    on as it would have done.
+    Decisions depend on the answers alone, so a search resumed from its journal goes on as if it had
+    never stopped.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ class LazySearch:
 
 
 def _no_indices(forest: Forest) -> tuple[IntArray, FloatArray]:
-    """Room for the indices of all boxes, each as bad as can be."""
+    """Indices for all boxes, each as low as possible."""
     rows = forest.laws.shape[forest.law, 0]
     index = np.full(int(rows.sum()), np.inf if forest.minimize else -np.inf)
     return np.cumsum(rows) - rows, index

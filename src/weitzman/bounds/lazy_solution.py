@@ -25,16 +25,16 @@ class LazySolution:
     index : (float, float)
         Bounds on its index; of the outside option itself if nothing is to be opened.
     regret : float
-        Opening it first and going on optimally falls short of the optimum by at most this.
+        Opening ``first_box`` and going on optimally falls short of the optimum by at most this.
     proven : bool
-        Whether that is nil: no expansion can change the first decision.
+        Whether ``regret`` is 0: no expansion can change the first decision.
     ending : Ending
         Why no more nodes were expanded.
     expanded : int
         Nodes whose children are in play.
     solution : Solution
         Of the finite forest in play. Its policy earns at least ``lower`` (when minimizing, loses
-        at most ``upper``) although it ignores all else.
+        at most ``upper``) although it ignores all other nodes.
     history : list
         (expanded, lower, upper) after each round.
     """

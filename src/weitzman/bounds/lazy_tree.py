@@ -1,4 +1,4 @@
-"""Nodes, and what has been asked for so far of a forest made of them, as columns that grow."""
+"""Nodes, and the known part of a lazy forest as columns that grow."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Node:
         A name that no other node has. By default the way from the root: "0.2.1" is the second
         child of the third child of the first root.
     data : object
-        Whatever the function that makes the children wants to know. Nothing else looks at it.
+        Anything that the function that makes the children needs. Nothing else reads it.
     count : int
-        So many copies, each with its own copy of all that lies behind.
+        Number of copies, each with its own copy of all boxes behind it.
     states : names, optional
         Of the states; otherwise they have numbers.
     """
@@ -71,7 +71,7 @@ class GrowingPool:
         self._pool: Pool | None = None
 
     def number(self, matrix: FloatArray, tag: Hashable = None) -> int:
-        """The place of a matrix; those with different tags are different."""
+        """The place of a matrix; matrices with different tags are kept apart."""
         found = self._number.setdefault((tag, matrix.shape, matrix.tobytes()), len(self.all))
         if found == len(self.all):
             self.all.append(matrix)
@@ -155,7 +155,7 @@ class LazyTree:
         return np.asarray(self.rewards.all[self.reward[v]][0])
 
     def _add(self, nodes: Sequence[Node], parent: int) -> None:
-        """Check all and then add all, so that what fails can be tried again."""
+        """Check all nodes before adding any, so that a failed call can be repeated."""
         kinds = len(self.laws.all), len(self.rewards.all)
         rows = [self._row(node, parent, i) for i, node in enumerate(nodes)]
         self._check_names([row.node.name for row in rows])

@@ -1,4 +1,4 @@
-"""Bring nodes into play, those first that have to do with the gap, until it is small enough."""
+"""Bring nodes into play until the gap is small enough, first those that the gap comes from."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Decision:
     which : int or None
         The place of the box to open among those that can be opened; None: stop.
     regret : float
-        No policy is worth more than this decision, followed by the best there is, plus this.
+        No policy earns more than this decision, followed by the best policy, plus the regret.
     proven : bool
-        Whether the regret is nil.
+        Whether the regret is 0.
     index : float
-        A lower bound on the index of the box; when stopping, what is held.
+        A lower bound on the index of the box; when stopping, the reward in hand.
     """
 
     which: int | None
@@ -155,8 +155,8 @@ def _promising(
 ) -> tuple[IntArray, int]:
     """The tips to expand, and how many episodes to play the next time.
 
-    Where the search leads if the stand-ins were real, there the gap comes from: those are taken
-    that it reaches most often. What it never reaches is only looked at when nothing else is left.
+    The gap comes from the tips that the search would reach if the stand-ins were real, so the tips
+    that it reaches most often come first. Other tips are expanded only when none of these is left.
     """
     most = max(_MANY_EPISODES, _PER_NODE * len(bracket.play))
     while True:

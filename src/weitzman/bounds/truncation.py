@@ -89,14 +89,14 @@ class Truncation:
 def truncate(forest: Forest, *, gap: float) -> Truncation:
     """Cut lines and trees at a depth that is certified to lose no more than ``gap``.
 
-    It is the least depth that these bounds can certify. Rarely, one level less would do as well.
+    The depth is certified, but it need not be the least: rarely, one level less would do as well.
 
     Parameters
     ----------
     forest : Forest
-        Any: with laws, rewards and costs that change along the way, with copies, minimizing, with
-        discounting, a risk tolerance or several prizes. What is kept of endless lines is written
-        down.
+        Any forest: laws, rewards and costs may change along the way, and copies, minimizing,
+        discounting, a risk tolerance and several prizes are allowed. The kept boxes of endless
+        lines are written out one by one.
     gap : float
         The most that may be lost, in the unit of the rewards.
 

@@ -33,7 +33,8 @@ class CappedLaw:
     tails : (m,) array
         P(kappa >= point); when minimizing P(kappa <= point).
     low, high : float
-        A range of x that shows all of it.
+        A range of x to draw. It holds the outside option and all points, save those that are worse
+        than every reward, the outside option and the index.
     index : float
         NaN for several trees at once.
     minimize : bool

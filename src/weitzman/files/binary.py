@@ -69,17 +69,17 @@ def write(forest: Forest, file: BinaryIO) -> None:
 
 
 def write_head(file: BinaryIO, header: bytes) -> int:
-    """Write all that comes before the columns, and say where it ends."""
+    """Write the head of the file, and return its length."""
     return file.write(MAGIC + _FIXED.pack(VERSION, len(header), zlib.crc32(header)) + header)
 
 
 def padding(at: int) -> bytes:
-    """What comes between ``at`` and the next column."""
+    """The padding between ``at`` and the next column."""
     return bytes(-at % _ALIGN)
 
 
 def read(file: BinaryIO) -> Forest:
-    """Read a forest; nothing is believed before it is checked against the size of the file."""
+    """Read a forest; every size is first checked against the size of the file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     header, at = read_header(file, size)
@@ -154,7 +154,7 @@ def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     """The header and where it ends."""
     fixed = file.read(len(MAGIC) + _FIXED.size)
     if not fixed.startswith(MAGIC):
-        raise InvalidFile("a .wz file must start with the mark of one, but this does not.")
+        raise InvalidFile("a .wz file must start with the bytes that mark it, but this does not.")
     if len(fixed) < len(MAGIC) + _FIXED.size:
         raise InvalidFile(f"the file is cut off after {size} bytes. Copy it again.")
     version, length, crc = _FIXED.unpack(fixed[len(MAGIC) :])
@@ -178,7 +178,7 @@ def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
 
 
 def layout(header: dict[str, Any], at: int, size: int) -> Iterator[tuple[str, str, int, int, int]]:
-    """Name, type, number of entries, checksum and place of each column, once they fit the file."""
+    """Name, type, length, checksum and place of each column, checked against the file size."""
     if not isinstance(header["columns"], list):
         wrong("the header: columns", "a list", header["columns"])
     found = []
@@ -214,7 +214,7 @@ def _check_names(names: list[str]) -> None:
             needed |= set(group)
     if len(set(names)) < len(names) or set(names) != needed:
         odd = sorted(set(names) ^ needed) or sorted(n for n in names if names.count(n) > 1)
-        raise InvalidFile(f"the header: column {shown(odd[0])} is missing, twice or unknown.")
+        raise InvalidFile(f"the header: column {shown(odd[0])} is missing, repeated or unknown.")
 
 
 def _column(file: BinaryIO, name: str, dtype: str, count: int, crc: int) -> npt.NDArray[Any]:
@@ -254,7 +254,7 @@ def _pool(columns: Columns, name: str) -> Pool:
         raise InvalidFile(f"{name}: each matrix must have rows and columns, at least one of each.")
     rows, cols = shape.astype(np.int64).reshape(-1, 2).T
     if (rows.astype(np.float64) * cols).sum() != data.size:  # as floats: no overflow
-        raise InvalidFile(f"{name}: the shapes must add up to the {data.size} entries there are.")
+        raise InvalidFile(f"{name}: the shapes must add up to the {data.size} entries given.")
     start = np.concatenate([[0], np.cumsum(rows * cols)])
     return Pool(data, start, np.column_stack([rows, cols]))
 
@@ -262,7 +262,7 @@ def _pool(columns: Columns, name: str) -> Pool:
 def _split(columns: Columns, name: str) -> tuple[str, ...]:
     blob, length = columns[f"{name}.bytes"].tobytes(), columns[f"{name}.length"]
     if (length < 0).any() or length.sum(dtype=np.float64) != len(blob):
-        raise InvalidFile(f"{name}: the lengths must add up to the {len(blob)} bytes there are.")
+        raise InvalidFile(f"{name}: the lengths must add up to the {len(blob)} bytes given.")
     ends = np.cumsum(length, dtype=np.int64).tolist()
     try:
         return tuple(blob[i:j].decode() for i, j in zip([0, *ends[:-1]], ends, strict=True))

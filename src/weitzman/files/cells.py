@@ -1,8 +1,8 @@
 """Numbers as people type them into a sheet: ``40%``, ``1/2``, ``$500``, ``150,000``, ``1.5k``.
 
-A comma may part thousands (``1,234.5``) or be the decimal point (``1,5``). Each number alone may
-leave that open (``1,234``), but a sheet is written in one way: the other numbers decide, and where
-they do not, the reader is asked.
+A comma may separate thousands (``1,234.5``) or stand for the decimal point (``1,5``). A single
+number may be ambiguous (``1,234``), but all numbers of a sheet are written in the same way: the
+other numbers decide. Where no number decides, an error asks the user.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cell(NamedTuple):
 
     @property
     def comma(self) -> Comma | None:
-        """How this number alone shows that commas are meant; None if it does not show it."""
+        """What a comma means, as far as this number alone tells; None if it does not tell."""
         comma, point = self.digits.rfind(","), self.digits.rfind(".")
         if comma < 0:
             if self.digits.count(".") > 1:
@@ -58,7 +58,7 @@ class Cell(NamedTuple):
         return Comma.DECIMAL
 
     def value(self, comma: Comma) -> float:
-        """The number, or NaN if it is none when commas are read so."""
+        """The number, with commas read in this way; NaN if that gives no number."""
         part, mark = (",", ".") if comma is Comma.THOUSANDS else (".", ",")
         whole, _, rest = self.digits.partition(mark)
         groups = whole.split(part)
@@ -74,7 +74,7 @@ class Cell(NamedTuple):
 
 
 def plain_number(text: str) -> float | None:
-    """A number that every program writes so; None for all others, and for ``1.234e999``."""
+    """A number in the form that every program writes; None otherwise, and for ``1.234e999``."""
     try:
         x = float(text)
     except ValueError:
@@ -91,7 +91,7 @@ def fraction(text: str) -> float | None:
 
 
 def taken_apart(text: str) -> Cell | None:
-    """A number with its sign, currency, percent sign and ``k``; None if it is no number."""
+    """A number with its sign, currency, percent sign and ``k``; None if it is not a number."""
     text = text.translate(_SPACES).translate(_MINUS)
     if not text or len(text) > _LONGEST:
         return None
@@ -114,7 +114,7 @@ def taken_apart(text: str) -> Cell | None:
 
 
 def _without_currency(text: str) -> tuple[str, str]:
-    """A number without the sign or the code of its currency, and that."""
+    """A number without the sign or code of its currency, and that sign or code."""
     signs = "".join(c for c in text if unicodedata.category(c) == "Sc")
     if len(signs) == 1:
         before = text.partition(signs)[0]

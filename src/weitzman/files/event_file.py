@@ -1,4 +1,4 @@
-"""Files of event logs: how they are made, opened and told from others."""
+"""Files of event logs: how to make, open and recognize them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Begin = Callable[[sqlite3.Connection], None]
 def create(
     path: str, settings: Mapping[str, Any], parts: Mapping[str, bytes], begin: Begin
 ) -> None:
-    """Write a new file; it appears complete and for good, or not at all, and replaces none."""
+    """Write a new file, completely and durably or not at all; never replace another file."""
     folder, name = os.path.split(os.path.abspath(path))
     new = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
     if os.path.lexists(path):
@@ -58,7 +58,7 @@ def create(
 
 
 def connect(path: str, mode: str = "rw", until: float = 0.0) -> sqlite3.Connection:
-    """A connection that starts no transaction, waits for nobody and runs nothing in the file."""
+    """A connection that starts no transaction, never waits, and runs no code from the file."""
     db = sqlite3.connect(
         f"{Path(path).absolute().as_uri()}?mode={mode}",
         uri=True, timeout=0, isolation_level=None, check_same_thread=False,
@@ -73,7 +73,7 @@ def connect(path: str, mode: str = "rw", until: float = 0.0) -> sqlite3.Connecti
 
 
 def patiently(db: sqlite3.Connection, sql: str, until: float) -> None:
-    """Carry out a command; again and again while others hold the file, open to interrupts."""
+    """Carry out a command; while others hold the file, try again, and stay interruptible."""
     pause, longest = _SOON
     while True:
         try:

@@ -1,6 +1,6 @@
 """A durable log of events: one SQLite file that a crash cannot spoil.
 
-Searches, lazy searches and tuners keep what happens in such a file; each of them is what comes of
+Searches, lazy searches and tuners keep what happens in such a file; the state of each follows from
 applying the events one after the other. Tables:
 
 =========  =====================================================================================
@@ -16,7 +16,7 @@ worker     Who has the log in use: ``token``, ``host``, ``machine``, ``pid``, ``
 How durable it is: each change is one transaction with ``synchronous=EXTRA``. When a call returns,
 SQLite has had the operating system write (fsync) the data and the folder to the disk, so neither
 the end of the process nor a power cut undoes it, if the disk keeps what it says it has written.
-The rollback journal (``journal_mode=DELETE``) takes some milliseconds an event, more than a
+The rollback journal (``journal_mode=DELETE``) takes some milliseconds per event, more than a
 write-ahead log would, but between calls the file is complete by itself: it can be copied or moved
 alone, and lie on a network drive with working locks. After a crash, a file of the same name with
 ``-journal`` at the end may lie beside it and belongs to it. A crash while a log is being made
@@ -109,7 +109,7 @@ class EventLog:
 
     @classmethod
     def open(cls, path: Path, kind: str, me: str) -> EventLog:
-        """Open a log that is there; it must be of that kind."""
+        """Open an existing log of the given kind."""
         self = cls(path, kind, me)
         try:
             self.transact(self._read_settings)
@@ -194,11 +194,11 @@ class EventLog:
         return entries
 
     def step(self) -> None:
-        """The next of the events added has been applied."""
+        """Count the next of the added events as applied."""
         self.seen, self._crc = self._added.pop(0)
 
     def rewind(self) -> None:
-        """Nothing counts as seen any more."""
+        """Forget which events were seen."""
         self.seen = self._crc = 0
         self._added = []
 
@@ -267,7 +267,7 @@ class EventLog:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Errors of SQLite and of the system become ours."""
+        """Turn errors of SQLite and of the system into errors of this package."""
         try:
             yield
         except sqlite3.Error as error:
@@ -330,9 +330,9 @@ def _after_fork() -> None:
 
 
 def _forked() -> None:
-    """In a new process: no turn is taken here, and what the parent has open stays untouched.
+    """Start afresh in a forked process, and leave the connection of the parent untouched.
 
-    To close a connection that was inherited could undo what the parent is about to write.
+    Closing an inherited connection could undo what the parent is about to write.
     """
     _HELD.turns = []
     _TURNS.clear()

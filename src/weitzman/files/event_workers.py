@@ -15,8 +15,8 @@ class Workers:
     """The workers of a log, as one of them sees them.
 
     A worker on this machine is gone when its process is. A worker elsewhere is gone when it has
-    written nothing for :data:`LEASE` seconds by the clock of this machine, so that no clock that is
-    set matters.
+    written nothing for :data:`LEASE` seconds by the clock of this machine, so a wrong clock
+    elsewhere does no harm.
     """
 
     def __init__(self, path: str, me: str) -> None:
@@ -28,7 +28,7 @@ class Workers:
     def enter(
         self, db: sqlite3.Connection, *, owner: bool, take_over: bool = False, other: bool = False
     ) -> None:
-        """Begin to use the log: as its owner, alone, or with others; an error if that cannot be.
+        """Begin to use the log, alone (as its owner) or with others; an error if impossible.
 
         ``other``: refuse another user in this very process, too.
         """
@@ -42,7 +42,7 @@ class Workers:
         self.entered = True
 
     def leave(self, db: sqlite3.Connection) -> None:
-        """End to use the log."""
+        """Stop using the log."""
         mine = self.me, self._process.pid, self._process.born
         db.execute("DELETE FROM worker WHERE token = ? AND pid = ? AND born = ?", mine)
 

@@ -157,7 +157,7 @@ class MappedFile:
     def cuts(self, size: int) -> list[int]:
         """Places between whole trees, about ``size`` boxes apart; from 0 to the number of boxes.
 
-        Boxes of one tree lie together, as far as they do; a tree that does not fit is not cut.
+        No tree is cut, even if it does not fit. Trees whose boxes are mixed up stay together.
         """
         parent, n = self._columns["parent"], self.boxes
         blocks = list(range(0, n, size))
@@ -241,7 +241,7 @@ def save_many(forests: Iterable[Forest], path: Path) -> int:
             _append(forest, boxes, columns, lambda name: files.enter_context(_new(folder, name)))
             boxes += len(forest)
         if terms is None:
-            raise InvalidFile("a file needs at least one forest, but none came.")
+            raise InvalidFile("a file needs at least one forest, but none was given.")
         _assemble(columns, terms, path)
     return boxes
 

@@ -136,7 +136,7 @@ def _canonical(key: str) -> str:
 
 
 def _resolved(x: Mapping[Any, Any], states: Names, where: str, what: str) -> dict[str, Any]:
-    """The entries by the states that they are for; what is for none keeps its key."""
+    """The entries by state; an entry that belongs to no state keeps its key."""
     known = set(states)
     found: dict[str, Any] = {}
     for key, entry in x.items():

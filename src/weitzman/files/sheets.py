@@ -62,7 +62,7 @@ def sheets(path: str) -> list[Sheet]:
 
 
 def decoded(data: bytes) -> str:
-    """Text by its byte order mark, as UTF-8 if it is that, or else as Windows writes it."""
+    """Decode text: by its byte order mark, else as UTF-8, else as Windows writes it."""
     for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "")):
         if data.startswith(mark):
             return _strictly(data, encoding or "utf-8-sig")
@@ -123,7 +123,7 @@ def _text_rows(text: str) -> Iterator[SheetRow]:
 
 
 def separator(text: str) -> str:
-    """What stands between the cells: the mark that most lines have equally often, and most of."""
+    """The separator: the mark that occurs equally often, and most often, in most lines."""
     lines = [x for x in text[: _LOOKED * 4096].splitlines() if x.strip()][:_LOOKED]
     best, found = ",", (0, 0)
     for mark in _SEPARATORS:

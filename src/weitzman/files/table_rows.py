@@ -59,7 +59,7 @@ class Rows:
     # -- what a forest needs -------------------------------------------------------------------
 
     def laws(self) -> Pool:
-        """One law a box; rows that are not there have probability 0."""
+        """One law per box; missing rows have probability 0."""
         shape = np.column_stack([self._above, self.size])
         at = starts(shape)
         check_dense(int(at[-1]) - 8 * len(self.box), "the table")
@@ -205,7 +205,7 @@ class Rows:
             self._refuse(
                 above >= n,
                 "a parent must be a box of the table",
-                f"has {lost!r}, which is none{like(lost, names)}",
+                f"has {lost!r}, which is not a box{like(lost, names)}",
                 "Add its rows, or leave the parent of a root empty.",
             )
         self.parent = above[_first(box, n)]
@@ -246,7 +246,7 @@ class Rows:
         self.given = np.where(up < 0, 0, slot[at] - self.start[np.maximum(up, 0)])
 
     def _meant(self, name: int, box: int) -> str:
-        """A state of a box that is called almost so."""
+        """A state of the box with a similar name."""
         return like(self._state_names[name], list(self.labels(int(box))) if box >= 0 else [])
 
     def _codes(self, *columns: str) -> tuple[list[IntArray], list[str]]:
@@ -281,7 +281,7 @@ class Rows:
 def forest_of_rows(
     rows: Rows, *, outside: float | None, minimize: bool, terms: Mapping[str, Any]
 ) -> Forest:
-    """The forest that the rows of a table describe, on terms that stand beside them."""
+    """The forest that the rows of a table describe, with the settings given beside them."""
     laws, law, _ = intern_pool(rows.laws())
     costs, cost, _ = intern_pool(rows.opening("cost"))
     there = rows.time_column(terms)
@@ -321,7 +321,7 @@ def factorized(values: Iterable[Any]) -> tuple[IntArray, list[Any]]:
 
 
 def _as_numbers(column: list[Any]) -> FloatArray:
-    """Floats; NaN for what is none, or too large for one."""
+    """Floats; NaN for entries that are not numbers or do not fit a float."""
     try:
         return np.array(column, np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -36,7 +36,7 @@ _SHOWN = 40
 
 
 class TableOptions(NamedTuple):
-    """What a table need not say itself; what is given here comes first.
+    """Settings given beside a table; they take precedence over those in the table.
 
     ``outside`` infinite: something must be taken. ``comma``: what a comma in a number means.
     """

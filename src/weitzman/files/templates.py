@@ -39,7 +39,10 @@ _NOTES = (
     ("parent_state", "What the parent showed. Each state of the parent needs rows of its own."),
     ("state", "What the box may show, in a word or a number."),
     ("reward", "What can be taken once the box has shown this. Blank: nothing can be taken."),
-    ("probability", "How likely that is: 0.4, 40% or 2/5. They add up to 1 for each parent_state."),
+    (
+        "probability",
+        "How likely the state is: 0.4, 40% or 2/5. Sums to 1 for each parent_state.",
+    ),
     ("cost", "What opening the box costs, in the unit of the rewards. Blank: as in the row above."),
     ("count", "A column that may be added: how many copies of the box there are."),
     ("outside option", "What you have if you open nothing; none: something must be taken."),

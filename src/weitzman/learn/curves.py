@@ -37,7 +37,7 @@ BoolArray = NDArray[np.bool_]
 class Curves(LogSources):
     """Curves of many runs, one row for each step that was seen.
 
-    Most users call :meth:`read`, or :meth:`from_optuna` and its sisters for the logs of other
+    Most users call :meth:`read`, or :meth:`from_optuna` and similar methods for the logs of other
     libraries; this constructor takes the columns as they are stored.
 
     Parameters

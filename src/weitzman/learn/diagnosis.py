@@ -1,4 +1,4 @@
-"""Is the model good enough? What it forgets, what its rows rest on, what it promises and earns."""
+"""Is the model good enough? What it ignores, what its rows rest on, what it promises and earns."""
 
 from __future__ import annotations
 

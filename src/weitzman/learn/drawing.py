@@ -1,4 +1,4 @@
-"""How far the data settle a model: the same log with its runs weighted at random."""
+"""How well the data determine a model: the same log with its runs weighted at random."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .line_model import LineModel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Models that the log might as well have led to.
+    """Models that fit the log about as well.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A start without any log: what is said of runs before one was seen, and while few were."""
+"""A start without any log: what to expect of runs before any, or many, were seen."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-r"""A run goes on as those of the log that it resembles; each of these went its own way.
+r"""A run goes on as the logged runs that it resembles, each in its own way.
 
 Before segment r a run of which :math:`x` is known resembles the logged runs j that were seen to its
 end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
-:math:`K_{jr}` be what run j was worth from there on to one who follows indices: its *capped value*.
+:math:`K_{jr}` be what run j was worth from there on to a searcher who follows indices: its *capped
+value*.
 The index of going on is the root of
 
 .. math:: \sum_j w_r(x, j)\, (K_{jr} - \sigma)^+ = c_r(x).
@@ -60,7 +61,7 @@ class Stage:
     def law(
         self, known: FloatArray, level: FloatArray, own: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Rows over the runs, and mean costs, for runs so known whose last segment was so dear.
+        """Rows over the runs, and mean costs, by what is known and how dear the last segment was.
 
         ``own`` says which runs of the ladder these are, if they are any.
         """
@@ -154,13 +155,13 @@ def _upper(score: FloatArray) -> FloatArray:
 
 
 def _standard(x: FloatArray) -> FloatArray:
-    """Without mean, in standard deviations."""
+    """With mean 0, in standard deviations."""
     width = float(x.std())
     return (x - x.mean()) / width if width > 0 else np.zeros_like(x)
 
 
 def thinned(ladder: Ladder, most: int) -> Ladder:
-    """At most so many runs: a third are the best, the others every so many, which count more."""
+    """A limited number of runs: a third are the best; the others stand for several runs each."""
     n, own = len(ladder), most // 3
     if n <= most:
         return ladder
@@ -175,7 +176,7 @@ def thinned(ladder: Ladder, most: int) -> Ladder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KinCapped:
-    """What runs of the log were worth from each segment on to one who follows indices.
+    """What logged runs were worth from each segment on to a searcher who follows indices.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class Encoder:
         return cls(tuple(names), tuple(kinds))
 
     def numbers(self, settings: Sequence[Config], n: int) -> FloatArray:
-        """Settings of n runs as numbers, a row each; all missing where there are none."""
+        """Settings of n runs as numbers, one row per run; all missing where there are none."""
         out = np.full((n, len(self.names)), np.nan)
         for i, config in enumerate(settings if self.names else ()):
             row = flat(config)

@@ -1,4 +1,4 @@
-"""Curves as they look from a few rungs: the steps at which it is decided whether to go on."""
+"""Curves as seen from a few rungs: the steps at which to decide whether to go on."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Ladder:
         return Ladder(self.rungs, *columns)
 
     def weighted(self, total: float) -> Ladder:
-        """The same runs, which together count for so many."""
+        """The same runs, with weights that sum to a number of runs."""
         return replace(self, weight=self.weight * (total / self.weight.sum()))
 
     def joined(self, other: Ladder) -> Ladder:

@@ -36,7 +36,7 @@ _ALIKE = 0.1  # standard deviation of log costs below which runs are taken to co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How curves become a model, whichever it is: see :class:`Settings` and :class:`Resemblance`.
+    """How curves become a model of any kind: see :class:`Settings` and :class:`Resemblance`.
 
     Attributes
     ----------

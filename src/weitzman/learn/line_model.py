@@ -153,7 +153,7 @@ class LineModel(LearntModel):
     ) -> tuple[int, FloatArray | None]:
         """Segments done, and the weights of the states it is in; None if it cannot go on."""
         if len(scores) != len(steps) or (costs is not None and len(costs) != len(steps)):
-            raise InvalidArgument("a run has as many scores and costs as steps.")
+            raise InvalidArgument("a run must have one score and one cost per step.")
         if not len(steps):
             return 0, None
         reached = int(np.searchsorted(self.rungs, steps[-1], "right"))

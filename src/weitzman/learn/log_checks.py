@@ -1,4 +1,4 @@
-"""Rows of a log that do not mean what they seem to: blanks, cumulative costs, times of day."""
+"""Rows of a log that can be misread: blanks, cumulative costs, times of day."""
 
 from __future__ import annotations
 

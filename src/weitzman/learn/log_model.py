@@ -1,4 +1,4 @@
-"""What all models share that were learnt from a log: its runs, a price, and learning more."""
+"""What all models learnt from a log share: its runs, a price, and learning from more runs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def transfer(
 
     The scores of the known runs are shifted and stretched so that, rung by rung, their mean and
     spread are about those of the new runs; costs are scaled to the new ones. Together they count
-    for ``weight`` runs, so that the new task speaks for itself as its runs come in.
+    for ``weight`` runs, so that the runs of the new task soon outweigh them.
 
     Parameters
     ----------

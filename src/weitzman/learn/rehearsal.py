@@ -1,4 +1,4 @@
-"""Settings chosen by rehearsal: part of the log plays the log, the rest is searched."""
+"""Settings chosen by rehearsal: part of the log serves as the log, the rest is searched."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class ResemblanceModel(LearntModel):
         return np.asarray(1.0 / np.square(law).sum(axis=1))
 
     def _gain(self, best: float, laws: Sequence[tuple[int, FloatArray, FloatArray, int]]) -> float:
-        """The same for runs by stage, rows and costs, each so many times."""
+        """The same for runs by stage, rows, costs and numbers of copies."""
         indices = [self._capped.index(r, row, cost) for r, row, cost, _ in laws]
         top = max((float(x.max()) for x in indices), default=best)
         if not top > best:
@@ -242,7 +242,7 @@ class ResemblanceModel(LearntModel):
 
 
 def _some(values: FloatArray, most: int) -> FloatArray:
-    """At most so many of them, spread evenly."""
+    """A limited number of them, spread evenly."""
     places = np.linspace(0, len(values) - 1, min(len(values), most)).round().astype(np.int64)
     return values[places]
 
@@ -252,7 +252,7 @@ def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
     for run in runs:
         costs = run.steps if run.costs is None else run.costs
         if not len(run.steps) == len(run.scores) == len(costs):
-            raise InvalidArgument("a run has as many scores and costs as steps.")
+            raise InvalidArgument("a run must have one score and one cost per step.")
     paid = [np.zeros(len(run.steps)) if run.costs is None else run.costs for run in runs]
     blank = ("",) * len(runs)
     return Curves(

@@ -1,4 +1,4 @@
-"""What every model of a run tells, whoever asks: a race, a replay, a picture, a report."""
+"""What every model of a run tells a race, a replay, a picture or a report."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Shown(NamedTuple):
 class RunModel(Protocol):
     """The law of a run, with a price on its scores.
 
-    :func:`weitzman.learn.fit` makes one. Write another by deriving from this class: what is
-    not said then follows, for runs that are alike until they start.
+    :func:`weitzman.learn.fit` makes one. To write another model, derive from this class: methods
+    that are not overridden suit runs that are alike until they start.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class RunModel(Protocol):
     minimize : bool
         Lower scores are better.
     rungs : (R,) array of int
-        The steps at which it is decided whether a run goes on; a box of ``lines`` each.
+        The steps at which it is decided whether a run goes on; one box of ``lines`` for each.
     """
 
     price: float
@@ -98,7 +98,7 @@ class RunModel(Protocol):
 
 
 def check_model(model: object) -> None:
-    """Raise InvalidArgument if an object is no model of a run."""
+    """Raise InvalidArgument if an object is not a model of a run."""
     if isinstance(model, RunModel):
         return
     what = type(model).__name__

@@ -5,8 +5,9 @@ of a full run, in units of how much the mean run has risen lately (since it had 
 the first rung the unit is a standard deviation. So where scores of a new task have come near to
 what they tend to, runs are not expected to differ much, and where scores still rise, they are.
 
-The stated default knows no task. Runs stand by a level, drawn from 1 minus an exponential law: the
-bad are worse than the good are good. Early they stand between this level and another, drawn
+The stated default knows no task. Runs stand by a level, drawn from 1 minus an exponential law:
+bad runs lie further from the mean than good runs. Early they stand between this level and another,
+drawn
 independently; late the level counts alone.
 """
 
@@ -112,7 +113,7 @@ def _spread(step: float) -> FloatArray:
 
 
 def _skewed(u: FloatArray) -> FloatArray:
-    """Quantiles of 1 minus an exponential law: the bad are worse than the good are good."""
+    """Quantiles of 1 minus an exponential law: bad runs lie further out than good runs."""
     inside = (np.argsort(np.argsort(u)) + 0.5) / len(u)
     return np.asarray(1.0 + np.log(inside))
 

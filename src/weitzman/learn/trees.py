@@ -59,7 +59,7 @@ class Trees:
         """How much each run resembles each row of what is known; a row sums to 1.
 
         ``own`` says which of the runs a row is itself, -1 for none. Such a row is compared by trees
-        that it did not help to grow, so that nothing resembles itself.
+        that it did not help to grow, so that no run resembles itself.
         """
         leaf = fall(Known(np.ascontiguousarray(known), self.category), self.nodes)
         runs = Fallen(self.leaf, self.bags, self.weight)

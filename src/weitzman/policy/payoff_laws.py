@@ -148,9 +148,10 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
 
     The paper's *equivalent single box*. The joint law of reward and cost depends on what is held;
     the box earns what the policy earns with that in hand, and with another amount in hand less
-    than searching could. It can have exponentially many entries, and is refused where it has. The
-    free box of :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small and right
-    whatever is held.
+    than searching could. It can have exponentially many entries, and is refused where it has:
+    :func:`equivalent_box_size` bounds their number before any work. The free box of
+    :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small and right whatever is
+    held.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ class Corner:
     spend, reward : float
         Expected spend and reward (in the user's sign).
 
-    On a large forest the policy and its evaluation are not kept but computed when they are asked
-    for: a frontier has many corners.
+    For a large forest, the policy and its evaluation are computed on request and not kept: a
+    frontier has many corners.
     """
 
     price: float
@@ -70,16 +70,16 @@ class Mixture:
     Attributes
     ----------
     budget, spend : float
-        What may be spent on average, and what is.
+        What may be spent on average, and what is spent on average.
     reward : float
-        The expected reward: no policy has more within the budget.
+        The expected reward: no policy within the budget earns more.
     price : float
         The shadow price: what one more unit of budget would add to the reward. 0 if the budget is
         more than enough.
     cheap, dear : Corner
         The two policies; the same one twice at a corner.
     share : float
-        The probability to follow the dear one.
+        The probability of following ``dear``.
     """
 
     budget: float
@@ -112,8 +112,8 @@ class SpendFrontier:
     corners : tuple of Corner
         From the least spend to the most.
     gap : float
-        The true curve lies above the one through the corners by at most this anywhere; 0 if all
-        corners were found.
+        The true curve lies at most this far above the curve through the corners; 0 if all corners
+        were found.
     """
 
     forest: Forest
@@ -147,7 +147,7 @@ class SpendFrontier:
         return mixture(budget, self.corners[left], self.corners[right], self.forest.sign)
 
     def columns(self) -> dict[str, list[float]]:
-        """One entry a corner: spend, reward, and the price of money beyond it (0 at the end)."""
+        """One entry per corner: spend, reward, and the price of money beyond it (0 at the end)."""
         return {
             "spend": self.spend.tolist(),
             "reward": self.reward.tolist(),
@@ -172,7 +172,7 @@ def frontier(
     forest : Forest
         With discounting, spend and reward are the discounted ones.
     corners : int
-        Look for so many corners at most, the largest gaps first.
+        Look for at most this many corners, the largest gaps first.
     tolerance : float
         Do not look for corners that can raise the curve by less than this share of the range of
         the rewards.
@@ -324,8 +324,8 @@ class _Market:
             )
         if forest.risk_tolerance is not None:
             raise InvalidArgument(
-                "a budget limits an expected spend, which does not go with a risk tolerance: its "
-                "utility is no sum of reward and spend. Leave `risk_tolerance` out."
+                "a budget on the expected spend does not go with a risk tolerance: the utility is "
+                "not a sum of reward and spend. Leave `risk_tolerance` out."
             )
         numbers = np.append(forest.rewards.data, forest.outside)
         numbers = numbers[np.isfinite(numbers)]
@@ -375,8 +375,8 @@ class _Market:
     def most_above(self, left: Corner, right: Corner) -> float:
         """How far the curve can lie above the line between two corners: the triangle's height.
 
-        Left of it the curve has at most the slope at the left corner's price, right of it at least
-        that at the right one's.
+        Left of the peak the slope of the curve is at most the price of the left corner. Right of
+        the peak it is at least the price of the right corner.
         """
         run, rise = right.spend - left.spend, self.gain(left, right)
         high, low = left.price, right.price

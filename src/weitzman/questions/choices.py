@@ -2,8 +2,9 @@ r"""Several ways to look into a box, or to take it unseen: a policy and a bound 
 
 Alternatives are boxes with one parent of which one at most may be opened. No index policy is
 optimal in general and the problem is NP-hard, but no policy earns more than the bound of Theorem 4
-on the theory page: for a group of alternatives, :math:`\varphi(x)` is the largest of theirs. To
-commit to one of each group beforehand leaves a plain forest, whose optimum is reached.
+on the theory page: for a group of alternatives, :math:`\varphi(x)` is the largest among its
+members. Committing to one alternative of each group beforehand leaves a plain forest, which is
+solved to optimality.
 """
 
 from __future__ import annotations
@@ -316,7 +317,7 @@ def _capped(after: Sequence[_Value], row: FloatArray, cost: float) -> _Value:
 
 
 def _better(parts: Sequence[_Value]) -> _Value:
-    """The value whose E max(x, .) is the largest of theirs, for every x."""
+    """The value whose E max(x, .) is the largest among the given values, for every x."""
     best = parts[0]
     for other in parts[1:]:
         best = _better_of_two(best, other)

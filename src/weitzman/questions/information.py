@@ -54,14 +54,14 @@ def value_of_knowing(
 ) -> Knowing:
     """What it is worth to be told the states of some boxes before anything is opened.
 
-    A box still costs what it costs and still comes after its parent: only its state is known.
+    Costs do not change, and a box still comes after its parent: only its state is known.
 
     Parameters
     ----------
     forest : Forest
     boxes : name or number, or list of them
     samples : int
-        If the boxes have more than some thousand combinations of states, draw so many of them.
+        If the boxes have more than some thousand combinations of states, draw this many of them.
     rng : Generator or int
         For the draws.
     threads : int, optional
@@ -98,7 +98,8 @@ def value_of_tests(
     tests : mapping
         For each box the accuracy of its test, or a matrix (own states, outcomes) with the
         probability of each outcome in each state. An accuracy is the probability that the test
-        tells the true state; otherwise it tells any other one, all alike.
+        reports the true state; otherwise it reports one of the other states, each with the same
+        probability.
     samples, rng, threads
         As in :func:`value_of_knowing`.
 
@@ -150,8 +151,8 @@ def _check(f: Forest) -> None:
     f.must_end("the value of information")
     if f.risk_tolerance is not None:
         raise InvalidArgument(
-            "the value of information is a difference of expected payoffs, which does not go with "
-            "a risk tolerance. Leave `risk_tolerance` out."
+            "the value of information is a difference of expected payoffs, so it does not go "
+            "with a risk tolerance. Leave `risk_tolerance` out."
         )
 
 
@@ -193,7 +194,7 @@ def _told(
 def _likelihoods(
     f: Forest, told: Mapping[int, int], tests: Mapping[int, FloatArray]
 ) -> dict[int, FloatArray]:
-    """By box with something told at or below it: the likelihood of that given each own state."""
+    """For each box: the likelihood of what is told at or below it, given each own state."""
     out: dict[int, FloatArray] = {}
     for v in postorder(f.parent)[0].tolist():
         if v in told:

@@ -31,7 +31,7 @@ _CLOSE = 1e-9  # a gap between bound and mixture, as a share of the bound, that 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plans:
-    """Policies and the probability to follow each, within several budgets.
+    """Policies and the probability of following each, within several budgets.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Plans:
     reward : float
         Expected reward.
     bound : float
-        No policy has more within the budgets (less, when minimizing).
+        No policy within the budgets earns more (less, when minimizing).
     use, price : dict
         By resource: its expected use, and its shadow price.
     """
@@ -75,7 +75,8 @@ def within_budgets(
     forest : Forest
     uses : mapping
         By resource: how much of it the opening of each box takes, in the forms of ``cost`` of
-        :meth:`Forest.from_arrays`. A quota on a group of boxes is a resource of which each takes 1.
+        :meth:`Forest.from_arrays`. A quota on a group of boxes is a resource of which each box of
+        the group uses 1.
     budgets : mapping
         By resource: how much may be used on average.
     threads : int, optional
@@ -249,8 +250,8 @@ def capped(
 ) -> CappedSpend:
     """A policy that never spends more than a cap, and a bound on what any such policy can earn.
 
-    The policy follows the indices at the shadow price of the cap as a budget, opens only what the
-    rest of the cap can pay for whatever the box will show, and is good rather than optimal.
+    The policy follows the indices at the shadow price of the cap as a budget, opens a box only if
+    the rest of the cap covers its cost whatever the box shows. The policy is good, not optimal.
 
     Parameters
     ----------

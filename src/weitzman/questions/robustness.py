@@ -77,7 +77,7 @@ class Tornado:
     swings: tuple[Swing, ...]
 
     def columns(self) -> dict[str, list[Any]]:
-        """One entry a swing."""
+        """One entry per swing."""
         names = ("box", "number", "low", "high", "first_low", "first_high", "turns")
         return {name: [getattr(s, name) for s in self.swings] for name in names}
 
@@ -104,10 +104,10 @@ def tornado(
     ----------
     forest : Forest
     share : float
-        How far to move each number, as a share of it. For chances: that of the best state of a box
-        after every state of its parent, the others being scaled so that all sum to 1.
+        How far to move each number, as a share of it. A chance is that of the best state of a box,
+        after every state of its parent; the other chances are scaled so that all sum to 1.
     boxes : int
-        Look at so many boxes, those most often opened first.
+        Look at this many boxes, those opened most often first.
     threads : int, optional
         All cores by default.
 
@@ -204,7 +204,7 @@ def turning_points(
     ----------
     solution : Solution
     boxes : int
-        Look at so many boxes: those of the tree that comes first, then the roots next in line.
+        Look at this many boxes: those of the tree that comes first, then the roots next in line.
     threads : int, optional
         All cores by default.
 
@@ -285,7 +285,7 @@ class IndexSlopes:
     reward : PerBox
         ``reward[i][state]``: in the reward of a state of box i.
     chance : array of float
-        In the probability of each state of the box itself, what the others have being kept.
+        In the probability of each state of the box itself, the other probabilities fixed.
     forest : Forest
         The box, as number 0, and all below it.
     """
@@ -302,8 +302,9 @@ def index_slopes(
 ) -> IndexSlopes:
     """Derivatives of an index in all costs, rewards and probabilities that it depends on.
 
-    At the index the box is worth opening just as much as not. So a change of a number by which
-    opening gains raises the index by that gain over the probability that opening ends above it.
+    At the index, opening the box and leaving it closed are worth the same. So if a change of a
+    number adds g to the worth of opening, the index rises by g divided by the probability that
+    opening ends above the index.
     Where an index has a kink (ties), derivatives are one-sided.
 
     Parameters

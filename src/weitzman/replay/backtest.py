@@ -68,7 +68,7 @@ def replay(
     executor : optional
         Instead: workers of a pool or a cluster, as for :func:`~weitzman.solve`.
     progress : function, optional
-        Called with the number of cells done and of all.
+        Called with (cells done, cells in all).
 
     Returns
     -------

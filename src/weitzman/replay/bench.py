@@ -28,7 +28,7 @@ class Table:
         ``spend[r, k]`` is what the first k steps of run r cost together.
     length : (n,) array of int
     floor : float
-        The worst score of the table: what a search has that saw nothing but divergence.
+        The worst score of the table: the score of a search that saw only diverged runs.
     sign : float
         1.0, or -1.0 when lower scores are better.
     settings : tuple of mappings
@@ -64,7 +64,7 @@ class Table:
         return cls(step, score, top, spend, length, floor, sign, curves.settings)
 
     def hindsight(self, runs: IntArray, price: float) -> tuple[float, float]:
-        """Score and spend of one who knows all: the best run, stopped at its best moment."""
+        """Score and spend with hindsight: the best run, stopped at its best moment."""
         payoff = price * self.top[runs] - self.spend[runs, 1:]
         payoff[np.arange(payoff.shape[1]) >= self.length[runs, None]] = -np.inf
         run, row = np.unravel_index(np.argmax(payoff), payoff.shape)

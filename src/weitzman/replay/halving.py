@@ -45,7 +45,7 @@ def successive_halving(bench: Bench, runs: int, rate: int, least: int, most: int
 def hyperband(bench: Bench, runs: int, rate: int, least: int, most: int) -> Iterator[None]:
     """Hyperband (Li et al., 2018, algorithm 1): brackets from bold to cautious, over and over.
 
-    It ends when so many runs have been started; the last bracket may be short of runs.
+    It ends when this many runs have been started; the last bracket may be short of runs.
     """
     deepest = int(np.log(most / least) / np.log(rate) + 1e-9)
     begun, s, limit = 0, deepest, min(runs, len(bench))

@@ -1,4 +1,4 @@
-"""Methods to compare: each learns from the log, and then plays against a bench.
+"""Methods to compare: each method learns from the log and then searches a bench.
 
 To play is to advance runs on the bench and to yield whenever one might stop. What is still open is
 when to stop and, for most methods, how to set their options: both are chosen on the log, by playing
@@ -93,7 +93,7 @@ class Tuned:
     rehearsals : int
         How many searches among the runs of the log each setting plays.
     longest : int
-        At most so many stops of a rule are looked at.
+        At most this many stops of a rule are tried.
     """
 
     name: str
@@ -135,13 +135,13 @@ def best_plans(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documented:
-    """A method with the options that its authors or its package state, for lack of any log.
+    """A method without a log: its options are those that its authors or its package state.
 
     Parameters
     ----------
     name : str
     rule : function
-        Gives the rule for runs of at most so many rows.
+        Gives the rule for runs of at most this many rows.
     stops : int, optional
         How often the rule may yield: for rules that yield after each run, the number of runs.
     """
@@ -156,5 +156,5 @@ class Documented:
 
 
 def trace(rule: Rule, bench: Bench, stops: int | None) -> FloatArray:
-    """Best score and spend each time that a rule yields, up to so many times."""
+    """Best score and spend each time that a rule yields, up to a number of times."""
     return np.array([(bench.best, bench.spent) for _ in islice(rule(bench), stops)])

@@ -50,7 +50,7 @@ def optuna_methods() -> list[Method]:
 
 
 def documented_pruners(trials: Sequence[int]) -> list[Method]:
-    """The pruners as they come, with so many trials each."""
+    """The pruners with their default options and a given number of trials each."""
     return [
         Documented(f"Optuna {name}, {n} runs", partial(_as_it_comes, name=name), n)
         for name in ("SuccessiveHalvingPruner", "HyperbandPruner", "MedianPruner")
@@ -192,7 +192,7 @@ def _trained(bench: Bench, run: int, trial: Any, rows: Sequence[int]) -> float |
 
 @contextmanager
 def _quiet(optuna: Any) -> Iterator[None]:
-    """No word on every trial, nor on curves of unequal length."""
+    """Silence messages about single trials and about curves of unequal length."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:

@@ -65,10 +65,10 @@ def _in_order() -> list[Method]:
 
 
 def methods_without_log() -> list[Method]:
-    """The same without any log: options as documented, and 10, 30 or 100 runs, since none says.
+    """Methods without a log: documented options, and 10, 30 or 100 runs.
 
     Successive halving and Hyperband with a rate of 3 from one row, as in the paper of Hyperband;
-    pruners of Optuna as they come.
+    pruners of Optuna with their defaults.
     """
     halved = {"successive halving": _halving.successive_halving, "Hyperband": _halving.hyperband}
     return [

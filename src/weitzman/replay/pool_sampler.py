@@ -1,4 +1,4 @@
-"""A sampler of Optuna that chooses among past runs: what another one proposes, moved to a run."""
+"""A sampler of Optuna that moves the proposals of another sampler to past runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Space = dict[str, Any]
 
 
 class PoolSampler(_optuna.samplers.BaseSampler):  # type: ignore[misc]
-    """Proposes runs that were not started yet; the next one in order while it knows too little.
+    """Proposes runs not started yet; without a proposal to follow, the next one in order.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ class PoolSpace:
         The range of each number, logarithms where ``log`` says so.
     log : (d,) array of bool
     missing : (d,) array of bool
-        Which numbers some runs lack: such a number is taken as the least one, and a category of
-        its own says who lacks it.
+        Which numbers some runs lack: such a number is taken as the least one, and a category of its
+        own says which runs lack it.
     """
 
     encoder: Encoder

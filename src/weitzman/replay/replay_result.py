@@ -27,8 +27,8 @@ class Replay:
     """Scores and costs of all methods in the same searches.
 
     Payoff and regret are in points of score: ``payoff = score - spend / price`` (``-score - ...``
-    when minimizing), and the regret is what the payoff lacks to that of ``hindsight``, the best
-    single run stopped at its best moment. Multiply by the price for units of cost.
+    when minimizing), and the regret is how far the payoff falls short of that of ``hindsight``, the
+    best single run stopped at its best moment. Multiply by the price for units of cost.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Replay:
 
     @property
     def regret(self) -> FloatArray:
-        """Points less than in hindsight, by method, price, cell and order."""
+        """Points lost compared with hindsight, by method, price, cell and order."""
         payoff = self.payoff
         return np.asarray(payoff[-1] - payoff)
 

@@ -101,7 +101,7 @@ def split(job: Job, design: Design) -> tuple[IntArray, IntArray]:
     names = list(dict.fromkeys(job.instance))
     if len(names) < 2:
         raise InvalidArgument(
-            f"the log of an instance are the other instances of its task, but task "
+            f"the log of an instance is the other instances of its task, but task "
             f"{job.curves.task[0]!r} has only one, {names[0]!r}."
         )
     shuffled = np.random.default_rng([design.seed, job.task, 1]).permutation(len(names))

@@ -35,7 +35,8 @@ def syne_tune_installed() -> bool:
 def syne_tune_methods() -> list[Method]:
     """BOHB, whose options are chosen on the log.
 
-    Its other schedulers work as well (``ASHACQR``, say), but they take seconds for a suggestion.
+    Other schedulers of Syne Tune (such as ``ASHACQR``) work as well, but take seconds for a
+    suggestion.
     """
     return [Tuned("Syne Tune BOHB", partial(_rules, name="BOHB"), _REHEARSALS, _LONGEST)]
 

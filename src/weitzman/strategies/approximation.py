@@ -1,4 +1,4 @@
-"""What plans made beforehand earn of the optimum: measured, since no share can be promised."""
+"""How much of the optimum fixed plans earn: measured, since no share is guaranteed."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ class Approximation:
     chosen: FixedSet
 
     def ratio(self, value: float) -> float:
-        """The part that a value is of what searching can gain over the outside option, at least.
+        """The share of the possible gain over the outside option that a value reaches, at least.
 
-        With nothing outside it is the paper's ratio. NaN where nothing can be gained, or where
+        With an outside option of 0 this is the paper's ratio. NaN where nothing can be gained, or
+        where
         something must be taken.
         """
         nothing = self.forest.prizes * self.forest.outside
@@ -107,7 +108,7 @@ def approximate(
     limit : int, optional
         Sets to examine, at most; see :func:`best_nonadaptive`.
     solution : Solution, optional
-        That of the forest, if it is at hand.
+        The solution of the forest, if it is already known.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What full adaptivity is worth: the optimal policy next to all that one might do instead."""
+"""What full adaptivity is worth: the optimal policy next to other ways to search."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Strategy:
     key, name : str
         For programs and for people.
     value : float
-        Expected payoff; where only a bound is known to be reached, that of the best one found.
+        Expected payoff; of a kind of strategy, that of the best one found.
     error : float
         Standard error of the value; 0 unless it was simulated.
     bound : float
@@ -105,7 +105,7 @@ class Comparison:
         return 0.0 if math.isclose(best, value, rel_tol=_ROUNDING) else sign * (best - value)
 
     def share(self, key: str) -> float:
-        """The part it earns of what searching can gain over the outside option.
+        """The share of the possible gain over the outside option that a strategy earns.
 
         NaN where nothing can be gained or there is no outside option.
         """
@@ -114,7 +114,7 @@ class Comparison:
         return (self[key].value - nothing) / gain if gain and math.isfinite(gain) else _NONE
 
     def gap(self, key: str) -> tuple[float, float]:
-        """What the optimum earns more than the best of a kind: at least and at most."""
+        """How much more the optimum earns than the best of a kind: at least and at most."""
         sign = self.forest.sign
         best, s = self.strategies[0].value, self[key]
         bound = s.value if math.isnan(s.bound) else s.bound
@@ -200,8 +200,8 @@ def compare(
     """The optimal policy next to the best fixed order, the best fixed set and usual heuristics.
 
     Index policies and sets are evaluated exactly; the best order and set are exact for small
-    forests and otherwise the best found, with a bound; what chooses at random or ends with a
-    budget is simulated.
+    forests and otherwise the best found, with a bound; strategies that choose at random or end with
+    a budget are simulated.
 
     Discounting, a risk tolerance and several prizes count for all strategies alike. With
     discounting the order of a fixed set matters, too: costs are paid when boxes are opened. With a
@@ -218,7 +218,7 @@ def compare(
         Boxes that strategies with a budget open; by default what the optimal policy opens on
         average.
     solution : Solution, optional
-        That of the forest, if it is at hand; not needed where the solution comes first.
+        The solution of the forest, if it is already known; not needed if ``forest`` is a solution.
     threads : int, optional
     executor : optional
         Workers to share the strategies, as for :func:`~weitzman.solve`; ``rng`` must then be a

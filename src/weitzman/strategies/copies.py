@@ -56,7 +56,7 @@ def closed(forest: Forest, copies: IntArray) -> IntArray:
 
 
 def part(forest: Forest, copies: IntArray) -> Forest:
-    """The boxes of which there are ``copies``; with a box its parent must be there.
+    """The boxes of which there are ``copies``; the parent of each box must be among them.
 
     Of several prizes there are as many as trees are left: see :func:`places_lost`.
     """

@@ -1,4 +1,4 @@
-"""Worlds: the states of all boxes of a graph, either all that can be or some drawn at random."""
+"""Worlds: the states of all boxes of a graph, either all possible ones or a random sample."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Worlds:
     weight : (worlds,) array of float
         Their probabilities.
     complete : bool
-        Whether these are all worlds that can be.
+        Whether these are all possible worlds.
     """
 
     dag: Dag
@@ -62,7 +62,7 @@ class Worlds:
         return tuple(self.states[:, p] for p in self.dag.parents[i])
 
     def law(self, i: int) -> FloatArray:
-        """(worlds, own states): the law of box i, its parents being seen."""
+        """(worlds, own states): the law of box i given its parents."""
         shape = (len(self.states), len(self.dag.rewards[i]))
         return np.broadcast_to(self.dag.law[i][self._above(i)], shape)
 
@@ -78,7 +78,7 @@ class Worlds:
         return np.column_stack(each)
 
     def expected_costs(self) -> FloatArray:
-        """(worlds, n): what each box is expected to cost, its parents being seen."""
+        """(worlds, n): the expected cost of each box given its parents."""
         out = np.empty(self.states.shape)
         for i in range(len(self.dag)):
             out[:, i] = self.dag.mean_cost(i)[self._above(i)]

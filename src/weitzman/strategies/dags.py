@@ -27,7 +27,7 @@ class Dag:
         The parents of each box; empty for a root. Boxes may come in any order.
     cost : n entries
         A number; or an array with an axis for each parent (its states), in the order of
-        ``parents``; or that and a last axis for the own states, where the cost is random.
+        ``parents``; or such an array with a last axis for the own states, if the cost is random.
     rewards : one shared vector, or n vectors
         The reward of each state; minus infinity (plus, when minimizing) for a mere signal.
     law : n arrays

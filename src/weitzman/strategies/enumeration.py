@@ -26,7 +26,7 @@ class Exhaustive:
     Attributes
     ----------
     value : float
-        Expected payoff of the best strategy whatsoever.
+        Expected payoff of the best of all strategies.
     first_box : str or None
         The name of the box to open first; None if it is best to open nothing.
     situations : int
@@ -52,7 +52,7 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
     problem : Dag or Forest
         Copies of a forest are written out.
     limit : int
-        Give up after so many situations; the default takes some seconds.
+        Give up after this many situations; the default takes some seconds.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class _Enough(Exception):
 
 
 class _Enumeration:
-    """Dynamic programme over situations; signs are such that higher is better.
+    """Dynamic program over situations; signs are such that higher is better.
 
     Sets of boxes are the bits of a number.
     """

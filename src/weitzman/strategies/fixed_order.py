@@ -39,7 +39,7 @@ class FixedOrder:
     Attributes
     ----------
     forest : Forest
-        That of the problem, or a part of it, with all copies written out.
+        The forest of the problem, or a part of it, with all copies written out.
     order : tuple of int
         Numbers of the boxes in the order of opening; after the last one, stop.
     value : float
@@ -83,8 +83,9 @@ def best_partially_adaptive(
 ) -> FixedOrder:
     """The order in which boxes are best opened when only stopping may depend on what is seen.
 
-    Orders are searched by branch and bound: no order that begins in a certain way earns more than
-    beginning so and going on freely. If the limit is reached first, the value is that of the best
+    Orders are searched by branch and bound: no order with a given beginning earns more than that
+    beginning followed by a free search. If the limit is reached first, the value is that of the
+    best
     order found, and the bound says what could be missed. Where even one order is too large to be
     evaluated, boxes are opened in the order in which the optimal policy is most likely to open
     them, with a simple rule to stop, and the value is simulated.
@@ -99,7 +100,7 @@ def best_partially_adaptive(
     rng : Generator or int
         For the simulation.
     solution : Solution, optional
-        That of the forest, if it is at hand.
+        The solution of the forest, if it is already known.
     fixed_set : FixedSet, optional
         A set to fall back on: opened as a whole, it is an order without stopping.
 
@@ -174,7 +175,7 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
 
 
 def _room(forest: Forest) -> int:
-    """How many bytes the search for an order takes, roughly: a column a reward and an index."""
+    """Roughly how many bytes the search for an order takes: one column per reward and index."""
     states = forest.laws.shape[forest.law]
     return 8 * int(states.sum()) * int(states[:, 0].sum())
 
@@ -240,7 +241,7 @@ class _OrderSearch:
             branch.longer.append((free, prefix))
 
     def _push(self, ceiling: float, prefix: tuple[int, ...]) -> None:
-        """Boxes alike are opened in the order of their numbers, those of highest index first."""
+        """Equal boxes are opened in the order of their numbers, those of highest index first."""
         boxes, opened = self.boxes, set(prefix)
         ready = [v for v in boxes.order if v not in opened and _ready(boxes, v, opened)]
         first: dict[tuple[int, int], int] = {}

@@ -34,7 +34,7 @@ class FixedSet:
     Attributes
     ----------
     forest : Forest
-        That of the problem, or a part of it with all copies written out.
+        The forest of the problem, or a part of it, with all copies written out.
     copies : (n,) array of int
         How many copies of each box to open, under each copy of its parent that is opened.
     value : float
@@ -79,8 +79,9 @@ def best_nonadaptive(
 ) -> FixedSet:
     """The set of boxes that is best opened as a whole, whatever is seen.
 
-    The set holds with a box its parent. It is built greedily, line by line, and improved by adding
-    lines, dropping branches and changing one for the other; so are the sets that the optimal policy
+    The set contains the parent of each of its boxes. It is built greedily, line by line, and
+    improved by adding
+    lines, dropping branches and exchanging one for another; so are the sets that the optimal policy
     opens with at least a certain probability. Then branch and bound looks for a better one: on
     small forests to the end, which proves that there is none; otherwise the bound says what could
     be missed.
@@ -96,7 +97,7 @@ def best_nonadaptive(
         Sets to examine, at most, for each of these ways. By default as many as take about a
         second; with more, larger forests are searched to the end.
     solution : Solution, optional
-        That of the forest, if it is at hand.
+        The solution of the forest, if it is already known.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
     """What opening these boxes earns, whatever they show; all copies of each.
 
     With discounting the boxes are opened in the order in which they are named; a box named before
-    its parent, right after it.
+    its parent is opened right after its parent.
 
     Examples
     --------
@@ -157,14 +158,14 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
     if len(lost):
         v = int(lost[0])
         raise InvalidForest(
-            f"a set must hold with a box its parent, but {forest.name(v)!r} is there and "
+            f"a set must hold the parent of each of its boxes, but {forest.name(v)!r} is there and "
             f"{forest.name(int(forest.parent[v]))!r} is not ({len(lost)} such boxes)."
         )
     return value_of_copies(forest, copies, order)
 
 
 def value_of_copies(forest: Forest, copies: IntArray, order: Sequence[int] | None = None) -> float:
-    """What opening so many copies of each box earns; with a box its parent must be there.
+    """What opening these numbers of copies earns; the parent of each box must be opened, too.
 
     The order matters with discounting only.
     """

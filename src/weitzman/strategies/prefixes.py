@@ -1,8 +1,9 @@
 """What a fixed beginning of an order earns, with optimal stopping.
 
 After a beginning, a situation is what was seen of the boxes that still have closed children, and
-the rewards in hand. Going back from all situations at its end, where one either stops (a value
-that can be had) or goes on as one likes (a value that no order beginning so can exceed).
+the rewards in hand. Values are computed backward from all situations at its end. There the search
+either stops (a value that can be reached) or goes on freely (a value that no order with this
+beginning can exceed).
 """
 
 from __future__ import annotations

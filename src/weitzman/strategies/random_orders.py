@@ -23,7 +23,7 @@ def random_order(
     budget: int | None = None,
     threads: int | None = None,
 ) -> Simulation:
-    """Open at random one of the boxes that can be opened, all being equally likely.
+    """Open one of the available boxes at random, each with the same probability.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def random_order(
     episodes : int
     rng : Generator or int
     budget : int, optional
-        Open so many boxes, whatever they show. Without it, boxes whose index does not exceed the
-        best reward so far are left closed: the right stopping, the order apart.
+        Open this many boxes, whatever they show. Without it, boxes whose index does not exceed the
+        best reward so far are left closed: only the order is random, not the stopping.
     threads : int, optional
 
     Examples

@@ -1,4 +1,4 @@
-r"""What has been found so far, and what it is worth to stop with it or to go on freely.
+r"""The rewards found so far, and what stopping with them or going on freely is worth.
 
 With one prize the best reward is all that counts. With several, the best of each tree counts, and
 going on freely is worth :math:`K x_0 + \int_{x_0}^\infty E\min(K, N(x))\,dx`, where N(x) is the

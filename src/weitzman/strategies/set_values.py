@@ -107,7 +107,7 @@ class SetValues:
         return out
 
     def sequence(self, members: Members) -> Order:
-        """An order with early what costs little and delays much, parents before children."""
+        """An order with cheap and slow boxes early, parents before children."""
         inside: dict[int, list[int]] = {}
         for v in members:
             inside.setdefault(self.parent[v], []).append(v)
@@ -202,7 +202,7 @@ def _without(values: SetValues, members: Members, v: int) -> Members:
 
 
 def in_sequence(forest: Forest, order: Sequence[int]) -> Policy:
-    """Open these boxes in this order, whatever they show; one before its parent, right after it."""
+    """Open these boxes in this order; a box named before its parent is opened right after it."""
     f = forest
     numbers = f.sign * np.append(f.rewards.data, f.outside)
     top = float(np.max(numbers[np.isfinite(numbers)], initial=0.0))

@@ -30,11 +30,11 @@ class Spanning:
     parent : tuple of int
         For each box the parent that was kept, the most informative one; -1 for a root.
     solution : Solution
-        That of the forest which these parents make.
+        The solution of the forest that these parents make.
     value, error : float
         What the strategy earns on the graph itself, and the standard error of that.
     bound, bound_error : float
-        What one would earn who knew all states beforehand, and the standard error of that. No
+        What a searcher who knew all states beforehand would earn, and its standard error. No
         strategy earns more (less, when minimizing).
     exact : bool
         Whether all worlds were looked at rather than drawn: then there are no errors.
@@ -70,8 +70,9 @@ def spanning_policy(
 ) -> Spanning:
     """A good strategy on a graph where boxes depend on several others, with bounds.
 
-    Of the parents of each box the most informative one is kept (that shares most information with
-    it); the states of the others are averaged out, and what it costs to open them first is added
+    Of the parents of each box the most informative one is kept (the one with the most mutual
+    information); the states of the others are averaged out, and what it costs to open them first is
+    added
     to the cost of the box. The index policy of this forest is then followed on the graph itself:
     to open the box of highest index, first open what must be open before it. Once all parents of a
     box are open, its index is that of its law given all of them.
@@ -80,8 +81,8 @@ def spanning_policy(
     ----------
     dag : Dag
     worlds : int
-        Draw so many worlds (the states of all boxes) to fit the strategy, and as many others to
-        judge it; if there are no more, look at them all.
+        Draw this many worlds (the states of all boxes) to fit the strategy, and as many others to
+        judge it; if there are fewer, use all of them.
     rng : Generator or int
 
     Examples
@@ -153,7 +154,7 @@ def _information(joint: FloatArray) -> float:
 
 
 def _known(dag: Dag, solution: Solution) -> list[FloatArray]:
-    """Indices of each box by the states of all its parents, the forest being right below it.
+    """Indices of each box by the states of all its parents, with the kept forest below it.
 
     A box with several parents becomes the child of one box that shows all their states at once.
     """
@@ -248,7 +249,7 @@ def _flat(lists: Iterable[Iterable[int]]) -> IntArray:
 
 
 def _hindsight(worlds: Worlds) -> FloatArray:
-    """Payoff of one who knows the world: the best box with all that must be opened before it.
+    """Payoff of a searcher who knows the world: the best box, with all boxes before it.
 
     With expected costs instead of those in the world: what any strategy pays is the same on
     average, and knowing them beforehand would only make the bound worse.

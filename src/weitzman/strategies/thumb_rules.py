@@ -49,8 +49,8 @@ def on_reward_grid(solution: Solution) -> Policy:
     """The paper's index as its table gives it: the least reward x at which opening does not pay.
 
     The paper reads the index off a table over the rewards (and the outside option) only: the least
-    x among them with Phi(x) = x. That is the true index rounded up to the next reward. It stops a
-    single line rightly, but is too coarse to rank boxes.
+    x among them with Phi(x) = x. That is the true index rounded up to the next reward. It stops
+    correctly on a single line, but is too coarse to rank boxes.
     """
     f = solution.forest
     sign = f.sign

@@ -1,8 +1,9 @@
 """Train many runs and stop when nothing more is worth its cost.
 
 :func:`optimize` drives runs by itself; :mod:`weitzman.tune.optuna` and :mod:`weitzman.tune.ray` do
-so within these libraries. :func:`paced` and :mod:`weitzman.tune.callbacks` make runs of training
-loops that one does not own. All of them ask a :class:`Race`, which can be asked directly, too.
+so within these libraries. :func:`paced` and :mod:`weitzman.tune.callbacks` turn training
+loops of other libraries into runs. All of them ask a :class:`Race`, which can also be asked
+directly.
 
 May import ``learn`` and what lies below it.
 """

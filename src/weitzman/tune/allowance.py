@@ -2,7 +2,7 @@
 
 At a price of p units of cost for a point of score, the race maximizes p times the score less the
 cost. The shadow price of a budget (section 15 of the theory page) tells what one more unit of cost
-would add to the score: its inverse is the price at which just the budget is spent on average.
+would add to the score: its inverse is the price at which exactly the budget is spent on average.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def price_within(
     >>> from weitzman import learn, tune
     >>> log = {"run": [0, 0, 1, 1, 2, 2], "step": [1, 2] * 3, "score": [5, 7, 4, 4, 6, 9]}
     >>> model = learn.fit(learn.Curves.read(log, cost=None), price=1)
-    >>> tune.price_within(model, 20) > tune.price_within(model, 5)
+    >>> tune.price_within(model, 50) > tune.price_within(model, 5)
     True
     """
     rest = getattr(model, "rest", None)
@@ -112,7 +112,7 @@ class Allowance:
         if not hasattr(race.model, "at_price"):
             raise InvalidArgument(
                 f"to find the price by itself, the model must have `at_price`, but a "
-                f"{type(race.model).__name__} has not."
+                f"{type(race.model).__name__} does not."
             )
         self._race = race
         self._model: Any = None  # that of the last price

@@ -20,7 +20,7 @@ class NoMore(Exception):
 
 
 class Book(Protocol):
-    """Where it is written down what was started, seen and paid."""
+    """A record of what was started, seen and paid."""
 
     def begin(self, run: int, candidate: int | None) -> None:
         """Note a new run with its configuration; NoMore if there is none.
@@ -35,7 +35,7 @@ class Book(Protocol):
         """Note what a run has shown."""
 
     def paid(self, run: int, cost: float) -> None:
-        """Note what was paid for nothing new."""
+        """Note a cost that showed nothing new."""
 
     def over(self, run: int, how: str, why: str) -> None:
         """Note that a run has ended, failed or was lost."""

@@ -2,8 +2,9 @@
 
 Each takes the ``report`` that :func:`weitzman.tune.paced` hands to a function that trains, and
 shows a score whenever the library has evaluated one. While the run waits, the library waits within
-the callback; when the run is not worth going on with, the callback ends training in the way of the
-library. With ``checkpoint`` the state is saved before each report, so that a run that is no longer
+the callback; when the run is no longer worth its cost, the callback ends training in the way that
+the library provides. With ``checkpoint`` the state is saved before each report, so that a run that
+is no longer
 in memory can be brought back. No library is imported before its callback is made.
 """
 
@@ -229,7 +230,7 @@ def _load(report: Reporter, checkpoint: File | None) -> tuple[int, Any] | None:
 
 
 def _save(checkpoint: File | None, save: Callable[[str], Any]) -> None:
-    """Save next to the checkpoint and then put it in place, so that there is always a whole one."""
+    """Save beside the checkpoint and then replace it, so that a whole one always exists."""
     if checkpoint is None:
         return
     path = Path(checkpoint)

@@ -1,8 +1,8 @@
 """The loop that carries out the moves of a race, with one worker or several.
 
-The keeper of the books (a journal file, an Optuna storage) is told of everything before the race
-is. So a crash between any two instructions loses nothing that was decided upon, and telling a new
-race what the books say brings it to where it was.
+The book (a journal file, an Optuna storage) is told of everything before the race is. So a crash
+between any two instructions loses no decision, and telling a new race what the book says restores
+its state.
 """
 
 from __future__ import annotations

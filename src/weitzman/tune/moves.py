@@ -1,4 +1,4 @@
-"""What a race deals in: runs and moves."""
+"""Runs and moves, the terms of a race."""
 
 from __future__ import annotations
 
@@ -80,5 +80,5 @@ class Run:
 
     @property
     def shown(self) -> Shown:
-        """What a model is told of it."""
+        """What a model is told of the run."""
         return Shown(self.steps, self.scores, self.costs, self.settings)

@@ -1,4 +1,4 @@
-"""What a tuner tells: on the way, and in the end."""
+"""What a tuner reports during a search and at its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OFTEN, _SELDOM = 0.1, 10.0  # seconds between two looks: on a terminal, elsewhe
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How it stands, after each event.
+    """The state of a search after an event.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run: its configuration, what it has shown, and how it came to its end, if it did.
+    """One run: its configuration, what it has shown, and how it ended, if it did.
 
     ``over`` is "ended", "failed", "lost", "left" (a trial that was pruned), or "" for a run that
     waits.
@@ -88,7 +88,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of it.
+    """The result of a search.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Result:
     worth, spent, payoff : float
         What the best is worth, all that was paid, and the difference; in units of cost.
     reason : str
-        Why it has stopped.
+        Why the search stopped.
     price : float
         What one point of score is worth, in units of cost.
     full_run_cost : float or None

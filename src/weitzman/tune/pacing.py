@@ -1,4 +1,4 @@
-"""Training that reports as it goes, as a run that pauses: for loops that one does not own.
+"""Training that reports as it goes, as a run that pauses: for loops of other libraries.
 
 A function ``train(config, report)`` runs in a thread of its own. Each ``report(score)`` hands the
 score over and waits there until the run is advanced again. So any training loop with a callback
@@ -129,7 +129,7 @@ class Paced:
 
 
 def _follow(train: Train, config: Any, report: Reporter) -> None:
-    """Train in this thread; at the end say how it came about."""
+    """Train in this thread; at the end say how it ended."""
     try:
         train(config, report)
     except Ended:

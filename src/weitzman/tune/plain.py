@@ -68,10 +68,10 @@ def optimize(
         A file that makes the search survive crashes. If it is there, the search goes on where it
         stood, and nothing that was paid for is repeated.
     outside : float, optional
-        What one has without any run is worth this, in units of cost.
+        The worth of what is available without any run, in units of cost.
     budget : float, optional
-        Begin nothing once this much is spent, even if it were worth it: a brake, in case the model
-        promises what these runs do not keep.
+        Begin nothing once this much is spent, even if it were worth its cost: a brake, in case the
+        model promises more than these runs deliver.
     workers : int
         How many runs to advance at once. One is optimal; more save time and cost payoff.
     executor : object with ``submit``, optional
@@ -82,8 +82,8 @@ def optimize(
         What becomes of a run that is not in memory (after a crash) if ``start`` takes no ``past``:
         leave it, or train it again up to where it was, and pay for that again.
     catch : exception, or several
-        If a run raises one of these it has failed and the search goes on. Others end the search;
-        started again, it begins with that step.
+        If a run raises one of these exceptions, the run has failed and the search goes on. Other
+        exceptions end the search; when it is started again, it begins with that step.
     refit : bool, optional
         Fit the model anew now and then, to what it knew and what this search has shown. By default
         if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
@@ -93,7 +93,7 @@ def optimize(
     clock : callable
         What a step costs that does not say so: the difference of two readings.
     timeout : float, optional
-        Begin nothing once so many seconds have passed; steps that were begun are finished.
+        Begin nothing once this many seconds have passed; steps under way are finished.
     alive : int, optional
         How many waiting runs to keep in memory: those of highest index. The others are let go of,
         and brought back from their checkpoints when their turn comes, so ``start`` must take
@@ -156,7 +156,7 @@ def _supply(configs: Configs) -> dict[str, Any]:
 
 
 def _check_configs(configs: object) -> None:
-    """Refuse what could be iterated over, but hardly into configurations."""
+    """Refuse iterables that are hardly meant as configurations, such as texts."""
     odd = isinstance(configs, str | bytes) or hasattr(configs, "columns")
     if odd or not (callable(configs) or isinstance(configs, Iterable)):
         raise InvalidArgument(

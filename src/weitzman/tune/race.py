@@ -44,9 +44,9 @@ class Race:
     model : RunModel
         What to expect of a run: see :func:`weitzman.learn.fit`.
     available : int, optional
-        How many runs can be started. By default as many as one likes.
+        How many runs can be started. By default there is no limit.
     outside : float, optional
-        The worth of what one has without any run, in units of cost. By default nothing, so at
+        The worth of what is available without any run, in units of cost. By default nothing, so at
         least one run is started.
     budget : float, optional
         No move is begun once this much is spent, whatever it might be worth.
@@ -178,8 +178,8 @@ class Race:
     def started(self, candidate: int | None = None) -> int:
         """A new run was started; returns its number. It is in flight until its first rung.
 
-        Of several candidates handed out it is the first, unless another is named. A race without
-        candidates takes no notice of their numbers.
+        Of several candidates handed out, the run takes the first, unless another is named. A race
+        without candidates ignores their numbers.
         """
         if candidate is None and not self._owed:
             candidate = self._picked[0] if self._picked else min(self._unused, default=None)
@@ -216,7 +216,7 @@ class Race:
             self._offers.put((_NEW,), self.model.fresh_index)
 
     def observe(self, run: int, step: int, score: float, cost: float) -> None:
-        """A run has shown a score at a step, for which so much was paid since the step before.
+        """A run has shown a score at a step, at this cost since the step before.
 
         Steps rise; they may lie between rungs or skip some. A score that is not finite means that
         the run has diverged, and ends the move.
@@ -281,7 +281,7 @@ class Race:
             self._again.append(run)
 
     def pay(self, cost: float) -> None:
-        """Something was paid that showed nothing new: training up to a lost checkpoint, say."""
+        """Add a cost that showed nothing new, such as training up to a lost checkpoint."""
         self.spent += cost
 
     def exhausted(self) -> None:
@@ -291,7 +291,7 @@ class Race:
         self._picked.clear()
 
     def halt(self, why: str) -> None:
-        """Begin nothing any more, for a reason that has nothing to do with worth: time, say."""
+        """Begin nothing more, for a reason other than worth, such as time."""
         self._halted = why
 
     @property

@@ -47,11 +47,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         What a point of score is worth in units of cost; or how many points a full run costs. One of
         them, unless a model is given.
     minimize : bool, optional
-        Lower scores are better; to be said where there is no model.
+        Lower scores are better; state it if there is no model.
     outside : float, optional
-        What one has without any trial is worth this, in units of cost.
+        The worth of what is available without any trial, in units of cost.
     budget : float, optional
-        Begin nothing once this much is spent, even if it were worth it.
+        Begin nothing once this much is spent, even if it were worth its cost.
     metric : str, optional
         The score in the results; by default that of ``TuneConfig``.
     step, cost : str
@@ -66,7 +66,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     Attributes
     ----------
     race : Race
-        How it stands.
+        The state of the search.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         return chosen
 
     def debug_string(self) -> str:
-        """How it stands."""
+        """The state of the search."""
         race = self.race
         best = "no score yet" if race.best_score is None else f"best {race.best_score:.6g}"
         move = race.peek()

@@ -1,4 +1,4 @@
-"""Learn while searching: the model is fitted anew to what this very search has shown."""
+"""Learn while searching: the model is fitted again to what this search has shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Refit:
         if not hasattr(race.model, "updated"):
             raise InvalidArgument(
                 f"to fit it anew, the model must have `updated`, but a "
-                f"{type(race.model).__name__} has not."
+                f"{type(race.model).__name__} does not."
             )
         self._race = race
         self._first: Any = race.model
@@ -59,7 +59,7 @@ class Refit:
             self._race.change_model(self._first.updated(curves_of(self._race)))
 
     def _would_stop_early(self) -> bool:
-        """Whether the race is about to stop at a score that its model has never heard of."""
+        """Whether the race is about to stop at a score better than any that its model knows."""
         race = self._race
         if self._knows or race.spent >= race.budget:
             return False

@@ -9,7 +9,7 @@ paid        ``run``, ``cost``: training up to a lost checkpoint, which showed no
 over        ``run``, ``how`` (ended, failed, lost), ``why``
 ==========  ======================================================================================
 
-The kind is in ``event``. An event is on disk before anything is made of it. One process at a time
+The kind is in ``event``. An event is on disk before it is used. One process at a time
 drives the search.
 """
 

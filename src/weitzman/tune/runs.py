@@ -129,7 +129,7 @@ class Live:
         return self._clock() - self._since
 
     def wake(self) -> None:
-        """The time that it was paused is not its cost."""
+        """Restart the clock: the time of a pause is not a cost."""
         self._since = self._clock()
 
     def close(self) -> None:

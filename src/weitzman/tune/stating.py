@@ -1,4 +1,4 @@
-"""What to expect of a run, however it is stated: a model, a log, or nothing but a price."""
+"""What to expect of a run, stated as a model, as a log, or only by a price."""
 
 from __future__ import annotations
 

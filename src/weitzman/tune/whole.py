@@ -1,7 +1,7 @@
 """Stopping only: runs are trained to their end, and the question is whether to start another.
 
 A whole run is then one box. Its reward is the best that the run shows anywhere, its cost all that
-it costs on average; and its index is the worth from which on no further run pays. It is lower than
+it costs on average; and its index is the worth at which further runs stop paying. It is lower than
 the index of a new run that may be left early.
 """
 
@@ -19,7 +19,7 @@ from ..learn.run_model import RunModel
 
 
 def whole_index(model: RunModel) -> float:
-    """The worth from which on no further whole run pays for itself.
+    """The worth at which further whole runs stop paying.
 
     Parameters
     ----------
