@@ -494,11 +494,12 @@ def test_names_of_files_are_checked(tmp_path):
     assert isinstance(model, LineModel)
 
 
-def test_a_rung_beyond_all_steps_is_refused(tmp_path):
+@pytest.mark.parametrize("rung", [2.0**53 + 2, 1e300])
+def test_a_rung_beyond_all_steps_is_refused(tmp_path, rung):
     path = tmp_path / "m.json"
     learn.save(learn.fit(table(rising(4)), price=10.0), path)
     document = json.loads(path.read_text())
-    document["rungs"][-1] = 1e300
+    document["rungs"][-1] = rung
     path.write_text(json.dumps(document))
     with pytest.raises(InvalidFile, match="rungs must be at most"):
         learn.load(path)
