@@ -247,6 +247,22 @@ def test_what_was_handed_out_is_handed_out_again(tmp_path):
     assert search.ask() != box
 
 
+def test_a_journal_grows_by_its_events_alone(tmp_path):
+    """Not by a model per answer, which would grow with the square."""
+    path, size, n = tmp_path / "run.db", [], 120
+    roots = [Node(law=[0.9, 0.1], rewards=[0.0, 100.0], cost=0.1 + i / 1e4) for i in range(2 * n)]
+    search = LazySearch(LazyForest(roots, lambda _: [], bound=0.0, outside=0.0), journal=path)
+    for _ in range(2):
+        size.append(path.stat().st_size)
+        for _ in range(n):
+            search.tell(search.ask(), 0)
+    size.append(path.stat().st_size)
+    search.close()
+    first, second = np.diff(size)
+    assert 0 < second < 400 * 2 * n  # an event each for asking and telling
+    assert second < 1.5 * first
+
+
 def test_another_forest_is_refused(tmp_path):
     path = tmp_path / "run.db"
     search = LazySearch(hashed(depth=40), budget=100, journal=path)

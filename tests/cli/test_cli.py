@@ -557,6 +557,16 @@ def test_an_output_that_is_an_input_is_refused(boxes, tmp_path, capsys, command)
     assert Path(boxes).read_bytes() == before
 
 
+@pytest.mark.parametrize("command", [["convert", "-"], ["report", "-", "-o"]])
+def test_an_output_that_is_standard_input_is_refused(boxes, tmp_path, command):
+    page = tmp_path / ("page.html" if command[0] == "report" else "page.json")
+    page.write_bytes(Path(boxes).read_bytes())
+    with page.open("rb") as file:
+        done = run(*command, str(page), stdin=file)
+    assert (done.returncode, "is the file to be read" in done.stderr) == (2, True)
+    assert page.read_bytes() == Path(boxes).read_bytes()
+
+
 def test_a_report_is_never_written_over_a_journal(boxes, tmp_path, capsys):
     assert main(["report", boxes, "-o", str(tmp_path / "run.db")]) == 2
     assert "a report ends in .html, .xlsx" in capsys.readouterr().err

@@ -147,6 +147,44 @@ def test_standard_input_is_known_by_its_contents(tmp_path, suffix):
     assert "94.325" in done.stdout.decode(), done.stderr
 
 
+def test_a_template_is_filled_in_solved_and_reported(tmp_path):
+    """The way of a spreadsheet: write it, fill it in by hand, solve it, report it, export it."""
+    openpyxl = pytest.importorskip("openpyxl")
+    sheet, page, book, back = (
+        str(tmp_path / name) for name in ("a.xlsx", "a.html", "report.xlsx", "back.xlsx")
+    )
+    assert main(["template", sheet]) == 0
+    work = openpyxl.load_workbook(sheet)
+    cells = work["boxes"]
+    cells["B3"], cells["B4"] = 5000, "EUR"  # outside option, unit
+    cells.delete_rows(6, 20)
+    for row in (
+        ("Lab", None, None, "good", None, "40%", "1.5k"),
+        (None, None, None, "bad", None, "60%", None),
+        ("Pilot", "Lab", "good", "works", 150_000, "2/3", "20,000"),
+        (None, None, None, "fails", 0, "1/3", None),
+        (None, None, "bad", "works", 150_000, 0.1, None),
+        (None, None, None, "fails", 0, 0.9, None),
+        (None,) * 7,
+        ("License", None, None, "yes", "60,000", 0.5, 8000),
+        (None, None, None, "no", 0, 0.5, None),
+    ):
+        cells.append(row)
+    work.save(sheet)
+    # after bad news, and after a failure, the permit; nothing else is worth its cost
+    permit = -8000 + 0.5 * 60_000 + 0.5 * 5000
+    value = -1500 + 0.4 * (-20_000 + 2 / 3 * 150_000 + permit / 3) + 0.6 * permit
+    assert weitzman.solve(load(sheet)).value == pytest.approx(value, rel=1e-12)
+    assert main(["report", sheet, "-o", page]) == 0
+    assert "48,467 EUR" in Path(page).read_text("utf-8")
+    assert main(["report", sheet, "-o", book]) == 0
+    told = dict(openpyxl.load_workbook(book)["decision"].iter_rows(values_only=True))
+    assert (told["open first"], told["unit"]) == ("Lab", "EUR")
+    assert told["value"] == pytest.approx(value, rel=1e-12)
+    assert main(["convert", sheet, back]) == 0
+    assert weitzman.solve(load(back)).value == pytest.approx(value, rel=1e-12)
+
+
 def test_what_is_cut_goes_through_a_pipe(tmp_path):
     done = run("truncate", "-", "--gap", "1", "-o", "-", given=PROBLEM)
     (tmp_path / "cut.json").write_bytes(done.stdout)

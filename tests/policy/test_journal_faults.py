@@ -171,6 +171,34 @@ def test_a_fork_while_threads_use_a_search_does_not_hang(path: Path) -> None:
     assert (out, err) == ("0\n", "")
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize(("seconds", "waits"), [(0.3, True), (3.0, False)])
+def test_a_fork_waits_a_little_for_threads_that_write(
+    path: Path, seconds: float, waits: bool
+) -> None:
+    """SQLite has locks for the whole process: a child made while they are held opens no journal."""
+    search = Search(model(), journal=path)
+    log, writing, written = search._record._log, threading.Event(), threading.Event()
+
+    def write(_: sqlite3.Connection) -> None:
+        writing.set()
+        time.sleep(seconds)
+        written.set()
+
+    assert log is not None
+    thread = threading.Thread(target=log.transact, args=[write])
+    thread.start()
+    writing.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(int(written.is_set()))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == waits
+    thread.join()
+    assert search.ask() == "A"  # the turn was given back
+    search.close()
+
+
 def test_a_locked_journal_stalls_no_other_and_hears_interrupts(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -421,6 +421,25 @@ def test_threads_share_a_search() -> None:
     assert search.spent == 200
 
 
+def test_what_a_thread_has_given_back_goes_to_the_others() -> None:
+    search = Search(roots(6, outside=-1))
+    first, given_back, over = search.ask(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        for box in search.ask(2):
+            search.release(box)
+        given_back.set()
+        over.wait()  # the thread lives on
+
+    other = threading.Thread(target=work)
+    other.start()
+    given_back.wait()
+    found = search.ask(3)
+    over.set()
+    other.join()
+    assert (found[0], len(found)) == (first, 3)
+
+
 # -- any number of boxes -----------------------------------------------------------------------
 
 

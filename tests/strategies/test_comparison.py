@@ -392,6 +392,8 @@ def test_a_box_beyond_all_means_hides_no_order(cost):
     assert found.exact
     assert found.value == pytest.approx(best_partially_adaptive(two).value, abs=1e-12)
     assert found.value > 0.4
+    rows = compare(three, rng=1, episodes=100).table().splitlines()
+    assert rows[1].split()[3] == f"{compare(two, rng=1, episodes=100).strategies[0].value:.6g}"
 
 
 def test_an_order_takes_memory_by_its_own_boxes_and_a_long_one_is_refused():

@@ -73,10 +73,15 @@ def written_file(path: str, *inputs: str, suffix: str) -> Iterator[str]:
 def _refuse_same(path: str, name: str) -> None:
     """Refuse to write over a file that is read."""
     try:
-        same = os.path.samefile(path, name)
-    except OSError:  # one of them is not there, or cannot be looked at: reading will tell
-        same = os.path.realpath(path) == os.path.realpath(name)
-    if same and name != "-":
+        same = os.path.samestat(os.stat(path), _status(name))
+    except (OSError, ValueError):  # one of them is not there, or is no file: reading will tell
+        same = name != "-" and os.path.realpath(path) == os.path.realpath(name)
+    if same:
         raise click.UsageError(
             f"{path} is the file to be read: writing would replace it. Choose another name."
         )
+
+
+def _status(name: str) -> os.stat_result:
+    """What the system knows of a file that is read, also of one that is sent to standard input."""
+    return os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)

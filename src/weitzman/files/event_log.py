@@ -45,6 +45,7 @@ Content = dict[str, Any]
 T = TypeVar("T")
 
 PATIENCE = 60.0  # seconds to wait for other processes
+_FORK_PATIENCE = 1.0  # seconds that a fork waits for threads that are writing
 
 # Troubles that are not in the file.
 _CURABLE = tuple(
@@ -56,6 +57,7 @@ _NO_LOCKS = "SQLITE_PROTOCOL", "SQLITE_NOLFS", "SQLITE_IOERR_LOCK", "SQLITE_IOER
 # Closing any handle of a file gives up all locks that this process has on it (POSIX), so the
 # threads of a process take turns, file by file.
 _TURNS: dict[str, threading.RLock] = {}
+_HELD = threading.local()  # the turns that a thread holds while it forks
 _OPEN: weakref.WeakSet[EventLog] = weakref.WeakSet()
 
 
@@ -310,11 +312,29 @@ def _checksum(before: int, number: int, when: float, worker: str, content: str) 
     return _file.checksum(json.dumps([number, when, worker, content], default=repr), before)
 
 
+def _before_fork() -> None:
+    """Let the turns of all threads end: SQLite's own locks, held at a fork, stay so in the child.
+
+    A journal that another process keeps locked is not waited for.
+    """
+    _HELD.turns, until = [], time.monotonic() + _FORK_PATIENCE
+    for turn in list(_TURNS.values()):
+        if turn.acquire(timeout=max(0.0, until - time.monotonic())):
+            _HELD.turns.append(turn)
+
+
+def _after_fork() -> None:
+    """In the process that was forked: go on."""
+    while _HELD.turns:
+        _HELD.turns.pop().release()
+
+
 def _forked() -> None:
     """Start afresh in a forked process, and leave the connection of the parent untouched.
 
     Closing an inherited connection could undo what the parent is about to write.
     """
+    _HELD.turns = []
     _TURNS.clear()
     for log in list(_OPEN):
         if log._db is not None:
@@ -322,4 +342,4 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_forked)

@@ -50,9 +50,14 @@ class Lookups:
 
     @property
     def amounts(self) -> Amounts:
-        """How rewards, costs, indices and values are written for people: one way for all."""
-        parts = self.rewards.data, self.costs.data, np.array([self.outside])
-        known = np.concatenate([part[np.isfinite(part)] for part in parts])
+        """How rewards, costs, indices and values are written for people: one way for all.
+
+        A cost above all rewards, of a box that is never worth opening, does not blur the others.
+        """
+        gains, costs = np.append(self.rewards.data, self.outside), self.costs.data
+        gains, costs = gains[np.isfinite(gains)], costs[np.isfinite(costs)]
+        top = float(np.max(np.abs(gains), initial=0.0))
+        known = np.append(gains, np.minimum(costs, top) if top else costs)
         return Amounts(self.unit, float(np.ptp(known)) if len(known) else 0.0)
 
     @property

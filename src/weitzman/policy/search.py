@@ -212,7 +212,10 @@ opened has a higher one.'
             ranked, best = ledger.frontier.best_first(), ledger.bar
             further = islice(ranked, wanted - len(boxes))
             boxes += [box for box, index in further if index > best]
-        return [Event("ask", ledger.me, ledger.box(box)) for box in boxes]
+        chosen = [ledger.box(box) for box in boxes]
+        for box in chosen:  # a thread that had it before has given it back
+            self._threads.pop(box, None)
+        return [Event("ask", ledger.me, box) for box in chosen]
 
     def tell(
         self,

@@ -56,7 +56,7 @@ def price_within(
     >>> from weitzman import learn, tune
     >>> log = {"run": [0, 0, 1, 1, 2, 2], "step": [1, 2] * 3, "score": [5, 7, 4, 4, 6, 9]}
     >>> model = learn.fit(learn.Curves.read(log, cost=None), price=1)
-    >>> tune.price_within(model, 20) > tune.price_within(model, 5)
+    >>> tune.price_within(model, 50) > tune.price_within(model, 5)
     True
     """
     rest = getattr(model, "rest", None)
