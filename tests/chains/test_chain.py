@@ -350,7 +350,7 @@ def test_kernels_same_as_plain_python():
         ([0.5, 0.5], [0, 1], r"square matrix"),
         ([], [], r"square matrix"),
         ([["a"]], [0], r"a table of numbers"),
-        ([[1]], [0, 1], r"one reward a state, but there are 1 states"),
+        ([[1]], [0, 1], r"one reward per state, but there are 1 states"),
         ([[1]], [np.inf], r"state 0 has inf"),
         ([[1]], ["x"], r"rewards must be numbers"),
         (sparse.csr_array([[0.5, 0.5], [0, 2]]), [0, 1], r"the entry \[1, 1\] is 2"),

@@ -443,7 +443,7 @@ def test_condition_is_not_necessary():
 @pytest.mark.parametrize(
     ("cost", "message"),
     [
-        (-1, "costs must be from 0 to 1e+300, but after state 0 it is -1"),
+        (-1, r"costs must be from 0 to 1e\+300, but after state 0 it is -1"),
         ([1, np.nan], "after state 1 it is nan"),
         ([1, 2, 3], "one for each of the 2 states"),
         ("dear", "costs must be numbers"),

@@ -11,6 +11,7 @@ from .._common.arrays import IntArray
 from .._kernels import ceilings, structure
 from ..forest.model import Forest
 from ..forest.pools import Pool, runs
+from ..forest.rules import MAX_AMOUNT
 from .ceiling import Ceiling
 
 
@@ -89,6 +90,8 @@ class CutForest:
         below = c.below[runs(c.at[kinds], size)]
         if f.factors is not None:
             below = np.maximum(below, 0.0)
+        # A forest holds no amounts below this one, and what is higher still bounds from above.
+        below = np.where(np.isfinite(below), np.maximum(below, -MAX_AMOUNT), below)
         higher[at:] = sign * np.maximum(sign * higher[at:], below)
         more = Pool(higher, own.start, own.shape)
         return f.take(keep, names=None, state_names=(), reward=number, rewards=more)
