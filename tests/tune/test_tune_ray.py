@@ -73,7 +73,10 @@ def test_a_restored_experiment_goes_on_where_it_stood(ray_session, tmp_path: Pat
         run: record.steps[-1] for run, record in enumerate(reference.runs)
     }
     assert len(before) == 17
-    assert len(steps) <= len(set(steps)) + 1  # the step that was cut
+    # Ray writes its state when it finds the time: on a loaded machine steps before the cut are done
+    # again, but never a step after it.
+    assert {step for step in steps if steps.count(step) > 1} <= set(before)
+    assert len(steps) <= len(set(steps)) + len(before)
     assert results.get_best_result().metrics["score"] == reference.best_score
     assert not any(result.error for result in results)
 
