@@ -515,7 +515,7 @@ def test_the_model_may_learn_on_the_way():
     assert [len(rows) for rows in model.told] == [5, 10]
     for rows in model.told:
         assert all(n <= len(run.steps) for n, run in zip(rows, result.runs, strict=False))
-    with pytest.raises(InvalidArgument, match="must have `updated`, but a Chained has not"):
+    with pytest.raises(InvalidArgument, match="must have `updated`, but a Chained does not"):
         tune.optimize(train, CONFIGS, MODEL, refit=True)
 
 
