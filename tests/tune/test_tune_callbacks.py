@@ -392,8 +392,8 @@ def counted(curves):
     return start, peak
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_waiting_runs_are_let_go_of_beyond_a_cap(workers):
+def learnt_from_half():
+    """Sixty saturating runs of eight steps, and a model of the first thirty."""
     rng = np.random.default_rng(0)
     top = rng.random((60, 1))
     curves = np.maximum.accumulate(
@@ -404,6 +404,12 @@ def test_waiting_runs_are_let_go_of_beyond_a_cap(workers):
         "score": curves[:30].ravel(), "cost": np.full(240, 0.01),
     }  # fmt: skip
     law = learn.fit(learn.Curves.read(table), price=5, settings=learn.Settings())
+    return curves, law
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_waiting_runs_are_let_go_of_beyond_a_cap(workers):
+    curves, law = learnt_from_half()
     options = {"refit": False, "workers": workers}
     free, most = counted(curves[30:])
     plain = tune.optimize(free, range(30), law, **options)
@@ -453,16 +459,7 @@ def test_the_sampler_sees_a_waiting_trial_as_running_never_as_a_bad_one():
     from weitzman.tune.optuna import optimize
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    rng = np.random.default_rng(0)
-    top = rng.random((60, 1))
-    curves = np.maximum.accumulate(
-        top * (1 - 0.6 ** np.arange(1, 9)) + 0.1 * rng.random((60, 8)), axis=1
-    )
-    table = {
-        "run": np.repeat(np.arange(30), 8), "step": np.tile(np.arange(1, 9), 30),
-        "score": curves[:30].ravel(), "cost": np.full(240, 0.01),
-    }  # fmt: skip
-    law = learn.fit(learn.Curves.read(table), price=5, settings=learn.Settings())
+    curves, law = learnt_from_half()
     seen = []  # what the sampler is shown before each new trial: (number, state, steps)
 
     class Spy(optuna.samplers.RandomSampler):
