@@ -20,7 +20,7 @@ class NoMore(Exception):
     """There is no further configuration."""
 
 
-class Elsewhere(Exception):
+class TakenOver(Exception):
     """Another process has taken over a run, so what it shows here does not count."""
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import InvalidAnswer, WeitzmanError
 from .allowance import Allowance
-from .book import Book, Elsewhere, Inline, LoopSettings, NoMore
+from .book import Book, Inline, LoopSettings, NoMore, TakenOver
 from .outcome import Report
 from .race import Move, Race
 from .refit import refitting
@@ -209,7 +209,7 @@ class Loop:
 
     def _carry_out(self, run: int, until: int) -> None:
         """A move, here or in a thread; each row is written down as soon as it is seen."""
-        with suppress(Elsewhere):  # this process was taken for gone, and another has the run
+        with suppress(TakenOver):  # this process was taken for gone, and another has the run
             self._advance(run, until)
 
     def _advance(self, run: int, until: int) -> None:
@@ -254,7 +254,7 @@ class Loop:
         moved = future.result()
         if not isinstance(moved, Moved):  # it was done here
             return
-        with suppress(Elsewhere):
+        with suppress(TakenOver):
             self._note_moved(run, moved)
 
     def _note_moved(self, run: int, moved: Moved) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import InvalidArgument, InvalidFile
 from ..files.event_log import Entry
-from .book import Elsewhere, NoMore, T
+from .book import NoMore, T, TakenOver
 from .loop import Loop
 from .run_journal import RunJournal, as_json, as_score
 from .runs import Row
@@ -178,7 +178,7 @@ class PlainBook:
 
         def write() -> None:
             if self._holder[run] != journal.me:
-                raise Elsewhere
+                raise TakenOver
             journal.add(content)
 
         self.turn(write)
