@@ -154,11 +154,11 @@ def same_label() -> nx.DiGraph:
         (nx.Graph([(0, 1)]), r"must be a networkx.DiGraph, but this is a Graph. Draw an edge from"),
         (nx.MultiDiGraph([(0, 1)]), r"must be a networkx.DiGraph, but this is a MultiDiGraph"),
         ([(0, 1)], r"must be a networkx.DiGraph, but this is a list"),
-        (two_parents(), r"node 'B' has 2: \['A', 'C'\] \(1 such nodes\)"),
+        (two_parents(), r"node 'B' has 2: \['A', 'C'\] \(1 such node\)"),
         (circle(), r"\['A', 'B'\] go round in a circle"),
         (
             without_cost(),
-            r"node 'B' has no 'cost' \(1 such nodes\)\. Set graph.nodes\['B'",
+            r"node 'B' has no 'cost' \(1 such node\)\. Set graph.nodes\['B'",
         ),
         (same_label(), r"names of boxes must differ, but '1' is there twice"),
     ],
@@ -320,7 +320,7 @@ def test_equal_boxes_are_stored_once() -> None:
         (paper_table(PAPER_ROWS[:2] + PAPER_ROWS[4:]), r"box 'B' has none after '900' \(1 such st"),
         (paper_table([*PAPER_ROWS, PAPER_ROWS[0]]), r"may have one row .* row 8 .* repeats one"),
         (paper_table([*PAPER_ROWS, ("B", "A", 900, 21, 22, 0, 3)]), r"a state has one reward, but "
-            r"row 8 of the table \(box 'B'\) gives another .* \(1 such rows\)\. Make two states"),
+            r"row 8 of the table \(box 'B'\) gives another .* \(1 such row\)\. Make two states"),
         (paper_table([*PAPER_ROWS, ("B", "A", 900, 21, None, 0, 3)]), r"row 8 .* gives another"),
         (changed(3, "reward", "much"), r"'reward' must hold numbers, but row 3 .* has 'much'"),
         (changed(3, "probability", None), r"'probability' must hold numbers, but row 3 .*none"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from .._common.notebook import as_html
-from .._common.numbers import about, number
+from .._common.numbers import about, counted, number
 from .._common.text import cell, columns
 from ..forest.model import Forest
 from .by_box import ByBox, PerBox
@@ -123,7 +123,7 @@ class Evaluation:
             *columns([("box", "opened", "chosen", "spend"), *rows], right=1),
         ]
         if len(self.opened) > len(by):
-            lines.append(f"... {len(self.opened) - len(by)} more boxes")
+            lines.append(f"... {counted(len(self.opened) - len(by), 'more box')}")
         return "\n".join(lines)
 
     def _headline(self) -> str:

@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from .._common.numbers import such
 from ..errors import InvalidFile
 from ..forest.rules import MAX_UNIT, like
 from .cells import Comma, plain_number, taken_apart
@@ -129,7 +130,7 @@ def _check(columns: dict[str, int], row: SheetRow) -> None:
         hint = like(missing[0], others).replace("did you mean", "is it")
         raise InvalidFile(
             f"a table must have the column {missing[0]!r}, but row {row.number} does not name it "
-            f"({len(missing)} such columns{hint}). Name the columns box, parent, parent_state, "
+            f"({such(len(missing), 'column')}{hint}). Name the columns box, parent, parent_state, "
             f"state, reward, probability, cost."
         )
 

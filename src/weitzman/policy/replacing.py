@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._common.numbers import counted
 from ..engine.indices import Policy
 from ..errors import InvalidForest, UnknownName
 from .frontier import Id
@@ -47,7 +48,9 @@ def _moved(old: Ledger, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
     own = box[1][-1] if old.forest.count[box[0]] > 1 else 1
     count = int(new.forest.count[v])
     if own > count:
-        raise InvalidForest(f"{must} of {old.box(box)!r} there are only {count} copies.")
+        raise InvalidForest(
+            f"{must} of {old.box(box)!r} the new problem has only {counted(count, 'copy')}."
+        )
     return v, (*copy, own) if count > 1 else copy
 
 

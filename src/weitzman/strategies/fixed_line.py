@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.notebook import as_html
+from .._common.numbers import counted
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
@@ -49,7 +50,7 @@ class FixedLine:
 
     def __repr__(self) -> str:
         return (
-            f"FixedLine({len(self.order)} boxes, value={self.value:.8g}, "
+            f"FixedLine({counted(len(self.order), 'box')}, value={self.value:.8g}, "
             f"followed={self.followed:.8g})"
         )
 
