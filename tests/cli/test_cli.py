@@ -245,6 +245,7 @@ def test_version(capsys):
         (["solve", "x", "--json", "--explain"], "--json and --explain do not go together"),
         (["solve", "x", "--jso"], "No such option '--jso'. Did you mean '--json'?"),
         (["convert", "a.json", "b.wz", "--minimize"], "are for tables"),
+        (["convert", "a.json", "b.wz", "--sheet", "Plan"], "are for tables"),
         (["convert", "a.csv", "b.wz", "--outside", "x"], "'x' is not a valid number"),
     ],
 )

@@ -114,7 +114,7 @@ def _suffix(name: str) -> str:
             return suffix
     raise InvalidFile(
         "the name of an instance file must end in .json, .json.gz or .wz, or be that of a "
-        "table: .csv, .tsv or .xlsx."
+        "table: .csv, .tsv or .xlsx. Save a spreadsheet of another kind as .xlsx."
     )
 
 

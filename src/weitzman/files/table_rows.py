@@ -87,9 +87,13 @@ class Rows:
     def _check_sums(self) -> None:
         """The rows that belong together, by the numbers that the user sees."""
         law, p = self._law_row[self.box] + self.given, self._probability
+        wrong = (p < 0) | (p > 1)
+        first = f"{p[np.argmax(wrong)]:.12g}"
+        self._refuse(wrong, "probabilities must lie between 0 and 1", f"has {first}",
+                     "Write forty percent as 0.4 or 40%.")  # fmt: skip
         mass = np.bincount(law, weights=p, minlength=int(self._above.sum()))
         bad = np.flatnonzero(np.abs(mass - 1) > SUM_TOLERANCE)
-        if not len(bad) or ((p < 0) | (p > 1)).any():  # a chance of its own is told first
+        if not len(bad):
             return
         rows = np.flatnonzero(law == bad[0]).tolist()
         v = int(self.box[rows[0]])
@@ -216,7 +220,8 @@ class Rows:
 
     def _read_states(self) -> None:
         (state, after), self._state_names = self._codes("state", "parent_state")
-        self._refuse(state < 0, "every row must have a state", "has none", "Name it.")
+        self._refuse(state < 0, "every row must have a state", "has none",
+                     "Name it, or take the row out if it describes no box.")  # fmt: skip
         k, box, n = len(self._state_names), self.box, len(self.names)
         code, kinds = factorized((box * k + state).tolist())
         found = np.array(kinds, np.int64)
