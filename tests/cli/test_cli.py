@@ -118,7 +118,7 @@ def test_nothing_to_open(tmp_path, capsys):
 def test_the_table_is_cut(boxes, capsys, limit):
     assert main(["solve", boxes, "--limit", str(limit)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == f"... and {4 - limit} more row{"s" * (limit < 3)} (--limit 0 shows all)"
+    assert lines[-1] == f"... and {4 - limit} more row{'s' * (limit < 3)} (--limit 0 shows all)"
     assert len(lines) == 5 + limit
     assert main(["solve", boxes, "--limit", "0"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 8
