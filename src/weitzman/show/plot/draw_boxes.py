@@ -145,7 +145,7 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
         now: dict[str, Any] = {"color": BLUE, "label": "cost now", "clip_on": False}
         ax.scatter(d.cost[pays], rows[pays], s=36, zorder=3, **now)
     if not pays.all():
-        late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "too dear now"}
+        late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "costs too much now"}
         ax.scatter(d.cost[~pays], rows[~pays], s=42, zorder=3, clip_on=False, **late)
     if np.isfinite(d.first_below).any():
         turn: dict[str, Any] = {

@@ -10,7 +10,8 @@ from ..._common.numbers import percent
 from ...engine.capped_laws import CappedLaw
 from ...engine.indices import Policy
 from ...engine.solution import Solution
-from .laws_data import PayoffLaw, capped_law, payoff_law
+from ...policy.payoff_laws import PayoffLaw, payoff_law
+from .boxes_data import check_solution
 from .style import BLUE, ORANGE, SKY, axes, calm, heading, ink, key, muted, number, plain
 
 if TYPE_CHECKING:
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 _STEMS = 40  # at most so many values are drawn one by one
 _BINS = 50
+
+
+def capped_law(
+    solution: Solution, box: str | int | None = None, state: str | int | float | None = None
+) -> CappedLaw:
+    """See :meth:`Solution.capped_law <weitzman.Solution.capped_law>`."""
+    check_solution(solution, "the law of a capped value")
+    return solution.capped_law(box, state)
 
 
 def phi(

@@ -22,8 +22,7 @@ from . import flow_chart, replayed
 from . import html_tables as tables
 from . import phrases as words
 from .decision_tree import decisions, table
-from .findings import TOP, Content, content, cost_now
-from .learnt import RUNS
+from .findings import RUNS, TOP, Content, content, cost_now
 from .summary import glance
 
 Path = str | os.PathLike[str]
