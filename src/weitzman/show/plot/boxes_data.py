@@ -14,8 +14,8 @@ from ...engine.what_if import break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...policy.payoff_laws import state_called
-from ...policy.sampling import two_sided
 from ...policy.simulation import at_least_one
+from ...policy.simulation_result import two_sided
 from ...strategies.comparison import Comparison
 
 
