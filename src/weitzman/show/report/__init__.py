@@ -92,7 +92,7 @@ def write_report(
         text = replayed.render(replayed.read(source.document()), title)
     elif kind in (".svg", ".tex", ".csv"):
         policy = _policy(source, runs)
-        found, say = decisions(policy), words.amounts_of(policy.forest)
+        found, say = decisions(policy), policy.forest.amounts.typeset
         text = table(found) if kind == ".csv" else (
             flow_chart.svg(found, say) if kind == ".svg" else flow_chart.latex(found, say)
         )  # fmt: skip

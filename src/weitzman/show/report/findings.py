@@ -118,7 +118,7 @@ class Content:
 
     def say(self, x: float, error: float = 0.0) -> str:
         """An amount of the problem as people read it, with its unit."""
-        return self.amounts(x, error).replace("-", "−")
+        return self.amounts.typeset(x, error)
 
     def bare(self, x: float) -> str:
         """The same without the unit."""
