@@ -258,3 +258,32 @@ def test_a_problem_from_a_pipe_needs_a_terminal():
     )  # fmt: skip
     assert done.returncode == 2
     assert "there is no terminal for the answers" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["template", "stages.xlsx"],
+        ["convert", "boxes.json", "boxes.xlsx"],
+        ["report", "boxes.json", "-o", "results.xlsx"],
+        ["solve", "sheet.xlsx"],
+    ],
+)
+def test_a_missing_package_is_no_bug(tmp_path, arguments):
+    """The core install has no openpyxl: the first command of a newcomer said "this is a bug"."""
+    (tmp_path / "boxes.json").write_text(PROBLEM)
+    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    code = (
+        "import sys; sys.modules['openpyxl'] = None\n"
+        "from weitzman.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": SOURCE},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert 'this needs openpyxl, which is not installed. Run: pip install "weitzman[excel]"' in (
+        done.stderr
+    )
+    assert "bug" not in done.stderr
+    assert not (tmp_path / "stages.xlsx").exists()
