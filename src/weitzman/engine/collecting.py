@@ -20,8 +20,8 @@ _MOST_COPIES = 10_000  # of one tree whose ties are told apart
 
 def openings_left(
     step: Pass, heaps: list[FloatArray], own: dict[int, FloatArray], beyond: float | None
-) -> tuple[dict[int, FloatArray], float]:
-    """For each root operation the chance that a prize is left for it, as a block of the way back.
+) -> tuple[dict[int, tuple[FloatArray, FloatArray]], float]:
+    """For each root operation the chance that a prize is left for it: points and rows of one state.
 
     ``heaps`` hold the values of the parts, ``own`` the ranks of each tree that may be asked for.
     Also returns the chance that a prize is left for what is not above ``beyond``.
@@ -55,7 +55,7 @@ def openings_left(
         here = slice(start[i], start[i + 1])
         keep = everywhere[here] >= plan.outside
         x, g = everywhere[here][keep][::-1], chance[here][keep][::-1]
-        out[op] = np.concatenate([x, g])
+        out[op] = np.ascontiguousarray(x), g.reshape(-1, 1).copy()
     return out, left
 
 
