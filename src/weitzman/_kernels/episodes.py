@@ -317,7 +317,8 @@ def moments(out, n, mean, square):
             total += out[r, i]
         center, spread = total / n, 0.0
         for i in range(n):
-            spread += (out[r, i] - center) ** 2
+            off = out[r, i] - center
+            spread += off * off
         mean[r], square[r] = center, spread
 
 
