@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import efforts
 from .jit import helper, kernel
 from .lanes import LANES, bit_length, pointer, splat, store
 
@@ -59,7 +60,7 @@ def grid_of(x, lanes):
     return pointer(x, _HEAD + (np.int64(x[1]) + 3) * lanes)
 
 
-@kernel()
+@kernel(work=efforts.few)
 def extent(heap, at, k):
     """Number of floats in the block at ``at`` of a value conditioned on k states."""
     return block_size(np.int64(heap[at + 1]), padded(k))
@@ -83,7 +84,7 @@ def tail(heap, at, k, y, j):
     return rows_of(pointer(heap, at), padded(k))[(j + 1) * padded(k) + y]
 
 
-@kernel()
+@kernel(work=efforts.few)
 def error(heap, at, k, y):
     """Bound on how far thinning has raised E max(x, value) in state y."""
     return errors_of(pointer(heap, at))[y]

@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .blocks import (
     TOP,
     aligned,
@@ -376,7 +377,7 @@ def _slate_at(s):
     )  # fmt: skip
 
 
-@kernel()
+@kernel(work=efforts.sweep)
 def sweep(order, program, slate, shared, heap, state):
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 

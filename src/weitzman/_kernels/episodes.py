@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .copying import copy
 from .jit import helper, kernel
 
@@ -204,7 +205,7 @@ def _grown(key, heap, least):
     return more_key, more
 
 
-@kernel()
+@kernel(work=efforts.episodes)
 def play(tables, game, first, last, tally, lists):
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 

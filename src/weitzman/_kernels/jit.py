@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numba import config, njit
 
-from . import tiers
+from .efforts import numbers
 from .kernel_cache import KernelCache
+from .tiers import Tiers, Work
 
 PLAIN = bool(config.DISABLE_JIT)
 STRICT: frozenset[str] = frozenset()
@@ -30,11 +31,11 @@ kernels: list[Any] = []  # all that are compiled, once their modules are importe
 Decorator = Callable[[Callable[..., Any]], Any]
 
 
-def kernel(*, twin: bool = True, work: tiers.Work = tiers.numbers) -> Decorator:
+def kernel(*, twin: bool = True, work: Work = numbers) -> Decorator:
     """Compile a function that Python calls; what was compiled once is kept on disk.
 
     ``twin``: as plain Python it gives the same bits, and takes about as many steps as ``work``
-    says, a function of the same arguments.
+    says, a function of the same arguments (see :mod:`.efforts`).
     """
     return _as_numpy if PLAIN else partial(_compiled, twin, work)
 
@@ -48,11 +49,11 @@ def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decora
     )
 
 
-def _compiled(twin: bool, work: tiers.Work, function: Callable[..., Any]) -> Any:
+def _compiled(twin: bool, work: Work, function: Callable[..., Any]) -> Any:
     dispatcher = njit(**_options(STRICT))(function)
     dispatcher._cache = KernelCache(function)
     if twin:
-        dispatcher._compile_for_args = tiers.Tiers(dispatcher, work).choose
+        dispatcher._compile_for_args = Tiers(dispatcher, work).choose
     kernels.append(dispatcher)
     return dispatcher
 

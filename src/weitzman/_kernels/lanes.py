@@ -25,6 +25,6 @@ sub, where = lanes.sub, lanes.where
 
 __all__ = [
     "LANES", "above", "add", "at_least", "bit_length", "both", "div", "either", "exp", "expm1",
-    "keep", "larger", "leading", "load", "log1p", "madd", "mul", "pointer", "prefetch", "smaller", "some", "splat", "splat_at",
-    "store", "sub", "where",
+    "keep", "larger", "leading", "load", "log1p", "madd", "mul", "pointer", "prefetch", "smaller",
+    "some", "splat", "splat_at", "store", "sub", "where",
 ]  # fmt: skip

@@ -26,12 +26,13 @@ FUSES = "+fma" in get_host_cpu_features().split(",") or platform.machine() in ("
 
 def _exact(a: float, b: float, c: float) -> float:
     """a * b + c in one rounding, by fractions."""
-    twice = a * b + c
-    if not math.isfinite(a) or not math.isfinite(b) or not math.isfinite(c):
-        return twice
+    if not math.isfinite(a) or not math.isfinite(b):
+        return a * b + c
+    if not math.isfinite(c):
+        return c
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
-        return float(exact) if exact else twice
+        return float(exact) if exact else a * b + c  # which zero it is
     except OverflowError:
         return math.inf if exact > 0 else -math.inf
 
@@ -60,4 +61,4 @@ _fma = _best()
 
 def fused(a: Any, b: Any, c: Any) -> Any:
     """a * b + c in one rounding, for arrays of floats."""
-    return np.array([_fma(*x) for x in zip(a.tolist(), b.tolist(), c.tolist(), strict=True)])
+    return np.fromiter(map(_fma, a.tolist(), b.tolist(), c.tolist()), np.float64, len(a))

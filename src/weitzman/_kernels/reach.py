@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .blocks import TOP, aligned, allocate, breakpoint, count, release, tail
 from .copying import copy
 from .jit import helper, kernel
@@ -323,7 +324,7 @@ def _value(operands, loc, k):
     return Value(pointer(operands.shared, -1 - loc), k)
 
 
-@kernel()
+@kernel(work=efforts.retrace)
 def retrace(order, route, found, operands, heap, state):
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 

@@ -2,56 +2,57 @@
 
 To compile everything takes a minute, to solve a small forest in plain Python a fraction of a
 second. So a kernel starts as plain Python, the same source with plain helpers (its *twin*), and is
-compiled once that pays: when the work at hand is large, or when this process has spent enough time
-in twins. Compiled or not, the result has the same bits.
+compiled once that pays: when the work at hand takes a twin about as long as it takes to compile, or
+when the twin has taken that long in this process. Compiled or not, the result has the same bits.
 
 Numba asks a kernel for compiled code (``_compile_for_args``) when there is none for the types at
-hand yet. That is where the twin steps in; a call of compiled code takes no detour.
+hand. That is where the twin steps in; a call of compiled code takes no detour.
 """
 
 from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable
 from threading import RLock
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numba import config
 from numba.core.dispatcher import Dispatcher
+
+from .efforts import STEP
 
 Work = Callable[..., float]
 
-VARIABLE = "WEITZMAN_PLAIN_SECONDS"
-_SECONDS = 1.0  # of plain Python, rather than compile
-_KEPT_SECONDS = 0.1  # the same where compiled code lies on disk
-_STEP = 1e-5  # seconds for a step of work
+VARIABLE = "WEITZMAN_COMPILE"
+_TO_COMPILE, _TO_LOAD = 4e-4, 1e-5  # seconds for each byte of Python's own code
+_CHOICES = {"always": 0.0, "never": np.inf, "": 1.0}
+_scale = {"patience": 1.0}  # factor of how long a twin may take
 
 
-def numbers(*args: Any) -> float:
-    """How many numbers there are in arrays, tuples of arrays, and so on."""
-    found = 0.0
-    for x in args:
-        found += x.size if isinstance(x, np.ndarray) else numbers(*x) if isinstance(x, tuple) else 1
-    return found
+def _read_choice() -> None:
+    """Heed the environment; where Numba has functions of its own for logarithms, compile."""
+    given = os.environ.get(VARIABLE, "")
+    if given in _CHOICES:
+        _scale["patience"] = 0.0 if config.USING_SVML else _CHOICES[given]
+    else:
+        warnings.warn(
+            f'{VARIABLE} must be "always" or "never", but it is {given!r}: a kernel is compiled '
+            "when that pays.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
-class _Budget:
-    """How many seconds a kernel may spend in plain Python rather than be compiled."""
-
-    def __init__(self) -> None:
-        given = os.environ.get(VARIABLE)
-        self.seconds = float(given) if given else _SECONDS
-        self.kept_seconds = float(given) if given else _KEPT_SECONDS
-
-
-_budget = _Budget()
+_read_choice()
 
 
 def compile_at_once() -> None:
     """From here on every kernel is compiled at its first call."""
-    _budget.seconds = _budget.kept_seconds = 0.0
+    _scale["patience"] = 0.0
 
 
 class Tiers:
@@ -63,11 +64,13 @@ class Tiers:
 
     def choose(self, *args: Any) -> Callable[..., Any]:
         """The compiled kernel if that pays, else its twin."""
-        kept = self._dispatcher._cache.has_files()
-        least = _budget.kept_seconds if kept else _budget.seconds
-        if self._dispatcher.signatures or self._spent + _STEP * self._work(*args) >= least:
-            return self._compiled(*args)  # type: ignore[no-any-return]
-        return self._run
+        patience = _scale["patience"]
+        if patience and not self._dispatcher.signatures:
+            wait = _TO_LOAD if self._dispatcher._cache.has_files() else _TO_COMPILE
+            seconds = self._spent + STEP * self._work(*args)
+            if seconds < patience * wait * _length(self._dispatcher, set()):
+                return self._run
+        return self._compiled(*args)  # type: ignore[no-any-return]
 
     def _run(self, *args: Any) -> Any:
         """Call the twin and count its time."""
@@ -77,6 +80,16 @@ class Tiers:
                 return _as_returned(twin(self._dispatcher)(*args))
         finally:
             self._spent += time.thread_time() - start
+
+
+def _length(dispatcher: Any, seen: set[Any]) -> int:
+    """Bytes of Python's code in a function and in all that it calls."""
+    code, names = dispatcher.py_func.__code__, dispatcher.py_func.__globals__
+    seen.add(code)
+    called = [names[name] for name in code.co_names if isinstance(names.get(name), Dispatcher)]
+    return len(code.co_code) + sum(
+        _length(other, seen) for other in called if other.py_func.__code__ not in seen
+    )
 
 
 def _as_returned(x: Any) -> Any:
