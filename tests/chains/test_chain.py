@@ -15,7 +15,7 @@ from random_problems import probabilities
 
 from weitzman._common import optional as _optional
 from weitzman._kernels import markov
-from weitzman.chains import sparse as _sparse
+from weitzman.chains import long_run
 from weitzman.chains.chain import Chain
 from weitzman.errors import InvalidArgument, InvalidForest, TooLarge, UnknownName, WeitzmanError
 
@@ -162,8 +162,8 @@ def test_wide_sparse_chain_of_many_states():
 
 
 def test_hopeless_sparse_system_says_so(monkeypatch):
-    monkeypatch.setattr(_sparse, "_FILL", 0)
-    monkeypatch.setattr(_sparse, "_WORK", 3)
+    monkeypatch.setattr(long_run, "_FILL", 0)
+    monkeypatch.setattr(long_run, "_WORK", 3)
     with pytest.raises(WeitzmanError, match="a residual of"):
         Chain(large_line(500, 0.7), range(500)).first_passage(0)
 
@@ -233,9 +233,7 @@ def test_rate_is_sharp_where_it_can_be():
 
 
 def test_rate_without_pairs_of_rows(monkeypatch):
-    from weitzman.chains import mixing as _mixing
-
-    monkeypatch.setattr(_mixing, "_PAIRS", 1)
+    monkeypatch.setattr(long_run, "_PAIRS", 1)
     rng = np.random.default_rng(8)
     for i in range(40):
         assert_valid(Chain(random_law(rng, 5, i % 4), range(5)))

@@ -21,7 +21,7 @@ from weitzman.files import load, save
 from weitzman.files.cells import Comma, fraction, taken_apart
 from weitzman.files.sheets import separator
 from weitzman.files.tables import TableOptions
-from weitzman.files.templates import write_template
+from weitzman.files.written_tables import write_template
 
 openpyxl = pytest.importorskip("openpyxl")
 

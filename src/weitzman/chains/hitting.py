@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
+from .._common.text import as_html
 from ..errors import InvalidArgument, TooLarge
 from .chain import Chain
 from .checks import as_first, as_share, as_states

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import ROWS, columns_html
 from .._common.numbers import number, rough, whole
-from .._common.text import cell, columns
+from .._common.text import ROWS, cell, columns, columns_html
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
 from .capped_laws import CappedLaw, capped_law_of

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..errors import InvalidFile, InvalidForest, JournalError
 from . import event_file as _file
-from .event_workers import Workers
+from .event_file import Workers
 
 Path = str | os.PathLike[str]
 Content = dict[str, Any]

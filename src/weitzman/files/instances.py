@@ -18,8 +18,8 @@ from typing import IO, Any, BinaryIO, cast
 
 from ..errors import InvalidFile
 from ..forest.model import Forest
-from . import binary, json_reader, json_writer, reading
-from .safely import check_regular, explained, packed_limit, replacing
+from . import binary, json_reader, json_writer
+from .safely import check_regular, explained, packed_limit, parse, replacing
 from .sheets import is_table
 from .tables import AS_WRITTEN, TableOptions, load_table, save_table
 
@@ -120,7 +120,7 @@ def _suffix(name: str) -> str:
 
 def _read_json(name: str) -> Forest:
     with open(name, "rb") as file:
-        return json_reader.forest(reading.parse(_bounded(file, MAX_BYTES)))
+        return json_reader.forest(parse(_bounded(file, MAX_BYTES)))
 
 
 def _read_gzip(name: str) -> Forest:
@@ -129,7 +129,7 @@ def _read_gzip(name: str) -> Forest:
             data = _bounded(cast(IO[bytes], file), min(MAX_BYTES, packed_limit(_size(name))))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
-    return json_reader.forest(reading.parse(data))
+    return json_reader.forest(parse(data))
 
 
 def _read_binary(name: str) -> Forest:

@@ -68,7 +68,7 @@ def save_table(forest: Forest, path: str) -> None:
     """Write a forest as a table, with its settings above the heading unless they are the usual."""
     with explained(path, "written"), replacing(path) as file:
         if path.lower().endswith(WORKBOOK):
-            from .workbooks import write_forest
+            from .written_tables import write_forest
 
             write_forest(forest, file)
             return

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import FloatArray
-from .._common.estimates import error_of_mean
+from .._common.arrays import FloatArray, error_of_mean
 from .._common.optional import need
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy

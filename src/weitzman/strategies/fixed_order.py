@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
+from .._common.text import as_html
 from .._kernels import orders
 from .._kernels.episodes import Tally
 from ..engine.evaluation import evaluate

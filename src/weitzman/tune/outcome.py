@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .._common.notebook import as_html
-from .._common.text import printable
+from .._common.text import as_html, printable
 from .race import Race
 from .refit import curves_of
 
