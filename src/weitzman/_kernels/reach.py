@@ -26,10 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .blocks import aligned, count, padded, release, rows_of
 from .boxes import GROUP, mix
-from .jit import FUSED, helper, kernel
-from .lanes import LANES, at_least, keep, load, pointer, splat, splat_at, store, where
+from .jit import helper, kernel
+from .lanes import LANES, at_least, exp, keep, load, log1p, pointer, splat, splat_at, store, where
 from .operations import BOX, GIVEN, JOIN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
 from .step_functions import (
     MergedPoints,
@@ -109,7 +110,7 @@ def none_above(heap, at, v, copies):
     over = m - below(pointer(grid, 0), m, v + 0.25)
     tail = rows_of(block, lanes)[over * lanes]
     keep(grid)
-    return np.exp(copies * np.log1p(-tail)) if tail < 1.0 else 0.0
+    return exp(copies * log1p(-tail)) if tail < 1.0 else 0.0
 
 
 @kernel()
@@ -229,7 +230,7 @@ def _needed_in_box(child, route, box, size, union, wanted):
     return select(union, size, wanted)
 
 
-@helper(FUSED)
+@helper()
 def _up_to_index(steps, box, union, size, opened, spare, out):
     """out[j, s] = G_s(min(x[j], sigma(s))), and the chance to be opened after s."""
     lanes = steps.lanes
@@ -249,7 +250,7 @@ def _up_to_index(steps, box, union, size, opened, spare, out):
             store(out, j * lanes + u, where(at_least(x, load(cap, u)), load(most, u), row))
 
 
-@helper(FUSED)
+@helper()
 def _padded_law(box, out):
     """The law with rows of full lanes."""
     across = padded(box.own)
@@ -258,7 +259,7 @@ def _padded_law(box, out):
             out[s * across + y] = box.law[s * box.own + y] if y < box.own else 0.0
 
 
-@helper(FUSED)
+@helper()
 def _choose(h, box, clear, chosen, spare):
     """The chance of each state to be chosen; what lies below its reward no longer matters."""
     lanes = h.lanes
@@ -378,7 +379,7 @@ def _back_join(op, route, found, operands, heap, state):
     return heap
 
 
-@kernel()
+@kernel(work=efforts.retrace)
 def retrace(order, route, found, operands, heap, state):
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 

@@ -13,10 +13,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .blocks import TOP, aligned, allocate, count, grid_of, padded, rows_of
 from .copying import copy
-from .jit import FUSED, helper, kernel
-from .lanes import LANES, above, either, keep, larger, load, mul, pointer, some, splat, store, sub
+from .jit import helper, kernel
+from .lanes import (
+    LANES,
+    above,
+    either,
+    exp,
+    expm1,
+    keep,
+    larger,
+    load,
+    log1p,
+    mul,
+    pointer,
+    some,
+    splat,
+    store,
+    sub,
+)
 
 _ZERO = np.int64(0)
 
@@ -38,7 +55,7 @@ class MergedPoints(NamedTuple):
     theirs: np.ndarray
 
 
-@helper(FUSED)
+@helper()
 def below(x, n, v):
     """Number of entries of rising x[:n] that are smaller than v."""
     lo, hi = np.int64(0), n
@@ -51,14 +68,14 @@ def below(x, n, v):
     return lo
 
 
-@helper(FUSED)
+@helper()
 def at_rank(steps, rank, y):
     """The value of state y at a rank, not yet half a rank above."""
     i = below(steps.x, steps.n, rank + 0.25) - 1
     return steps.rows[i * steps.lanes + y] if i >= 0 else 0.0
 
 
-@helper(FUSED)
+@helper()
 def unite(x, n, y, m, out):
     """The union of two rising lists; how many points there are."""
     i, j, size = np.int64(0), np.int64(0), np.int64(0)
@@ -71,7 +88,7 @@ def unite(x, n, y, m, out):
     return size
 
 
-@helper(FUSED)
+@helper()
 def select(union, size, wanted):
     """Keep the points that are wanted; how many there are."""
     kept = np.int64(0)
@@ -83,7 +100,7 @@ def select(union, size, wanted):
     return kept
 
 
-@helper(FUSED)
+@helper()
 def want(points, n, rank, wanted):
     """Mark the points that tell the value at a rank, and half a rank above."""
     i = below(points, n, rank + 0.25)
@@ -93,7 +110,7 @@ def want(points, n, rank, wanted):
         wanted[i] = 1
 
 
-@helper(FUSED)
+@helper()
 def rising(block, lanes, out):
     """The breakpoints of a value, the lowest first; how many there are."""
     m, grid = count(block, 0), grid_of(block, lanes)
@@ -102,7 +119,7 @@ def rising(block, lanes, out):
     return m
 
 
-@helper(FUSED)
+@helper()
 def _factors(block, lanes, copies, spare):
     """P(the largest of ``copies`` of a value is below breakpoint j - 1), by j and state."""
     tails = rows_of(block, lanes)
@@ -112,10 +129,10 @@ def _factors(block, lanes, copies, spare):
             store(spare, i, larger(sub(splat(1.0), load(tails, i)), splat(0.0)))
     else:
         for i in range(size):
-            spare[i] = np.exp(copies * np.log1p(-tails[i])) if tails[i] < 1.0 else 0.0
+            spare[i] = exp(copies * log1p(-tails[i])) if tails[i] < 1.0 else 0.0
 
 
-@helper(FUSED)
+@helper()
 def times_value(steps, union, size, block, copies, out):
     """Multiply by the distribution function of the largest of ``copies`` of a value."""
     lanes, m = steps.lanes, count(block, 0)
@@ -138,21 +155,21 @@ def _copies(above_, least, m):
     """sum_{j < m} F(x^-)^j F(x)^(m - 1 - j), from the tails P(> x) <= P(>= x)."""
     if above_ >= 1.0:
         return 1.0 if m == 1.0 else 0.0
-    power = np.exp((m - 1.0) * np.log1p(-above_))
+    power = exp((m - 1.0) * log1p(-above_))
     share = (least - above_) / (1.0 - above_)
-    d = np.log1p(-share) if share < 1.0 else -np.inf
+    d = log1p(-share) if share < 1.0 else -np.inf
     if d == 0.0:
         return m * power
-    return power * (np.expm1(m * d) / np.expm1(d))
+    return power * (expm1(m * d) / expm1(d))
 
 
-@helper(FUSED)
+@helper()
 def copies_room(n, block):
     """Room for the points of step functions and of several copies of a value."""
     return n + 2 * count(block, 0)
 
 
-@helper(FUSED)
+@helper()
 def times_copies(steps, block, k, copies, union, out):
     """Multiply by the chance that the other copies of a value stay below; how many points.
 
@@ -180,7 +197,7 @@ def times_copies(steps, block, k, copies, union, out):
     return size
 
 
-@helper(FUSED)
+@helper()
 def _mark_steps(steps, least, wanted):
     """Mark the points at which some state steps by more than ``least``; how many there are."""
     kept = np.int64(0)
@@ -197,7 +214,7 @@ def _mark_steps(steps, least, wanted):
     return kept
 
 
-@kernel()
+@kernel(work=efforts.few)
 def claim(heap, state, size):
     """Position of a block of at least ``size`` floats; the heap is replaced when it must grow."""
     if state[TOP] + 2 * size > heap.size:
