@@ -175,7 +175,7 @@ def _decimals(x: float, spread: float, digits: int) -> int:
 
 
 def _power(x: float, digits: int) -> int:
-    """The power of ten of a number that is rounded to so many digits."""
+    """The power of ten of a number that is rounded to this many digits."""
     return int(f"{x:.{digits - 1}e}".partition("e")[2]) if x else 0
 
 

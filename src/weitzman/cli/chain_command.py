@@ -34,7 +34,7 @@ on a line that never ends.
 The number of boxes that suffice for the top reward is printed four times: as
 the paper prints it, with its sign corrected, by a bound that holds (blocks as
 long as the mixing time), and exactly. Beside each number stands the true
-probability that so many boxes miss the top reward."""
+probability that this number of boxes misses the top reward."""
 
 _FILE = """\
 \b

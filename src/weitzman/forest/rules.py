@@ -219,7 +219,7 @@ def _check_endless(f: Forest) -> None:
             "does not",
             "Use one list",
         ),
-        (children > 0, "must have no children", "has some", "Only its own like follows it"),
+        (children > 0, "must have no children", "has some", "Only boxes like it follow it"),
         (f.count > 1, "must have no copies", "has some", "Give the count to the box above it"),
     ):
         bad = np.flatnonzero(f.endless & broken)
@@ -259,7 +259,7 @@ def _check_laws(f: Forest) -> None:
 
 
 def rescaled(laws: Pool) -> Pool:
-    """Laws whose rows sum to 1 up to rounding: what they miss beyond that would enter the value."""
+    """Laws whose rows sum to 1 up to rounding; a larger difference would change the value."""
     start, owner = laws.rows()
     if not len(start):
         return laws
@@ -305,7 +305,7 @@ def _check_costs(f: Forest) -> None:
 
 
 def _check_amounts(f: Forest) -> None:
-    """Beyond, sums and squares would leave the range of a 64-bit float."""
+    """Larger amounts would leave the range of a 64-bit float in sums and squares."""
     for pool, column, kind in ((f.rewards, f.reward, "reward"), (f.costs, f.cost, "cost")):
         wrong = np.isfinite(pool.data) & (np.abs(pool.data) > MAX_AMOUNT)
         if wrong.any():

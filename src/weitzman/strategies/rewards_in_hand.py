@@ -86,7 +86,7 @@ def sum_of_largest(none: FloatArray, grid: FloatArray, outside: float, prizes: i
 
     ``none[i, j]`` is the probability that number i is at most ``grid[j]``.
     """
-    some = np.zeros((prizes + 1, len(grid)))  # P(so many exceed x); the last: so many or more
+    some = np.zeros((prizes + 1, len(grid)))  # P(exactly i exceed x); the last: i or more
     some[0] = 1.0
     for row in none:
         more = (1.0 - row) * some

@@ -40,7 +40,7 @@ class Worlds:
 
     @classmethod
     def of(cls, dag: Dag, most: int, rng: np.random.Generator | int) -> Worlds:
-        """All worlds if they are no more than ``most``, else so many drawn at random."""
+        """All worlds if there are at most ``most``, otherwise ``most`` worlds drawn at random."""
         return cls._all(dag, most) or cls._drawn(dag, most, np.random.default_rng(rng))
 
     @classmethod
