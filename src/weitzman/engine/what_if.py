@@ -146,8 +146,8 @@ def _share(policy: Policy, e: Evaluation, box: int, state: int, threads: int | N
         return 0.0
     cost = np.broadcast_to(f.costs[int(f.cost[box])], f.laws[int(f.law[box])].shape).copy()
     cost[state] += tau * np.log(2.0)
-    dearer = replace(policy, forest=f.changed(cost={box: cost}))
-    value = evaluate(dearer, threads=threads).value
+    costlier = replace(policy, forest=f.changed(cost={box: cost}))
+    value = evaluate(costlier, threads=threads).value
     return float(np.expm1(f.sign * (e.value - value) / tau))
 
 

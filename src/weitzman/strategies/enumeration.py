@@ -1,7 +1,7 @@
 """The fully adaptive optimum by looking at everything that can happen.
 
-For forests :func:`~weitzman.solve` gives the same at once. On a graph where boxes depend on several
-others the problem is NP-hard, and this is the way to solve small ones.
+For forests :func:`~weitzman.solve` gives the same value at once. On a graph where boxes depend on
+several others the problem is NP-hard, and enumeration solves small graphs.
 """
 
 from __future__ import annotations
