@@ -79,7 +79,7 @@ for s, name in enumerate(model.forest.states(0)):
 
 truth = answers(*simulator())
 at, index = model.index_columns()
-learnt = weitzman.evaluate(weitzman.Policy.of(truth, at, index))
+learned = weitzman.evaluate(weitzman.Policy.of(truth, at, index))
 best = weitzman.solve(truth)
 exact = weitzman.evaluate(best)
 
@@ -92,7 +92,7 @@ one = strategies.best_line(truth)
 print("\nstrategy                               payoff   score   tokens")
 rows = [
     ("optimal, laws known", exact.value, exact.reward, exact.spend),
-    ("the same, laws learnt from the log", learnt.value, learnt.reward, learnt.spend),
+    ("the same, laws learned from the log", learned.value, learned.reward, learned.spend),
     ("new answers only, stopping in time", stopping.value, stopping.reward, stopping.spend),
     (
         f"plain best-of-{plain}",
@@ -112,5 +112,5 @@ endless = chains.solve_line(chains.Chain(step, WORTH * SCORES), REFINE)
 longer = weitzman.solve(answers(first, step, refinements=200))
 assert np.allclose(longer.indices(1), endless.index, rtol=0, atol=1e-6)
 assert longer.value - best.value < 0.04  # thirty refinements are nearly as good as endlessly many
-assert learnt.value > 0.99 * exact.value
+assert learned.value > 0.99 * exact.value
 assert exact.value > max(stopping.value, one.followed, rows[3][1]) + 10
