@@ -208,7 +208,7 @@ class LazyTree:
         if len(set(names)) < len(names) or not self._place.keys().isdisjoint(names):
             twice = next(x for i, x in enumerate(names) if x in self._place or x in names[:i])
             raise InvalidForest(
-                f"names of nodes must differ, but {twice!r} is there twice. Leave names out, or "
+                f"names of nodes must differ, but {twice!r} appears twice. Leave names out, or "
                 f"make the way to the node part of them."
             )
 

@@ -1,8 +1,8 @@
 """``.wz`` files that are larger than memory: written forest by forest, read tree by tree.
 
-A mapped file is looked at through the address space of the process: the system reads what is used,
-and drops it again when memory is short. Checksums are those of whole columns, so they are found in
-one pass over the file, a piece at a time.
+A mapped file is read through the address space of the process: the system reads what is used, and
+drops it again when memory is short. Checksums cover whole columns, so they take one pass over the
+file, a piece at a time.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class MappedFile:
         return cls(n, binary.read_outside(header), header["minimize"], columns, pools, whole)
 
     def reward_range(self) -> tuple[float, float]:
-        """The least and the highest reward that is one, or the outside option."""
+        """The least and the highest number among the rewards and the outside option."""
         low, high = (self.outside, self.outside) if np.isfinite(self.outside) else (np.inf, -np.inf)
         data = self._pools["rewards"].data
         for i in range(0, len(data), _BYTES):

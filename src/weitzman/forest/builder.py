@@ -150,7 +150,7 @@ class Builder:
         called = label(name)
         if called in self._entries:
             raise InvalidForest(
-                f"names of boxes must differ, but {called!r} is there already. Rename this one, or "
+                f"names of boxes must differ, but {called!r} is taken. Rename this one, or "
                 f"give `count` for copies."
             )
         above = None if parent is None else label(parent)

@@ -116,7 +116,7 @@ def _check_distinct(names: Sequence[str], what: str) -> None:
         seen: set[str] = set()
         twice = [x for x in names if x in seen or seen.add(x)]  # type: ignore[func-returns-value]
         raise InvalidForest(
-            f"{what} must differ, but {twice[0]!r} is there twice ({len(twice)} such names). "
+            f"{what} must differ, but {twice[0]!r} appears twice ({len(twice)} such names). "
             f"Rename one of them."
         )
 
@@ -142,8 +142,8 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
             w = int(parent[w])
         path = " -> ".join(repr(name(u)) for u in [*cycle, v if w == v else w])
         raise InvalidForest(
-            f"parents must lead to a root, but {path} goes round in a circle ({len(lost)} boxes "
-            f"hang on one). Make one of them a root."
+            f"parents must lead to a root, but {path} is a cycle ({len(lost)} boxes "
+            f"lead to it). Make one of them a root."
         )
 
 

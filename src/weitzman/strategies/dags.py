@@ -199,7 +199,7 @@ def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...])
     if len(order) < n:
         lost = sorted(set(range(n)) - set(order))
         raise InvalidForest(
-            f"parents must not go round in a circle, but {names[lost[0]]!r} is on one or below one "
+            f"parents must not form a cycle, but {names[lost[0]]!r} is on one or below one "
             f"({len(lost)} such boxes). Take an edge out."
         )
     return tuple(order)
