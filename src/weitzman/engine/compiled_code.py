@@ -9,7 +9,7 @@ from .._kernels import jit, kernel_cache
 
 
 class CompiledCode(NamedTuple):
-    """What this process has compiled or read, and where that is kept (None: nowhere)."""
+    """What this process has compiled or read, and the folder that keeps it (None: no folder)."""
 
     folder: Path | None
     ready: tuple[str, ...]

@@ -21,7 +21,7 @@ from .dags import Dag
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worlds:
-    """Many worlds.
+    """Worlds: the states of all boxes of a graph, either all possible ones or a random sample.
 
     Attributes
     ----------
