@@ -21,7 +21,7 @@ def simulator():
 
     Most new answers are poor. Refining moves the score by a few tenths, up or down: poor answers
     are mostly stuck, middling ones improve two times out of three when they change, and good ones
-    are as likely to be spoilt as improved.
+    are as likely to get worse as to improve.
     """
     first = np.array([16, 14, 12, 11, 10, 9, 8, 7, 6, 4, 3]) / 100
     step = np.zeros((11, 11))
