@@ -101,23 +101,23 @@ class MappedFile:
         _drop(self._whole)
 
     @classmethod
-    def open(cls, path: Path, *, checksums: bool = True) -> MappedFile:
+    def open(cls, path: Path) -> MappedFile:
         """Map a file. Checksums take one pass over it.
 
         Discounting, a risk tolerance, several prizes and endless lines are refused.
         """
         with explained(os.fspath(path), "read"):
-            return cls._opened(path, checksums)
+            return cls._opened(path)
 
     @classmethod
-    def _opened(cls, path: Path, checksums: bool) -> MappedFile:
+    def _opened(cls, path: Path) -> MappedFile:
         check_regular(os.stat(path))
         with open(path, "rb") as file:
             size = file.seek(0, 2)
             file.seek(0)
             header, at = binary.read_header(file, size)
             layout = list(binary.layout(header, at, size))
-            for name, dtype, count, crc, start in layout if checksums else ():
+            for name, dtype, count, crc, start in layout:
                 _check_sum(file, name, start, count * np.dtype(dtype).itemsize, crc)
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         columns = {
