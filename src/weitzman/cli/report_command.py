@@ -111,14 +111,14 @@ class _Printed:
 def _source(path: str, options: Options) -> Source:
     """What a file holds, recognized by its first bytes."""
     from ..policy.search import Search
-    from ..show.report import learnt
+    from ..show.report import learned
 
     head, text = _head(path), path.lower().endswith(".json")
     if head.startswith(_SQLITE):
         with Search.look(path) as search:
             return search
-    if text and learnt.FORMAT in head:
-        return learnt.load(path)
+    if text and learned.FORMAT in head:
+        return learned.load(path)
     replay = _replay(path) if text and _SUMMARY in head else None
     return read_problem(path, options) if replay is None else _Printed(replay)
 

@@ -1,4 +1,4 @@
-"""A line learnt from curves: what the next run will probably do, and what that is worth."""
+"""A line learned from curves: what the next run will probably do, and what that is worth."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class LineModel(LearntModel):
         return LineModel(self.ladder, price=price, minimize=self.minimize, settings=self.settings)
 
     def relearnt(self, ladder: Ladder) -> LineModel:
-        """The same kind of model, learnt from other runs."""
+        """The same kind of model, learned from other runs."""
         return LineModel(ladder, price=self.price, minimize=self.minimize, settings=self.settings)
 
     def _state(
