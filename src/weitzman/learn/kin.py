@@ -14,9 +14,9 @@ Capped values follow backward along each run, from its own best scores b and its
 
 and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run never looks at the
 run itself, so its capped value takes no advantage of what it will show. Runs resemble each other
-for one step at a time only: what is known is not blurred from rung to rung, as in a chain.
-Of a run that was cut off it is not known what followed: it has several capped values, spread as
-those of the runs that it resembles.
+for one step at a time only, so what is known is not blurred from rung to rung, as it is in a chain.
+For a run that was cut off the future is unknown: it has several capped values, spread like those of
+the runs that it resembles.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Trees:
 
 
 def _bags(n: int, trees: int, random: np.random.Generator) -> BoolArray:
-    """The runs of each tree: about two thirds, and of one run that one."""
+    """The runs of each tree: about two thirds of them; a single run is in every tree."""
     size = max(1, min(n - 1, round(_SHARE * n)))
     places = random.random((trees, n)).argsort(axis=1)
     bags = np.zeros((trees, n), bool)
@@ -115,7 +115,7 @@ class Stage:
     runs : (n,) array of int
         These runs, as numbers in the ladder.
     cost, level : (n,) arrays of float
-        What the segment cost each run, and how dear the one before it was.
+        What the segment cost each run, and the cost level of the segment before it.
     """
 
     trees: Trees
@@ -126,7 +126,7 @@ class Stage:
     def law(
         self, known: FloatArray, level: FloatArray, own: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Rows over the runs, and mean costs, by what is known and how dear the last segment was.
+        """Rows over the runs, and mean costs, by what is known and the last segment's cost level.
 
         ``own`` says which runs of the ladder these are, if they are any.
         """
@@ -153,7 +153,7 @@ class Kin:
     ladder : Ladder
     encoder : Encoder
     levels : (n, R) array of float
-        How dear each segment of each run was; 0 where runs cost about the same.
+        The cost level of each segment of each run; 0 where runs cost about the same.
     stages : list of Stage
     """
 
@@ -198,7 +198,7 @@ class Kin:
 
 
 def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
-    """How dear each segment of each run was; 0 where runs cost about the same."""
+    """The cost level of each segment of each run; 0 where runs cost about the same."""
     level = cost_levels(ladder.cost, usual)
     seen = np.arange(level.shape[1]) < ladder.seen[:, None]
     alike = not seen.any() or float(np.std(level[seen])) <= _ALIKE
@@ -226,7 +226,7 @@ def _standard(x: FloatArray) -> FloatArray:
 
 
 def thinned(ladder: Ladder, most: int) -> Ladder:
-    """A limited number of runs: a third are the best; the others stand for several runs each."""
+    """A limited number of runs: a third are the best; each of the others stands for several runs."""
     n, own = len(ladder), most // 3
     if n <= most:
         return ladder

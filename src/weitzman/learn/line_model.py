@@ -168,7 +168,7 @@ class LineModel(LearntModel):
         return reached, self._segments[reached - 1].places(best, level)[0]
 
     def _level(self, steps: IntArray, costs: FloatArray, reached: int) -> float:
-        """How dear the run was in its last whole segment that cost anything."""
+        """The cost level of the run's last whole segment that cost anything."""
         segment = np.searchsorted(self.rungs, steps)
         paid = np.bincount(segment, costs, reached).astype(np.float64)[None, :reached]
         usual = np.array([s.usual for s in self._segments[:reached]])

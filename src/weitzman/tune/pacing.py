@@ -23,7 +23,7 @@ Train = Callable[..., Any]
 
 
 class Ended(Exception):
-    """The run is not to be trained any further; raised where it reports, and expected there."""
+    """The run should not be trained any further; raised where it reports, and expected there."""
 
 
 class Reporter:
@@ -55,7 +55,7 @@ class Reporter:
         Raises
         ------
         Ended
-            When the run is not to be trained any further. Let it pass, or end training.
+            When the run should not be trained any further. Do not catch it, or end training.
         """
         self.shown.put((score, cost, step))
         self._wait()
