@@ -226,7 +226,7 @@ def _standard(x: FloatArray) -> FloatArray:
 
 
 def thinned(ladder: Ladder, most: int) -> Ladder:
-    """A limited number of runs: a third are the best; each of the others stands for several runs."""
+    """A limited number of runs: the best third, and others that each stand for several runs."""
     n, own = len(ladder), most // 3
     if n <= most:
         return ladder
