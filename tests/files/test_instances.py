@@ -291,7 +291,7 @@ BROKEN: list[tuple[Any, str, bool]] = [
     (document(A, {**B, "parent": "a"}), r"boxes\[1\] \('B'\): there is no box 'a'", False),
     (document(A, {**B, "parent": "AA"}), "no box 'AA' to be its parent; did you mean 'A'", False),
     (document(A, {**B, "parent": 0}), r"\('B'\): parent must be text, but it is 0", True),
-    (document({**B, "parent": "B", "outcomes": {"1": 1}}), "'B' -> 'B' goes round", False),
+    (document({**B, "parent": "B", "outcomes": {"1": 1}}), "'B' -> 'B' is a cycle", False),
     (document({"cost": 1, "outcomes": {"1": 1}, "parent": 5}), "from 0 to 0, but it is 5", False),
     (document({"cost": 1, "outcomes": {"1": 1}, "parent": -1}), "from 0 to 0, but it is -1", True),
     (document({"cost": 1, "outcomes": {"1": 1}, "parent": "A"}), "parent must be a whole", True),
