@@ -341,14 +341,14 @@ def test_kernels_same_as_plain_python():
 @pytest.mark.parametrize(
     ("law", "rewards", "message"),
     [
-        ([[0.5, 0.6], [0, 1]], [0, 1], r"after state 0 sum to 1.1 \(1 such rows\)"),
+        ([[0.5, 0.6], [0, 1]], [0, 1], r"after state 0 sum to 1.1 \(1 such row\)"),
         ([[1.5, -0.5], [0, 1]], [0, 1], r"the entry \[0, 0\] is 1.5 \(2 such entries\)"),
         ([[np.nan, 1], [0, 1]], [0, 1], r"the entry \[0, 0\] is nan"),
         ([[0.5, 0.5]], [0, 1], r"square matrix with a row for each state"),
         ([0.5, 0.5], [0, 1], r"square matrix"),
         ([], [], r"square matrix"),
         ([["a"]], [0], r"a table of numbers"),
-        ([[1]], [0, 1], r"one reward per state, but there are 1 states"),
+        ([[1]], [0, 1], r"one reward per state, but there are 1 state "),
         ([[1]], [np.inf], r"state 0 has inf"),
         ([[1]], ["x"], r"rewards must be numbers"),
         (sparse.csr_array([[0.5, 0.5], [0, 2]]), [0, 1], r"the entry \[1, 1\] is 2"),

@@ -8,6 +8,8 @@ from enum import Enum
 from html import escape
 from typing import Any
 
+from .numbers import counted
+
 _WIDEST = 40  # characters of a name in a table
 
 ROWS = 200  # of a table, at most
@@ -67,7 +69,7 @@ def cells_html(paragraphs: Sequence[str], cells: Sequence[Sequence[str]], more: 
         for tag, row in zip(["th"] + ["td"] * (len(cells) - 1), cells, strict=True)
     )
     said = "".join(f"<p>{escape(line)}</p>" for line in paragraphs)
-    rest = f"<p>… and {more} more rows</p>" if more > 0 else ""
+    rest = f"<p>… and {counted(more, 'more row')}</p>" if more > 0 else ""
     return f"{said}<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{rest}"
 
 

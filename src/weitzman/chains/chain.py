@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import counted
 from .._common.optional import need
 from .._kernels import markov
 from ..errors import TooLarge
@@ -70,7 +71,7 @@ class Chain:
         return int(self.law.shape[0])
 
     def __repr__(self) -> str:
-        return f"Chain({len(self)} states{', sparse' if self.sparse else ''})"
+        return f"Chain({counted(len(self), 'state')}{', sparse' if self.sparse else ''})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Chain, (self.law, self.rewards)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import such
 from .._common.optional import need
 from ..errors import InvalidArgument, WeitzmanError
 
@@ -71,7 +72,7 @@ def only_recurrent(found: tuple[CommunicatingClass, ...]) -> IntArray:
     if len(closed) > 1:
         raise InvalidArgument(
             f"a stationary distribution is unique if there is one recurrent class, but states "
-            f"{closed[0][0]} and {closed[1][0]} never meet ({len(closed)} such classes). Make a "
+            f"{closed[0][0]} and {closed[1][0]} never meet ({such(len(closed), 'class')}). Make a "
             f"chain of each class."
         )
     return closed[0]

@@ -132,6 +132,9 @@ def table_options(command: F) -> F:
                 "--decimal", type=click.Choice(("point", "comma")),
                 help="Decimal mark of the numbers in a table.",
             ),
+            click.option(
+                "--sheet", metavar="NAME", help="Sheet of a workbook that holds the table."
+            ),
         )
     ):  # fmt: skip
         command = option(command)
@@ -152,9 +155,9 @@ def read_problem(path: str, options: Options) -> Forest:
     said = _said(options)
     if is_table(path):
         return load(path, said)
-    if said.minimize or said.comma is not None:
+    if said.minimize or said.comma is not None or said.sheet is not None:
         raise click.UsageError(
-            "--minimize and --decimal are for tables. Other files say both themselves."
+            "--minimize, --decimal and --sheet are for tables. Other files need none of them."
         )
     forest = load(path)
     outside = said.outside
@@ -173,5 +176,5 @@ def _said(options: Options) -> TableOptions:
     commas = {"point": Comma.THOUSANDS, "comma": Comma.DECIMAL, None: None}
     return TableOptions(
         options.outside, options.minimize, options.unit, commas[options.decimal], options.rate,
-        options.risk_tolerance, options.prizes,
+        options.risk_tolerance, options.prizes, options.sheet,
     )  # fmt: skip

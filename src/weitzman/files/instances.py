@@ -88,7 +88,7 @@ def save(forest: Forest, path: Path) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(forest, f"{folder}/boxes.json")
     ...     load(f"{folder}/boxes.json")
-    Forest(1 described boxes, 1 with copies, 1 roots, 1 laws, outside 0)
+    Forest(1 described box, 1 with copies, 1 root, 1 law, outside 0)
     """
     name = os.fspath(path)
     if is_table(name):
@@ -114,7 +114,7 @@ def _suffix(name: str) -> str:
             return suffix
     raise InvalidFile(
         "the name of an instance file must end in .json, .json.gz or .wz, or be that of a "
-        "table: .csv, .tsv or .xlsx."
+        "table: .csv, .tsv or .xlsx. Save a spreadsheet of another kind as .xlsx."
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common.numbers import counted
 from ..engine.indices import Policy
 from ..errors import InvalidForest, UnknownName
 from ..files import binary as _binary
@@ -100,7 +101,9 @@ def _moved(old: Ledger, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
     own = box[1][-1] if old.forest.count[box[0]] > 1 else 1
     count = int(new.forest.count[v])
     if own > count:
-        raise InvalidForest(f"{must} of {old.box(box)!r} there are only {count} copies.")
+        raise InvalidForest(
+            f"{must} of {old.box(box)!r} the new problem has only {counted(count, 'copy')}."
+        )
     return v, (*copy, own) if count > 1 else copy
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._common.numbers import Amounts, percent, whole
+from .._common.numbers import Amounts, counted, percent, whole
 from .._common.text import printable
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy, mean_cost
@@ -42,7 +42,7 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
     for v in range(len(forest)):
         for line in _box(forest, v, say):
             if len(text) >= lines:
-                return "\n".join([*text, f"... and {len(forest) - v} more boxes"])
+                return "\n".join([*text, f"... and {counted(len(forest) - v, 'more box')}"])
             text.append(line)
     return "\n".join(text)
 
@@ -221,9 +221,8 @@ class _Telling:
                 self._tell(after, level)
         if len(found) > _OUTCOMES:
             rest = percent(float(law[found[_OUTCOMES:]].sum()))
-            self.text.append(
-                f"{margin}... and {len(found) - _OUTCOMES} more outcomes of {name} ({rest})"
-            )
+            more = counted(len(found) - _OUTCOMES, "more outcome")
+            self.text.append(f"{margin}... and {more} of {name} ({rest})")
 
     # -- many outcomes, by thresholds ------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._common.numbers import counted
 from .._common.text import as_html
 from ..engine.indices import Policy
 from ..engine.solution import mean_cost
@@ -53,7 +54,7 @@ class FixedLine:
 
     def __repr__(self) -> str:
         return (
-            f"FixedLine({len(self.order)} boxes, value={self.value:.8g}, "
+            f"FixedLine({counted(len(self.order), 'box')}, value={self.value:.8g}, "
             f"followed={self.followed:.8g})"
         )
 
