@@ -144,8 +144,8 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
             w = int(parent[w])
         path = " -> ".join(repr(name(u)) for u in [*cycle, v if w == v else w])
         raise InvalidForest(
-            f"parents must lead to a root, but {path} is a cycle ({counted(len(lost), 'box')} on or "
-            f"below it). Make one of them a root."
+            f"parents must lead to a root, but {path} is a cycle ({counted(len(lost), 'box')} on "
+            f"or below it). Make one of them a root."
         )
 
 
