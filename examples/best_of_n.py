@@ -1,4 +1,4 @@
-"""Best-of-N with refinement: draw a new answer, refine one that is there, or stop?
+"""Best-of-N with refinement: draw a new answer, refine an existing one, or stop?
 
 A language model answers, a verifier scores the answer from 0 to 1, and the best answer is kept.
 A new answer costs 2 thousand tokens, refining one 0.8, and a score of 1 is worth 100 thousand.
@@ -36,7 +36,7 @@ def simulator():
 
 
 def a_log(rng, answers=2000, refinements=8):
-    """Scores of answers that were each refined so many times."""
+    """Scores of answers that were each refined the same number of times."""
     first, step = simulator()
     log = np.empty((answers, 1 + refinements), int)
     log[:, 0] = rng.choice(11, size=answers, p=first)
@@ -48,7 +48,7 @@ def a_log(rng, answers=2000, refinements=8):
 
 
 def counted(log, smooth=0.5):
-    """The laws by counting; what was never seen gets a little, spread around the same score."""
+    """The laws by counting, with a little extra weight around the same score."""
     first = np.bincount(log[:, 0], minlength=11) + smooth
     step = np.zeros((11, 11))
     np.add.at(step, (log[:, :-1].ravel(), log[:, 1:].ravel()), 1.0)
@@ -58,7 +58,7 @@ def counted(log, smooth=0.5):
 
 
 def answers(first, step, *, count=ANSWERS, refinements=REFINEMENTS):
-    """So many answers, each a draw and then refinements in a line."""
+    """A number of answers, each a draw and then refinements in a line."""
     return weitzman.line(
         (first, step),
         length=1 + refinements,

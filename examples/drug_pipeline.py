@@ -100,13 +100,13 @@ for worth in (300, 450, 600, 873, 1395):
         cells.append(f"{found.value:9.1f} {first:>20}")
     print(f"{worth:22}{''.join(cells)}")
 
-# With two outcomes a stage, the index is the worth less the expected cost per approval from here.
+# With two outcomes per stage, the index is the worth less the expected cost per approval from here.
 per_approval = (40 + mid["common", "phase 2"] * 190) / (
     mid["common", "phase 2"] * mid["common", "phase 3"]
 )
 assert abs(solution.index("lead, phase 2") - (WORTH - per_approval)) < 1e-9
 
-# Time: each stage takes years, and capital costs 11 % a year.
+# Time: each stage takes years, and capital costs 11 % per year.
 MARKETS = {"lead": 1500, "backup": 2500, "new": 3500, "rare": 2000}
 print("\nwith time: rNPV of each program alone, index, what ranking by rNPV earns, the optimum")
 for title, worth in (("one worth", CAPITALIZED), ("other markets", MARKETS)):
