@@ -109,7 +109,7 @@ class _Printed:
 
 
 def _source(path: str, options: Options) -> Source:
-    """What a file holds, told by how it begins."""
+    """What a file holds, recognized by its first bytes."""
     from ..learn import model_files
     from ..policy.search import Search
 
@@ -124,7 +124,7 @@ def _source(path: str, options: Options) -> Source:
 
 
 def _replay(path: str) -> dict[str, Any] | None:
-    """The document in a file, if it is of a replay; reading it as an instance tells the rest."""
+    """The document in a file if it is a replay; None: read the file as a problem."""
     from ..show.report.replayed import is_replay
 
     try:
@@ -136,7 +136,7 @@ def _replay(path: str) -> dict[str, Any] | None:
 
 
 def _head(path: str) -> bytes:
-    """The beginning of a file; nothing if there is none: reading it will tell why."""
+    """The beginning of a file; empty if it cannot be read: reading the file will say why."""
     if not os.path.isfile(path):
         return b""
     try:
