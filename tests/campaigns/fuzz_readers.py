@@ -41,7 +41,7 @@ from weitzman.errors import WeitzmanError
 
 SLOWEST = 5.0  # seconds of computing for an input
 MOST = 2**30  # bytes of memory that all inputs together may add at their peak
-ALONE = 2000  # commands in this process for each one that is a process of its own
+ALONE = 5000  # commands in this process for each one that is a process of its own
 LATE = 60.0  # seconds on the clock after which a reader hangs
 
 
@@ -117,8 +117,8 @@ class Campaign:
         turns = [x for x in self.known for _ in range(x.share)]
         while time.monotonic() < end:
             self.pick.shuffle(turns)
+            faulthandler.dump_traceback_later(20 * LATE, exit=True)
             for specimen in turns:
-                faulthandler.dump_traceback_later(10 * LATE, exit=True)
                 self.one(specimen)
                 if time.monotonic() > min(end, told + 10):
                     self.tell()

@@ -47,6 +47,22 @@ def is_alive(other: Process) -> bool | None:
     return True
 
 
+def lock_holders(path: str) -> list[str]:
+    """Other processes that keep a file locked, as far as the system tells (on Linux)."""
+    found: dict[int, str] = {}
+    with suppress(OSError, ValueError):
+        status = os.stat(path)
+        device = os.major(status.st_dev), os.minor(status.st_dev)
+        with open("/proc/locks", encoding="ascii") as file:
+            for line in file:
+                kind, _, _, pid, place = line.partition(": ")[2].split()[:5]
+                major, minor, inode = place.split(":")
+                here = (int(major, 16), int(minor, 16)) == device and int(inode) == status.st_ino
+                if kind == "POSIX" and here and int(pid) not in (os.getpid(), 0, -1):
+                    found[int(pid)] = f"process {pid} on {socket.gethostname()}"
+    return list(found.values())
+
+
 def _machine() -> str:
     parts = []
     with suppress(OSError):

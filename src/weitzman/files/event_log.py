@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
+from .._common.processes import lock_holders
 from ..errors import InvalidFile, InvalidForest, JournalError
 from . import event_file as _file
 from .event_workers import Workers
@@ -242,6 +243,7 @@ class EventLog:
             _file.patiently(self._db, "BEGIN IMMEDIATE", until)
             return self._db
         _file.check_header(self.path)
+        _file.check_locks(self.path)
         self._db, self._file = _file.connect(self.path, until=until), here
         _OPEN.add(self)
         _file.patiently(self._db, "BEGIN IMMEDIATE", until)
@@ -278,6 +280,8 @@ class EventLog:
                 f"{self.path}: a new journal must not replace a file, but there is one. Continue "
                 f"it with Search.resume, or choose another name."
             ) from error
+        except _file.NoLocks as error:
+            raise self._no_locks(error.strerror) from error
         except OSError as error:
             reason = error.strerror or str(error)
             raise JournalError(f"{self.path}: cannot be used as a journal: {reason}.") from error
@@ -291,20 +295,27 @@ class EventLog:
     def _explanation(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorname", "")
         if code.startswith(_NO_LOCKS):
-            return JournalError(
-                f"{self.path}: cannot be used as a journal: the file system does not lock files "
-                f"({error}). Use a folder on a local disk."
-            )
+            return self._no_locks(str(error))
         if not code.startswith(_CURABLE):
             return self.damaged(str(error))
         if code.startswith("SQLITE_BUSY"):
-            return self._unwritten(f"another process has held it for {PATIENCE:g} seconds")
+            who = " and ".join(lock_holders(self.path)) or "another process"
+            return self._unwritten(
+                f"{who} kept it locked for {PATIENCE:g} seconds",
+                "end that process, or wait until it is done,",
+            )
         return self._unwritten(str(error))
 
-    def _unwritten(self, why: str) -> JournalError:
+    def _no_locks(self, why: str) -> JournalError:
+        return JournalError(
+            f"{self.path}: cannot be used as a journal: the file system does not lock files "
+            f"({why}). Use a folder on a local disk."
+        )
+
+    def _unwritten(self, why: str, cure: str = "remove the cause") -> JournalError:
         return JournalError(
             f"{self.path}: cannot be written: {why}. This call changed nothing and all before it "
-            f"is safe: remove the cause and repeat the call."
+            f"is safe: {cure} and repeat the call."
         )
 
 

@@ -16,9 +16,10 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .._common.disk import check_regular
 from .._common.optional import need
 from ..errors import InvalidFile
-from .safely import check_regular, packed_limit
+from .safely import packed_limit
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"

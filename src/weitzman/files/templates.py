@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from .safely import explained, replacing
+from .._common.disk import replacing
+from .safely import explained
 from .sheets import TEXT, WORKBOOK
 from .workbooks import Block, money_format, write_blocks
 

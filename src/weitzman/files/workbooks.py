@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
@@ -44,7 +46,12 @@ def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
     book.remove(book.active)
     for block in blocks:
         _fill(book.create_sheet(block.title), block)
-    book.save(file)
+    # book.save leaves its archive open if the disk is full
+    writer = need("openpyxl.writer.excel", "excel").ExcelWriter
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        writer(book, archive).save()
+    file.write(packed.getvalue())
 
 
 def money_format(unit: str) -> str:

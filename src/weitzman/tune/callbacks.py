@@ -4,8 +4,7 @@ Each takes the ``report`` that :func:`weitzman.tune.paced` hands to a function t
 shows a score whenever the library has evaluated one. While the run waits, the library waits within
 the callback; when the run is no longer worth its cost, the callback ends training in the way that
 the library provides. With ``checkpoint`` the state is saved before each report, so that a run that
-is no longer
-in memory can be brought back. No library is imported before its callback is made.
+is no longer in memory can be brought back. No library is imported before its callback is made.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._common.disk import replaced
 from ..errors import InvalidAnswer
 from .pacing import Reporter
 
@@ -235,9 +235,8 @@ def _save(checkpoint: File | None, save: Callable[[str], Any]) -> None:
         return
     path = Path(checkpoint)
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"new-{path.name}")
-    save(str(new))
-    os.replace(new, path)
+    with replaced(str(path)) as new:
+        save(new)
 
 
 def _inner(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
