@@ -43,7 +43,7 @@ def test_report(write, capsys):
         "mixing time   35 boxes to come within 1/4 of stationary\n"
         "distance      at most 0.5 * 0.98^t after t boxes\n"
         "top reward    1 (state rich), 50% of all boxes in the long run\n"
-        "              688 boxes show it with probability 0.999 or more\n"
+        "              688 boxes will show it with probability 0.999 or more\n"
         "value         0.9, of the endless line\n"
         "\n"
         "boxes to miss the top reward with probability 0.001 at most:\n"
@@ -117,7 +117,7 @@ def test_periodic_chains_and_signals(write, capsys):
     assert main(["chain", write(document)]) == 0
     out = capsys.readouterr().out
     assert "period       2: the start is never forgotten" in out
-    assert "11 boxes show it with probability 0.999" in out
+    assert "11 boxes will show it with probability 0.999" in out
     assert "2         none          0.5" in out
     assert "index" not in out  # there is no cost
     assert main(["chain", write(document), "--limit", "1"]) == 0

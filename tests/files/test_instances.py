@@ -338,7 +338,7 @@ BROKEN: list[tuple[Any, str, bool]] = [
     (document({**A, "outcomes": []}), "outcomes must be an object with", True),
     (document({**A, "outcomes": {}}), "outcomes must be an object with", True),
     (document({**A, "outcomes": {"1": "x"}}), "probability of outcome '1' must be a number", True),
-    (document({**A, "outcomes": {"x": 1}}), "'x' has none .1 such states", False),
+    (document({**A, "outcomes": {"x": 1}}), "'x' has none .1 such state", False),
     (document({**A, "outcomes": {"1e999": 1}}), "'1e999' has none", False),
     (document({**A, "outcomes": {"1": 0.5, "1.0": 0.5}}), "'1.0' is twice in one row", False),
     (document({**A, "outcomes": {"1": {"2": 1}}}), "root must be .* nested", False),

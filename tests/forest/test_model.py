@@ -31,7 +31,7 @@ BROKEN = {
     "empty": (but(parent=[], cost=[], rewards=[], law=[], names=[]), "at least one box"),
     "fractional parent": (but(parent=[-1, 0.5, 0]), "`parent` must hold whole numbers"),
     "text parent": (but(parent=["x", 0, 0]), "`parent` must hold whole numbers"),
-    "missing parent": (but(parent=[-1, 7, 0]), r"that of box 'b' is 7 \(1 such boxes\)"),
+    "missing parent": (but(parent=[-1, 7, 0]), r"that of box 'b' is 7 \(1 such box\)"),
     "parent below -1": (but(parent=[-1, -2, 0]), "that of box 'b' is -2"),
     "cycle": (but(parent=[1, 0, 0]), "goes round in a circle"),
     "own parent": (but(parent=[0, 0, 0]), "'a' -> 'a' goes round in a circle"),
@@ -39,7 +39,7 @@ BROKEN = {
     "too few names": (but(names=["a", "b"]), "2 for 3 boxes"),
     "wrong sum": (
         but(law=[[0.5, 0.5], [[1], [1]], [[0.2, 0.3, 0.5], [0.9, 0, 0]]]),
-        r"those of box 'c' after 'a' shows '1' sum to 0\.9 \(1 such rows\). Rescale the row",
+        r"those of box 'c' after 'a' shows '1' sum to 0\.9 \(1 such row\). Rescale the row",
     ),
     "root sum": (but(law=[[0.5, 0.4], [[1], [1]], GOOD["law"][2]]), "those of box 'a' sum to 0.9"),
     "negative probability": (
@@ -49,7 +49,7 @@ BROKEN = {
     "nan probability": (but(law=[[np.nan, 1], [[1], [1]], GOOD["law"][2]]), "is nan"),
     "nan reward": (but(rewards=[[0, np.nan], [5], [2, 3, 4]]), "box 'a' has nan in state 1"),
     "infinite reward": (but(rewards=[[0, np.inf], [5], [2, 3, 4]]), "box 'a' has inf"),
-    "negative cost": (but(cost=[1, -2, 3]), r"box 'b' has -2 \(1 such costs\)"),
+    "negative cost": (but(cost=[1, -2, 3]), r"box 'b' has -2 \(1 such cost\)"),
     "infinite cost": (but(cost=[1, np.inf, 3]), "box 'b' has inf"),
     "text cost": (but(cost=[1, "two", 3]), "cost of box 'b' must be numbers"),
     "too few costs": (but(cost=[1, 2]), "one entry per box, but there are 2 for 3"),
@@ -59,12 +59,12 @@ BROKEN = {
     "vector for a child": (but(law=[[0.5, 0.5], [1], GOOD["law"][2]]), "box 'b' .a child. has a"),
     "ragged law": (but(law=[[0.5, 0.5], [[1], [1, 2]], GOOD["law"][2]]), "rows differ in length"),
     "cost of wrong shape": (but(cost=[1, [1, 2, 3], 3]), "cost of shape .3, 1."),
-    "zero count": (but(count=[1, 0, 1]), "that of box 'b' is 0 .1 such boxes."),
+    "zero count": (but(count=[1, 0, 1]), "that of box 'b' is 0 .1 such box."),
     "huge count": (but(count=[1, 10**17, 1]), "a count must be from 1 to 1e.15"),
     "nan outside": (but(outside=np.nan), "outside option must be a finite number"),
     "outside on the wrong side": (but(outside=np.inf), "or -inf if something must be taken"),
     "minimize without outside": (but(minimize=True), "minimizing needs an outside option"),
-    "state names": (but(states=[["x"], None, None]), "box 'a' has 1 names for 2 rewards"),
+    "state names": (but(states=[["x"], None, None]), "box 'a' has 1 name for 2 rewards"),
     "one state twice": (but(states=[["x", "x"], None, None]), "names of the states of box 'a'"),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ from typing import Any
 import weitzman
 from weitzman import files, learn, replay
 from weitzman.cli import replay_command
-from weitzman.files.templates import write_template
+from weitzman.files.written_tables import write_template
 from weitzman.show.explore.own_file import OwnFile
 from weitzman.show.report import write_report
 from weitzman.show.report_workbook import write_workbook

@@ -25,6 +25,7 @@ _LARGE, _SMALL = 1e15, 1e-6  # beyond: powers of ten
 _NOISE = 1e-12  # of the spread: what is smaller is a rounding error
 _RARE = 1e-5  # chances below are not told apart
 _SURE = 1e-12  # chances this close to 1 are 1
+_PLURALS = {"box": "boxes", "class": "classes", "copy": "copies", "entry": "entries"}
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
@@ -138,13 +139,26 @@ def whole(n: int) -> str:
     return f"{int(n):,}"
 
 
-def counted(n: int, one: str, many: str = "") -> str:
-    """A count of things.
+def counted(n: int, one: str) -> str:
+    """A count of things, which are named by their singular.
 
-    >>> counted(1, "box", "boxes"), counted(2000, "row")
-    ('1 box', '2,000 rows')
+    >>> counted(1, "box"), counted(2000, "more row"), counted(0, "entry"), counted(3, "set of rows")
+    ('1 box', '2,000 more rows', '0 entries', '3 sets of rows')
     """
-    return f"{whole(n)} {one if n == 1 else many or one + 's'}"
+    if n != 1:
+        head, of, rest = one.partition(" of ")
+        before, space, noun = head.rpartition(" ")
+        one = before + space + _PLURALS.get(noun, noun + "s") + of + rest
+    return f"{whole(n)} {one}"
+
+
+def such(n: int, one: str) -> str:
+    """How many things break a rule, for the end of a message.
+
+    >>> such(1, "box"), such(2, "box")
+    ('1 such box', '2 such boxes')
+    """
+    return counted(n, f"such {one}")
 
 
 def with_unit(text: str, unit: str) -> str:

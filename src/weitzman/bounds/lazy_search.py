@@ -28,8 +28,7 @@ from .refining import Decision
 
 if TYPE_CHECKING:
     from ..files.event_log import Path
-    from ..policy.answers import Rule
-    from ..policy.ledger import State
+    from ..policy.ledger import Rule, State
 
 
 class _Found(NamedTuple):

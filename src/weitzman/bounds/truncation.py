@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import IntArray
-from .._common.notebook import as_html
+from .._common.text import as_html
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, TooLarge

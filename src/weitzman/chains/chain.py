@@ -16,14 +16,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import counted
 from .._common.optional import need
 from .._kernels import markov
 from ..errors import TooLarge
-from . import mixing as _mixing
-from . import sparse as _sparse
+from . import long_run as _long_run
 from .checks import as_first, as_law, as_rewards, as_share, as_states, as_steps
-from .graph import CommunicatingClass, classes, leading_to, must_converge, only_recurrent
-from .mixing import Rate, later, variation
+from .long_run import (
+    CommunicatingClass,
+    Rate,
+    classes,
+    later,
+    leading_to,
+    must_converge,
+    only_recurrent,
+    variation,
+)
 
 _DENSE = 4000  # states of a sparse chain up to which all starts at once are in order
 _LEAST = 1e-12  # distances below are lost in rounding
@@ -63,7 +71,7 @@ class Chain:
         return int(self.law.shape[0])
 
     def __repr__(self) -> str:
-        return f"Chain({len(self)} states{', sparse' if self.sparse else ''})"
+        return f"Chain({counted(len(self), 'state')}{', sparse' if self.sparse else ''})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Chain, (self.law, self.rewards)
@@ -130,7 +138,7 @@ class Chain:
             inside = only_recurrent(self.classes)
             law = self.law if len(inside) == len(self) else self.law[inside][:, inside]
             pi = np.zeros(len(self))
-            pi[inside] = _sparse.stationary(law) if self.sparse else markov.stationary(law)
+            pi[inside] = _long_run.stationary(law) if self.sparse else markov.stationary(law)
             pi.flags.writeable = False
             self._cache["stationary"] = pi
         found: FloatArray = self._cache["stationary"]
@@ -167,7 +175,7 @@ class Chain:
         pi = self.stationary()
         must_converge(self.period)
         if starts is None:
-            return _mixing.mixing_time(self.dense(), pi, eps)
+            return _long_run.mixing_time(self.dense(), pi, eps)
         rows, t = self._rows(starts), 0
         while variation(rows, pi) > eps:
             rows, t = np.asarray(rows @ self.law), t + 1
@@ -196,7 +204,7 @@ class Chain:
         """
         pi = self.stationary()
         must_converge(self.period)
-        return _mixing.rate(self.dense(), pi)
+        return _long_run.rate(self.dense(), pi)
 
     # -- when a reward is met ------------------------------------------------------------------
 
@@ -218,7 +226,7 @@ class Chain:
         rest = np.flatnonzero(~never & ~aim)
         inner = self.law[rest][:, rest]
         if self.sparse:
-            hours[rest] = _sparse.absorb(inner)
+            hours[rest] = _long_run.absorb(inner)
         else:
             leave = self.law[rest][:, aim].sum(axis=1)
             one = np.ones((len(rest), 1))

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
-from .._common.notebook import as_html
+from .._common.text import as_html
 from .._kernels.markov import sweep
 from ..errors import InvalidArgument, InvalidForest
 from .capped_values import Capped, above, root

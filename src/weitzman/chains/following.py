@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.numbers import such
 from .._kernels.markov import absorb
 from ..errors import InvalidArgument
 
@@ -43,7 +44,7 @@ def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
         raise InvalidArgument(
             f"a policy must stop at some time, but this one may go on forever along the endless "
             f"line {name!r}: after its state {s}, no reward can follow that its indices would stop "
-            f"at ({int((~ends).sum())} such states). Lower its indices."
+            f"at ({such((~ends).sum(), 'state')}). Lower its indices."
         )
 
 

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
+from .._common.numbers import such
+from .._common.text import as_html
 from ..errors import InvalidArgument, TooLarge
 from .chain import Chain
 from .checks import as_first, as_share, as_states
@@ -232,7 +233,7 @@ def _must_meet(chain: Chain, aim: IntArray, rows: FloatArray | None) -> None:
     if never.any():
         raise InvalidArgument(
             f"the target must be met in the end, but after state {np.flatnonzero(never)[0]} the "
-            f"chain can avoid it forever ({int(never.sum())} such states)."
+            f"chain can avoid it forever ({such(never.sum(), 'state')})."
         )
 
 

@@ -11,7 +11,7 @@ import click
 
 from ..errors import JournalError, WeitzmanError
 from .command_list import NAME, program
-from .shell_words import for_the_shell
+from .console import for_the_shell
 
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 

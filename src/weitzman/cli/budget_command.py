@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .._common.numbers import Amounts, number, rough, with_unit
-from .instance_file import instance_argument, read_instance
+from .given_file import instance_argument, read_instance
 from .options import COUNT, NUMBER, POSITIVE, Options, command, json_option
 
 if TYPE_CHECKING:

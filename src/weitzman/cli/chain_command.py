@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .._common.numbers import about, number
+from .._common.numbers import about, counted, number
 from .given_file import PATH, given_file
 from .options import NUMBER, Options, command, json_option, limit_option
 
@@ -138,7 +138,7 @@ def _text(report: _Report, limit: int) -> Iterator[str]:
     shown = limit or len(rows)
     yield from columns([head, *rows[:shown]], right=1)
     if len(rows) > shown:
-        yield f"... and {len(rows) - shown} more states (--limit 0 shows all)"
+        yield f"... and {counted(len(rows) - shown, 'more state')} (--limit 0 shows all)"
 
 
 def _facts(report: _Report) -> Iterator[tuple[str, str]]:
@@ -151,7 +151,8 @@ def _facts(report: _Report) -> Iterator[tuple[str, str]]:
         yield "classes", f"{len(c.classes)}, of which {closed} cannot be left"
     yield "period", f"{c.period}" + ("" if c.aperiodic else ": the start is never forgotten")
     if report.mixing_time is not None:
-        yield "mixing time", f"{report.mixing_time} boxes to come within 1/4 of stationary"
+        boxes = counted(report.mixing_time, "box")
+        yield "mixing time", f"{boxes} to come within 1/4 of stationary"
     if report.rate is not None:
         factor, base = number(report.rate.C), number(report.rate.alpha)
         yield "distance", f"at most {factor} * {base}^t after t boxes"
@@ -164,8 +165,8 @@ def _facts(report: _Report) -> Iterator[tuple[str, str]]:
             share = f", {about(often)}% of all boxes in the long run"
         yield "top reward", f"{number(top)} (state {_few(names)}){share}"
     if report.exact is not None:
-        sure = f"{report.exact} boxes show it with probability {number(1 - report.delta)} or more"
-        yield "", sure
+        boxes, sure = counted(report.exact, "box"), number(1 - report.delta)
+        yield "", f"{boxes} will show it with probability {sure} or more"
     if report.line is not None and report.given.start is None:
         yield "value", 'unknown without a "start"'
     elif report.value is not None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 import click
 
 from .._common.numbers import about, rough, with_unit
-from .instance_file import instance_argument, read_instance
+from .given_file import instance_argument, read_instance
 from .options import COUNT, WHOLE, F, Options, command, json_option, threads_option
 
 _SIMULATE = """\

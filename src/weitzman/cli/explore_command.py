@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .given_file import PATH
-from .instance_file import read_instance, table_options
+from .given_file import PATH, read_instance, table_options
 from .options import Options, command
 
 if TYPE_CHECKING:

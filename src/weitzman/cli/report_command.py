@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import killable, progress_bar
-from .given_file import PATH, STDIN, given_file, written_file
-from .instance_file import read_problem, table_options
+from .given_file import PATH, STDIN, given_file, read_problem, table_options, written_file
 from .options import COUNT, Options, command
 
 if TYPE_CHECKING:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
-from .given_file import PATH
-from .instance_file import FILE, read_instance, table_options
+from .console import for_the_shell
+from .given_file import FILE, PATH, read_instance, table_options
 from .options import Options, command
-from .shell_words import for_the_shell
 
 if TYPE_CHECKING:
     from ..forest.model import Forest
-    from ..policy.answers import Rule
     from ..policy.frontier import Box
+    from ..policy.ledger import Rule
     from ..policy.search import Search
 
 _ABOUT = """\

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .._common.numbers import about, ends, with_unit
-from .given_file import PATH, written_file
-from .instance_file import instance_argument, read_instance
+from .given_file import PATH, instance_argument, read_instance, written_file
 from .options import POSITIVE, Options, command, json_option
 
 if TYPE_CHECKING:

@@ -81,8 +81,8 @@ def _strategies() -> None:
     from ..forest.model import Forest
     from ..strategies.dags import Dag
     from ..strategies.fixed_order import simulate_order
-    from ..strategies.random_orders import random_order
     from ..strategies.spanning import spanning_policy
+    from ..strategies.thumb_rules import random_order
 
     law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.1, 0.9]]]
     pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law)

@@ -3,7 +3,7 @@
 May import ``forest``, ``chains`` and what lies below them.
 """
 
-from .._common.ray_executor import RayExecutor as RayExecutor
+from .._common.sharing import RayExecutor as RayExecutor
 from .capped_laws import CappedLaw as CappedLaw
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate

@@ -20,11 +20,11 @@ from ..chains.following import Following
 from ..forest.model import Forest
 from .boldness import opens_more
 from .by_box import ByBox, PerBox
-from .collecting import openings_left, ranks_by_tree
 from .evaluation_result import Evaluation as Evaluation
 from .evaluation_result import Worth
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees, is_long
+from .prizes import openings_left, ranks_by_tree
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .weights import Weights
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import ROWS, columns_html
-from .._common.numbers import number, rough, whole
-from .._common.text import cell, columns
+from .._common.numbers import counted, number, rough
+from .._common.text import ROWS, cell, columns, columns_html
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
 from .capped_laws import CappedLaw, capped_law_of
@@ -226,7 +225,7 @@ class Solution:
         rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
         yield from columns([("box", "after", "cost", "index"), *rows], right=2)
         if more := self._rows() - len(after):
-            yield f"... and {whole(more)} more rows{hint}"
+            yield f"... and {counted(more, 'more row')}{hint}"
 
     def _rows(self) -> int:
         return int(np.diff(self._start)[self._class_of].sum())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray
-from .._common.notebook import as_html
+from .._common.text import as_html
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .by_box import PerBox

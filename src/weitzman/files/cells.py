@@ -16,6 +16,7 @@ from typing import NamedTuple
 _SPACES = str.maketrans("", "", " \u00a0\u2007\u2009\u202f'")
 _MINUS = str.maketrans("\u2212\u2013", "--")
 _FACTORS = {"k": 1e3, "m": 1e6, "mn": 1e6, "mio": 1e6, "bn": 1e9, "b": 1e9}
+_SCALES = {*_FACTORS, "t", "mm", "tsd"}  # T€ is a thousand euros in Berlin: asked about
 _BODY = re.compile(r"(?P<sign>[+-]?)(?P<digits>[\d.,]+)(?:[eE](?P<power>[+-]?\d{1,4}))?")
 _CODE = re.compile(r"^[A-Z]{3}(?=[\d.+-])|(?<=[\d.])[A-Z]{3}$")
 _GROUPS = re.compile(r"[1-9]\d{0,2}(,\d{3})+$")
@@ -119,7 +120,8 @@ def _without_currency(text: str) -> tuple[str, str]:
     if len(signs) == 1:
         before = text.partition(signs)[0]
         prefix = before.strip("+-")
-        if prefix.isalpha() and prefix.isupper() and len(prefix) <= 3:  # US$
+        named = prefix.isalpha() and prefix.isupper() and len(prefix) <= 3 and signs != "€"
+        if named and prefix.lower() not in _SCALES:  # US$
             return text.replace(prefix + signs, "", 1), prefix + signs
         return text.replace(signs, "", 1), signs
     code = _CODE.search(text)

@@ -11,8 +11,7 @@ from ..chains.chain import Chain
 from ..chains.checks import as_costs, as_first
 from ..errors import InvalidFile
 from .parsing import array, fields, is_number, like, name, numbers, wrong
-from .reading import shown
-from .safely import explained, read_document
+from .safely import explained, read_document, shown
 
 FORMAT = "weitzman-chain/1"
 _KEYS = ("format", "law", "rewards", "states", "cost", "start", "outside", "note")

@@ -36,10 +36,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
-from .._common.processes import lock_holders
+from .._common.system import lock_holders
 from ..errors import InvalidFile, InvalidForest, JournalError
 from . import event_file as _file
-from .event_workers import Workers
+from .event_file import Workers
 
 Path = str | os.PathLike[str]
 Content = dict[str, Any]

@@ -19,7 +19,7 @@ from ..forest.model import Forest
 from ..forest.rules import MAX_COUNT
 from .outcomes import Names, read_law, read_opening, read_outcomes
 from .parsing import array, choice, fields, is_number, like, name, numbers, whole, wrong
-from .reading import shown
+from .safely import shown
 
 FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for

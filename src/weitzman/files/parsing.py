@@ -12,7 +12,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
-from .reading import shown
+from .safely import shown
 
 _NUMBER = {int, float}  # exactly these: a bool is not a number
 _SUGGESTIONS = 1000  # names that are looked through for one that was perhaps meant

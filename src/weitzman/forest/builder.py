@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.numbers import counted, such
 from ..errors import InvalidForest
 from .columns import default_outside, label
 from .distributions import Discretized, Distribution
@@ -71,7 +72,7 @@ class Builder:
         return len(self._entries)
 
     def __repr__(self) -> str:
-        return f"Builder({len(self)} boxes)"
+        return f"Builder({counted(len(self), 'box')})"
 
     @property
     def errors(self) -> dict[str, float]:
@@ -214,7 +215,7 @@ class Builder:
         if lost:
             raise InvalidForest(
                 f"a parent must be a box, but {lost[0].parent!r}, parent of {lost[0].name!r}, was "
-                f"never added ({len(lost)} such boxes"
+                f"never added ({such(len(lost), 'box')}"
                 f"{like(lost[0].parent, list(self._entries))})."
             )
 

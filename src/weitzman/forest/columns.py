@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.numbers import counted, such
 from ..errors import InvalidForest
 from .pools import Pool, concat_pools, intern_pool, list_pool, stack_pool, starts
 
@@ -136,7 +137,7 @@ def law_columns(
         if len(uneven):
             raise InvalidForest(
                 f"a root's law must have equal rows in an array (n, k, k), but the rows of "
-                f"law[{uneven[0]}] (box {title[uneven[0]]!r}) differ ({len(uneven)} such boxes). "
+                f"law[{uneven[0]}] (box {title[uneven[0]]!r}) differ ({such(len(uneven), 'box')}). "
                 f"Give a list with a vector for each root."
             )
         if len(roots) == 0 or law.shape[1] == 1:
@@ -279,5 +280,5 @@ def _check_length(x: Sequence[object], n: int, what: str) -> None:
         raise InvalidForest(f"`{what}` must have one entry per box, but got {short(x)}.")
     if len(x) != n:
         raise InvalidForest(
-            f"`{what}` must have one entry per box, but there are {len(x)} for {n} boxes."
+            f"`{what}` must have one entry per box, but there are {len(x)} for {counted(n, 'box')}."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._common.arrays import BoolArray, IntArray
-from .._common.numbers import Amounts
+from .._common.numbers import Amounts, such
 from .._kernels.structure import postorder
 from ..errors import InvalidArgument, UnknownName
 from .columns import label
@@ -81,7 +81,7 @@ class Lookups:
             v = int(np.argmax(self.endless))
             raise InvalidArgument(
                 f"{what} needs a forest that ends, but box {self.name(v)!r} is followed by boxes "
-                f"like itself without end ({int(self.endless.sum())} such boxes). Cut it with "
+                f"like itself without end ({such(self.endless.sum(), 'box')}). Cut it with "
                 f"truncate."
             )
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
+from .._common.numbers import counted
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
 from .columns import (
@@ -155,9 +156,9 @@ class Forest(Lookups):
 
     def __repr__(self) -> str:
         return (
-            f"Forest({len(self)} described boxes, {self._with_copies()}, {self.roots.size} "
-            f"roots, {len(self.laws)} laws, outside {self.outside:g}"
-            f"{', minimize' if self.minimize else ''}{self._terms()})"
+            f"Forest({counted(len(self), 'described box')}, {self._with_copies()}, "
+            f"{counted(self.roots.size, 'root')}, {counted(len(self.laws), 'law')}, "
+            f"outside {self.outside:g}{', minimize' if self.minimize else ''}{self._terms()})"
         )
 
     # -- ways in -------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
-from .._common.text import columns
+from .._common.text import as_html, columns
 from ..errors import InvalidArgument
 from .curves import Curves
 from .forecasts import knowledge

@@ -9,14 +9,12 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from .._common.processes import this_process
+from .._common.system import this_process
 from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidFile, InvalidForest, WeitzmanError
 from ..files.event_log import Entry, EventLog, Path
-from .answers import Rule, checked_rule
-from .kept_models import box_mark, from_parts, to_parts
-from .ledger import Event, Ledger
-from .replacing import replaced
+from .ledger import Event, Ledger, Rule, checked_rule
+from .search_model import box_mark, from_parts, replaced, to_parts
 
 # what an event that cannot be brings about
 _IMPOSSIBLE = AssertionError, LookupError, TypeError, ValueError, OverflowError

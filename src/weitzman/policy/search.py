@@ -24,12 +24,11 @@ from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
 from ..errors import InvalidAnswer, JournalError
 from ..files.event_log import Path
-from .answers import Rule
 from .frontier import Box as Box
-from .ledger import Event, Ledger, State
+from .ledger import Event, Ledger, Rule, State
 from .reasons import taken_back, why, why_open
 from .record import Model, Record
-from .replacing import replaced
+from .search_model import replaced
 from .walk import Opened as Opened
 
 

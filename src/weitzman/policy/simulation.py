@@ -24,8 +24,7 @@ from ..engine.plan import Progress
 from ..engine.solution import Solution, as_policy
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .sampling import Sample, merge
-from .simulation_result import Simulation
+from .simulation_result import Sample, Simulation, merge
 
 Play = Callable[[int, int, FloatArray, IntArray], None]
 """Play episodes ``first`` to ``last - 1``: write what they came to, and count what was opened."""

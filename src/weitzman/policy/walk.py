@@ -27,8 +27,7 @@ from ..engine.solver import solve
 from ..errors import InvalidAnswer
 from ..forest.model import Forest
 from .frontier import Box, Frontier, Group, Id
-from .hands import Hands
-from .remaining import prizes_worth, rest
+from .remaining import Hands, prizes_worth, rest
 
 Closed = tuple[int, int]
 """A box that can be opened and the state of its parent (0 for a root): what copies share."""

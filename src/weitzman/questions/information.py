@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray
-from .._common.estimates import error_of_mean
+from .._common.arrays import FloatArray, error_of_mean
 from .._kernels.structure import postorder
 from ..engine.solver import solve
 from ..errors import InvalidArgument

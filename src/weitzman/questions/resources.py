@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import FloatArray
-from .._common.estimates import error_of_mean
+from .._common.arrays import FloatArray, error_of_mean
+from .._common.numbers import such
 from .._common.optional import need
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
@@ -145,7 +145,7 @@ def _check(f: Forest, uses: Mapping[str, Any], budgets: Mapping[str, float]) -> 
     if bad:
         raise InvalidArgument(
             f"a budget must be 0 or more, but that of {bad[0]!r} is {budgets[bad[0]]} "
-            f"({len(bad)} such budgets)."
+            f"({such(len(bad), 'budget')})."
         )
 
 

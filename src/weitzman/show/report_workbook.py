@@ -10,7 +10,7 @@ from ..engine.plan import Progress
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..files.safely import explained
-from ..files.workbooks import Block, money_format, write_blocks
+from ..files.written_tables import Block, money_format, write_blocks
 from ..forest.model import Forest
 from .report.decision_tree import columns, decisions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._common.notebook import as_html
 from .._common.numbers import number
+from .._common.text import as_html
 from .._common.text import columns as aligned
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution

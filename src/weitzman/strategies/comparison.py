@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._common.estimates import error_of_mean
-from .._common.notebook import cells_html
+from .._common.arrays import error_of_mean
 from .._common.numbers import about, rough, with_unit
 from .._common.sharing import Executor, check_executor, spread
+from .._common.text import cells_html
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
@@ -21,22 +21,23 @@ from ..engine.solution import Solution, hint
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from ..policy.sampling import Sample, two_sided
 from ..policy.simulation import simulate
-from ..policy.simulation_result import Simulation
+from ..policy.simulation_result import Sample, Simulation, two_sided
 from .copies import WRITE_OUT
 from .fixed_order import FixedOrder, best_partially_adaptive
 from .fixed_set import FixedSet, best_nonadaptive
-from .priority_lists import (
+from .thumb_rules import (
     MOST_BOXES,
     MOST_DRAWS,
     by_expected_value,
+    everything,
     listed,
+    myopic,
+    on_reward_grid,
     priority_list,
+    random_order,
     work_through,
 )
-from .random_orders import random_order
-from .thumb_rules import everything, myopic, on_reward_grid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.numbers import counted, such
 from ..errors import InvalidForest
 from ..forest.columns import default_outside, label
 from ..forest.combining import expand
@@ -128,7 +129,9 @@ class Dag:
 
     def __repr__(self) -> str:
         edges = sum(map(len, self.parents))
-        return f"Dag({len(self)} boxes, {edges} edges, outside {self.outside:g})"
+        return (
+            f"Dag({counted(len(self), 'box')}, {counted(edges, 'edge')}, outside {self.outside:g})"
+        )
 
     @property
     def sign(self) -> float:
@@ -182,7 +185,7 @@ def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...])
     if bad:
         raise InvalidForest(
             f"a parent must be the number of a box (0 to {n - 1}), but box {names[bad[0]]!r} has "
-            f"{parents[bad[0]]} ({len(bad)} such boxes)."
+            f"{parents[bad[0]]} ({such(len(bad), 'box')})."
         )
     missing = [len(set(above)) for above in parents]
     below: list[list[int]] = [[] for _ in parents]
@@ -199,7 +202,7 @@ def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...])
         lost = sorted(set(range(n)) - set(order))
         raise InvalidForest(
             f"parents must not go round in a circle, but {names[lost[0]]!r} is on one or below one "
-            f"({len(lost)} such boxes). Take an edge out."
+            f"({such(len(lost), 'box')}). Take an edge out."
         )
     return tuple(order)
 

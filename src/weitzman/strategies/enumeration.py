@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .._common.notebook import as_html
+from .._common.text import as_html
 from ..errors import TooLarge
 from ..forest.model import Forest
 from .dags import Dag

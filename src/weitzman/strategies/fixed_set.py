@@ -9,7 +9,8 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
+from .._common.numbers import counted, such
+from .._common.text import as_html
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
@@ -69,7 +70,8 @@ class FixedSet:
 
     def __repr__(self) -> str:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
-        return f"FixedSet({np.count_nonzero(self.copies)} boxes, value={self.value:.8g}, {kind})"
+        boxes = counted(int(np.count_nonzero(self.copies)), "box")
+        return f"FixedSet({boxes}, value={self.value:.8g}, {kind})"
 
     _repr_html_ = as_html
 
@@ -159,7 +161,7 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
         v = int(lost[0])
         raise InvalidForest(
             f"a set must hold the parent of each of its boxes, but {forest.name(v)!r} is there and "
-            f"{forest.name(int(forest.parent[v]))!r} is not ({len(lost)} such boxes)."
+            f"{forest.name(int(forest.parent[v]))!r} is not ({such(len(lost), 'box')})."
         )
     return value_of_copies(forest, copies, order)
 

@@ -8,7 +8,7 @@ import secrets
 from contextlib import suppress
 
 from .._common.disk import one_at_a_time, replacing
-from .._common.processes import Process, is_alive, this_process
+from .._common.system import Process, is_alive, this_process
 from ..errors import JournalError
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._common.optional import need
-from .._common.processes import Process, is_alive, this_process
+from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
 from ..learn.optuna_logs import COSTS, ENDED, RUN
 from .book import Callback, Catch, LoopSettings, check_settings, exceptions

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...bounds.lazy_solution import LazySolution
+from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...engine.solution import Solution
 from ...strategies.dags import Dag

@@ -13,8 +13,8 @@ from ...engine.solution import Solution
 from ...engine.what_if import break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
-from ...policy.sampling import two_sided
 from ...policy.simulation import at_least_one
+from ...policy.simulation_result import two_sided
 from ...strategies.comparison import Comparison
 from .laws_data import check_solution, state_called
 

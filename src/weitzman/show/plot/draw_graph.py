@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._common.optional import need
-from ...bounds.lazy_solution import LazySolution
+from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...strategies.dags import Dag
 from ...strategies.enumeration import Exhaustive

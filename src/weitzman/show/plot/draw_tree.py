@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common.numbers import percent, rough
+from ..._common.numbers import counted, percent, rough
 from ..._common.optional import need
 from ...engine.solution import Solution
 from .style import BLUE, PLAIN, axes, heading, ink, mixed, muted, number, plain, span
@@ -128,7 +128,7 @@ def _folded(ax: Axes, t: TreeLayout, size: float) -> None:
             _bend(ax, (t.depth[i], t.row[i]), (t.depth[i] + 0.85, t.hidden_row[i]), lw=1, ls=":")
             ax.text(t.depth[i] + 0.88, t.hidden_row[i], f"{t.hidden[i]:,} more", **said)
     if t.rest:
-        ax.text(-0.1, t.rest_row, f"and {t.rest:,} more boxes, opened less often", **said)
+        ax.text(-0.1, t.rest_row, f"and {counted(t.rest, 'more box')}, opened less often", **said)
 
 
 def _cut(name: str, letters: int) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from ..._common.arrays import FloatArray
 from ..._common.numbers import about, percent, rough
 from ...engine.solution import mean_cost
-from ...policy.sampling import two_sided
+from ...policy.simulation_result import two_sided
 from ..page.html import Child, Markup, h, join, name
 from ..page.page_data import alone
 from .findings import Content, WhatIf, cost_now

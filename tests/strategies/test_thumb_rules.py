@@ -11,7 +11,7 @@ from random_problems import forests
 from reference import to_arrays
 
 import weitzman
-from weitzman.strategies.priority_lists import (
+from weitzman.strategies.thumb_rules import (
     by_expected_value,
     listed,
     priority_list,

@@ -1,4 +1,4 @@
-"""Processes: which one this is, and whether another is still alive."""
+"""What is asked of the operating system: which process this is, if another lives, what it locks."""
 
 from __future__ import annotations
 

@@ -1,11 +1,65 @@
-"""Another model for the boxes of a running search."""
+"""The model of a running search: kept as bytes in the journal, and replaced by another one."""
 
 from __future__ import annotations
 
+import io
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._common.numbers import counted
 from ..engine.indices import Policy
 from ..errors import InvalidForest, UnknownName
+from ..files import binary as _binary
+from ..forest.model import Forest
 from .frontier import Id
 from .ledger import Ledger
+
+
+def to_parts(policy: Policy) -> dict[str, bytes]:
+    """A policy: ``forest`` (format .wz), ``index_at`` and ``index`` (format .npy, no pickle)."""
+    forest = io.BytesIO()
+    try:
+        _binary.write(policy.forest, forest)
+    except UnicodeEncodeError as error:
+        raise InvalidForest(
+            f"names must be valid Unicode, but there is {error.object[:40]!r}. Rename it."
+        ) from None
+    return {
+        "forest": forest.getvalue(),
+        "index_at": _npy(policy.index_at),
+        "index": _npy(policy.forest.sign * policy.index),
+    }
+
+
+def from_parts(part: Callable[[str], bytes]) -> Policy:
+    """A policy from its parts; a ValueError says what is wrong."""
+    at, index = (
+        np.lib.format.read_array(io.BytesIO(part(name)), allow_pickle=False)
+        for name in ("index_at", "index")
+    )
+    return Policy.of(_binary.read(io.BytesIO(part("forest"))), at, index)
+
+
+def box_mark(forest: Forest, v: int) -> int:
+    """A number that changes with anything that is said of a box, its parent's name included."""
+    up = int(forest.parent[v])
+    words = [forest.name(v), "" if up < 0 else forest.name(up), forest.outside, forest.minimize]
+    mark = zlib.crc32(repr([*words, int(forest.count[v])]).encode("utf-8", "surrogatepass"))
+    pools = (forest.laws, forest.law), (forest.rewards, forest.reward), (forest.costs, forest.cost)
+    for pool, place in pools:
+        matrix = pool[int(place[v])]
+        mark = zlib.crc32(matrix.tobytes(), zlib.crc32(repr(matrix.shape).encode(), mark))
+    return mark
+
+
+def _npy(array: npt.NDArray[Any]) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=False)
+    return file.getvalue()
 
 
 def replaced(old: Ledger, policy: Policy) -> Ledger:
@@ -47,7 +101,9 @@ def _moved(old: Ledger, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
     own = box[1][-1] if old.forest.count[box[0]] > 1 else 1
     count = int(new.forest.count[v])
     if own > count:
-        raise InvalidForest(f"{must} of {old.box(box)!r} there are only {count} copies.")
+        raise InvalidForest(
+            f"{must} of {old.box(box)!r} the new problem has only {counted(count, 'copy')}."
+        )
     return v, (*copy, own) if count > 1 else copy
 
 

@@ -1,4 +1,4 @@
-"""The command ``weitzman demo``."""
+"""Commands for the first steps: ``weitzman demo`` and ``weitzman completions``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ Try your own numbers:
   weitzman demo --json > boxes.json
   weitzman solve boxes.json --explain"""
 
+_COMPLETIONS = """\
+Print a script that lets the shell complete commands, options and files.
+
+\b
+  bash   echo 'eval "$(weitzman completions bash)"' >> ~/.bashrc
+  zsh    echo 'eval "$(weitzman completions zsh)"' >> ~/.zshrc
+  fish   weitzman completions fish > ~/.config/fish/completions/weitzman.fish
+
+A new shell knows them."""
+
 
 @command(
     "Solve a small built-in example and explain the best policy in words.",
@@ -29,7 +39,7 @@ def demo(options: Options) -> None:
     """Carry out the command."""
     from ..engine.solver import solve
     from ..files.json_reader import forest
-    from ..files.reading import parse
+    from ..files.safely import parse
     from ..policy.words import describe, explain
 
     text = files("weitzman.files").joinpath("demo.json").read_bytes()
@@ -48,3 +58,17 @@ def demo(options: Options) -> None:
     print(f"\n{_WHY}\n")
     print_lines(f"  {line}" for line in solution.index_lines())
     print(f"\n{_TRY}")
+
+
+@command(_COMPLETIONS, short="Complete commands with the Tab key.")
+@click.argument(
+    "shell", type=click.Choice(("bash", "zsh", "fish")), metavar="SHELL", help="bash, zsh or fish"
+)
+def completions(options: Options) -> None:
+    """Carry out the command."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(options.shell)
+    root = click.get_current_context().find_root()
+    assert kind is not None
+    print(kind(root.command, {}, "weitzman", "_WEITZMAN_COMPLETE").source())
