@@ -232,11 +232,13 @@ class Workers:
     ) -> None:
         """Begin to use the log, alone (as its owner) or with others; an error if impossible.
 
-        ``other``: refuse another user in this very process, too.
+        ``other``: refuse another user in this very process, too; and, unless alone, an owner.
         """
+        owners = {x for (x,) in db.execute("SELECT token FROM worker WHERE owner = 1")}
         for token, process in self._others(db):
             here = process == self._process and not other
-            if not here and not take_over and (owner or token == self.me):
+            clash = owner or token == self.me or (other and token in owners)
+            if not here and not take_over and clash:
                 self._check_gone(token, process)
         if owner:
             db.execute("DELETE FROM worker WHERE token != ?", (self.me,))

@@ -96,14 +96,15 @@ class EventLog:
 
     @classmethod
     def create(
-        cls, path: Path, kind: str, me: str, settings: Content, parts: Mapping[str, bytes]
-    ) -> EventLog:
-        """Write a new log, owned by this worker; the file appears complete or not at all."""
+        cls, path: Path, kind: str, me: str, settings: Content, parts: Mapping[str, bytes],
+        *, owner: bool = True,
+    ) -> EventLog:  # fmt: skip
+        """Write a new log, in use by this worker; the file appears complete or not at all."""
         self = cls(path, kind, me)
         with self._explained():
             _file.create(
                 self.path, {"kind": kind, **settings}, parts,
-                lambda db: self.workers.enter(db, owner=True),
+                lambda db: self.workers.enter(db, owner=owner),
             )  # fmt: skip
         self.settings = settings
         return self

@@ -21,7 +21,7 @@ from .._common.optional import need
 from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
 from ..learn.optuna_logs import COSTS, ENDED, RUN
-from .book import Callback, Catch, LoopSettings, check_settings, exceptions
+from .book import Callback, Catch, LoopSettings, T, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
 from .plain_objectives import plain as plain
@@ -232,6 +232,15 @@ class _Trials:
             self._race.ended(run)
         else:
             self._race.leave(run)
+
+    def turn(self, do: Callable[[], T]) -> T:
+        return do()  # one process at a time
+
+    def held(self, run: int) -> bool:
+        return False
+
+    def take(self, run: int, until: int) -> None:
+        """Nothing to note: trials that wait and trials that are advanced are RUNNING."""
 
     def begin(self, run: int, candidate: int | None) -> None:
         trial = self._study.ask()
