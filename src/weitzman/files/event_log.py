@@ -282,7 +282,7 @@ class EventLog:
                 f"it with Search.resume, or choose another name."
             ) from error
         except _file.NoLocks as error:
-            raise self._no_locks(error.strerror) from error
+            raise self._no_locks(error.strerror or str(error)) from error
         except OSError as error:
             reason = error.strerror or str(error)
             raise JournalError(f"{self.path}: cannot be used as a journal: {reason}.") from error
