@@ -199,6 +199,16 @@ class EventLog:
         """Count the next of the added events as applied."""
         self.seen, self._crc = self._added.pop(0)
 
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Events that were seen or added within count as such only if there is no error."""
+        before = self.seen, self._crc
+        try:
+            yield
+        except BaseException:
+            self.seen, self._crc = before
+            raise
+
     def rewind(self) -> None:
         """Forget which events were seen."""
         self.seen = self._crc = 0
@@ -222,13 +232,17 @@ class EventLog:
 
     @contextmanager
     def _turn(self, until: float) -> Iterator[None]:
-        turn = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
-        if not turn.acquire(timeout=max(0.0, until - time.monotonic())):
-            raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
+        turn: Any = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
+        first = not turn._is_owned()  # else this thread has it further up, as when it collects
         try:
+            if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
+                raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
             yield
         finally:
-            turn.release()
+            try:
+                _give_back(turn, first)
+            finally:  # an interrupt may have come between
+                _give_back(turn, first)
 
     def _begin(self, until: float) -> sqlite3.Connection:
         found = os.stat(self.path)
@@ -322,6 +336,11 @@ class EventLog:
 
 def _checksum(before: int, number: int, when: float, worker: str, content: str) -> int:
     return _file.checksum(json.dumps([number, when, worker, content], default=repr), before)
+
+
+def _give_back(turn: Any, first: bool) -> None:
+    if first and turn._is_owned():
+        turn.release()
 
 
 def _before_fork() -> None:
