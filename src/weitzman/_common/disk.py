@@ -1,4 +1,4 @@
-"""What makes a file last, and keeps an old one whole until the new one is.
+"""Durable files, and old files that stay whole until the new ones are complete.
 
 Every file that a user asks for is written by `replacing` or `replaced`: a full disk, an error or a
 kill in the middle leaves the old file as it was, and of two processes that write at once the last
@@ -24,13 +24,13 @@ _NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 
 
 class Folder:
-    """An open folder, whose entries can be made to last."""
+    """An open folder, whose entries can be made durable."""
 
     def __init__(self, handle: int | None) -> None:
         self.handle = handle
 
     def sync(self) -> None:
-        """Wait until the names in it are on disk, where that can be asked for."""
+        """Wait until the names in the folder are on disk, where the system supports it."""
         if self.handle is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""What is asked of the operating system: which process this is, if another lives, what it locks."""
+"""Calls to the operating system: which process this is, which others live, what they lock."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 
 class Process(NamedTuple):
-    """A process, told apart from all others on all machines.
+    """A process, distinct from all others on all machines.
 
-    ``machine`` changes with every boot and is another one in every container. ``born`` tells a
-    process from a later one of the same number.
+    ``machine`` changes with every boot and differs between containers. ``born`` distinguishes a
+    process from a later one with the same number.
     """
 
     host: str
