@@ -232,5 +232,6 @@ class Simulation:
         )
 
     def _repr_html_(self) -> str:
-        head = f"{counted(self.episodes, 'episode')}, {percent(self.loss)} of them worse than opening nothing"
+        played, worse = counted(self.episodes, "episode"), percent(self.loss)
+        head = f"{played}, {worse} of them worse than opening nothing"
         return cells_html([head], self._cells(0.95))
