@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._kernels import jit, kernel_cache
+from .._kernels.tiers import compile_at_once
+
+__all__ = ["CompiledCode", "compile_at_once", "compiled_code"]
 
 
 class CompiledCode(NamedTuple):
