@@ -131,14 +131,17 @@ def replay(options: Options) -> None:
 
 def _draw(found: Replay, image: str) -> None:
     """Payoff and regret against price, side by side."""
+    from .._common.disk import replaced
     from .._common.optional import need
+    from ..files.safely import explained
     from ..show import plot
 
     subplots = need("matplotlib.pyplot", "plot").subplots
     figure, axes = subplots(1, 2, figsize=(12, 4.5), layout="constrained")
     for measure, ax in zip(("payoff", "regret"), axes, strict=True):
         plot.replay(found, measure, ax=ax)
-    figure.savefig(image, dpi=150)
+    with explained(image, "written"), replaced(image) as new:
+        figure.savefig(new, dpi=150)
 
 
 def _found(options: Options) -> Replay:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any, Protocol, runtime_checkable
 
+from ..._common.disk import replacing
 from ..._common.numbers import percent
 from ...engine.indices import Policy
 from ...engine.plan import Progress
 from ...engine.solution import Solution
 from ...engine.solver import solve
 from ...errors import InvalidArgument
-from ...files.safely import explained, replacing
+from ...files.safely import explained
 from ...forest.model import Forest
 from ...learn.run_model import RunModel
 from ...policy.search import Search
