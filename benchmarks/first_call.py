@@ -1,10 +1,10 @@
 """The first call of each command, when the folder for compiled code is still empty.
 
 ``python -m benchmarks.first_call A B`` checks out both commits and runs one command after the
-other, each in a process of its own, as somebody would who tries the package. The folder for compiled
-code is empty at first, and kept from one command to the next. It prints processor time and wall
-time of whole processes, the interpreter included. The commands must print the same numbers under
-both commits.
+other, each in a process of its own, as somebody would who tries the package. The folder for
+compiled code is empty at first, and kept from one command to the next. It prints processor time and
+wall time of whole processes, the interpreter included. The commands must print the same numbers
+under both commits.
 """
 
 from __future__ import annotations
