@@ -12,7 +12,7 @@ __all__ = ["CompiledCode", "compile_at_once", "compiled_code"]
 
 
 class CompiledCode(NamedTuple):
-    """What this process has compiled or read, and where that is kept (None: nowhere)."""
+    """What this process has compiled or read, and the folder that keeps it (None: no folder)."""
 
     folder: Path | None
     ready: tuple[str, ...]

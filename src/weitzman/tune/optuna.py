@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._common.optional import need
 from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
-from ..learn.optuna_logs import COSTS, ENDED, RUN
+from ..learn.tuner_logs import COSTS, ENDED, RUN
 from .book import Callback, Catch, LoopSettings, T, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
-from .plain_objectives import plain as plain
+from .pacing import plain as plain
 from .race import Race, Run, RunModel
 from .runs import SECONDS, Clock, Row
 from .stating import Stated, model_of
@@ -76,7 +76,7 @@ def optimize(
         ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
         checkpoint; what it suggests is then what was suggested before.
     model : RunModel or Curves, optional
-        It must minimize if and only if the study does. Without it all is learnt on the way.
+        It must minimize if and only if the study does. Without it all is learned on the way.
     n_trials : int, optional
         At most so many trials in all, those of earlier calls included.
     price, full_run_cost, outside, budget, workers, lost, catch, refit, clock, timeout, alive,
