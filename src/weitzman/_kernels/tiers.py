@@ -27,7 +27,7 @@ from .efforts import STEP
 Work = Callable[..., float]
 
 VARIABLE = "WEITZMAN_COMPILE"
-_TO_COMPILE, _TO_LOAD = 4e-4, 5e-6  # seconds for each byte of Python's own code
+_TO_COMPILE, _TO_LOAD = 3e-4, 5e-6  # half the seconds, for each byte of Python's own code
 _CHOICES = {"always": 0.0, "never": np.inf, "": 1.0}
 _scale = {"patience": 1.0}  # factor of how long a twin may take
 
