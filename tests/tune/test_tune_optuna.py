@@ -380,19 +380,6 @@ def test_the_package_for_optunahub_loads_by_its_path(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("Best score 0.9")
 
 
-def test_the_package_for_optunahub_is_laid_out_as_asked():
-    assert {"__init__.py", "README.md", "LICENSE", "example.py"} <= {
-        path.name for path in PACKAGE.iterdir()
-    }
-    text = (PACKAGE / "README.md").read_text("utf-8")
-    head = text.split("---")[1].strip().splitlines()
-    assert [line.partition(":")[0] for line in head] == [
-        "author", "title", "description", "tags", "optuna_versions", "license",
-    ]  # fmt: skip
-    for title in ("Abstract", "Class or Function Names", "Installation", "Example"):
-        assert f"\n## {title}\n" in text
-
-
 def test_a_grid_that_is_used_up():
     """The sampler then calls ``study.stop``, which Optuna refuses outside its own loop."""
     grid = {"kind": ["wide", "deep"], "depth": [1, 2, 3]}

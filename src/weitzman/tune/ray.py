@@ -18,6 +18,7 @@ from typing import Any
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..learn.known import flat
+from .allowance import Allowance
 from .race import Move, Race, Run, RunModel
 from .ray_results import history
 from .refit import refitting
@@ -62,6 +63,9 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     refit : bool, optional
         Fit the model anew now and then, to what it knew and what the trials have shown. By default
         if it can.
+    reprice : bool
+        Find the price of a score by itself: the one at which the ``budget`` is spent on average;
+        and find it again as money is spent.
 
     Attributes
     ----------
@@ -83,6 +87,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         cost: str = "time_this_iter_s",
         workers: int | None = None,
         refit: bool | None = None,
+        reprice: bool = False,
     ) -> None:
         super().__init__()
         if workers is not None and workers < 1:
@@ -91,13 +96,14 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             model, price=price, full_run_cost=full_run_cost, minimize=minimize
         )
         self._outside, self._workers = outside, workers
-        self._budget = budget
+        self._budget, self._reprice = budget, reprice
         self._metric, self._step, self._cost, self._learn = metric, step, cost, refit
         self._begin()
 
     def _begin(self) -> None:
         self.race = Race(self._model, outside=self._outside, budget=self._budget)
         self._refit = refitting(self.race, self._learn)
+        self._allowance = Allowance(self.race) if self._reprice else None
         self._trials: list[Trial] = []  # by the numbers of their runs
         self._run: dict[str, int] = {}  # trial id -> run
         self._fresh: list[Trial] = []  # not started yet
@@ -108,6 +114,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
         settings = (
             "_model", "_outside", "_budget", "_workers", "_metric", "_step", "_cost", "_learn",
+            "_reprice",
         )  # fmt: skip
         return {name: self.__dict__[name] for name in settings}
 
@@ -240,6 +247,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         """The next move, with a model that knows what was seen, if it is to learn."""
         if self._refit is not None:
             self._refit()
+        if self._allowance is not None:
+            self._allowance()
         return self.race.peek()
 
     def _end(self, controller: Controller) -> None:
