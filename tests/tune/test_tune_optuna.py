@@ -440,3 +440,11 @@ def test_a_study_is_resumed_with_fewer_trials_than_were_started():
     again = driver.optimize(study, objective, MODEL, n_trials=1)
     assert len(study.get_trials()) == len(whole.runs) > 1
     assert again.best_score == whole.best_score
+
+
+def test_a_wrong_object_as_model():
+    study = optuna.create_study(direction="maximize")
+    for make in (driver.StopWhenNotWorthIt, lambda model: driver.optimize(study, objective, model)):
+        with pytest.raises(InvalidArgument, match=r"the model of a run must be .* it is a dict"):
+            make({"price": 3})
+    assert not study.trials

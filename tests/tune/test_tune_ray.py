@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +15,8 @@ import tuning_ray
 from tuning_worlds import Chained, four_grades, slow_starters
 
 from weitzman import tune
-from weitzman.errors import InvalidArgument
+from weitzman._common.system import this_process
+from weitzman.errors import InvalidArgument, JournalError
 
 pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: its driver is not tested")
 import ray.tune
@@ -128,6 +131,64 @@ def test_searchers_failures_and_two_at_once(ray_session, tmp_path: Path):
     assert [run.over for run in scheduler.race.runs].count("failed") == 1
     assert scheduler.race.done
     assert scheduler._capacity() == 2
+
+
+def test_it_begins_from_nothing(ray_session, tmp_path: Path):
+    """No log and no model, only what a full run costs; settings of the trials are known."""
+    scheduler = driver.IndexScheduler(full_run_cost=2.0, minimize=False, cost="paid", workers=1)
+    log = tmp_path / "log"
+    results = tuning_ray.tuner(log, CURVES, scheduler).fit()
+    race = scheduler.race
+    assert race.best_score == results.get_best_result(scope="all").metrics_dataframe["score"].max()
+    assert race.best_score >= 4
+    assert [run.settings["run"] for run in race.runs] == list(range(len(race.runs)))
+    steps = tuning_ray.steps(log)
+    assert len(steps) == len(set(steps)) == sum(len(run.steps) for run in race.runs)
+    assert race.spent == pytest.approx(sum(CURVES[run][step - 1][2] for run, step in steps))
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+sys.path[:0] = sys.argv[2:]
+import ray
+import tuning_ray
+from test_tune_ray import CURVES, MODEL
+from weitzman.tune.ray import IndexScheduler
+
+ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False)
+
+class Hold(ray.tune.Callback):
+    def on_trial_result(self, **info):
+        print("begun", flush=True)
+        sys.stdin.readline()
+
+log = Path(sys.argv[1]) / "log"
+scheduler = IndexScheduler(MODEL, cost="paid", workers=1)
+tuning_ray.tuner(log, CURVES, scheduler, callbacks=[Hold()]).fit()
+"""
+
+
+def test_a_second_process_is_refused(ray_session, tmp_path: Path):
+    first = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path), *sys.path], text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert first.stdout is not None
+        lines = iter(first.stdout.readline, "")
+        assert "begun\n" in lines
+        before = tuning_ray.steps(tmp_path / "log")
+        again = ray.tune.Tuner.restore(
+            str(tmp_path / "experiment"), tuning_ray.trainable(tmp_path / "log"),
+            param_space=tuning_ray.space(CURVES),
+        )  # fmt: skip
+        with pytest.raises(Exception, match=rf"process {first.pid} on .* is using the experiment"):
+            again.fit()
+        assert tuning_ray.steps(tmp_path / "log") == before
+    finally:
+        first.kill()
+        first.communicate()
 
 
 # -- without running Ray -------------------------------------------------------------------------
@@ -276,6 +337,55 @@ def test_history_counts_what_was_trained_again(tmp_path: Path):
     )  # fmt: skip
     found = list(driver.history(trial, "m", "training_iteration", "c"))
     assert [(s, c) for s, _, c in found] == [(1, 1.0), (2, 1.0), (3, 2.5)]
+
+
+def test_the_trial_of_highest_index_is_started_first():
+    class Knowing(Chained):
+        def start_indices(self, settings):
+            return np.array([known["lr"] for known in settings])
+
+    model = Knowing([0.5, 0.5], [[1, 0], [0, 1]], [4.0, 12.0], [1.0], [1])
+    scheduler = driver.IndexScheduler(model, metric="m", workers=1)
+    trials = [Fake("a"), Fake("b"), Fake("c")]
+    for trial, rate in zip(trials, (0.1, 0.3, 0.2), strict=True):
+        trial.config = {"lr": rate, "data": object()}
+    controller = Controller(trials)
+    for trial in trials:
+        scheduler.on_trial_add(controller, trial)
+    assert scheduler.choose_trial_to_run(controller) is trials[1]
+    assert scheduler.race.runs[0].settings == {"lr": 0.3}
+
+
+def test_a_wrong_object_as_model():
+    for make in (driver.IndexScheduler, lambda model: driver.NotWorthItStopper(model, "m")):
+        with pytest.raises(InvalidArgument, match=r"the model of a run must be .* it is a dict"):
+            make({"price": 3})
+
+
+def test_an_experiment_that_another_process_drives_is_left_alone(tmp_path: Path):
+    """Without Ray: the note of a process that is alive, and of one that is gone."""
+    files = __import__("pyarrow.fs").fs.LocalFileSystem()
+    trial = Fake("a")
+    trial.storage = SimpleNamespace(storage_filesystem=files, experiment_fs_path=str(tmp_path))
+    note = tmp_path / "weitzman-owner.json"
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    me = this_process()
+    born = Path(f"/proc/{other.pid}/stat")
+    if not born.exists():
+        pytest.skip("needs /proc")
+    when = born.read_text().rpartition(")")[2].split()[19]
+    note.write_text(json.dumps([me.host, me.machine, other.pid, when]))
+    controller = Controller([trial])
+    with pytest.raises(JournalError, match=rf"process {other.pid} on .* is using the experiment"):
+        driver.IndexScheduler(MODEL, metric="m").on_trial_add(controller, trial)
+    assert controller._fail_fast
+    assert json.loads(note.read_text())[2] == other.pid
+    other.communicate(b"\n")
+    scheduler = driver.IndexScheduler(MODEL, metric="m")
+    scheduler.on_trial_add(controller, trial)  # it is gone
+    assert json.loads(note.read_text())[2] == me.pid
+    scheduler._owner.release()
+    assert not note.exists()
 
 
 def test_stopping_only():

@@ -21,6 +21,7 @@ from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
 from ..learn.known import Config
 from ..learn.optuna_logs import RUN
+from ..learn.run_model import check_model
 from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
 from .optuna_book import REASON, StudyBook, clear_waiting
@@ -177,6 +178,7 @@ class StopWhenNotWorthIt:
     """
 
     def __init__(self, model: Any) -> None:
+        check_model(model)
         self._model: RunModel = model
         self.index = whole_index(model)
 

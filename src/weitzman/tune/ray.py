@@ -16,10 +16,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._common.optional import need
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, JournalError
 from ..learn.known import flat
+from ..learn.run_model import check_model
 from .allowance import Allowance
 from .race import Move, Race, Run, RunModel
+from .ray_owner import Ownership
 from .ray_results import history
 from .refit import refitting
 from .stating import Stated, model_of
@@ -104,6 +106,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self.race = Race(self._model, outside=self._outside, budget=self._budget)
         self._refit = refitting(self.race, self._learn)
         self._allowance = Allowance(self.race) if self._reprice else None
+        self._owner = Ownership()
         self._trials: list[Trial] = []  # by the numbers of their runs
         self._run: dict[str, int] = {}  # trial id -> run
         self._fresh: list[Trial] = []  # not started yet
@@ -139,6 +142,12 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def on_trial_add(self, tune_controller: Controller, trial: Trial) -> None:
         """Keep a new trial for later; take up one that was restored or is tried again."""
+        try:
+            self._owner.claim(trial)
+        except JournalError:
+            inner: Any = getattr(tune_controller, "_tune_controller", tune_controller)
+            inner._fail_fast = True  # else Ray logs the error and starts the experiment anew
+            raise
         if trial.trial_id in self._run:
             self._failing.discard(trial.trial_id)
             run = self.race.runs[self._run[trial.trial_id]]
@@ -234,14 +243,20 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if move is None:
             self._end(controller)
             return None
-        trial = self._fresh[0] if move.run is None else self._trials[move.run]
+        trial = self._best_fresh() if move.run is None else self._trials[move.run]
         if trial.status not in waiting:  # it is being saved
             return None
         self.race.next()
         if move.run is None:
-            self._started(self._fresh.pop(0))
+            self._fresh = [x for x in self._fresh if x is not trial]
+            self._started(trial)
         self._staged = trial
         return trial
+
+    def _best_fresh(self) -> Trial:
+        """Of the trials that can be started, the first of highest index."""
+        index = self.race.model.start_indices([_settings(trial) for trial in self._fresh])
+        return self._fresh[int(index.argmax())]
 
     def _next(self) -> Move | None:
         """The next move, with a model that knows what was seen, if it is to learn."""
@@ -262,6 +277,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             if not trial.is_finished():
                 trial.init_local_path()  # Ray wants a folder, also of one that never started
                 controller.stop_trial(trial)
+        self._owner.release()
 
     def _out(self, controller: Controller) -> set[int]:
         """Runs that will no longer be advanced, while there is a searcher to learn from them."""
@@ -296,6 +312,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         run = self.race.runs[self.race.started()]
         self._run[trial.trial_id] = run.number
         self._trials.append(trial)
+        if known := _settings(trial):
+            self.race.describe(run.number, known)
         return run
 
     def _run_of(self, trial: Trial) -> Run:
@@ -332,6 +350,12 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             trials.intersection_update({self._staged})
 
 
+def _settings(trial: Trial) -> dict[str, Any]:
+    """What a trial is started with: numbers and words."""
+    config = flat(getattr(trial, "config", None) or {})
+    return {name: x for name, x in config.items() if isinstance(x, (bool, int, float, str))}
+
+
 class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
     """Ends an experiment when no further trial is worth its cost; for any scheduler.
 
@@ -347,6 +371,7 @@ class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
     """
 
     def __init__(self, model: Any, metric: str) -> None:
+        check_model(model)
         self._model: RunModel = model
         self._metric = metric
         self.index = whole_index(model)
