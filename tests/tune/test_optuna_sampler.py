@@ -210,8 +210,10 @@ def test_no_more_trials_than_asked_for():
 # -- OptunaHub ---------------------------------------------------------------------------------
 
 
-def test_optunahub_loads_the_package(monkeypatch, capsys):
+def test_optunahub_loads_the_package():
     optunahub = pytest.importorskip("optunahub")
+    if not hasattr(optunahub, "load_local_module"):  # the folder of the packages, not the library
+        pytest.skip("optunahub is not installed")
     module = optunahub.load_local_module("samplers/weitzman", registry_root=str(HUB))
     assert module.IndexSampler is IndexSampler
     assert optunahub.load_local_module("callbacks/weitzman", registry_root=str(HUB))
