@@ -38,10 +38,10 @@ def test_the_frontier_is_that_of_all_strategies(problem, budgets):
 def test_a_mixture_is_made_of_policies_that_do_what_it_says():
     forest = random_forest(np.random.default_rng(1), 40)
     best = questions.within_budget(forest, 0.1)
-    cheap, dear = evaluate(best.cheap.policy), evaluate(best.dear.policy)
+    cheap, costly = evaluate(best.cheap.policy), evaluate(best.costly.policy)
     assert best.spend == pytest.approx(0.1)
-    assert (1 - best.share) * cheap.spend + best.share * dear.spend == pytest.approx(0.1)
-    mixed = (1 - best.share) * cheap.reward + best.share * dear.reward
+    assert (1 - best.share) * cheap.spend + best.share * costly.spend == pytest.approx(0.1)
+    mixed = (1 - best.share) * cheap.reward + best.share * costly.reward
     assert best.reward == pytest.approx(mixed)
     assert best.draw(0).forest is forest
     # no policy does better at the shadow price

@@ -26,10 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .blocks import TOP, aligned, allocate, breakpoint, count, release, tail
 from .copying import copy
 from .jit import helper, kernel
-from .lanes import pointer
+from .lanes import exp, expm1, log1p, pointer
 from .operations import BOX, GIVEN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
 from .structure import sort
 
@@ -89,12 +90,12 @@ def _copies(above, least, m):
     """sum_{j < m} F(x^-)^j F(x)^(m - 1 - j), from the tails P(> x) <= P(>= x)."""
     if above >= 1.0:
         return 1.0 if m == 1.0 else 0.0
-    power = np.exp((m - 1.0) * np.log1p(-above))
+    power = exp((m - 1.0) * log1p(-above))
     share = (least - above) / (1.0 - above)
-    d = np.log1p(-share) if share < 1.0 else -np.inf
+    d = log1p(-share) if share < 1.0 else -np.inf
     if d == 0.0:
         return m * power
-    return power * (np.expm1(m * d) / np.expm1(d))
+    return power * (expm1(m * d) / expm1(d))
 
 
 @helper()
@@ -153,7 +154,7 @@ def none_above(heap, at, v, copies):
     """P(all of ``copies`` values of a root are at most v)."""
     value = Value(pointer(heap, at), np.int64(1))
     t = _exceeds(value, 0, _above(value, v)[0])
-    return np.exp(copies * np.log1p(-t)) if t < 1.0 else 0.0
+    return exp(copies * log1p(-t)) if t < 1.0 else 0.0
 
 
 @kernel()
@@ -256,7 +257,7 @@ def _times_other(steps, value, copies):
             for y in range(k):
                 over = _exceeds(value, y, above)
                 if rows[y, i] > 0.0 and over < 1.0:
-                    out[y, j] = rows[y, i] * np.exp(copies * np.log1p(-over))
+                    out[y, j] = rows[y, i] * exp(copies * log1p(-over))
     return Steps(finer, out, size)
 
 
@@ -323,7 +324,7 @@ def _value(operands, loc, k):
     return Value(pointer(operands.shared, -1 - loc), k)
 
 
-@kernel()
+@kernel(work=efforts.retrace)
 def retrace(order, route, found, operands, heap, state):
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 

@@ -46,7 +46,7 @@ class PlanPass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownValues:
-    """Values of endless lines, which are not built from others: one for each class of them."""
+    """Values of endless lines, one for each class of lines; they are not built from others."""
 
     data: FloatArray  # falling breakpoints of a value, then its tails; one value after the other
     at: IntArray  # by operation, where its value starts; empty if there is none at all
@@ -123,7 +123,7 @@ class Plan:
         cls, weights: Weights, key: IntArray, reward: IntArray, rewards: FloatArray,
         reward_at: IntArray, outside: float, line: Line, roots: IntArray | None = None,
     ) -> Plan:  # fmt: skip
-        """Lay out with other rewards than the forest's; boxes of different keys are never equal.
+        """Lay out with rewards other than the forest's; boxes of different keys are never equal.
 
         ``line`` tells the values of endless boxes. If ``roots`` are given, only their trees are
         laid out; other boxes then have class -1.
@@ -324,7 +324,7 @@ def _up_to(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, In
 
 
 def _timed_line(w: Weights, v: int, own: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Of an endless box with discounting: it ends by chance, in one more state above all others."""
+    """The value of an endless box with discounting: a line that ends by chance in a top state."""
     i, k = int(w.law[v]), len(own)
     missing = w.missing(v)
     assert missing is not None, "a line with discounting"
@@ -346,7 +346,7 @@ def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.b
 
 
 def is_long(forest: Forest) -> bool:
-    """Whether solving may take so long that somebody interrupts it."""
+    """Whether solving may take long enough to be interrupted."""
     return len(forest) + len(forest.laws.data) > _LONG
 
 

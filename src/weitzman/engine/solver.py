@@ -102,9 +102,8 @@ def solve(
         Drop no breakpoint at all. The error is then only rounding, but time and memory can grow
         with the square of the depth.
     clip : bool
-        Leave out everything below the outside option: faster when most of it is, but an index
-        below the outside option is then only known to be so and given as minus infinity (plus,
-        when minimizing).
+        Leave out everything below the outside option. This is faster when much lies below, but an
+        index below the outside option is then given as minus infinity (plus, when minimizing).
     threads : int, optional
         All cores by default. The result does not depend on it, to the last bit.
     executor : optional
@@ -115,12 +114,12 @@ def solve(
         Called now and then with (operations done, operations in all); with an executor, with parts
         of the forest.
     gap, budget
-        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` and ``clip`` are for others.
+        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` and ``clip`` are not.
 
     Returns
     -------
     Solution
-        Or a LazySolution, of a lazy forest.
+        For a lazy forest, a LazySolution.
 
     Examples
     --------
@@ -196,7 +195,7 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
 
 
 def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -> PlanPass:
-    """Passes until the certified error is at most the target, or cannot be made so."""
+    """Passes until the certified error is at most the target, or cannot become smaller."""
     weights = plan.weights
     eps = 0.0 if share is None or not np.isfinite(target) else share * target * weights.unit()
     run = one_pass(plan, eps)
@@ -214,7 +213,7 @@ def pass_within(plan: Plan, target: float, threads: int | None) -> PlanPass:
 
 
 def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
-    """Rounding, where factors magnify it so much that it counts."""
+    """The rounding error, where factors magnify it enough to matter."""
     weights = plan.weights
     if weights.tolerance == 0:
         return 0.0
@@ -223,7 +222,7 @@ def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
 
 
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
-    """What is not a Forest must be able to solve itself."""
+    """Solve an object that is not a Forest by its own method, or refuse it."""
     if not callable(getattr(forest, "solve", None)):
         raise InvalidArgument(
             f"solve needs a Forest, but got a {type(forest).__name__}. "

@@ -2,8 +2,8 @@
 
 A part of a plan is a list of operations that only this part needs. Its share is the operations, the
 laws, rewards and costs that they read, and the values of the operations that several parts share.
-The kernels do the same arithmetic in the same order wherever they run, so the result has the same
-bits as that of a pass on one machine.
+The kernels do the same arithmetic in the same order wherever they run, so the result is the same to
+the last bit as on one machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PartDone(NamedTuple):
 def run_spread(
     plan: Plan, eps: float, clip: bool, executor: Executor, progress: Progress | None = None
 ) -> PlanPass:
-    """One pass: shared operations here, the parts by the workers, then here what joins them."""
+    """One pass: shared operations here, the parts by the workers, the final join here."""
     step = Pass.start(plan, eps, plan.outside if clip else -np.inf)
     common = step.common()
     away = [p for p in range(len(plan.part_op)) if plan.owner[plan.part_op[p]] != structure.SHARED]
@@ -137,7 +137,7 @@ def _is_array(x: object) -> bool:
 
 
 def _used(column: IntArray) -> tuple[IntArray, IntArray]:
-    """Which numbers from 0 on a column has, and the column with their places in place of them."""
+    """The distinct numbers in a column, and the column with their places instead of the numbers."""
     which, place = np.unique(column[column >= 0], return_inverse=True)
     renumbered = column.copy()
     renumbered[column >= 0] = place

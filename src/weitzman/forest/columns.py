@@ -28,7 +28,7 @@ def label(x: object) -> str:
 
 
 def default_outside(outside: float | None, minimize: bool) -> float:
-    """0 when maximizing; when minimizing it must be said, since 0 would beat every loss."""
+    """0 when maximizing; when minimizing there is no default, since 0 would beat every loss."""
     if outside is not None:
         return outside
     if minimize:

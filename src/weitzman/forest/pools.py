@@ -95,7 +95,7 @@ def stack_pool(stack: FloatArray) -> tuple[Pool, IntArray]:
         data = data.reshape(n, rows * cols)[first].reshape(-1)
         start = start[: len(first) + 1]
     shape = np.full((len(first), 2), (rows, cols), np.int64)
-    data.flags.writeable = False  # ours already: no need to copy it once more
+    data.flags.writeable = False  # ours already: no copy needed
     return Pool(data, start, shape), number
 
 
@@ -123,7 +123,7 @@ def take_pools(
 ) -> tuple[list[Pool], IntArray, IntArray]:
     """Only the matrices that a column points to, in pools that lie beside each other.
 
-    ``row`` names for each entry of the column the row that alone is left, -1 for all rows.
+    ``row`` gives, for each entry of the column, the only row to keep; -1 keeps all rows.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray
     Returns the smaller pool, the place in it of each matrix, and the first matrix at each place.
     """
     data = pool.data + 0.0  # -0.0 and 0.0 are one number
-    data.flags.writeable = False  # ours already: no need to copy it once more
+    data.flags.writeable = False  # ours already: no copy needed
     bits, _ = intern_rows(frozen(data.view(np.int64)), pool.start)
     key = np.column_stack([bits, pool.shape] if tag is None else [bits, pool.shape, tag])
     at = np.arange(len(pool) + 1, dtype=np.int64) * key.shape[1]

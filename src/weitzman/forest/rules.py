@@ -118,7 +118,7 @@ def _check_distinct(names: Sequence[str], what: str) -> None:
         seen: set[str] = set()
         twice = [x for x in names if x in seen or seen.add(x)]  # type: ignore[func-returns-value]
         raise InvalidForest(
-            f"{what} must differ, but {twice[0]!r} is there twice ({such(len(twice), 'name')}). "
+            f"{what} must differ, but {twice[0]!r} appears twice ({such(len(twice), 'name')}). "
             f"Rename one of them."
         )
 
@@ -144,8 +144,8 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
             w = int(parent[w])
         path = " -> ".join(repr(name(u)) for u in [*cycle, v if w == v else w])
         raise InvalidForest(
-            f"parents must lead to a root, but {path} goes round in a circle ({len(lost)} boxes "
-            f"hang on one). Make one of them a root."
+            f"parents must lead to a root, but {path} is a cycle ({counted(len(lost), 'box')} on "
+            f"or below it). Make one of them a root."
         )
 
 
@@ -225,7 +225,7 @@ def _check_endless(f: Forest) -> None:
             "does not",
             "Use one list",
         ),
-        (children > 0, "must have no children", "has some", "Only its own like follows it"),
+        (children > 0, "must have no children", "has some", "Only boxes like it follow it"),
         (f.count > 1, "must have no copies", "has some", "Give the count to the box above it"),
     ):
         bad = np.flatnonzero(f.endless & broken)
@@ -265,7 +265,7 @@ def _check_laws(f: Forest) -> None:
 
 
 def rescaled(laws: Pool) -> Pool:
-    """Laws whose rows sum to 1 up to rounding: what they miss beyond that would enter the value."""
+    """Laws whose rows sum to 1 up to rounding; a larger difference would change the value."""
     start, owner = laws.rows()
     if not len(start):
         return laws
@@ -311,7 +311,7 @@ def _check_costs(f: Forest) -> None:
 
 
 def _check_amounts(f: Forest) -> None:
-    """Beyond, sums and squares would leave the range of a 64-bit float."""
+    """Larger amounts would leave the range of a 64-bit float in sums and squares."""
     for pool, column, kind in ((f.rewards, f.reward, "reward"), (f.costs, f.cost, "cost")):
         wrong = np.isfinite(pool.data) & (np.abs(pool.data) > MAX_AMOUNT)
         if wrong.any():

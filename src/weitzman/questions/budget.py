@@ -24,7 +24,7 @@ from ..forest.pools import Pool
 
 _ROUNDING = 1e-11  # gains, as a share of the range of rewards, that are only rounding
 _DEAR = 1e7  # a price of money, in units of the range of rewards, at which nothing is bought
-_CHEAP = 1e-10  # and one at which everything is that helps at all
+_CHEAP = 1e-10  # and a price at which everything helpful is bought
 _KEEP = 2000  # boxes up to which the policies of a frontier are kept
 
 
@@ -76,10 +76,10 @@ class Mixture:
     price : float
         The shadow price: what one more unit of budget would add to the reward. 0 if the budget is
         more than enough.
-    cheap, dear : Corner
+    cheap, costly : Corner
         The two policies; the same one twice at a corner.
     share : float
-        The probability of following ``dear``.
+        The probability of following ``costly``.
     """
 
     budget: float
@@ -87,13 +87,13 @@ class Mixture:
     reward: float
     price: float
     cheap: Corner
-    dear: Corner
+    costly: Corner
     share: float
 
     def draw(self, rng: np.random.Generator | int) -> Policy:
         """The policy to follow this time, by a toss of the coin."""
         toss = np.random.default_rng(rng).random()
-        return (self.dear if toss < self.share else self.cheap).policy
+        return (self.costly if toss < self.share else self.cheap).policy
 
     def __repr__(self) -> str:
         return (
@@ -213,7 +213,7 @@ def frontier(
 
 
 def within_budget(forest: Forest, budget: float, *, threads: int | None = None) -> Mixture:
-    """The best that can be had if the expected spend may not exceed a budget.
+    """The most expected reward if the expected spend must not exceed a budget.
 
     Parameters
     ----------
@@ -295,16 +295,16 @@ def cheapest(
     return mixture(left.spend + share * (right.spend - left.spend), left, right, 1.0)
 
 
-def mixture(budget: float, cheap: Corner, dear: Corner, sign: float) -> Mixture:
+def mixture(budget: float, cheap: Corner, costly: Corner, sign: float) -> Mixture:
     """The mixture of two neighbors that spends the budget, or as much of it as helps."""
-    run = dear.spend - cheap.spend
-    if run <= 0 or budget >= dear.spend:
-        price = 0.0 if cheap is dear else sign * (dear.reward - cheap.reward) / run
-        return Mixture(budget, dear.spend, dear.reward, price, cheap, dear, 1.0)
+    run = costly.spend - cheap.spend
+    if run <= 0 or budget >= costly.spend:
+        price = 0.0 if cheap is costly else sign * (costly.reward - cheap.reward) / run
+        return Mixture(budget, costly.spend, costly.reward, price, cheap, costly, 1.0)
     share = (budget - cheap.spend) / run
-    reward = cheap.reward + share * (dear.reward - cheap.reward)
-    price = sign * (dear.reward - cheap.reward) / run
-    return Mixture(budget, budget, reward, price, cheap, dear, share)
+    reward = cheap.reward + share * (costly.reward - cheap.reward)
+    price = sign * (costly.reward - cheap.reward) / run
+    return Mixture(budget, budget, reward, price, cheap, costly, share)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -358,11 +358,11 @@ class _Market:
         return [first] if same else [first, last]
 
     def gain(self, a: Corner, b: Corner) -> float:
-        """How much more reward b has, the higher the better."""
+        """How much more reward b has; higher is better."""
         return self.forest.sign * (b.reward - a.reward)
 
     def between(self, left: Corner, right: Corner) -> Corner | None:
-        """The corner furthest above the line through two others; None if it is an edge."""
+        """The corner furthest above the line through two others; None: no corner lies above it."""
         price = self.gain(left, right) / (right.spend - left.spend)
         if not price > 0:
             return None

@@ -40,9 +40,9 @@ class Swing:
     low, high : float
         The value with the number lowered, and with it raised.
     first_low, first_high : str or None
-        The box to open first then; None for none.
+        The box to open first in each case; None for none.
     turns : bool
-        Whether one of these differs from the first box as things stand.
+        Whether one of these differs from the first box with the numbers as given.
     """
 
     box: str
@@ -66,7 +66,7 @@ class Tornado:
     Attributes
     ----------
     solution : Solution
-        As things stand.
+        The solution with the numbers as given.
     share : float
         How far each number was moved, as a share of it.
     swings : tuple of Swing
@@ -303,7 +303,7 @@ def index_slopes(
     """Derivatives of an index in all costs, rewards and probabilities that it depends on.
 
     At the index, opening the box and leaving it closed are worth the same. So if a change of a
-    number adds g to the worth of opening, the index rises by g divided by the probability that
+    number adds g to the value of opening, the index rises by g divided by the probability that
     opening ends above the index.
     Where an index has a kink (ties), derivatives are one-sided.
 
