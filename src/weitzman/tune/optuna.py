@@ -28,8 +28,7 @@ from .outcome import Display, Result, result_of
 from .pacing import plain as plain
 from .race import Race, RunModel
 from .runs import SECONDS, Clock
-from .spaces import draw
-from .stating import Stated, model_of
+from .stating import Stated, draw, model_of
 from .whole import whole_index
 
 if TYPE_CHECKING:
