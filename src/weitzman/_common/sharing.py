@@ -77,14 +77,38 @@ def spread(
     ``task`` is a function of a module, and everything can be pickled. ``progress`` is called with
     the pieces done and the pieces in all.
     """
-    results: dict[int, Result] = {}
+    with team(executor, data) as workers:
+        return workers.do(task, pieces, progress)
+
+
+@contextlib.contextmanager
+def team(executor: Executor, data: Any) -> Iterator[Team]:
+    """The workers of an executor, who have got the same data, for several rounds of work."""
     with _common_data(executor, data) as common:
+        yield Team(executor, data, common)
+
+
+class Team(NamedTuple):
+    """Workers, the data, and the word by which the workers know the data."""
+
+    executor: Executor
+    data: Any
+    common: Any
+
+    def do(
+        self,
+        task: Callable[[Any, Piece], Result],
+        pieces: Sequence[Piece],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Result]:
+        """One round: as `spread`."""
+        results: dict[int, Result] = {}
         ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         given: dict[int, Any] = {}
 
         def give(i: int) -> None:
             with _large_is_fine():
-                given[i] = future = executor.submit(_work, task, common, pieces[i])
+                given[i] = future = self.executor.submit(_work, task, self.common, pieces[i])
             future.add_done_callback(lambda f: ended.put((i, f)))
 
         tries = dict.fromkeys(range(len(pieces)), 1)
@@ -106,12 +130,12 @@ def spread(
         finally:
             for future in given.values():
                 future.cancel()
-    if broken:
-        _warn(broken, len(pieces))
-    for i in sorted(broken):
-        results[i] = task(data, pieces[i])
-        _tell(progress, len(results), len(pieces))
-    return [results[i] for i in range(len(pieces))]
+        if broken:
+            _warn(broken, len(pieces))
+        for i in sorted(broken):
+            results[i] = task(self.data, pieces[i])
+            _tell(progress, len(results), len(pieces))
+        return [results[i] for i in range(len(pieces))]
 
 
 def _give_all(give: Callable[[int], None], numbers: Sequence[int]) -> dict[int, Exception]:
@@ -140,7 +164,7 @@ def _warn(broken: dict[int, Exception], total: int) -> None:
         f"the executor did not finish {len(broken)} of {total} pieces of the work "
         f"({type(error).__name__}: {error}). This process does them now; the result is the same.",
         RuntimeWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

@@ -121,19 +121,21 @@ class Plan:
     @classmethod
     def lay_out(
         cls, weights: Weights, key: IntArray, reward: IntArray, rewards: FloatArray,
-        reward_at: IntArray, outside: float, line: Line, roots: IntArray | None = None,
+        reward_at: IntArray, outside: float, line: Line,
+        part: tuple[IntArray, IntArray] | None = None,
     ) -> Plan:  # fmt: skip
         """Lay out with rewards other than the forest's; boxes of different keys are never equal.
 
-        ``line`` tells the values of endless boxes. If ``roots`` are given, only their trees are
-        laid out; other boxes then have class -1.
+        ``line`` tells the values of endless boxes. ``part`` are some roots and some boxes of their
+        trees, each with all above it: only those are laid out, and others have class -1.
         """
         f, w = weights.forest, weights
-        tree = structure.postorder(f.parent)
-        if roots is None:
-            roots = f.roots
-        else:
-            tree = tree._replace(order=tree.order[in_trees(f.parent, tree.order, roots)])
+        roots, parent = f.roots, f.parent
+        if part is not None:
+            roots, parent = part[0], _only(f.parent, part[1])
+        tree = structure.postorder(parent)
+        if part is not None:
+            tree = tree._replace(order=tree.order[in_trees(parent, tree.order, roots)])
         marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
         classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
@@ -343,6 +345,13 @@ def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.b
     wanted = np.zeros(len(parent), bool)
     wanted[roots] = True
     return np.repeat(wanted[order[ends]], np.diff(ends, prepend=-1))
+
+
+def _only(parent: IntArray, boxes: IntArray) -> IntArray:
+    """The parents of some boxes; all others stand alone."""
+    out = np.full_like(parent, -1)
+    out[boxes] = parent[boxes]
+    return out
 
 
 def is_long(forest: Forest) -> bool:

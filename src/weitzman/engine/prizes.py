@@ -93,8 +93,8 @@ def _trees(step: Pass, threads: int | None) -> PrizeTrees:
 
 def openings_left(
     step: Pass, heaps: list[FloatArray], own: dict[int, FloatArray], beyond: float | None
-) -> tuple[dict[int, FloatArray], float]:
-    """The probability that a prize is left for each root operation, as a block of the way back.
+) -> tuple[dict[int, tuple[FloatArray, FloatArray]], float]:
+    """The probability that a prize is left for each root operation: points, and rows of one state.
 
     ``heaps`` hold the values of the parts, ``own`` the ranks of each tree that may be asked for.
     Also returns the chance that a prize is left for what is not above ``beyond``.
@@ -128,7 +128,7 @@ def openings_left(
         here = slice(start[i], start[i + 1])
         keep = everywhere[here] >= plan.outside
         x, g = everywhere[here][keep][::-1], chance[here][keep][::-1]
-        out[op] = np.concatenate([x, g])
+        out[op] = np.ascontiguousarray(x), g.reshape(-1, 1).copy()
     return out, left
 
 

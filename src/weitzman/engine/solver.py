@@ -176,15 +176,7 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     weights = plan.weights
     target = tolerance * plan.payoff_span()
     run = _within(plan, target, share, one_pass)
-    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
-    if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
-        found = np.inf
-    status = Status.COARSE
-    if found <= target:
-        status = Status.EXACT if found == 0 else Status.CERTIFIED
-    if forest.stated_error > 0:  # no bound is known for certainty equivalents
-        found = found + forest.stated_error if forest.risk_tolerance is None else np.inf
-        status = status if status is Status.COARSE else Status.DISCRETIZED
+    found, status = judged(plan, run, target)
     sign = forest.sign
     index = sign * weights.read_back(run.sigma) + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False
@@ -194,10 +186,25 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     )  # fmt: skip
 
 
+def judged(plan: Plan, run: PlanPass, target: float) -> tuple[float, Status]:
+    """The certified error of a pass, and how exact that makes it."""
+    forest, weights = plan.forest, plan.weights
+    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
+    if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
+        found = np.inf
+    status = Status.COARSE
+    if found <= target:
+        status = Status.EXACT if found == 0 else Status.CERTIFIED
+    if forest.stated_error > 0:  # no bound is known for certainty equivalents
+        found = found + forest.stated_error if forest.risk_tolerance is None else np.inf
+        status = status if status is Status.COARSE else Status.DISCRETIZED
+    return found, status
+
+
 def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -> PlanPass:
     """Passes until the certified error is at most the target, or cannot become smaller."""
     weights = plan.weights
-    eps = 0.0 if share is None or not np.isfinite(target) else share * target * weights.unit()
+    eps = 0.0 if share is None else first_eps(plan, target, share)
     run = one_pass(plan, eps)
     for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
         if not weights.gap(run.value, run.gap) > target:
@@ -205,6 +212,11 @@ def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -
         eps *= target / weights.gap(run.value, run.gap) / 4
         run = one_pass(plan, eps)
     return run
+
+
+def first_eps(plan: Plan, target: float, share: float = _FIRST_EPS) -> float:
+    """What the first pass may drop at a box."""
+    return share * target * plan.weights.unit() if np.isfinite(target) else 0.0
 
 
 def pass_within(plan: Plan, target: float, threads: int | None) -> PlanPass:

@@ -14,6 +14,7 @@ from ..forest.model import Forest
 from .by_box import PerBox
 from .evaluation import Evaluation, evaluate, follow
 from .indices import Policy
+from .resolving import Resolver
 from .solution import Solution, as_policy, mean_cost
 from .solver import solve
 from .weights import Weights
@@ -234,8 +235,10 @@ def _first_turns(solution: Solution, box: int) -> float | None:
 
     place = int(np.flatnonzero(f.within(root) == box)[0])
 
+    resolver = Resolver(tree, [place])
+
     def leads(cost: float) -> bool:
-        return bool(sign * solve(tree.changed(cost={place: cost})).index(0) > rival)
+        return bool(sign * resolver.change(place, cost=cost).first_index > rival)
 
     if not leads(0.0):
         return None

@@ -139,8 +139,8 @@ class Forest(Lookups):
             object.__setattr__(self, name, number_or_none(getattr(self, name), name))
         factors = with_time(self.durations, self.rate, self.factors)
         object.__setattr__(self, "factors", factors)
-        check(self)
-        object.__setattr__(self, "laws", rescaled(self.laws))
+        mass = check(self)
+        object.__setattr__(self, "laws", rescaled(self.laws, mass))
         check_terms(self)
 
     def __eq__(self, other: object) -> bool:
