@@ -6,7 +6,7 @@
     ├── UnknownName (KeyError)        no box or state of that name or number
     ├── InvalidArgument (ValueError)  an argument that makes no sense
     ├── TooLarge (ValueError)         the problem is too large for an exhaustive method
-    ├── InvalidAnswer (ValueError)    what a running search was told cannot be
+    ├── InvalidAnswer (ValueError)    a running search was given an impossible answer
     └── JournalError (RuntimeError)   a journal cannot be written, or not by this process
 
 Every message states the rule, names the first offender, says how many there are and what to do.
@@ -24,7 +24,7 @@ class InvalidForest(WeitzmanError, ValueError):
 
 
 class InvalidFile(WeitzmanError, ValueError):
-    """The file is not an instance file, or a damaged one."""
+    """The file is not an instance file, or is damaged."""
 
 
 class UnknownName(WeitzmanError, KeyError):
@@ -35,7 +35,7 @@ class UnknownName(WeitzmanError, KeyError):
 
 
 class InvalidAnswer(WeitzmanError, ValueError):
-    """What a running search was told cannot be, or contradicts what it was told before."""
+    """An answer to a running search is impossible, or contradicts an earlier answer."""
 
 
 class JournalError(WeitzmanError, RuntimeError):

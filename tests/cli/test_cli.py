@@ -323,7 +323,7 @@ def test_a_bug_is_called_one(boxes, capsys, monkeypatch):
     ("error", "code", "message"),
     [
         (KeyboardInterrupt(), 130, "interrupted"),
-        (MemoryError(), 3, "memory does not suffice"),
+        (MemoryError(), 3, "out of memory"),
         (OSError(errno.ENOSPC, "No space left"), 3, "the output cannot be written: No space left."),
         (BrokenPipeError(), 0, None),
     ],

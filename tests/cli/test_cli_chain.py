@@ -144,7 +144,7 @@ def test_an_index_that_is_infinite_is_null(write, capsys):
         ({"rewards": 3}, "rewards must be a list with a number for each state, but it is 3"),
         ({"rewards": [None, None]}, "an endless line needs a state with a reward"),
         ({"states": ["a"]}, "states must be a list of 2 names"),
-        ({"states": ["a", "a"]}, "names of states must differ, but 'a' is there twice"),
+        ({"states": ["a", "a"]}, "names of states must differ, but 'a' appears twice"),
         ({"cost": -1}, "costs must be from 0 to 1e+300, but after state 0 it is -1"),
         ({"cost": True}, "cost must be a list of numbers"),
         ({"start": "riche"}, "there is no state 'riche'; did you mean 'rich'?"),

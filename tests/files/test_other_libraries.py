@@ -155,12 +155,12 @@ def same_label() -> nx.DiGraph:
         (nx.MultiDiGraph([(0, 1)]), r"must be a networkx.DiGraph, but this is a MultiDiGraph"),
         ([(0, 1)], r"must be a networkx.DiGraph, but this is a list"),
         (two_parents(), r"node 'B' has 2: \['A', 'C'\] \(1 such node\)"),
-        (circle(), r"\['A', 'B'\] go round in a circle"),
+        (circle(), r"\['A', 'B'\] are a cycle"),
         (
             without_cost(),
             r"node 'B' has no 'cost' \(1 such node\)\. Set graph.nodes\['B'",
         ),
-        (same_label(), r"names of boxes must differ, but '1' is there twice"),
+        (same_label(), r"names of boxes must differ, but '1' appears twice"),
     ],
 )
 def test_graph_errors(graph: Any, message: str) -> None:
@@ -332,7 +332,7 @@ def test_equal_boxes_are_stored_once() -> None:
         (paper_table().assign(count=1.5), r"counts must be whole numbers, but row 0 .* \(8 such"),
         (paper_table().assign(count=0), r"a count must be from 1"),
         (paper_table([("B", "A", 1, 1, 1, 1, 1), ("A", "B", 1, 1, 1, 1, 1)]), r"'B' -> 'A' -> 'B' "
-            r"goes round in a circle"),
+            r"is a cycle"),
     ],
 )  # fmt: skip
 def test_table_errors(table: pd.DataFrame, message: str) -> None:

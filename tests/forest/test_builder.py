@@ -231,13 +231,13 @@ def test_builder_errors(change: dict[str, Any], message: str) -> None:
 
 
 def test_names_must_differ() -> None:
-    with pytest.raises(InvalidForest, match=r"but '1' is there already. Rename this one, or give"):
+    with pytest.raises(InvalidForest, match=r"but '1' is taken. Rename this one, or give"):
         Builder().add(1, cost=1, outcomes={0: 1}).add("1", cost=1, outcomes={0: 1})
 
 
 def test_parents_in_a_circle_are_named() -> None:
     search = Builder().add("A", parent="B", cost=1, outcomes={0: 1})
-    with pytest.raises(InvalidForest, match=r"'A' -> 'B' -> 'A' goes round in a circle"):
+    with pytest.raises(InvalidForest, match=r"'A' -> 'B' -> 'A' is a cycle"):
         search.add("B", parent="A", cost=1, outcomes={0: 1}).build()
 
 

@@ -33,8 +33,8 @@ BROKEN = {
     "text parent": (but(parent=["x", 0, 0]), "`parent` must hold whole numbers"),
     "missing parent": (but(parent=[-1, 7, 0]), r"that of box 'b' is 7 \(1 such box\)"),
     "parent below -1": (but(parent=[-1, -2, 0]), "that of box 'b' is -2"),
-    "cycle": (but(parent=[1, 0, 0]), "goes round in a circle"),
-    "own parent": (but(parent=[0, 0, 0]), "'a' -> 'a' goes round in a circle"),
+    "cycle": (but(parent=[1, 0, 0]), "is a cycle"),
+    "own parent": (but(parent=[0, 0, 0]), "'a' -> 'a' is a cycle"),
     "duplicate names": (but(names=["a", "b", "a"]), "names of boxes must differ, but 'a'"),
     "too few names": (but(names=["a", "b"]), "2 for 3 boxes"),
     "wrong sum": (

@@ -11,8 +11,8 @@ import weitzman
 from weitzman import learn
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
 from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown, forecasts
+from weitzman.learn.kin import Trees
 from weitzman.learn.known import Encoder, features
-from weitzman.learn.trees import Trees
 from weitzman.tune import Race
 
 PLAIN = Resemblance(tail=0.0, ratio=1.01, trees=16, leaf=2)

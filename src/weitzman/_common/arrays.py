@@ -15,7 +15,7 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def frozen(array: Array) -> Array:
-    """The same array to be read only: a kernel is compiled once, not also for what may change."""
+    """The same array, read-only: a kernel is then compiled for read-only arrays alone."""
     view = array.view()
     view.flags.writeable = False
     return view

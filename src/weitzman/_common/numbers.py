@@ -49,14 +49,6 @@ class Amounts(NamedTuple):
         """An amount without its unit, for the cells of a table."""
         return number(x, spread=self.spread, error=error)
 
-    def plus_minus(self, x: float, error: float) -> str:
-        """An estimate and its error.
-
-        >>> Amounts("$").plus_minus(60193.2, 582.0)
-        '$60,190 ± $580'
-        """
-        return f"{self(x, error)} ± {self(error, error)}" if error else self(x)
-
 
 def number(x: float, *, spread: float = 0.0, error: float = 0.0, digits: int = _DIGITS) -> str:
     """A number as people read it; see the rules at the top of the module.
@@ -117,7 +109,7 @@ def ends(low: float, high: float) -> tuple[str, str]:
 
 
 def percent(p: float) -> str:
-    """A chance; 0% and 100% are said of what is impossible and what is certain alone.
+    """A chance; 0% and 100% are only for what is impossible and what is certain.
 
     >>> percent(0.4), percent(1 / 3), percent(0.9999), percent(1e-9), percent(1.0)
     ('40%', '33.3%', '>99.9%', '<0.001%', '100%')
@@ -189,7 +181,7 @@ def _decimals(x: float, spread: float, digits: int) -> int:
 
 
 def _power(x: float, digits: int) -> int:
-    """The power of ten of a number that is rounded to so many digits."""
+    """The power of ten of a number that is rounded to this many digits."""
     return int(f"{x:.{digits - 1}e}".partition("e")[2]) if x else 0
 
 

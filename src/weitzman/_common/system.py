@@ -1,4 +1,4 @@
-"""What is asked of the operating system: to keep a name in a folder, and if a process lives."""
+"""Calls to the operating system: make the names in a folder durable, check for live processes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 
 
 class Folder:
-    """An open folder, whose entries can be made to last."""
+    """An open folder, whose entries can be made durable."""
 
     def __init__(self, handle: int | None) -> None:
         self._handle = handle
 
     def sync(self) -> None:
-        """Wait until the names in it are on disk, where that can be asked for."""
+        """Wait until the names in the folder are on disk, where the system supports it."""
         if self._handle is None:
             return
         try:
@@ -49,10 +49,10 @@ def open_folder(path: str) -> Iterator[Folder]:
 
 
 class Process(NamedTuple):
-    """A process, told apart from all others on all machines.
+    """A process, distinct from all others on all machines.
 
-    ``machine`` changes with every boot and is another one in every container. ``born`` tells a
-    process from a later one of the same number.
+    ``machine`` changes with every boot and differs between containers. ``born`` distinguishes a
+    process from a later one with the same number.
     """
 
     host: str

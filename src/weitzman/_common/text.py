@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A name as it stands in a table: printable, and marked where it is cut."""
+    """A name as a table shows it: printable, and marked where it is cut."""
     text = printable(text)
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
 
@@ -40,7 +40,7 @@ def columns(rows: Sequence[Sequence[str]], right: int = 10) -> Iterator[str]:
 
 
 def as_html(result: Any) -> str:
-    """A result as HTML: the first line of its text, then its columns, or else its plain numbers.
+    """A result as HTML: the first line of its text, then its columns or its plain numbers.
 
     Assign it to ``_repr_html_`` in the class of a result. ``columns()`` of the result gives the
     table, one list for each heading.
@@ -56,14 +56,14 @@ def as_html(result: Any) -> str:
 
 
 def columns_html(head: str, columns: Mapping[str, Sequence[Any]], rows: int | None = None) -> str:
-    """A headline and a table; ``rows`` says how many there are if not all are given."""
+    """A headline and a table; ``rows`` is the number of rows if not all are given."""
     found = list(zip(*columns.values(), strict=True))
     shown = [list(columns), *([_cell(x) for x in row] for row in found[:ROWS])]
     return cells_html([head], shown, (len(found) if rows is None else rows) - ROWS)
 
 
 def cells_html(paragraphs: Sequence[str], cells: Sequence[Sequence[str]], more: int = 0) -> str:
-    """Paragraphs and a table of text, the first row of which is its head."""
+    """Paragraphs and a table of text; its first row is the head."""
     head, *body = (
         "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in row) + "</tr>"
         for tag, row in zip(["th"] + ["td"] * (len(cells) - 1), cells, strict=True)

@@ -18,9 +18,9 @@ from ..forest.model import Forest
 from ..forest.pools import Pool, runs
 from ..forest.rules import MAX_AMOUNT
 
-_ROUNDS = 10_000  # at most: bounds are bounds whenever one stops
+_ROUNDS = 10_000  # at most: every round ends with valid bounds
 _WORK = 5e7  # products of all rounds together: some tenths of a second
-_STEADY = 1e-9  # fall of the bounds in a round that is no longer worth a round, of the range
+_STEADY = 1e-9  # stop when a round lowers the bounds by less, as a share of the range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,8 +148,8 @@ class CutForest:
     def upper_forest(self) -> Forest | None:
         """The boxes kept, raised so that they are worth at least as much as the whole forest.
 
-        A box at the cut receives, for free, the most that anything below it can come to. With
-        discounting that is at least 0: waiting shrinks losses, too.
+        A box at the cut receives, for free, the ceiling of all that lies below it. With
+        discounting the ceiling is at least 0, because waiting also shrinks losses.
         """
         if self.whole:
             return None
@@ -165,7 +165,7 @@ class CutForest:
         below = c.below[runs(c.at[kinds], size)]
         if f.factors is not None:
             below = np.maximum(below, 0.0)
-        # A forest holds no amounts below this one, and what is higher still bounds from above.
+        # A forest holds no amounts below this one, and a higher number is still an upper bound.
         below = np.where(np.isfinite(below), np.maximum(below, -MAX_AMOUNT), below)
         higher[at:] = sign * np.maximum(sign * higher[at:], below)
         more = Pool(higher, own.start, own.shape)
@@ -173,7 +173,7 @@ class CutForest:
 
 
 def unrolled(forest: Forest, levels: int) -> tuple[Forest, IntArray]:
-    """The same forest with its endless lines written down to so many levels.
+    """The same forest with its endless lines written down to a number of levels.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def unrolled(forest: Forest, levels: int) -> tuple[Forest, IntArray]:
     forest : Forest
         The boxes along line B are called ``"B#1"``, ``"B#2"`` and so on.
     box : array of int
-        The box of the old forest that each is, or belongs to.
+        For each new box, the box of the old forest that it comes from.
     """
     f, lines = forest, np.flatnonzero(forest.endless)
     depth = ceilings.depths(f.parent, structure.postorder(f.parent)[0])

@@ -1,4 +1,4 @@
-"""Forests whose boxes come from a function: endless ones, or too many to be written down."""
+"""Forests whose boxes come from a function: endless forests, or too large to be written down."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class LazySolution:
 class LazyForest:
     """Boxes on a forest that is not written down: children come from a function, on demand.
 
-    What lies below a node is needed only as far as it can change the answer. Until then a bound
-    takes its place, in one of two ways:
+    The boxes below a node are needed only if they can change the answer. Until then a bound stands
+    in for them, in one of two ways:
 
     * ``least_cost`` and ``branching``, if all nodes but the roots share one law and one vector of
       rewards: then the endless tree in which every node has ``branching`` children at the least
@@ -118,8 +118,8 @@ class LazyForest:
     bound : number or callable, optional
         See above; from below, when minimizing.
     least_cost : number, or one for each state of the parent; optional
-        No node but a root costs less on average. 0 is always valid but weak: the bound is then the
-        top reward.
+        No node but a root costs less on average. 0 is always valid, but then the bound is the top
+        reward, which is weak.
     branching : int, optional
         No node has more children, copies counted.
     outside, minimize

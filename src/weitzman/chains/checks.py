@@ -1,4 +1,4 @@
-"""The rules that a chain and what is asked of it keep, one small function each."""
+"""The rules for chains and for the arguments of their methods, one small function each."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A chain in the long run: classes, the stationary distribution, and how fast it is reached.
 
-Large sparse chains are never made dense. A chain whose states can be put in a row so that it only
-moves to near ones is factored directly: there is little fill. Any other large chain is taken to mix
-well, as wide graphs do, and solved by a Krylov method, repeated on what is left over. If that does
-not settle, an error says so.
+Large sparse chains are never made dense. Where the states can be ordered so that the chain moves
+only to near ones, the matrix is factored directly, with little fill. Any other large chain is
+assumed to mix well, as wide graphs do, and is solved by a Krylov method, repeated on the residual.
+If the residual stays large, an error says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ENOUGH = 1e-11  # residual that is accepted
 
 
 class CommunicatingClass(NamedTuple):
-    """A largest set of states that all lead to each other."""
+    """A maximal set of states that all lead to each other."""
 
     states: IntArray
     recurrent: bool
@@ -210,8 +210,8 @@ def stationary(law: Any) -> FloatArray:
 def absorb(inner: Any) -> FloatArray:
     """Solve (I - inner) x = 1 for a chain in CSR form that leaves in the end.
 
-    The relative error of each entry is at most the residual, since the inverse is positive; that
-    can be as small as rounding of the largest entry leaves it.
+    The relative error of each entry is at most the residual, since the inverse is positive. The
+    residual can be as small as the rounding of the largest entry.
     """
     sparse = need("scipy.sparse", "scipy")
     n = inner.shape[0]

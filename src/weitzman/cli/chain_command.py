@@ -34,7 +34,7 @@ on a line that never ends.
 The number of boxes that suffice for the top reward is printed four times: as
 the paper prints it, with its sign corrected, by a bound that holds (blocks as
 long as the mixing time), and exactly. Beside each number stands the true
-probability that so many boxes miss the top reward."""
+probability that this number of boxes misses the top reward."""
 
 _FILE = """\
 \b
@@ -46,7 +46,7 @@ FILE is JSON:
    "cost": 0.001,                        or one for each state before the box
    "start": "poor",                      the state before the first box, or
                                          the probabilities of the first box
-   "outside": 0}                         what can be had without opening
+   "outside": 0}                         what can be taken without opening
 
 law and rewards are required. The endless line needs cost, and its value needs
 start too.
@@ -78,7 +78,7 @@ def chain(options: Options) -> None:
 
 
 class _Report:
-    """All numbers; None where there is none, for a reason that is noted."""
+    """All numbers; None where a number does not exist, with the reason in the notes."""
 
     def __init__(self, given: ChainFile, delta: float) -> None:
         import numpy as np

@@ -49,7 +49,7 @@ Exit codes:
   0    done
   1    the problem is invalid, or its file is damaged
   2    the command was not understood
-  3    a file cannot be read or written, or memory does not suffice
+  3    a file cannot be read or written, or memory runs out
   70   a bug in this program
   130  interrupted"""
 

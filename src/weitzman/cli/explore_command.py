@@ -83,7 +83,7 @@ def _workbench(options: Options) -> Workbench:
 
 
 def _check_new(path: str) -> None:
-    """An error now rather than when the work is to be saved."""
+    """Raise an error now rather than when the work is saved."""
     from ..files.instances import _suffix
 
     _suffix(path)

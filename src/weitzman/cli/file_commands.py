@@ -24,7 +24,7 @@ or, with the exit code of the error:
 
 _CONVERT = """\
 Read a problem from one file and write it to another. The endings of the names
-tell the formats.
+decide the formats.
 
 \b
   .json     for people and programs; see weitzman schema
@@ -67,7 +67,7 @@ def check(options: Options) -> None:
 
 @command(_CONVERT, short="From one file format to another.")
 @click.argument("file", metavar="FROM", type=PATH, help="File to read, or -.")
-@click.argument("target", metavar="TO", type=PATH, help="File to write, replaced if there, or -.")
+@click.argument("target", metavar="TO", type=PATH, help="File to write or replace, or -.")
 @table_options
 def convert(options: Options) -> None:
     """Carry out the command."""
@@ -87,7 +87,7 @@ def template(options: Options) -> None:
     if name != "-" and not is_template(name):
         raise click.UsageError(f"a template ends in .xlsx, .csv or .tsv, but it is {name!r}.")
     if os.path.lexists(name):
-        raise click.UsageError(f"{name} is there already. Choose another name.")
+        raise click.UsageError(f"{name} already exists. Choose another name.")
     with written_file(name, suffix=".csv") as path:
         write_template(path)
     if name != "-":

@@ -27,7 +27,7 @@ Print a script that lets the shell complete commands, options and files.
   zsh    echo 'eval "$(weitzman completions zsh)"' >> ~/.zshrc
   fish   weitzman completions fish > ~/.config/fish/completions/weitzman.fish
 
-A new shell knows them."""
+Completion works in every new shell."""
 
 
 @command(

@@ -30,7 +30,7 @@ FILE = "A problem: .json, .json.gz, .wz; a table: .csv, .tsv, .xlsx; - is standa
 
 @contextmanager
 def given_file(path: str, suffix: str | None = None) -> Iterator[str]:
-    """The file to read; for - a copy of standard input, named by its contents or as told."""
+    """The file to read; for - a copy of standard input, with a suffix that fits its contents."""
     if path != "-":
         yield path
         return
@@ -92,17 +92,17 @@ def _refuse_same(path: str, name: str) -> None:
 
 
 def _status(name: str) -> os.stat_result:
-    """What the system knows of a file that is read, also of one that is sent to standard input."""
+    """The status of a file that is read; for -, of the file behind standard input."""
     return os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
 
 
 def instance_argument(command: F) -> F:
-    """Add FILE, and the options that say what a table need not say itself."""
+    """Add FILE, and the options for what a table does not say itself."""
     return click.argument("file", metavar="FILE", type=PATH, help=FILE)(table_options(command))
 
 
 def table_options(command: F) -> F:
-    """Add the options that say what a table need not say itself."""
+    """Add the options for what a table does not say itself."""
     for option in reversed(
         (
             click.option(
@@ -142,13 +142,13 @@ def table_options(command: F) -> F:
 
 
 def read_instance(options: Options) -> Forest:
-    """The forest of FILE, with the options in place of what it says."""
+    """The forest of FILE; options override what the file says."""
     with given_file(options.file) as path:
         return read_problem(path, options)
 
 
 def read_problem(path: str, options: Options) -> Forest:
-    """The forest of a file that has a name, with the options in place of what it says."""
+    """The forest of a named file; options override what the file says."""
     from ..files.instances import load
     from ..files.sheets import is_table
 

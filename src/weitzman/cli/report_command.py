@@ -109,22 +109,22 @@ class _Printed:
 
 
 def _source(path: str, options: Options) -> Source:
-    """What a file holds, told by how it begins."""
+    """What a file holds, recognized by its first bytes."""
     from ..policy.search import Search
-    from ..show.report import learnt
+    from ..show.report import learned
 
     head, text = _head(path), path.lower().endswith(".json")
     if head.startswith(_SQLITE):
         with Search.look(path) as search:
             return search
-    if text and learnt.FORMAT in head:
-        return learnt.load(path)
+    if text and learned.FORMAT in head:
+        return learned.load(path)
     replay = _replay(path) if text and _SUMMARY in head else None
     return read_problem(path, options) if replay is None else _Printed(replay)
 
 
 def _replay(path: str) -> dict[str, Any] | None:
-    """The document in a file, if it is of a replay; reading it as an instance tells the rest."""
+    """The document in a file if it is a replay; None: read the file as a problem."""
     from ..show.report.replayed import is_replay
 
     try:
@@ -136,7 +136,7 @@ def _replay(path: str) -> dict[str, Any] | None:
 
 
 def _head(path: str) -> bytes:
-    """The beginning of a file; nothing if there is none: reading it will tell why."""
+    """The beginning of a file; empty if it cannot be read: reading the file will say why."""
     if not os.path.isfile(path):
         return b""
     try:

@@ -48,7 +48,7 @@ kept and of count boxes as they are described, without copies."""
 )  # fmt: skip
 @click.option(
     "-o", "--output", metavar="OUT", type=PATH,
-    help="File for the kept boxes, replaced if there. - is standard output, in place of the "
+    help="File for the kept boxes, replaced if it exists. - is standard output, in place of the "
     "table.",
 )  # fmt: skip
 @json_option

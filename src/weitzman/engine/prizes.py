@@ -1,7 +1,10 @@
 r"""Several prizes, one from each tree: the value from the trees' capped values.
 
 With :math:`N(x)` the number of trees whose capped value is at least x, the value of K prizes is
-:math:`K x_0 + \int_{x_0}^\infty E\min(K, N(x))\,dx`. See section 14 of the theory page.
+:math:`K x_0 + \int_{x_0}^\infty E\min(K, N(x))\,dx`. On the way back, a box of a tree is opened if
+and only if it would be opened in the tree alone and fewer than K other trees have a capped value
+above its index. So each tree starts with the probability of that, at every rank of its own. See
+section 14 of the theory page.
 """
 
 from __future__ import annotations
@@ -90,8 +93,8 @@ def _trees(step: Pass, threads: int | None) -> PrizeTrees:
 
 def openings_left(
     step: Pass, heaps: list[FloatArray], own: dict[int, FloatArray], beyond: float | None
-) -> tuple[dict[int, FloatArray], float]:
-    """For each root operation the chance that a prize is left for it, as a block of the way back.
+) -> tuple[dict[int, tuple[FloatArray, FloatArray]], float]:
+    """The probability that a prize is left for each root operation: points, and rows of one state.
 
     ``heaps`` hold the values of the parts, ``own`` the ranks of each tree that may be asked for.
     Also returns the chance that a prize is left for what is not above ``beyond``.
@@ -125,7 +128,7 @@ def openings_left(
         here = slice(start[i], start[i + 1])
         keep = everywhere[here] >= plan.outside
         x, g = everywhere[here][keep][::-1], chance[here][keep][::-1]
-        out[op] = np.concatenate([x, g])
+        out[op] = np.ascontiguousarray(x), g.reshape(-1, 1).copy()
     return out, left
 
 
@@ -145,7 +148,7 @@ def _questions(
 
 
 def _last(point: FloatArray, unfilled: FloatArray, beyond: float | None) -> float:
-    """The chance that a prize is left once all above ``beyond`` is gone through."""
+    """The probability that a prize is left after everything above ``beyond``."""
     if beyond is None:
         return 0.0
     above = int(np.count_nonzero(point > beyond))

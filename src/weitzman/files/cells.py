@@ -22,7 +22,7 @@ _CODE = re.compile(r"^[A-Z]{3}(?=[\d.+-])|(?<=[\d.])[A-Z]{3}$")
 _GROUPS = re.compile(r"[1-9]\d{0,2}(,\d{3})+$")
 _POINTS = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
 _ZEROS = re.compile(r"[1-9]\d{0,2}(,\d{3})*,000$")
-_POINTED = ("$", "£", "¥")  # where these are paid with, commas part thousands
+_POINTED = ("$", "£", "¥")  # with these currencies, commas separate thousands
 _LONGEST = 400  # characters of a number
 
 
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
 
     @property
     def comma(self) -> Comma | None:
-        """What a comma means, as far as this number alone tells; None if it does not tell."""
+        """What a comma means according to this number alone; None if the number is ambiguous."""
         comma, point = self.digits.rfind(","), self.digits.rfind(".")
         if comma < 0:
             if self.digits.count(".") > 1:
@@ -59,7 +59,7 @@ class Cell(NamedTuple):
         return Comma.DECIMAL
 
     def value(self, comma: Comma) -> float:
-        """The number, with commas read in this way; NaN if that gives no number."""
+        """The number, with commas read in this way; NaN if the result is not a number."""
         part, mark = (",", ".") if comma is Comma.THOUSANDS else (".", ",")
         whole, _, rest = self.digits.partition(mark)
         groups = whole.split(part)
@@ -97,7 +97,7 @@ def taken_apart(text: str) -> Cell | None:
     if not text or len(text) > _LONGEST:
         return None
     sign = 1.0
-    if text[0] == "(" and text[-1] == ")":  # as accountants write what is below zero
+    if text[0] == "(" and text[-1] == ")":  # accountants write negative numbers like this
         sign, text = -1.0, text[1:-1]
     text, currency = _without_currency(text)
     factor = 1.0

@@ -71,7 +71,7 @@ def _states(top: dict[str, Any], size: int) -> tuple[str, ...]:
     names = tuple(name(v, f"states[{i}]") for i, v in enumerate(x))
     twice = [v for i, v in enumerate(names) if v in names[:i]]
     if twice:
-        raise InvalidFile(f"names of states must differ, but {shown(twice[0])} is there twice.")
+        raise InvalidFile(f"names of states must differ, but {shown(twice[0])} appears twice.")
     return names
 
 

@@ -1,4 +1,4 @@
-"""Files of event logs: how to make, open and recognize them."""
+"""Files of event logs: how to make, open and recognize them, and which workers use them."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _write(
 
 
 def _publish(new: str, path: str) -> None:
-    """Give a complete file its name, unless another file has it; for good, or not at all."""
+    """Give a complete file its name, unless another file has it; durably, or not at all."""
     with open_folder(path) as folder:  # first: without it the name could not be made to last
         try:
             os.link(new, path)
@@ -206,7 +206,7 @@ class Workers:
     ) -> None:
         """Begin to use the log, alone (as its owner) or with others; an error if impossible.
 
-        ``other``: refuse another user in this very process, too; and, unless alone, an owner.
+        ``other``: also refuse another user in this process and, unless alone, an owner.
         """
         owners = {x for (x,) in db.execute("SELECT token FROM worker WHERE owner = 1")}
         for token, process in self._others(db):
@@ -231,7 +231,7 @@ class Workers:
             self._insert(db, owner=False)
 
     def gone(self, db: sqlite3.Connection, tokens: set[str]) -> set[str]:
-        """Which of these workers are not there any more."""
+        """Which of these workers are gone."""
         found = dict(self._others(db))
         return {x for x in tokens if x not in found or self._is_gone(db, x, found[x])}
 

@@ -9,18 +9,18 @@ event      ``number`` (1, 2, ...), ``time`` (seconds since 1970), ``worker``, ``
            ``crc`` of all this and of the ``crc`` before. SQLite keeps the last number twice
 piece      ``event``, ``part``, ``place``, ``data``, ``crc``: bytes that belong to an event, such as
            a model, cut into pieces; event 0 stands for the start
-worker     Who has the log in use: ``token``, ``host``, ``machine``, ``pid``, ``born``, ``since``,
+worker     Who is using the log: ``token``, ``host``, ``machine``, ``pid``, ``born``, ``since``,
            ``beats`` (how often it has written), ``owner`` (1: alone). No part of the history
 =========  =====================================================================================
 
-How durable it is: each change is one transaction with ``synchronous=EXTRA``. When a call returns,
-SQLite has had the operating system write (fsync) the data and the folder to the disk, so neither
-the end of the process nor a power cut undoes it, if the disk keeps what it says it has written.
+Durability: each change is one transaction with ``synchronous=EXTRA``. When a call returns, the
+operating system has written (fsync) the data and the folder to the disk, so neither the end of the
+process nor a power cut undoes it, as long as the disk keeps what it reports as written.
 The rollback journal (``journal_mode=DELETE``) takes some milliseconds per event, more than a
-write-ahead log would, but between calls the file is complete by itself: it can be copied or moved
-alone, and lie on a network drive with working locks. After a crash, a file of the same name with
-``-journal`` at the end may lie beside it and belongs to it. A crash while a log is being made
-leaves no log, but perhaps a hidden file that ends in ``.tmp`` and can be deleted.
+write-ahead log would. In return the file is complete by itself between calls: it can be copied or
+moved alone, and can lie on a network drive with working locks. After a crash, a file of the same
+name with ``-journal`` at the end may lie beside it and belongs to it. A crash while a log is being
+made leaves no log, but perhaps a hidden file that ends in ``.tmp`` and can be deleted.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class EventLog:
     seen : int
         The last event that was read or written, and applied.
     workers : Workers
-        Who has the log in use.
+        Who is using the log.
     """
 
     def __init__(self, path: Path, kind: str, me: str) -> None:
@@ -154,7 +154,7 @@ class EventLog:
                 result = do(db)
                 _file.patiently(db, "COMMIT", until)
             except BaseException:
-                self._undo()  # the next turn may open the file afresh
+                self._undo()  # the next turn may open the file again
                 raise
             return result
 
@@ -314,9 +314,9 @@ def _checksum(before: int, number: int, when: float, worker: str, content: str) 
 
 
 def _before_fork() -> None:
-    """Let the turns of all threads end: SQLite's own locks, held at a fork, stay so in the child.
+    """Let the turns of all threads end: SQLite locks held at a fork stay locked in the child.
 
-    A journal that another process keeps locked is not waited for.
+    This does not wait for a journal that another process keeps locked.
     """
     _HELD.turns, until = [], time.monotonic() + _FORK_PATIENCE
     for turn in list(_TURNS.values()):
@@ -331,7 +331,7 @@ def _after_fork() -> None:
 
 
 def _forked() -> None:
-    """Start afresh in a forked process, and leave the connection of the parent untouched.
+    """Start over in a forked process, and leave the connection of the parent untouched.
 
     Closing an inherited connection could undo what the parent is about to write.
     """

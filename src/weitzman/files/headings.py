@@ -1,4 +1,4 @@
-"""Where the boxes of a sheet begin, what its columns are called, and what stands above them."""
+"""Where the boxes of a sheet begin, what its columns are called, and the settings above them."""
 
 from __future__ import annotations
 

@@ -35,14 +35,14 @@ def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
     """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file, or from a table.
 
     Tables (``.csv``, ``.tsv``, ``.xlsx``) have the columns of
-    :func:`~weitzman.files.from_pandas`, and may say the outside option, the objective and the
-    unit above them.
+    :func:`~weitzman.files.from_pandas`. The rows above the columns may give the outside option,
+    the objective and the unit.
 
     Parameters
     ----------
     path : str or path
     options : TableOptions
-        For a table: what it does not say itself.
+        For a table: what the table does not say itself.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """From a JSON document of the format ``weitzman/1`` to a forest.
 
-Only what the file itself can get wrong is checked here, with the place: types, keys, references.
-The rules of the problem (probabilities, shapes, circles) are those of :class:`Forest`.
+This module checks what only a file can get wrong, and names the place: types, keys, references.
+:class:`Forest` checks the rules of the problem (probabilities, shapes, cycles).
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _check_graph(networkx: Any, graph: Any) -> tuple[list[Any], list[int]]:
             )
         cycle = [u for u, _ in networkx.find_cycle(graph)]
         raise InvalidForest(
-            f"parents must lead to a root, but {short(cycle)} go round in a circle. Take out one "
+            f"parents must lead to a root, but {short(cycle)} are a cycle. Take out one "
             f"of these edges."
         )
     nodes = list(graph)

@@ -117,7 +117,7 @@ def packed_limit(size: int) -> int:
 
 
 def read_document(path: str, most: int) -> Any:
-    """The JSON document in a file of at most so many bytes."""
+    """The JSON document in a file of at most ``most`` bytes."""
     status = os.stat(path)
     check_regular(status)
     if status.st_size > most:

@@ -1,6 +1,6 @@
 """Cells of a spreadsheet, or of a text with separators, with the row numbers that people see.
 
-Encodings (UTF-8, UTF-16, Latin-1) and separators (comma, semicolon, tab) are found out. Small files
+Encodings (UTF-8, UTF-16, Latin-1) and separators (comma, semicolon, tab) are detected. Small files
 that unpack to huge ones are refused before memory is spent.
 """
 
@@ -35,7 +35,7 @@ _LOOKED = 20  # lines that tell the separator
 _WIDEST = 2**20  # characters of a cell
 _OWN_FORMATS = 164  # number formats from here on are those of the workbook itself
 _MOST_MONEY = 1e300
-_COLUMNS = 200  # of a sheet; what stands to the right of them is not read
+_COLUMNS = 200  # of a sheet; further columns are not read
 
 
 class SheetRow(NamedTuple):

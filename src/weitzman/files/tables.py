@@ -1,7 +1,8 @@
 """Forests as spreadsheets: ``.csv``, ``.tsv`` and ``.xlsx``, as people fill them in.
 
-A row for each box, state of its parent and own state. Blank cells of a box repeat the one above, as
-merged cells do; a sheet may begin with a title and with settings (outside option, objective, unit).
+There is one row for each box, state of its parent and own state. Blank cells of a box repeat the
+cell above, as merged cells do. A sheet may begin with a title and with settings (outside option,
+objective, unit).
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def load_table(path: str, options: TableOptions = AS_WRITTEN) -> Forest:
 
 
 def save_table(forest: Forest, path: str) -> None:
-    """Write a forest as a table, with its settings above the heading unless they are the usual."""
+    """Write a forest as a table, with settings above the heading where they are not the default."""
     with explained(path, "written"), replacing(path) as file:
         if path.lower().endswith(WORKBOOK):
             from .written_tables import write_forest
@@ -104,7 +105,7 @@ def _forest(head: Heading, options: TableOptions) -> Forest:
 
 
 def _unit(head: Heading, table: _Table, options: TableOptions) -> str:
-    """The unit that is said by an option, above the heading, in it, or by the cells."""
+    """The unit given by an option, above the heading, in the heading, or by the cells."""
     if options.unit is not None:
         return checked_unit(options.unit, "the unit")
     if "unit" in head.settings:
@@ -178,7 +179,7 @@ class _Table:
         return None if x == "" else x
 
     def _commas(self, given: Comma | None) -> Comma:
-        """What commas mean in this sheet, by the numbers that leave no doubt."""
+        """What commas mean in this sheet, according to the unambiguous numbers."""
         if given is not None:
             return given
         seen: dict[Comma | str, tuple[int, str]] = {}

@@ -67,7 +67,7 @@ _NOTES = (
 
 
 def written_columns(forest: Forest) -> dict[str, list[Any]]:
-    """A row for each box, state of its parent, and own state; numbers where names are missing."""
+    """One row for each box, state of its parent and own state; numbers where names are missing."""
     f = forest
     shape = f.laws.shape[f.law]
     size = shape[:, 0] * shape[:, 1]
@@ -96,7 +96,7 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
 
 
 def settings_of(forest: Forest) -> list[list[Any]]:
-    """What a table says above its heading, where it is not the usual."""
+    """What a table says above its heading: settings other than the defaults."""
     f, rows = forest, list[list[Any]]()
     if f.minimize:
         rows.append(["objective", "minimize"])

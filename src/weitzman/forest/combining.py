@@ -36,8 +36,8 @@ def side_by_side(
     Returns
     -------
     Forest
-        The boxes keep their order. Names are kept if they all differ; otherwise each gets the
-        number of its forest in front: ``"1/B"`` is box B of the second.
+        The boxes keep their order. Names stay if they all differ; otherwise each name begins with
+        the number of its forest: ``"1/B"`` is box B of the second forest.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def _common_outside(parts: Sequence[Forest], outside: float | None) -> float:
 
 
 def _common_error(parts: Sequence[Forest], counts: Sequence[int] | None) -> float:
-    """The errors of all parts, each as often as it stands there."""
+    """The errors of all parts, each counted once per copy of the part."""
     copies = [1] * len(parts) if counts is None else list(counts)
     return float(sum(n * f.stated_error for n, f in zip(copies, parts, strict=True)))
 

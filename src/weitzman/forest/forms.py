@@ -22,7 +22,7 @@ ANY = None  # key of the only row where the law does not depend on the parent's 
 class ShortOutcomes(NamedTuple):
     """States of a box, their rewards (None: no reward), and a row for each state of the parent.
 
-    Builders and files read what people write into this form, each in their own way.
+    Builders and files turn what people write into this form, each in their own way.
     """
 
     states: tuple[str, ...]
@@ -244,7 +244,7 @@ def by_label(mapping: Mapping[Any, Any], what: str) -> dict[str, Any]:
 
 
 def number(x: Any, what: str) -> float:
-    """x as a float, or an error that says what it is."""
+    """x as a float, or an error that shows x."""
     if not _is_number(x):
         raise InvalidForest(f"{what} must be numbers, but there is {short(x)}.")
     return float(x)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.arrays import BoolArray, IntArray, frozen
+from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.numbers import counted, such
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
@@ -29,8 +29,8 @@ ROUNDING = 2.0**-52  # of a sum, for each entry
 MAX_UNIT = 12  # characters of a unit
 
 
-def check(forest: Forest) -> None:
-    """Raise :class:`InvalidForest` for the first rule that is broken."""
+def check(forest: Forest) -> FloatArray:
+    """Raise :class:`InvalidForest` for the first rule that is broken; the sums of rows of laws."""
     _check_size(forest)
     _check_names(forest)
     check_parent(forest.parent, forest.name)
@@ -39,10 +39,11 @@ def check(forest: Forest) -> None:
     _check_unit(forest)
     _check_shapes(forest)
     _check_endless(forest)
-    _check_laws(forest)
+    mass = _check_laws(forest)
     _check_rewards(forest)
     _check_costs(forest)
     _check_amounts(forest)
+    return mass
 
 
 def like(wanted: object, names: Sequence[str] | None) -> str:
@@ -118,7 +119,7 @@ def _check_distinct(names: Sequence[str], what: str) -> None:
         seen: set[str] = set()
         twice = [x for x in names if x in seen or seen.add(x)]  # type: ignore[func-returns-value]
         raise InvalidForest(
-            f"{what} must differ, but {twice[0]!r} is there twice ({such(len(twice), 'name')}). "
+            f"{what} must differ, but {twice[0]!r} appears twice ({such(len(twice), 'name')}). "
             f"Rename one of them."
         )
 
@@ -144,8 +145,8 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
             w = int(parent[w])
         path = " -> ".join(repr(name(u)) for u in [*cycle, v if w == v else w])
         raise InvalidForest(
-            f"parents must lead to a root, but {path} goes round in a circle ({len(lost)} boxes "
-            f"hang on one). Make one of them a root."
+            f"parents must lead to a root, but {path} is a cycle ({counted(len(lost), 'box')} on "
+            f"or below it). Make one of them a root."
         )
 
 
@@ -225,7 +226,7 @@ def _check_endless(f: Forest) -> None:
             "does not",
             "Use one list",
         ),
-        (children > 0, "must have no children", "has some", "Only its own like follows it"),
+        (children > 0, "must have no children", "has some", "Only boxes like it follow it"),
         (f.count > 1, "must have no copies", "has some", "Give the count to the box above it"),
     ):
         bad = np.flatnonzero(f.endless & broken)
@@ -236,10 +237,10 @@ def _check_endless(f: Forest) -> None:
             )
 
 
-def _check_laws(f: Forest) -> None:
+def _check_laws(f: Forest) -> FloatArray:
     p = f.laws
-    wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))  # also finds NaN
-    if wrong.any():
+    if len(p.data) and not (p.data.min() >= 0 and p.data.max() <= 1 + SUM_TOLERANCE):  # or NaN
+        wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))
         i, m, title = _place(f, p, f.law, wrong)
         s, y = divmod(i - int(p.start[m]), int(p.shape[m, 1]))
         raise InvalidForest(
@@ -262,18 +263,22 @@ def _check_laws(f: Forest) -> None:
             f"{_sum(mass[bad[0]])} ({such(len(bad), 'row')}). Rescale the row, or give the missing "
             f"mass a state of its own."
         )
+    return np.asarray(mass)
 
 
-def rescaled(laws: Pool) -> Pool:
-    """Laws whose rows sum to 1 up to rounding: what they miss beyond that would enter the value."""
-    start, owner = laws.rows()
-    if not len(start):
+def rescaled(laws: Pool, mass: FloatArray) -> Pool:
+    """Laws whose rows sum to 1 up to rounding; a larger difference would change the value.
+
+    ``mass`` are the sums of the rows.
+    """
+    far = np.abs(mass - 1)
+    if not len(mass) or far.max() <= 8 * ROUNDING:
         return laws
-    mass = np.add.reduceat(laws.data, start)
-    off = np.abs(mass - 1) > ROUNDING * np.maximum(laws.shape[owner, 1], 8)
+    columns = np.repeat(laws.shape[:, 1], laws.shape[:, 0])
+    off = far > ROUNDING * np.maximum(columns, 8)
     if not off.any():
         return laws
-    share = np.repeat(np.where(off, mass, 1.0), laws.shape[owner, 1])
+    share = np.repeat(np.where(off, mass, 1.0), columns)
     return Pool(laws.data / share, laws.start, laws.shape)
 
 
@@ -311,7 +316,7 @@ def _check_costs(f: Forest) -> None:
 
 
 def _check_amounts(f: Forest) -> None:
-    """Beyond, sums and squares would leave the range of a 64-bit float."""
+    """Larger amounts would leave the range of a 64-bit float in sums and squares."""
     for pool, column, kind in ((f.rewards, f.reward, "reward"), (f.costs, f.cost, "cost")):
         wrong = np.isfinite(pool.data) & (np.abs(pool.data) > MAX_AMOUNT)
         if wrong.any():

@@ -1,7 +1,7 @@
 """The terms of a search: what time costs, how risk counts, how many prizes may be taken.
 
-Factors and durations stand beside the costs: entry i of ``forest.factors`` belongs to entry i of
-``forest.costs``, so that one column tells both.
+Entry i of ``forest.factors`` or ``forest.durations`` belongs to entry i of ``forest.costs``, so one
+column points to both.
 """
 
 from __future__ import annotations

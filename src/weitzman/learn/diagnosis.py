@@ -23,7 +23,7 @@ _FEWEST = 8  # runs in a log that can be split
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
-    """What a log says about the model learnt from it.
+    """What a log says about the model learned from it.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Diagnosis:
 def diagnose(
     model: LineModel | ResemblanceModel, curves: Curves, *, splits: int = 10, seed: int = 0
 ) -> Diagnosis:
-    """Test a model on the log that it was learnt from, always on runs that were left out.
+    """Test a model on the log that it was learned from, always on runs that were left out.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class FirstRuns(RunModel):
     """The model of a run of which nothing is known, made by :func:`weitzman.learn.from_nothing`.
 
     Three runs are started, and the best of them is trained to its end: it shows how long runs are,
-    what they cost and how scores rise. From then on :meth:`updated` gives a model learnt from the
+    what they cost and how scores rise. From then on :meth:`updated` gives a model learned from the
     runs of this search and a weak prior.
 
     Attributes

@@ -78,7 +78,7 @@ def fit(
     ladder = climb(curves, choose_rungs(curves, tried[0].ratio), encoder)
     if not len(ladder):
         raise InvalidArgument(
-            "no run was seen as far as the first rung: nothing can be learnt from this log."
+            "no run was seen as far as the first rung: nothing can be learned from this log."
         )
     minimize = curves.minimize
     chosen = choose(ladder, encoder, price=worth, minimize=minimize, candidates=tried)

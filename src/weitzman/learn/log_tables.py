@@ -13,7 +13,7 @@ from .._common.log_names import usual
 from .._common.numbers import such
 from ..errors import InvalidArgument
 from .log_files import read_log
-from .log_lines import by_column
+from .logged_runs import by_column
 
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 

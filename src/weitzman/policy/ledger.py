@@ -30,7 +30,7 @@ Kind = Literal["ask", "tell", "take", "release", "resume", "replace", "undo"]
 
 
 def checked_rule(rule: Rule) -> Literal["refuse", "nearest"] | tuple[float, ...]:
-    """The rule as it is kept, once it is known to be one."""
+    """The rule in the form in which it is stored; an error if it is not a rule."""
     if isinstance(rule, str):
         if rule in ("refuse", "nearest"):
             return rule
@@ -63,10 +63,10 @@ def number(x: object, what: str) -> float:
 
 
 def state_of(forest: Forest, box: int, above: int, reward: float, rule: Rule) -> int:
-    """The state that a reward stands for: the one that has it, else by the rule.
+    """The state that a reward stands for: the state with this reward, otherwise by the rule.
 
     States that are impossible after ``above``, the state of the parent, only count if no possible
-    one has that very reward.
+    state has exactly this reward.
     """
     rewards = forest.rewards[int(forest.reward[box])][0]
     likely = np.where(forest.laws[int(forest.law[box])][above] > 0, rewards, np.nan)
@@ -126,7 +126,7 @@ class Event:
     mark: int | None = None
 
     def content(self) -> dict[str, Any]:
-        """What a journal keeps of it, beside the worker."""
+        """What a journal stores about the event, apart from the worker."""
         box = None if self.box is None else str(self.box)
         rest = (
             ("kind", self.kind), ("box", box), ("state", self.state), ("reward", self.reward),
@@ -149,11 +149,11 @@ class Ledger(Walk):
         self.owned_by = ""  # the process of that worker, in words
 
     def mine(self) -> list[Id]:
-        """The boxes that are out to this worker, the first handed out first."""
+        """The boxes that this worker has out, in the order in which they were handed out."""
         return [box for box, worker in self.out.items() if worker == self.me]
 
     def left(self) -> list[Id]:
-        """The boxes that are out to workers that are gone."""
+        """The boxes that are out with workers that are gone."""
         return [box for box, worker in self.out.items() if worker in self.gone]
 
     def can_open(self, box: str) -> bool:
@@ -208,7 +208,7 @@ class Ledger(Walk):
         """The event of taking a reward, checked; none if it was taken before."""
         if self.hands is None:
             raise InvalidAnswer(
-                "rewards are taken one by one where there are several prizes, but here is only one:"
+                "rewards are taken one by one where there are several prizes, but here is one only:"
                 " stop, and the best reward is yours."
             )
         here = self.locate(box)
@@ -245,7 +245,7 @@ class Ledger(Walk):
         return Event("undo", self.me, self.box(here), undone=self.numbers[here])
 
     def apply(self, event: Event, number: int) -> None:
-        """Let something checked happen."""
+        """Carry out an event that was checked."""
         if event.kind == "resume":
             self.out.update(dict.fromkeys(self.out, event.worker))
             self.owner, self.owned_by = event.worker, event.by or ""
@@ -274,7 +274,7 @@ class Ledger(Walk):
     # -- details -------------------------------------------------------------------------------
 
     def _state(self, box: Id, state: State) -> int:
-        """The number of a state; a number that is none may be a reward."""
+        """The number of a state; a number that is not a state may be a reward."""
         try:
             return self.forest.state(box[0], state)
         except UnknownName as error:

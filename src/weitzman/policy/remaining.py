@@ -27,8 +27,8 @@ Top = tuple[int, int, int]
 class Hands:
     """The best reward found in each tree that is not closed, and the rewards taken.
 
-    ``taken`` is by tree, in the order of taking. Rewards are the true ones; all comparisons are by
-    the sign of the walk.
+    ``taken`` is by tree, in the order of taking. Rewards are the true ones; comparisons use the
+    sign of the walk.
     """
 
     def __init__(self, walk: Walk) -> None:
@@ -70,7 +70,7 @@ class Hands:
         return self._best.copy(), self.taken.copy()
 
     def go_back(self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]) -> None:
-        """Hold and have taken what was marked."""
+        """Return to what was held and taken at a mark."""
         self._best, self.taken = mark
 
     def take(self, box: Id, reward: float) -> None:
@@ -108,7 +108,7 @@ class Hands:
         return sum(r for _, r in self.taken.values()) + sign * sum(kept)
 
     def check(self, box: Id) -> bool:
-        """Whether a reward can be taken; False if it was before, an error if it never can."""
+        """Whether a reward can be taken; False if it was taken before, an error if it never can."""
         walk = self._walk
         here = walk.box(box)
         if box not in walk.told or walk.told[box].reward is None:
@@ -128,7 +128,7 @@ class Hands:
 
 
 def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
-    """Boxes that can be opened, all that is behind them, and one prize with ``best`` in hand.
+    """The boxes that can be opened and all boxes below them, for one prize with ``best`` in hand.
 
     ``tops`` has the box, the state of its parent and the number of copies. These boxes become the
     first of the new forest, in order.
@@ -159,10 +159,10 @@ def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
 
 
 def prizes_worth(walk: Walk, hands: Hands) -> float:
-    """What a walk for several prizes will have earned in the end, if it goes on in the best way.
+    """What a walk for several prizes will earn in total if it goes on optimally.
 
-    A tree that is open and not taken is a tree of its own: a free box that surely holds the best
-    reward found, with the boxes that can be opened behind it.
+    An open tree without a taken prize is a tree of its own: a free box that holds the best reward
+    found, with the boxes that can be opened below it.
     """
     spent, sign, outside = walk.best[2], walk.sign, walk.forest.outside
     taken = sum(reward for _, reward in hands.taken.values())
@@ -180,7 +180,7 @@ def prizes_worth(walk: Walk, hands: Hands) -> float:
 
 
 def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
-    """What can be opened in trees that are closed as yet, and in each that is open."""
+    """What can be opened in trees without an open box, and in each tree with one."""
     f, policy, at = walk.forest, walk.policy, walk.policy.child_at
     fresh = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
     trees: dict[Id, Counter[tuple[int, int]]] = {}
@@ -201,7 +201,7 @@ def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
 
 
 def _under(forest: Forest, owner: IntArray, held: Sequence[float]) -> Forest:
-    """The forest with the roots of each open tree behind a free box with what that tree holds."""
+    """The forest with the roots of each open tree below a free box that holds its best reward."""
     n, trees = len(forest), len(held)
     if trees == 0:
         return forest

@@ -45,7 +45,7 @@ def from_parts(part: Callable[[str], bytes]) -> Policy:
 
 
 def box_mark(forest: Forest, v: int) -> int:
-    """A number that changes with anything that is said of a box, its parent's name included."""
+    """A checksum of everything that describes a box, its parent's name included."""
     up = int(forest.parent[v])
     words = [forest.name(v), "" if up < 0 else forest.name(up), forest.outside, forest.minimize]
     mark = zlib.crc32(repr([*words, int(forest.count[v])]).encode("utf-8", "surrogatepass"))
@@ -63,7 +63,7 @@ def _npy(array: npt.NDArray[Any]) -> bytes:
 
 
 def replaced(old: Ledger, policy: Policy) -> Ledger:
-    """The same search with another policy; an error if that does not have the same boxes."""
+    """The same search with another policy; an error if the policy does not have the same boxes."""
     if old.hands is not None or policy.forest.prizes > 1:
         raise InvalidForest("with several prizes a search keeps its model: start another one.")
     if policy.forest.minimize != old.forest.minimize:

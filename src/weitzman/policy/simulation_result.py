@@ -31,7 +31,7 @@ class Sample:
     Attributes
     ----------
     values : array of float
-        Its value in each episode, or in the first ones where only those were kept.
+        The value in each episode, or in the first episodes if only those were kept.
     episodes : int
         How many episodes there were; the mean is over all of them.
     mean : float
@@ -55,14 +55,14 @@ class Sample:
         return self.mean - half, self.mean + half
 
     def quantile(self, q: float | Sequence[float]) -> FloatArray:
-        """The least value that at least a share ``q`` of the kept episodes does not exceed."""
+        """The least value that a share ``q`` of the kept episodes, or more, does not exceed."""
         shares = np.asarray(q, np.float64)
         return np.asarray(np.quantile(self.values, shares, method="inverted_cdf"), np.float64)
 
     def certainty(self, tolerance: float, sign: float) -> tuple[float, float]:
         """The certainty equivalent of the kept episodes, and its standard error.
 
-        That of a payoff, the higher the better, times ``sign``, for a utility -exp(-z / tolerance).
+        For the utility -exp(-z / tolerance) of a payoff z, the value times ``sign``.
         """
         z = sign * self.values
         low = float(z.min())
@@ -81,7 +81,7 @@ def two_sided(level: float) -> float:
 
 
 def share_interval(share: float, n: int, level: float) -> tuple[float, float]:
-    """Wilson's confidence interval for a probability of which ``share`` was seen in n trials."""
+    """Wilson's confidence interval for a probability, if a ``share`` of n trials succeeded."""
     z2 = two_sided(level) ** 2 / n
     center = share + z2 / 2
     half = math.sqrt(z2 * share * (1 - share) + z2 * z2 / 4)

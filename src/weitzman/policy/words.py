@@ -35,7 +35,7 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
     ----------
     forest : Forest
     lines : int
-        At most so many lines of text, and one that says what is left out.
+        At most this many lines of text, and one that says what is left out.
     """
     text = _terms(forest)
     say = forest.amounts
@@ -68,8 +68,9 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
     ----------
     solution : Solution
     lines : int
-        At most so many lines of text. If the whole policy is longer, its first steps are told.
-        A box with many outcomes is told by thresholds of its reward.
+        At most this many lines of text. If the whole policy is longer, only its first steps are
+        given.
+        A box with many outcomes is described by thresholds of its reward.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def _chances(f: Forest, v: int, s: int, say: Amounts) -> str:
 
 
 def state_text(f: Forest, v: int, y: int, say: Amounts) -> str:
-    """A state by its reward if that says it all, else by name and reward."""
+    """A state by its reward if that is also its name, otherwise by name and reward."""
     row = int(f.reward[v])
     rewards, names = f.rewards[row][0], f.state_names[row]
     worth = say(float(rewards[y]))
@@ -144,7 +145,7 @@ def state_text(f: Forest, v: int, y: int, say: Amounts) -> str:
 
 
 def best_text(walk: Walk, *, copies: bool = True) -> str:
-    """The best so far, and where it is from; a copy by its number if ``copies``."""
+    """The best so far and the box that holds it; a copy by its number if ``copies``."""
     best, box, _ = walk.best
     if walk.hands is not None:
         return f"{walk.amounts(best)}, all prizes together"
@@ -159,7 +160,7 @@ def best_text(walk: Walk, *, copies: bool = True) -> str:
 
 
 class _Telling:
-    """The tree of what can happen under the optimal policy, told to a certain depth."""
+    """The tree of what can happen under the optimal policy, described to a certain depth."""
 
     def __init__(self, policy: Policy, lines: int) -> None:
         self.walk, self.forest, self.lines = Walk(policy), policy.forest, lines
@@ -266,7 +267,7 @@ class _Telling:
             self.text[at] = f"{after}{opening}, and so on."
 
     def _taken(self, run: list[Case]) -> str:
-        """What is taken in the end of some cases."""
+        """What is taken at the end of some cases."""
         (box, _), walk = run[0].steps[-1], self.walk
         if len({case.best for case in run}) == 1:
             with standing(walk, run[0].steps):
@@ -297,7 +298,7 @@ def standing(walk: Walk, steps: Steps) -> Iterator[None]:
 
 
 def cases_after(walk: Walk, box: Id, before: Sequence[tuple[Steps, float]]) -> list[Case] | None:
-    """All that can come of opening a box, by what thresholds are about; None: no thresholds.
+    """All cases after opening a box, by the number that thresholds compare; None: no thresholds.
 
     Cases with the same future are one. ``before`` are the ways to come here, with their chances.
     """
@@ -326,7 +327,7 @@ def _case(walk: Walk, steps: Steps, chance: float) -> Case:
 
 
 def _still_matters(walk: Walk, steps: Steps) -> Steps:
-    """The findings that closed boxes look at."""
+    """The findings on which closed boxes depend."""
     opened, policy = {box[0] for box, _ in steps}, walk.policy
 
     def open_end(v: int) -> bool:
@@ -338,7 +339,7 @@ def _still_matters(walk: Walk, steps: Steps) -> Steps:
 
 
 def runs(cases: Sequence[Case]) -> list[list[Case]]:
-    """Neighbors that decide alike."""
+    """Neighboring cases with the same decision."""
     out: list[list[Case]] = []
     for case in cases:
         if not out or out[-1][-1].move != case.move:

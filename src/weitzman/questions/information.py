@@ -53,7 +53,7 @@ def value_of_knowing(
 ) -> Knowing:
     """What it is worth to be told the states of some boxes before anything is opened.
 
-    Costs do not change, and a box still comes after its parent: only its state is known.
+    Costs do not change, and a box must still be opened after its parent: only its state is known.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _told(
         total = weighed.sum(axis=1, keepdims=True)
         if f.parent[v] < 0:
             mass *= float(total[0, 0])
-        keep = f.laws[int(f.law[v])]  # after a state that cannot be: any law will do
+        keep = f.laws[int(f.law[v])]  # after an impossible state: any law works
         changed[v] = len(laws)
         laws.append(np.where(total > 0, weighed / np.where(total > 0, total, 1.0), keep))
     if mass <= 0:

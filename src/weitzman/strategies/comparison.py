@@ -55,13 +55,13 @@ class Strategy:
     key, name : str
         For programs and for people.
     value : float
-        Expected payoff; of a kind of strategy, that of the best one found.
+        Expected payoff; for a kind of strategy, the payoff of the best one found.
     error : float
         Standard error of the value; 0 unless it was simulated.
     bound : float
         No strategy of this kind earns more (less, when minimizing); NaN for a single strategy.
     how : str
-        "exact", "simulated", or "best found" for a kind of which better ones may exist.
+        "exact", "simulated", or "best found" if a better strategy of this kind may exist.
     openings, spend : float
         Expectations; NaN where they were not computed.
     """
@@ -204,9 +204,9 @@ def compare(
     forests and otherwise the best found, with a bound; strategies that choose at random or end with
     a budget are simulated.
 
-    Discounting, a risk tolerance and several prizes count for all strategies alike. With
-    discounting the order of a fixed set matters, too: costs are paid when boxes are opened. With a
-    risk tolerance every value is a certainty equivalent.
+    Discounting, a risk tolerance and several prizes apply to all strategies. With discounting the
+    order of a fixed set matters, too: costs are paid when boxes are opened. With a risk tolerance
+    every value is a certainty equivalent.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def _kinds(forest: Forest) -> list[str]:
 
 
 def _tried(trial: Trial, kind: str) -> Strategy | Fixed:
-    """What one kind of strategy earns; workers do this, too."""
+    """What one kind of strategy earns; also called by workers."""
     solved, episodes, rng, most, threads = trial
     if kind == "fixed":
         chosen = best_nonadaptive(solved.forest, solution=solved)

@@ -1,4 +1,4 @@
-"""Boxes that depend on several others: the general problem, of which forests are the easy case."""
+"""Boxes that depend on several others: the general problem. Forests are the easy case."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class Dag:
         A number; or an array with an axis for each parent (its states), in the order of
         ``parents``; or such an array with a last axis for the own states, if the cost is random.
     rewards : one shared vector, or n vectors
-        The reward of each state; minus infinity (plus, when minimizing) for a mere signal.
+        The reward of each state; minus infinity (plus, when minimizing) for a signal without a
+        reward.
     law : n arrays
         ``law[i][s1, s2, ..., y]`` is the probability of state y of box i once its parents show
         s1, s2, ...; a vector for a root.
     names : n names, optional
     outside : float, optional
-        0 unless said otherwise; minimizing needs it said.
+        0 by default when maximizing; required when minimizing.
     minimize : bool
 
     Examples
@@ -135,7 +136,7 @@ class Dag:
 
     @property
     def sign(self) -> float:
-        """What rewards are multiplied with so that higher is better."""
+        """The factor of rewards that makes higher ones better."""
         return -1.0 if self.minimize else 1.0
 
     def children(self) -> list[list[int]]:
@@ -201,7 +202,7 @@ def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...])
     if len(order) < n:
         lost = sorted(set(range(n)) - set(order))
         raise InvalidForest(
-            f"parents must not go round in a circle, but {names[lost[0]]!r} is on one or below one "
+            f"parents must not form a cycle, but {names[lost[0]]!r} is on one or below one "
             f"({such(len(lost), 'box')}). Take an edge out."
         )
     return tuple(order)

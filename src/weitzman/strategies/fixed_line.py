@@ -30,10 +30,10 @@ class FixedLine:
     ----------
     forest : Forest
     order : tuple of int
-        Numbers of the boxes from the root on. Of copies, one is meant.
+        Numbers of the boxes from the root on; one copy of each.
     value : float
         What opening all of them earns, whatever they show: the paper's fixed line. No other line
-        (no longer than the depth allowed) earns more in this way.
+        within the allowed depth earns more in this way.
     followed : float
         What opening them one by one earns, stopping when that is best. Another line may earn more
         in this way.
@@ -64,18 +64,18 @@ class FixedLine:
 def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
     """The line from a root that is best opened as a whole, whatever is seen.
 
-    This is the paper's approximation for forests, done for any laws and costs: all lines from the
-    roots are looked at, level by level, and none is followed further once even finding the top
-    reward in its next box would not make up for the costs. So the search needs no bound on the
-    depth to end early, and what it finds is the best line of all. Discounting and a risk tolerance
-    count as they do for the optimal policy. Of several prizes a line fills one place; all others
-    are worth the outside option.
+    This is the paper's approximation for forests, for any laws and costs: the search looks at all
+    lines from the roots, level by level, and drops a line once even the top reward in its next box
+    would not make up for the costs. So the search ends early without a bound on the depth, and
+    finds the best line of all. Discounting and a risk tolerance count as they do for the optimal
+    policy. With several prizes a line fills one place; all other places are worth the outside
+    option.
 
     Parameters
     ----------
     forest : Forest
     depth : int, optional
-        Boxes of the line, at most; the paper's bound. None is needed.
+        Most boxes of the line: the paper's bound. By default there is no bound.
 
     Examples
     --------
@@ -122,9 +122,9 @@ def _best(forest: Forest, depth: int | None) -> tuple[list[int], int]:
 def best_weighed_line(forest: Forest, depth: int | None) -> tuple[list[int], int]:
     """The best line to open as a whole, and how many boxes were looked at.
 
-    Lines are followed down each tree with the weighed law of the last state and the best reward. No
-    line is followed further once even the top reward, free of charge and of time, would not make it
-    the best.
+    Lines are followed down each tree with the weighed law of the last state and the best reward. A
+    line is dropped once even the top reward, at no cost and without delay, would not make it the
+    best.
     """
     f, w = forest, Weights.of(forest)
     policy: Policy = everything(f)

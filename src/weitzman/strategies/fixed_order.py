@@ -83,13 +83,12 @@ def best_partially_adaptive(
     solution: Solution | None = None,
     fixed_set: FixedSet | None = None,
 ) -> FixedOrder:
-    """The order in which boxes are best opened when only stopping may depend on what is seen.
+    """The best order for opening boxes when only stopping may depend on what is seen.
 
     Orders are searched by branch and bound: no order with a given beginning earns more than that
     beginning followed by a free search. If the limit is reached first, the value is that of the
-    best
-    order found, and the bound says what could be missed. Where even one order is too large to be
-    evaluated, boxes are opened in the order in which the optimal policy is most likely to open
+    best order found, and the bound says what could be missed. Where even one order is too large to
+    be evaluated, boxes are opened in the order in which the optimal policy is most likely to open
     them, with a simple rule to stop, and the value is simulated.
 
     Parameters

@@ -79,14 +79,13 @@ class FixedSet:
 def best_nonadaptive(
     forest: Forest, *, limit: int | None = None, solution: Solution | None = None
 ) -> FixedSet:
-    """The set of boxes that is best opened as a whole, whatever is seen.
+    """The best set of boxes to open as a whole, whatever is seen.
 
     The set contains the parent of each of its boxes. It is built greedily, line by line, and
-    improved by adding
-    lines, dropping branches and exchanging one for another; so are the sets that the optimal policy
-    opens with at least a certain probability. Then branch and bound looks for a better one: on
-    small forests to the end, which proves that there is none; otherwise the bound says what could
-    be missed.
+    improved by adding lines, dropping branches and exchanging one for another. Sets that the
+    optimal policy opens with at least a certain probability are improved in the same way. Then
+    branch and bound looks for a better set: on small forests to the end, which proves that there is
+    none; otherwise the bound says what could be missed.
 
     With discounting, a risk tolerance or several prizes all sets of a small forest are looked at.
     Larger forests are searched by adding and dropping boxes, and the bound is the value of the
@@ -96,8 +95,8 @@ def best_nonadaptive(
     ----------
     forest : Forest
     limit : int, optional
-        Sets to examine, at most, for each of these ways. By default as many as take about a
-        second; with more, larger forests are searched to the end.
+        Most sets to examine in each of these ways. By default as many as take about a second; with
+        more, larger forests are searched to the end.
     solution : Solution, optional
         The solution of the forest, if it is already known.
 

@@ -21,7 +21,7 @@ from .dags import Dag
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worlds:
-    """Many worlds.
+    """Worlds: the states of all boxes of a graph, either all possible ones or a random sample.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Worlds:
 
     @classmethod
     def of(cls, dag: Dag, most: int, rng: np.random.Generator | int) -> Worlds:
-        """All worlds if they are no more than ``most``, else so many drawn at random."""
+        """All worlds if there are at most ``most``, otherwise ``most`` worlds drawn at random."""
         return cls._all(dag, most) or cls._drawn(dag, most, np.random.default_rng(rng))
 
     @classmethod
@@ -117,8 +117,8 @@ class Spanning:
     value, error : float
         What the strategy earns on the graph itself, and the standard error of that.
     bound, bound_error : float
-        What a searcher who knew all states beforehand would earn, and its standard error. No
-        strategy earns more (less, when minimizing).
+        What a searcher who knows all states beforehand earns, and its standard error. No strategy
+        earns more (less, when minimizing).
     exact : bool
         Whether all worlds were looked at rather than drawn: then there are no errors.
     """
@@ -153,12 +153,11 @@ def spanning_policy(
 ) -> Spanning:
     """A good strategy on a graph where boxes depend on several others, with bounds.
 
-    Of the parents of each box the most informative one is kept (the one with the most mutual
-    information); the states of the others are averaged out, and what it costs to open them first is
-    added
-    to the cost of the box. The index policy of this forest is then followed on the graph itself:
-    to open the box of highest index, first open what must be open before it. Once all parents of a
-    box are open, its index is that of its law given all of them.
+    Each box keeps its most informative parent (the one with the most mutual information). The
+    states of the other parents are averaged out, and the cost of opening them first is added to the
+    cost of the box. The index policy of this forest is then followed on the graph itself: to open
+    the box of highest index, first open what must be open before it. Once all parents of a box are
+    open, its index follows from its law given all of them.
 
     Parameters
     ----------
@@ -334,8 +333,8 @@ def _flat(lists: Iterable[Iterable[int]]) -> IntArray:
 def _hindsight(worlds: Worlds) -> FloatArray:
     """Payoff of a searcher who knows the world: the best box, with all boxes before it.
 
-    With expected costs instead of those in the world: what any strategy pays is the same on
-    average, and knowing them beforehand would only make the bound worse.
+    Costs are the expected ones, not those in the world: any strategy pays the same on average, and
+    knowing the costs beforehand would only weaken the bound.
     """
     dag = worlds.dag
     needed = np.eye(len(dag))

@@ -32,7 +32,7 @@ def myopic(forest: Forest) -> Policy:
     """Rank every box by its own reservation value, blind to what it unlocks.
 
     The index of a box after its parent showed s is the root of E[(reward - x)^+] = cost, as if
-    the box were the only one. Right where no box has children.
+    the box were the only one. Optimal where no box has children.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _apart(f: Forest) -> tuple[Forest, IntArray]:
 
 
 def on_reward_grid(solution: Solution) -> Policy:
-    """The paper's index as its table gives it: the least reward x at which opening does not pay.
+    """The index from the paper's table: the least reward x at which opening does not pay.
 
     The paper reads the index off a table over the rewards (and the outside option) only: the least
     x among them with Phi(x) = x. That is the true index rounded up to the next reward. It stops
@@ -104,11 +104,11 @@ MOST_BOXES = 5_000
 
 
 def by_expected_value(forest: Forest) -> Policy:
-    """Rank every box by its expected net value, pursued to the end and dropped where it fails.
+    """Rank every box by its expected net value, if pursued to the end and dropped where it fails.
 
     In drug development this is the risk-adjusted net present value: the chance-weighted reward
-    less the costs of the stages that are reached, discounted if the forest is. It sees what a box
-    unlocks, but not that the search may stop with another one, and no risk tolerance.
+    less the costs of the stages that are reached, discounted if the forest is. It counts what a box
+    unlocks, but ignores that the search may stop with another box, and ignores risk tolerance.
 
     Examples
     --------

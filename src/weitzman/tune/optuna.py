@@ -20,17 +20,16 @@ from .._common.optional import need
 from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
 from ..learn.known import Config
-from ..learn.optuna_logs import RUN
 from ..learn.run_model import check_model
+from ..learn.tuner_logs import RUN
 from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
 from .optuna_book import REASON, StudyBook, clear_waiting
 from .outcome import Display, Result, result_of
-from .plain_objectives import plain as plain
+from .pacing import plain as plain
 from .race import Race, RunModel
 from .runs import SECONDS, Clock
-from .spaces import draw
-from .stating import Stated, model_of
+from .stating import Stated, draw, model_of
 from .whole import whole_index
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def optimize(
         ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
         checkpoint; what it suggests is then what was suggested before.
     model : RunModel or Curves, optional
-        It must minimize if and only if the study does. Without it all is learnt on the way.
+        It must minimize if and only if the study does. Without it all is learned on the way.
     candidates : mapping, or sequence of mappings, optional
         What trials may be started with: a space as for :func:`weitzman.tune.draw`, or a list of
         parameters by name, all that the objective suggests. Then each candidate has an index of its

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
 from ..learn.known import Config
-from ..learn.optuna_logs import COSTS, ENDED, RUN
+from ..learn.tuner_logs import COSTS, ENDED, RUN
 from .book import NoMore, T
 from .race import Race, Run
 from .runs import Row

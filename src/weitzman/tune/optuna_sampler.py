@@ -15,7 +15,7 @@ from typing import Any
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..learn.known import Config
-from ..learn.optuna_logs import COSTS
+from ..learn.tuner_logs import COSTS
 from .optuna_book import REASON
 from .race import Race
 from .refit import refitting
@@ -45,7 +45,7 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
     ----------
     model : RunModel or Curves, optional
         What to expect of a trial. It must minimize if and only if the study does. Without it all is
-        learnt on the way.
+        learned on the way.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
         them, unless a model is given.

@@ -13,8 +13,7 @@ from .plain_book import Configs, PlainBook
 from .race import Race
 from .run_journal import Path, RunJournal
 from .runs import SECONDS, Clock, Start
-from .spaces import draw
-from .stating import Stated, model_of
+from .stating import Stated, draw, model_of
 
 
 def optimize(
@@ -52,11 +51,11 @@ def optimize(
     configs : iterable, or callable
         The configurations in the order in which to start them; or a function of the number of the
         run. A list of mappings from names to values is a list of candidates: a model that was
-        learnt from runs with settings chooses which to start. A mapping is a space, from which
+        learned from runs with settings chooses which to start. A mapping is a space, from which
         candidates are drawn: see :func:`draw`.
     model : RunModel or Curves, optional
         What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`. A log is
-        fitted at ``price`` or ``full_run_cost``. Nothing: all is learnt on the way, from a weak
+        fitted at ``price`` or ``full_run_cost``. Nothing: all is learned on the way, from a weak
         prior; see :func:`weitzman.learn.from_nothing`.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of

@@ -45,7 +45,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     ----------
     model : RunModel or Curves, optional
         What to expect of a trial. It must minimize if and only if the mode of the tuner is "min".
-        Without it all is learnt on the way.
+        Without it all is learned on the way.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
         them, unless a model is given.

@@ -23,7 +23,7 @@ from . import html_tables as tables
 from . import phrases as words
 from .decision_tree import decisions, table
 from .findings import TOP, Content, content, cost_now
-from .learnt import RUNS
+from .learned import RUNS
 from .summary import glance
 
 Path = str | os.PathLike[str]

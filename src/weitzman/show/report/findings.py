@@ -27,7 +27,7 @@ from ...policy.walk import Opened, Walk
 from ...strategies.comparison import Comparison, compare
 from ..page.further_answers import LARGEST, answers
 from ..page.page_data import important
-from .learnt import RUNS, forest, spread
+from .learned import RUNS, forest, spread
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
@@ -85,7 +85,7 @@ class Content:
     ``taken`` which prizes it has taken, ``pending`` what is handed out and not answered, ``advice``
     what to do next, ``now`` what stopping would give, ``expected`` what the search will have earned
     in the end. ``between`` is where the value lies for nine in ten of the models that the same log
-    might have led to; None if the model was not learnt. ``answers`` is for the script of the page.
+    might have led to; None if the model was not learned. ``answers`` is for the script of the page.
     """
 
     solution: Solution

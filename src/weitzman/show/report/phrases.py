@@ -235,8 +235,8 @@ def certainty(c: Content) -> Iterator[Markup]:
     if c.between is not None:
         low, high = map(c.say, c.between)
         yield h(
-            "p", "The model was learnt from a log. Nine in ten of the models that the log might as "
-            f"well have led to give a value between {low} and {high}.",
+            "p", "The model was learned from a log. Nine in ten of the models that the log could "
+            f"also have led to give a value between {low} and {high}.",
         )  # fmt: skip
         return
     yield h(
