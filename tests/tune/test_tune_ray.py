@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
 import time
@@ -15,8 +15,8 @@ import tuning_ray
 from tuning_worlds import Chained, four_grades, slow_starters
 
 from weitzman import tune
-from weitzman._common.system import this_process
 from weitzman.errors import InvalidArgument, JournalError
+from weitzman.tune.experiment_owner import claim, owner_file, release
 
 pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: its driver is not tested")
 import ray.tune
@@ -147,48 +147,71 @@ def test_it_begins_from_nothing(ray_session, tmp_path: Path):
     assert race.spent == pytest.approx(sum(CURVES[run][step - 1][2] for run, step in steps))
 
 
-HOLD = """
-import sys, time
+FIRST = """
+import sys
 from pathlib import Path
-sys.path[:0] = sys.argv[2:]
-import ray
-import tuning_ray
-from test_tune_ray import CURVES, MODEL
-from weitzman.tune.ray import IndexScheduler
-
-ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False)
-
-class Hold(ray.tune.Callback):
-    def on_trial_result(self, **info):
-        print("begun", flush=True)
-        sys.stdin.readline()
-
-log = Path(sys.argv[1]) / "log"
-scheduler = IndexScheduler(MODEL, cost="paid", workers=1)
-tuning_ray.tuner(log, CURVES, scheduler, callbacks=[Hold()]).fit()
+sys.path[:0] = sys.argv[3:]
+import ray, tuning_ray
+from tuning_worlds import four_grades, slow_starters
+from weitzman.tune import ray as driver
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
+model, folder = four_grades(), Path(sys.argv[2])
+curves = [list(model.shown(states)) for states in slow_starters(model)][:3]
+made = tuning_ray.trainable(folder / "log", until=folder / "go")
+scheduler = driver.IndexScheduler(model, cost="paid", workers=1)
+found = tuning_ray.tuner(folder / "log", curves, scheduler, made=made).fit()
+print("best", found.get_best_result().metrics["score"])
 """
 
 
-def test_a_second_process_is_refused(ray_session, tmp_path: Path):
+def test_a_second_process_on_an_experiment_is_refused(ray_session, tmp_path: Path):
+    """Whether it restores it or begins one of the same name; the first goes on undisturbed."""
+    address = ray_session.get_runtime_context().gcs_address
     first = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path), *sys.path], text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", FIRST, address, str(tmp_path), *sys.path], text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    try:
-        assert first.stdout is not None
-        lines = iter(first.stdout.readline, "")
-        assert "begun\n" in lines
-        before = tuning_ray.steps(tmp_path / "log")
-        again = ray.tune.Tuner.restore(
-            str(tmp_path / "experiment"), tuning_ray.trainable(tmp_path / "log"),
-            param_space=tuning_ray.space(CURVES),
-        )  # fmt: skip
-        with pytest.raises(Exception, match=rf"process {first.pid} on .* is using the experiment"):
-            again.fit()
-        assert tuning_ray.steps(tmp_path / "log") == before
-    finally:
-        first.kill()
-        first.communicate()
+    log, folder = tmp_path / "log", tmp_path / "experiment"
+    while not log.exists() and first.poll() is None:
+        time.sleep(0.05)
+    message = rf"experiment: process {first.pid} on .* is using the experiment"
+    second = driver.IndexScheduler(MODEL, cost="paid", workers=1)
+    with pytest.raises(JournalError, match=message):
+        tuning_ray.tuner(log, CURVES[:3], second).fit()
+    again = ray.tune.Tuner.restore(
+        str(folder), tuning_ray.trainable(log), param_space=tuning_ray.space(CURVES[:3])
+    )
+    with pytest.raises(JournalError, match=message):
+        again.fit()
+    (tmp_path / "go").touch()
+    out, err = first.communicate(timeout=300)
+    reference = wanted(CURVES[:3])
+    assert f"best {reference.best_score:g}\n" in out.replace(".0\n", "\n"), err[-2000:]
+    steps = tuning_ray.steps(log)
+    assert len(steps) == len(set(steps)) == sum(len(run.steps) for run in reference.runs)
+    assert not Path(owner_file(str(folder))).exists()  # it is free again
+
+
+def test_who_owns_an_experiment(tmp_path: Path):
+    """A dead owner counts for nothing, nor does what cannot be read; one process may come again."""
+    folder = tmp_path / "experiment"
+    path, code = Path(owner_file(str(folder))), "import sys; sys.path[:0] = sys.argv[2:]\n"
+    code += "from weitzman.tune.experiment_owner import claim; claim(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(folder), *sys.path], check=True)
+    assert path.exists()  # it ended without a word
+    old = claim(str(folder))
+    new = claim(str(folder))
+    release(str(folder), old)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder), *sys.path], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert f"process {os.getpid()} on " in done.stderr
+    assert str(path) in done.stderr
+    release(str(folder), new)
+    assert not path.exists()
+    path.write_text("[1, 2")
+    release(str(folder), claim(str(folder)))
 
 
 # -- without running Ray -------------------------------------------------------------------------
@@ -360,32 +383,6 @@ def test_a_wrong_object_as_model():
     for make in (driver.IndexScheduler, lambda model: driver.NotWorthItStopper(model, "m")):
         with pytest.raises(InvalidArgument, match=r"the model of a run must be .* it is a dict"):
             make({"price": 3})
-
-
-def test_an_experiment_that_another_process_drives_is_left_alone(tmp_path: Path):
-    """Without Ray: the note of a process that is alive, and of one that is gone."""
-    files = __import__("pyarrow.fs").fs.LocalFileSystem()
-    trial = Fake("a")
-    trial.storage = SimpleNamespace(storage_filesystem=files, experiment_fs_path=str(tmp_path))
-    note = tmp_path / "weitzman-owner.json"
-    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    me = this_process()
-    born = Path(f"/proc/{other.pid}/stat")
-    if not born.exists():
-        pytest.skip("needs /proc")
-    when = born.read_text().rpartition(")")[2].split()[19]
-    note.write_text(json.dumps([me.host, me.machine, other.pid, when]))
-    controller = Controller([trial])
-    with pytest.raises(JournalError, match=rf"process {other.pid} on .* is using the experiment"):
-        driver.IndexScheduler(MODEL, metric="m").on_trial_add(controller, trial)
-    assert controller._fail_fast
-    assert json.loads(note.read_text())[2] == other.pid
-    other.communicate(b"\n")
-    scheduler = driver.IndexScheduler(MODEL, metric="m")
-    scheduler.on_trial_add(controller, trial)  # it is gone
-    assert json.loads(note.read_text())[2] == me.pid
-    scheduler._owner.release()
-    assert not note.exists()
 
 
 def test_stopping_only():

@@ -1,51 +1,12 @@
-"""Calls to the operating system: make the names in a folder durable, check for live processes."""
+"""Calls to the operating system: which process this is, which others live, what they lock."""
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import NamedTuple
-
-_NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
-
-
-class Folder:
-    """An open folder, whose entries can be made durable."""
-
-    def __init__(self, handle: int | None) -> None:
-        self._handle = handle
-
-    def sync(self) -> None:
-        """Wait until the names in the folder are on disk, where the system supports it."""
-        if self._handle is None:
-            return
-        try:
-            os.fsync(self._handle)
-        except OSError as error:
-            if error.errno not in _NO_SUCH_THING:  # some file systems keep names at once
-                raise
-
-
-@contextmanager
-def open_folder(path: str) -> Iterator[Folder]:
-    """The folder of a file; an error if it cannot be opened, before anything is written there."""
-    if os.name != "posix":
-        yield Folder(None)
-        return
-    where = os.path.dirname(os.path.abspath(path))
-    try:
-        handle = os.open(where, os.O_RDONLY)
-    except PermissionError as error:
-        why = "the folder cannot be read, so that a new name in it could be lost in a power cut"
-        raise PermissionError(error.errno, why, where) from None
-    try:
-        yield Folder(handle)
-    finally:
-        os.close(handle)
 
 
 class Process(NamedTuple):
@@ -84,6 +45,22 @@ def is_alive(other: Process) -> bool | None:
         except ProcessLookupError:
             return False
     return True
+
+
+def lock_holders(path: str) -> list[str]:
+    """Other processes that keep a file locked, as far as the system tells (on Linux)."""
+    found: dict[int, str] = {}
+    with suppress(OSError, ValueError):
+        status = os.stat(path)
+        device = os.major(status.st_dev), os.minor(status.st_dev)
+        with open("/proc/locks", encoding="ascii") as file:
+            for line in file:
+                kind, _, _, pid, place = line.partition(": ")[2].split()[:5]
+                major, minor, inode = place.split(":")
+                here = (int(major, 16), int(minor, 16)) == device and int(inode) == status.st_ino
+                if kind == "POSIX" and here and int(pid) not in (os.getpid(), 0, -1):
+                    found[int(pid)] = f"process {pid} on {socket.gethostname()}"
+    return list(found.values())
 
 
 def _machine() -> str:

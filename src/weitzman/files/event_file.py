@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import importlib
 import json
 import os
 import secrets
@@ -14,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .._common.system import Process, is_alive, open_folder, this_process
+from .._common.disk import open_folder
+from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidFile, JournalError
 
 APPLICATION = 0x57545A4A  # marks our files among those of SQLite
@@ -89,6 +92,27 @@ def patiently(db: sqlite3.Connection, sql: str, until: float) -> None:
         pause = min(2 * pause, longest)
 
 
+class NoLocks(OSError):
+    """The file system does not lock files."""
+
+
+def check_locks(path: str) -> None:
+    """Refuse a file system without locks: SQLite would take it for one where others hold them.
+
+    Closing a file gives up all locks that this process has on it, so nothing may be under way.
+    """
+    try:
+        locks: Any = importlib.import_module("fcntl")
+    except ImportError:  # Windows, where all files can be locked
+        return
+    with open(path, "rb") as file:
+        try:
+            locks.lockf(file, locks.LOCK_SH | locks.LOCK_NB, 1)  # a byte that SQLite does not lock
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):  # another process has it locked
+                raise NoLocks(error.errno, error.strerror) from None
+
+
 def check_header(path: str) -> None:
     """Whether a file is an event log, before SQLite may touch it."""
     with open(path, "rb") as file:
@@ -151,6 +175,8 @@ def read_part(db: sqlite3.Connection, event: int, part: str) -> bytes:
 def _write(
     path: str, settings: Mapping[str, Any], parts: Mapping[str, bytes], begin: Begin
 ) -> None:
+    open(path, "xb").close()
+    check_locks(path)
     db = connect(path, "rwc")
     try:
         db.executescript(

@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
+from .._common.system import lock_holders
 from ..errors import InvalidFile, InvalidForest, JournalError
 from . import event_file as _file
 from .event_file import Workers
@@ -198,6 +199,16 @@ class EventLog:
         """Count the next of the added events as applied."""
         self.seen, self._crc = self._added.pop(0)
 
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Events that were seen or added within count as such only if there is no error."""
+        before = self.seen, self._crc
+        try:
+            yield
+        except BaseException:
+            self.seen, self._crc = before
+            raise
+
     def rewind(self) -> None:
         """Forget which events were seen."""
         self.seen = self._crc = 0
@@ -221,13 +232,17 @@ class EventLog:
 
     @contextmanager
     def _turn(self, until: float) -> Iterator[None]:
-        turn = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
-        if not turn.acquire(timeout=max(0.0, until - time.monotonic())):
-            raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
+        turn: Any = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
+        first = not turn._is_owned()  # else this thread has it further up, as when it collects
         try:
+            if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
+                raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
             yield
         finally:
-            turn.release()
+            try:
+                _give_back(turn, first)
+            finally:  # an interrupt may have come between
+                _give_back(turn, first)
 
     def _begin(self, until: float) -> sqlite3.Connection:
         found = os.stat(self.path)
@@ -243,6 +258,7 @@ class EventLog:
             _file.patiently(self._db, "BEGIN IMMEDIATE", until)
             return self._db
         _file.check_header(self.path)
+        _file.check_locks(self.path)
         self._db, self._file = _file.connect(self.path, until=until), here
         _OPEN.add(self)
         _file.patiently(self._db, "BEGIN IMMEDIATE", until)
@@ -279,6 +295,8 @@ class EventLog:
                 f"{self.path}: a new journal must not replace a file, but there is one. Continue "
                 f"it with Search.resume, or choose another name."
             ) from error
+        except _file.NoLocks as error:
+            raise self._no_locks(error.strerror or str(error)) from error
         except OSError as error:
             reason = error.strerror or str(error)
             raise JournalError(f"{self.path}: cannot be used as a journal: {reason}.") from error
@@ -292,25 +310,37 @@ class EventLog:
     def _explanation(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorname", "")
         if code.startswith(_NO_LOCKS):
-            return JournalError(
-                f"{self.path}: cannot be used as a journal: the file system does not lock files "
-                f"({error}). Use a folder on a local disk."
-            )
+            return self._no_locks(str(error))
         if not code.startswith(_CURABLE):
             return self.damaged(str(error))
         if code.startswith("SQLITE_BUSY"):
-            return self._unwritten(f"another process has held it for {PATIENCE:g} seconds")
+            who = " and ".join(lock_holders(self.path)) or "another process"
+            return self._unwritten(
+                f"{who} kept it locked for {PATIENCE:g} seconds",
+                "end that process, or wait until it is done,",
+            )
         return self._unwritten(str(error))
 
-    def _unwritten(self, why: str) -> JournalError:
+    def _no_locks(self, why: str) -> JournalError:
+        return JournalError(
+            f"{self.path}: cannot be used as a journal: the file system does not lock files "
+            f"({why}). Use a folder on a local disk."
+        )
+
+    def _unwritten(self, why: str, cure: str = "remove the cause") -> JournalError:
         return JournalError(
             f"{self.path}: cannot be written: {why}. This call changed nothing and all before it "
-            f"is safe: remove the cause and repeat the call."
+            f"is safe: {cure} and repeat the call."
         )
 
 
 def _checksum(before: int, number: int, when: float, worker: str, content: str) -> int:
     return _file.checksum(json.dumps([number, when, worker, content], default=repr), before)
+
+
+def _give_back(turn: Any, first: bool) -> None:
+    if first and turn._is_owned():
+        turn.release()
 
 
 def _before_fork() -> None:

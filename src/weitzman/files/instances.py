@@ -16,10 +16,11 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import IO, Any, BinaryIO, cast
 
+from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from . import binary, json_reader, json_writer
-from .safely import check_regular, explained, packed_limit, parse, replacing
+from .safely import explained, packed_limit, parse
 from .sheets import is_table
 from .tables import AS_WRITTEN, TableOptions, load_table, save_table
 

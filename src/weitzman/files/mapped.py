@@ -24,12 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import IntArray
+from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from ..forest.pools import Pool, starts
 from . import binary
 from .instances import Path
-from .safely import check_regular, explained, replacing
+from .safely import explained
 
 _PIECE = 2**18  # matrices whose places are found at a time
 _BYTES = 2**22  # bytes of a checksum at a time
@@ -226,7 +227,9 @@ def save_many(forests: Iterable[Forest], path: Path) -> int:
     """
     with (
         explained(os.fspath(path), "written"),
-        tempfile.TemporaryDirectory(dir=FilePath(path).resolve().parent) as folder,
+        tempfile.TemporaryDirectory(
+            dir=FilePath(path).resolve().parent, prefix=".", suffix=".tmp"
+        ) as folder,
         ExitStack() as files,
     ):
         columns: dict[str, _Growing] = {}

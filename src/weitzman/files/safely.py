@@ -1,18 +1,14 @@
-"""Files on disk: read with limits, replaced as a whole, and JSON without surprises."""
+"""Files on disk: read with limits, and JSON without surprises."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import secrets
-import shutil
-import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO, NoReturn
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
-from .._common.system import Folder, open_folder
+from .._common.disk import check_regular
 from ..errors import InvalidFile, InvalidForest, WeitzmanError
 
 _SHOWN = 40  # characters of a wrong value shown in a message
@@ -103,14 +99,6 @@ def explained(name: str, done: str) -> Iterator[None]:
         raise InvalidFile(f"{name}: cannot be {done}: it does not fit into memory.") from error
 
 
-def check_regular(status: os.stat_result) -> None:
-    """Refuse folders, and pipes and devices, from which reading may never end."""
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder")
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is a pipe or a device")
-
-
 def packed_limit(size: int) -> int:
     """Bytes that a packed file of a size may unpack to; what is read takes twenty times as much."""
     return 2**24 + 24 * size
@@ -124,35 +112,3 @@ def read_document(path: str, most: int) -> Any:
         raise InvalidFile(f"the file must have at most {most} bytes, but it has more.")
     with open(path, "rb") as file:
         return parse(file.read())
-
-
-@contextmanager
-def replacing(name: str) -> Iterator[BinaryIO]:
-    """A new file beside ``name`` that takes its place once it is complete and on disk."""
-    target = os.path.realpath(name)
-    exists = os.path.lexists(target)
-    if exists:
-        check_regular(os.stat(target))
-    new = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
-    try:
-        with open(new, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if exists:
-            shutil.copymode(target, new)
-        with open_folder(target) as folder:
-            os.replace(new, target)
-            _sync(folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(new)
-        raise
-
-
-def _sync(folder: Folder) -> None:
-    try:
-        folder.sync()
-    except OSError as error:
-        why = f"it is written, but its name may be lost in a power cut ({error.strerror})"
-        raise OSError(error.errno, f"{why}; write it again") from error

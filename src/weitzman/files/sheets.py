@@ -20,10 +20,11 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 from xml.etree import ElementTree
 
+from .._common.disk import check_regular
 from .._common.numbers import such
 from .._common.optional import need
 from ..errors import InvalidFile
-from .safely import check_regular, packed_limit
+from .safely import packed_limit
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"

@@ -13,13 +13,14 @@ import io
 import math
 from typing import Any, NamedTuple
 
+from .._common.disk import replacing
 from .._common.numbers import such
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from .cells import Cell, Comma, fraction, plain_number, taken_apart
 from .headings import Heading, checked_unit, heading, yes_or_no
 from .json_reader import TERMS
-from .safely import explained, replacing
+from .safely import explained
 from .sheets import WORKBOOK, Money, NoValue, sheets
 from .table_rows import Rows, forest_of_rows
 from .written_tables import settings_of, written_columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
@@ -12,12 +13,13 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .._common.arrays import IntArray
+from .._common.disk import replacing
 from .._common.numbers import is_currency_sign
 from .._common.optional import need
 from ..errors import InvalidForest
 from ..forest.model import Forest
 from .json_writer import written_terms
-from .safely import explained, replacing
+from .safely import explained
 from .sheets import TEXT, WORKBOOK
 
 _WIDEST = 60  # characters of a column
@@ -155,7 +157,12 @@ def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
     book.remove(book.active)
     for block in blocks:
         _fill(book.create_sheet(block.title), block)
-    book.save(file)
+    # book.save leaves its archive open if the disk is full
+    writer = need("openpyxl.writer.excel", "excel").ExcelWriter
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        writer(book, archive).save()
+    file.write(packed.getvalue())
 
 
 def money_format(unit: str) -> str:

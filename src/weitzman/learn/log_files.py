@@ -10,9 +10,9 @@ import io
 import os
 from typing import Any
 
+from .._common.disk import check_regular
 from .._common.optional import need
 from ..errors import InvalidFile
-from ..files.safely import check_regular
 from ..files.sheets import unpacked
 from .known import flat
 from .logged_runs import by_column, json_lines

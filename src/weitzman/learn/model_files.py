@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .._common.disk import replacing
 from ..errors import InvalidArgument, InvalidFile
 from ..files import parsing as check
 from ..files.instances import MAX_BYTES
-from ..files.safely import explained, read_document, replacing
+from ..files.safely import explained, read_document
 from .known import NOTHING, Encoder
 from .ladder import Ladder
 from .laws import Recipe, Settings

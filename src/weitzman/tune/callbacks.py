@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._common.disk import replaced
 from ..errors import InvalidAnswer, InvalidArgument
 from .pacing import Reporter
 
@@ -249,9 +250,8 @@ def _save(checkpoint: File | None, save: Callable[[str], Any]) -> None:
         return
     path = Path(checkpoint)
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"new-{path.name}")
-    save(str(new))
-    os.replace(new, path)
+    with replaced(str(path)) as new:
+        save(new)
 
 
 def _inner(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -96,7 +96,8 @@ class RunJournal:
             finally:
                 self._db = None
 
-        return self._log.transact(inner)
+        with self._log.all_or_nothing():
+            return self._log.transact(inner)
 
     def add(self, event: Event) -> None:
         """Write an event. It is on disk when this returns, or when the turn ends.
@@ -104,10 +105,16 @@ class RunJournal:
         If this raises, nothing was written.
         """
         if self._db is None:
-            self._log.transact(lambda db: self._log.add(db, [event]))
+            self._log.transact(lambda db: self._write(db, event))
         else:
             self._log.add(self._db, [event])
         self._log.step()
+
+    def _write(self, db: sqlite3.Connection, event: Event) -> None:
+        """Write an event after what is there: an interrupted call may have written one, too."""
+        for _ in self._log.news(db):
+            pass
+        self._log.add(db, [event])
 
     def gone(self, workers: set[str]) -> set[str]:
         """Which of these processes are not there any more; to be asked in the course of a turn."""
