@@ -180,7 +180,7 @@ def _whole(curves: Curves, last: int) -> np.ndarray:
     """Which runs have come to their end with a score, and not long before others would."""
     end = curves.start[1:] - 1
     over = (curves.ended | (curves.step[end] >= last)) & ~np.isnan(curves.score[end])
-    return over & (2 * curves.step[end] >= curves.step[end].max())
+    return np.asarray(over & (2 * curves.step[end] >= curves.step[end].max()))
 
 
 def _paid(new: Ladder) -> FloatArray:
