@@ -118,7 +118,10 @@ def travels(forest: Forest) -> tuple[int, float, int, float, int]:
     step = Pass.start(plan, 1e-12, -np.inf)
     common = step.common()
     orders = [step.order(p) for p in range(len(plan.part_op))]
-    shares = [share_of(step, p, order, common) for p, order in enumerate(orders)]
+    shares = [
+        share_of(step, order, int(plan.part_op[p]), lambda op: step.block(op, common))
+        for p, order in enumerate(orders)
+    ]
     packed = [pickle.dumps(share, 5) for share in shares]
     here = time.perf_counter() - start
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Best-of-N with refinement: draw a new answer, refine one that is there, or stop?
+"""Best-of-N with refinement: draw a new answer, refine an existing one, or stop?
 
 A language model answers, a verifier scores the answer from 0 to 1, and the best answer is kept.
 A new answer costs 2 thousand tokens, refining one 0.8, and a score of 1 is worth 100 thousand.
@@ -21,7 +21,7 @@ def simulator():
 
     Most new answers are poor. Refining moves the score by a few tenths, up or down: poor answers
     are mostly stuck, middling ones improve two times out of three when they change, and good ones
-    are as likely to be spoilt as improved.
+    are as likely to get worse as to improve.
     """
     first = np.array([16, 14, 12, 11, 10, 9, 8, 7, 6, 4, 3]) / 100
     step = np.zeros((11, 11))
@@ -36,7 +36,7 @@ def simulator():
 
 
 def a_log(rng, answers=2000, refinements=8):
-    """Scores of answers that were each refined so many times."""
+    """Scores of answers that were each refined the same number of times."""
     first, step = simulator()
     log = np.empty((answers, 1 + refinements), int)
     log[:, 0] = rng.choice(11, size=answers, p=first)
@@ -48,7 +48,7 @@ def a_log(rng, answers=2000, refinements=8):
 
 
 def counted(log, smooth=0.5):
-    """The laws by counting; what was never seen gets a little, spread around the same score."""
+    """The laws by counting, with a little extra weight around the same score."""
     first = np.bincount(log[:, 0], minlength=11) + smooth
     step = np.zeros((11, 11))
     np.add.at(step, (log[:, :-1].ravel(), log[:, 1:].ravel()), 1.0)
@@ -58,7 +58,7 @@ def counted(log, smooth=0.5):
 
 
 def answers(first, step, *, count=ANSWERS, refinements=REFINEMENTS):
-    """So many answers, each a draw and then refinements in a line."""
+    """A number of answers, each a draw and then refinements in a line."""
     return weitzman.line(
         (first, step),
         length=1 + refinements,
@@ -79,7 +79,7 @@ for s, name in enumerate(model.forest.states(0)):
 
 truth = answers(*simulator())
 at, index = model.index_columns()
-learnt = weitzman.evaluate(weitzman.Policy.of(truth, at, index))
+learned = weitzman.evaluate(weitzman.Policy.of(truth, at, index))
 best = weitzman.solve(truth)
 exact = weitzman.evaluate(best)
 
@@ -92,7 +92,7 @@ one = strategies.best_line(truth)
 print("\nstrategy                               payoff   score   tokens")
 rows = [
     ("optimal, laws known", exact.value, exact.reward, exact.spend),
-    ("the same, laws learnt from the log", learnt.value, learnt.reward, learnt.spend),
+    ("the same, laws learned from the log", learned.value, learned.reward, learned.spend),
     ("new answers only, stopping in time", stopping.value, stopping.reward, stopping.spend),
     (
         f"plain best-of-{plain}",
@@ -112,5 +112,5 @@ endless = chains.solve_line(chains.Chain(step, WORTH * SCORES), REFINE)
 longer = weitzman.solve(answers(first, step, refinements=200))
 assert np.allclose(longer.indices(1), endless.index, rtol=0, atol=1e-6)
 assert longer.value - best.value < 0.04  # thirty refinements are nearly as good as endlessly many
-assert learnt.value > 0.99 * exact.value
+assert learned.value > 0.99 * exact.value
 assert exact.value > max(stopping.value, one.followed, rows[3][1]) + 10

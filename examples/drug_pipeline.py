@@ -1,9 +1,9 @@
-"""A portfolio of drug programmes, of which one can be launched: which to advance, when to stop?
+"""A portfolio of drug programs, of which one can be launched: which to advance, when to stop?
 
-Success rates are counted from 29,476 real programmes (data/drug_stages.csv, CC BY 4.0, see there).
+Success rates are counted from 29,476 real programs (data/drug_stages.csv, CC BY 4.0, see there).
 Costs by stage are those of S. M. Paul et al., "How to improve R&D productivity: the pharmaceutical
 industry's grand challenge", Nature Reviews Drug Discovery 9, 203-214 (2010): out of pocket, for
-one programme entering the stage, in millions of 2008 dollars, submission counted with phase 3. An
+one program entering the stage, in millions of 2008 dollars, submission counted with phase 3. An
 approval is taken to be worth 873, their out-of-pocket cost of one launch with all failures, as if
 the industry just recouped what it spends. All of these are assumptions: put in your own. Time and
 the cost of capital are left out at first; the last part counts them, with the durations and the
@@ -26,7 +26,7 @@ PORTFOLIO = {  # name: group, the stage it would enter next, how many there are
     "new": ("common", "preclinical", 4),
     "rare": ("orphan", "preclinical", 2),
 }
-VIEWS = ("as the decided ones", "as ended", "as passed")  # how to count programmes still active
+VIEWS = ("as the decided ones", "as ended", "as passed")  # how to count programs still active
 
 
 def rates(view):
@@ -44,7 +44,7 @@ def rates(view):
 
 
 def forest_of(portfolio, rate, worth, interest=None):
-    """A line of stages for each programme: passed or ended, and at the end approved or ended.
+    """A line of stages for each program: passed or ended, and at the end approved or ended.
 
     With interest, what comes later is discounted; without it, time is free.
     """
@@ -69,7 +69,7 @@ def forest_of(portfolio, rate, worth, interest=None):
     return builder.build()
 
 
-print("chance to pass (programmes still active counted as ended ... as the rest ... as passed)")
+print("chance to pass (programs still active counted as ended ... as the rest ... as passed)")
 low, mid, high = (rates(view) for view in ("as ended", "as the decided ones", "as passed"))
 for key in mid:
     print(f"  {key[0]:7} {key[1]:12} {low[key]:.2f} ... {mid[key]:.2f} ... {high[key]:.2f}")
@@ -80,7 +80,7 @@ plan = weitzman.evaluate(solution)
 print(f"\nworth of the portfolio {solution.value:.1f}, expected spend {plan.spend:.1f}, ", end="")
 print(f"chance of an approval {1 - plan.outside:.3f}")
 print(f"advance first: {solution.first_box}\n")
-print("programme   next stage     index   chance that one is advanced")
+print("program     next stage     index   chance that one is advanced")
 for name, (_, stage, count) in PORTFOLIO.items():
     box = f"{name}, {stage}"
     chance = plan.opened[forest.box(box)] / count
@@ -90,7 +90,7 @@ turn = weitzman.break_even(solution, "lead, phase 2")
 print(f"\nphase 2 of the lead pays up to a cost of {turn.opened_below:.0f}; ", end="")
 print(f"it would come first below {turn.first_below:.1f}")
 
-print("\nworth of an approval   value and first step, programmes still active counted ...")
+print("\nworth of an approval   value and first step, programs still active counted ...")
 print(" " * 22 + "".join(f"{view:>30}" for view in VIEWS))
 for worth in (300, 450, 600, 873, 1395):
     cells = []
@@ -100,15 +100,15 @@ for worth in (300, 450, 600, 873, 1395):
         cells.append(f"{found.value:9.1f} {first:>20}")
     print(f"{worth:22}{''.join(cells)}")
 
-# With two outcomes a stage, the index is the worth less the expected cost per approval from here.
+# With two outcomes per stage, the index is the worth less the expected cost per approval from here.
 per_approval = (40 + mid["common", "phase 2"] * 190) / (
     mid["common", "phase 2"] * mid["common", "phase 3"]
 )
 assert abs(solution.index("lead, phase 2") - (WORTH - per_approval)) < 1e-9
 
-# Time: each stage takes years, and capital costs 11 % a year.
+# Time: each stage takes years, and capital costs 11 % per year.
 MARKETS = {"lead": 1500, "backup": 2500, "new": 3500, "rare": 2000}
-print("\nwith time: rNPV of each programme alone, index, what ranking by rNPV earns, the optimum")
+print("\nwith time: rNPV of each program alone, index, what ranking by rNPV earns, the optimum")
 for title, worth in (("one worth", CAPITALIZED), ("other markets", MARKETS)):
     timed = forest_of(PORTFOLIO, mid, worth, interest=0.11)
     present, by_rnpv = weitzman.solve(timed), by_expected_value(timed)
@@ -117,7 +117,7 @@ for title, worth in (("one worth", CAPITALIZED), ("other markets", MARKETS)):
         rnpv = by_rnpv.index[by_rnpv.index_at[box]]
         print(f"  {title:14} {name:7} {rnpv:6.0f} {present.index(box):6.0f}")
         alone = weitzman.solve(timed.subtree(box)).value
-        assert abs(alone - rnpv) < 1e-9  # one programme alone is worth its rNPV
+        assert abs(alone - rnpv) < 1e-9  # one program alone is worth its rNPV
     earned, plan = weitzman.evaluate(by_rnpv).value, weitzman.evaluate(present)
     print(f"  {title:14} ranking by rNPV {earned:.1f}, by index {present.value:.1f}, ", end="")
     print(f"first {present.first_box}, {plan.time:.1f} years on average")

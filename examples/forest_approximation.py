@@ -2,7 +2,7 @@
 
 Two trees of training recipes: each recipe can be varied in three ways, six times over. What a
 recipe scores depends on the one it came from, by the same law everywhere; what it costs to try
-differs. Suppose that all jobs must be handed in tonight. Which, and is that wise?
+differs. Suppose that all jobs must be submitted tonight. Which ones, and what does that lose?
 """
 
 import numpy as np

@@ -25,7 +25,7 @@ search.close()
 
 search = weitzman.Search.resume(journal)
 assert search.ask() == box  # handed out, not answered: handed out again
-search.tell(box, 0, cost=6.5)  # nothing there, and it was dearer than planned
+search.tell(box, 0, cost=6.5)  # nothing there, and it cost more than planned
 print(search.explain())
 search.tell(search.ask(), 40)
 print(search.explain())

@@ -1,6 +1,6 @@
 """Drafts and revisions: a tree of 10^19 boxes that is never written down.
 
-Three first drafts can be had, cheap, better and dear. Each can be revised in three ways, each of
+There are three first drafts: cheap, better and costly. Each can be revised in three ways, each of
 these in three ways again, and so on, forty deep. What a revision costs is known beforehand
 and different for each (here: a hash of the way to it). What it brings is not: it may be better, no
 better, or worse than what it started from. Keep the best draft.

@@ -1,6 +1,6 @@
 """Tune a neural network on the digits: which run to train on, when to start another, when to stop.
 
-What to expect of a run is learnt from a small log of eight runs that were trained to their end, and
+The model of a run is learned from a small log of eight runs that were trained to their end, and
 then from the search itself. Afterwards all configurations are trained to their end, to see what the
 same score would have cost without the tuner. Costs are epochs. Needs scikit-learn.
 """

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# kernels as compiled code, also in processes that tests start: plain Python would do for most tests
+os.environ.setdefault("WEITZMAN_COMPILE", "always")
+
 # the first call of a kernel compiles it, which no deadline should count
 settings.register_profile(
     "weitzman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -22,9 +25,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "weitzman")
 SLOW = {
     "bounds/test_lazy.py", "bounds/test_truncate.py", "bounds/test_truncate_benchmark.py",
     "files/test_fuzz.py", "kernels/test_kernel_cache.py", "kernels/test_plain_kernels.py",
-    "policy/test_interpreters.py", "policy/test_journal_faults.py", "policy/test_search_machine.py",
+    "policy/test_interpreters.py", "policy/test_journal_faults.py",
+    "policy/test_journal_trouble.py", "policy/test_search_machine.py",
     "replay/test_replay_benchmark.py", "show/test_explore_safety.py", "test_benchmarks.py",
-    "test_docs.py", "test_examples.py", "test_site.py", "tune/test_tune_ray.py",
+    "test_docs.py", "test_examples.py", "test_outputs.py", "test_site.py", "tune/test_tune_ray.py",
 }  # fmt: skip
 
 

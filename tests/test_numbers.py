@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import subprocess
 from fractions import Fraction
@@ -23,6 +24,7 @@ from weitzman._common.numbers import (
     number,
     percent,
     rough,
+    such,
     whole,
     with_unit,
 )
@@ -72,8 +74,8 @@ def test_the_spread_decides_what_matters(x, spread, text):
 
 
 def test_an_error_rounds_away_what_it_makes_void():
-    assert Amounts().plus_minus(60193.2, 582.3) == "60,190 ± 580"
-    assert Amounts("€").plus_minus(-3.14159, 0.0213) == "-€3.142 ± €0.021"
+    assert Amounts()(60193.2, 582.3) == "60,190"
+    assert Amounts("€")(-3.14159, 0.0213) == "-€3.142"
     assert number(3.0, error=5000.0) == "0"
     assert rough(580.0) == "580"
 
@@ -86,10 +88,25 @@ def test_units():
 
 
 def test_counts_and_means():
-    assert (whole(10**9), counted(1, "box", "boxes"), about(2.3456)) == (
+    assert (whole(10**9), counted(1, "box"), about(2.3456)) == (
         "1,000,000,000", "1 box", "2.35",
     )  # fmt: skip
     assert ends(94.3251234, 94.3251289) == ("94.3251234", "94.3251289")
+
+
+def test_a_count_of_one_has_no_plural():
+    """Also in messages: "1 such boxes" is written nowhere, for `such` writes all of them."""
+    assert [such(n, "box") for n in (1, 2, 1000)] == [
+        "1 such box",
+        "2 such boxes",
+        "1,000 such boxes",
+    ]
+    assert counted(1, "group of rows") == "1 group of rows"
+    assert counted(0, "group of rows") == "0 groups of rows"
+    by_hand = re.compile(r"\} such\b")
+    source = Path(weitzman.__file__).parent
+    found = [p.name for p in source.rglob("*.py") if by_hand.search(p.read_text())]
+    assert not found
 
 
 def test_chances_are_certain_only_if_they_are():

@@ -14,8 +14,17 @@ FULL_RUN_COSTS = (0.0003, 0.001, 0.003, 0.01, 0.03)
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """How much of a set is searched: tasks, spread over all; logs and orders for each."""
+
+    tasks: int
+    repeats: int
+    orders: int
+
+
+@dataclass(frozen=True, slots=True)
 class Set:
-    """One set: columns of its table, how many of its tasks are taken, logs and orders for each.
+    """One set: columns of its table, and how much of it is searched.
 
     ``instance`` is the column that tells apart repetitions of the same lines. Where there is one, a
     search is among the lines of one repetition, and the other repetitions are its log; otherwise
@@ -25,10 +34,9 @@ class Set:
     name: str
     cost: str
     instance: str | None
-    tasks: int
-    repeats: int
-    orders: int
-    quick_tasks: int
+    full: Size
+    part: Size
+    quick: Size
 
     def read(self, folder: Path) -> tuple[Curves, tuple[str, ...] | None]:
         """The curves, and the repetition that each run belongs to."""
@@ -69,9 +77,9 @@ def _settings(folder: Path) -> Any:
 
 
 SETS = (
-    Set("taskset_text", "cost_units", None, tasks=8, repeats=1, orders=10, quick_tasks=3),
-    Set("algoperf", "cost_seconds", "study", tasks=10, repeats=4, orders=10, quick_tasks=3),
-    Set("lcdb", "cost_seconds", "replicate", tasks=28, repeats=1, orders=10, quick_tasks=6),
+    Set("taskset_text", "cost_units", None, Size(8, 1, 10), Size(8, 1, 3), Size(3, 1, 5)),
+    Set("algoperf", "cost_seconds", "study", Size(10, 4, 10), Size(5, 1, 3), Size(3, 1, 5)),
+    Set("lcdb", "cost_seconds", "replicate", Size(28, 1, 10), Size(14, 1, 3), Size(6, 1, 5)),
 )
 
 # What a reader should know about a result; above all, what limits it where an aim is missed.

@@ -12,7 +12,7 @@ import weitzman
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-LEVELS = np.arange(60.0, 100.0, 5.0)  # accuracy in per cent
+LEVELS = np.arange(60.0, 100.0, 5.0)  # accuracy in percent
 COLOURS = {"run 1": "#0072B2", "run 4": "#D55E00", "run 7": "#009E73"}  # Okabe and Ito
 MARKERS = {"run 1": "o", "run 4": "s", "run 7": "D"}
 BLACK, GREY = "#222222", "#8c8c8c"

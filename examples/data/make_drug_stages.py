@@ -1,6 +1,6 @@
-"""Count how drug programmes left each stage: ``make_drug_stages.py PROGRAMMES.csv.gz``.
+"""Count how drug programs left each stage: ``make_drug_stages.py PROGRAMS.csv.gz``.
 
-The input has a row for each programme (a target and an indication) with the furthest stage it
+The input has a row for each program (a target and an indication) with the furthest stage it
 reached, four columns that say TRUE, FALSE or nothing for "did it pass on to the next stage", and
 whether the indication is an orphan one. See the heading of the table for its origin.
 """
@@ -18,11 +18,11 @@ STAGES = {  # name of the stage: the furthest stage as it is called, the column 
     "phase 3": ("Phase III", "phase3_to_approval"),
 }
 HEADING = """\
-# Drug programmes (pairs of a target and an indication) by what became of them at each stage.
+# Drug programs (pairs of a target and an indication) by what became of them at each stage.
 # passed: went on to the next stage, or was approved. ended: was given up. active: not decided yet.
 # Counted by make_drug_stages.py from data/pp.tsv of github.com/ericminikel/genetic_support, commit
 # b84cf058: E. V. Minikel, J. L. Painter, C. C. Dong, M. R. Nelson, "Refining the impact of genetic
-# evidence on clinical success", Nature 629, 624-629 (2024). Licence: CC BY 4.0. Changed: counted.
+# evidence on clinical success", Nature 629, 624-629 (2024). License: CC BY 4.0. Changed: counted.
 """
 
 

@@ -6,8 +6,9 @@
     ├── UnknownName (KeyError)        no box or state of that name or number
     ├── InvalidArgument (ValueError)  an argument that makes no sense
     ├── TooLarge (ValueError)         the problem is too large for an exhaustive method
-    ├── InvalidAnswer (ValueError)    what a running search was told cannot be
-    └── JournalError (RuntimeError)   a journal cannot be written, or not by this process
+    ├── InvalidAnswer (ValueError)    a running search was given an impossible answer
+    ├── JournalError (RuntimeError)   a journal cannot be written, or not by this process
+    └── MissingPackage (ImportError)  a package that only some functions need is not installed
 
 Every message states the rule, names the first offender, says how many there are and what to do.
 """
@@ -24,7 +25,7 @@ class InvalidForest(WeitzmanError, ValueError):
 
 
 class InvalidFile(WeitzmanError, ValueError):
-    """The file is not an instance file, or a damaged one."""
+    """The file is not an instance file, or is damaged."""
 
 
 class UnknownName(WeitzmanError, KeyError):
@@ -35,11 +36,15 @@ class UnknownName(WeitzmanError, KeyError):
 
 
 class InvalidAnswer(WeitzmanError, ValueError):
-    """What a running search was told cannot be, or contradicts what it was told before."""
+    """An answer to a running search is impossible, or contradicts an earlier answer."""
 
 
 class JournalError(WeitzmanError, RuntimeError):
     """The journal of a search cannot be written, or this process may not use it."""
+
+
+class MissingPackage(WeitzmanError, ImportError):
+    """A function needs a package that is not installed; the message says how to install it."""
 
 
 class InvalidArgument(WeitzmanError, ValueError):

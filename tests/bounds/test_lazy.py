@@ -387,9 +387,7 @@ def test_nodes_that_break_a_rule():
         [Node(**BOX | {"cost": -1.0})],
         bound=10.0,
     )
-    assert_refused(
-        "names of nodes must differ, but 'a' is there twice", [Node(**BOX, name="a")] * 2
-    )
+    assert_refused("names of nodes must differ, but 'a' appears twice", [Node(**BOX, name="a")] * 2)
     assert_refused(
         "a count must be a whole number, but that of '0.0' is 1.5", [Node(**BOX, count=1.5)]
     )

@@ -118,7 +118,7 @@ def test_nothing_to_open(tmp_path, capsys):
 def test_the_table_is_cut(boxes, capsys, limit):
     assert main(["solve", boxes, "--limit", str(limit)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == f"... and {4 - limit} more rows (--limit 0 shows all)"
+    assert lines[-1] == f"... and {4 - limit} more row{'s' * (limit < 3)} (--limit 0 shows all)"
     assert len(lines) == 5 + limit
     assert main(["solve", boxes, "--limit", "0"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 8
@@ -245,6 +245,7 @@ def test_version(capsys):
         (["solve", "x", "--json", "--explain"], "--json and --explain do not go together"),
         (["solve", "x", "--jso"], "No such option '--jso'. Did you mean '--json'?"),
         (["convert", "a.json", "b.wz", "--minimize"], "are for tables"),
+        (["convert", "a.json", "b.wz", "--sheet", "Plan"], "are for tables"),
         (["convert", "a.csv", "b.wz", "--outside", "x"], "'x' is not a valid number"),
     ],
 )
@@ -322,7 +323,7 @@ def test_a_bug_is_called_one(boxes, capsys, monkeypatch):
     ("error", "code", "message"),
     [
         (KeyboardInterrupt(), 130, "interrupted"),
-        (MemoryError(), 3, "memory does not suffice"),
+        (MemoryError(), 3, "out of memory"),
         (OSError(errno.ENOSPC, "No space left"), 3, "the output cannot be written: No space left."),
         (BrokenPipeError(), 0, None),
     ],
@@ -484,7 +485,7 @@ def test_explanations_are_bounded():
         assert any("If 0 shows less than 28.7 (96.7%): open 1" in line for line in text)
     assert time.monotonic() - start < 10
     assert len(describe(forest, lines=10).splitlines()) == 11
-    assert describe(forest, lines=10).endswith("... and 1999 more boxes")
+    assert describe(forest, lines=10).endswith("... and 1,999 more boxes")
 
 
 # -- as a process ------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def test_report(write, capsys):
         "mixing time   35 boxes to come within 1/4 of stationary\n"
         "distance      at most 0.5 * 0.98^t after t boxes\n"
         "top reward    1 (state rich), 50% of all boxes in the long run\n"
-        "              688 boxes show it with probability 0.999 or more\n"
+        "              688 boxes will show it with probability 0.999 or more\n"
         "value         0.9, of the endless line\n"
         "\n"
         "boxes to miss the top reward with probability 0.001 at most:\n"
@@ -117,7 +117,7 @@ def test_periodic_chains_and_signals(write, capsys):
     assert main(["chain", write(document)]) == 0
     out = capsys.readouterr().out
     assert "period       2: the start is never forgotten" in out
-    assert "11 boxes show it with probability 0.999" in out
+    assert "11 boxes will show it with probability 0.999" in out
     assert "2         none          0.5" in out
     assert "index" not in out  # there is no cost
     assert main(["chain", write(document), "--limit", "1"]) == 0
@@ -144,7 +144,7 @@ def test_an_index_that_is_infinite_is_null(write, capsys):
         ({"rewards": 3}, "rewards must be a list with a number for each state, but it is 3"),
         ({"rewards": [None, None]}, "an endless line needs a state with a reward"),
         ({"states": ["a"]}, "states must be a list of 2 names"),
-        ({"states": ["a", "a"]}, "names of states must differ, but 'a' is there twice"),
+        ({"states": ["a", "a"]}, "names of states must differ, but 'a' appears twice"),
         ({"cost": -1}, "costs must be from 0 to 1e+300, but after state 0 it is -1"),
         ({"cost": True}, "cost must be a list of numbers"),
         ({"start": "riche"}, "there is no state 'riche'; did you mean 'rich'?"),

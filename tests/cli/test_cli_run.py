@@ -57,12 +57,12 @@ def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 WHOLE = """\
 Open A (cost 20): its index 707 is above the best so far (0, the outside option), and no box that \
 can be opened has a higher one.
-  best 0 (outside option), spent 0, payoff 0; also there: C#1 (index 40), C#2 (index 40), C#3 \
+  best 0 (outside option), spent 0, payoff 0; also available: C#1 (index 40), C#2 (index 40), C#3 \
 (index 40), ...
 What did A show? (1, 900; =REWARD; undo; quit) 900
 Open B (cost 3): its index 914 is above the best so far (900 from A), and no box that can be \
 opened has a higher one.
-  best 900 (from A), spent 20, payoff 880; also there: C#1 (index 40), C#2 (index 40), C#3 \
+  best 900 (from A), spent 20, payoff 880; also available: C#1 (index 40), C#2 (index 40), C#3 \
 (index 40), ...
 What did B show? (890, 920; =REWARD; undo; quit) 890
 Stop and take 900 from A: no box that can be opened has an index above that; the highest is 40, \

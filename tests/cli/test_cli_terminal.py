@@ -52,7 +52,7 @@ def test_a_run_by_keyboard(tmp_path):
     assert "A showed 0. Right?" in text  # refused, and asked again
     assert "Take 10 from A for good" in text
     assert "Took back 0 from B" in text
-    assert "spent 1, payoff 9; also there: C (index 8)" in text.split("Took back")[1]  # not out
+    assert "spent 1, payoff 9; also available: C (index 8)" in text.split("Took back")[1]  # not out
     assert "Stopped for now. Run it again to go on." in text
     search = weitzman.Search.look(tmp_path / "run.db")
     assert [(str(s.box), s.reward) for s in search.history] == [("A", 10.0)]

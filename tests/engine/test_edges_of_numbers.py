@@ -12,7 +12,7 @@ import pytest
 
 import weitzman
 from weitzman import Forest, Status, policy, strategies
-from weitzman._common.estimates import error_of_mean
+from weitzman._common.arrays import error_of_mean
 from weitzman.errors import InvalidFile, InvalidForest
 
 Rows = list[list[list[Fraction]]]

@@ -134,7 +134,7 @@ def test_two_prizes_from_one_tree_is_another_problem():
     """The rule of one prize a tree, used for two, loses on a tree whose box serves both."""
     problem = reference.from_nested([-1, 0], ["5", 0], [[0], [4]], [[1], [[1]]])
     assert exact_questions.prizes_value(problem, 2, several=True) == 0
-    with pytest.raises(InvalidForest, match=r"2 prizes and 1 trees\. Two prizes from one tree"):
+    with pytest.raises(InvalidForest, match=r"2 prizes and 1 tree\. Two prizes from one tree"):
         forest_of(problem, prizes=2)
 
 

@@ -209,7 +209,7 @@ def test_sums_that_are_nearly_one_are_made_one():
 
 
 def test_a_sum_that_is_not_one_never_reads_one():
-    with pytest.raises(InvalidForest, match=r"sum to 1 \+ 1.2e-09 \(1 such rows\)"):
+    with pytest.raises(InvalidForest, match=r"sum to 1 \+ 1.2e-09 \(1 such row\)"):
         weitzman.Forest.from_arrays(
             parent=[-1], cost=[0], rewards=[0, 1], law=[[0.5, 0.5 + 1.2e-9]]
         )

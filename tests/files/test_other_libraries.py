@@ -154,13 +154,13 @@ def same_label() -> nx.DiGraph:
         (nx.Graph([(0, 1)]), r"must be a networkx.DiGraph, but this is a Graph. Draw an edge from"),
         (nx.MultiDiGraph([(0, 1)]), r"must be a networkx.DiGraph, but this is a MultiDiGraph"),
         ([(0, 1)], r"must be a networkx.DiGraph, but this is a list"),
-        (two_parents(), r"node 'B' has 2: \['A', 'C'\] \(1 such nodes\)"),
-        (circle(), r"\['A', 'B'\] go round in a circle"),
+        (two_parents(), r"node 'B' has 2: \['A', 'C'\] \(1 such node\)"),
+        (circle(), r"\['A', 'B'\] are a cycle"),
         (
             without_cost(),
-            r"node 'B' has no 'cost' \(1 such nodes\)\. Set graph.nodes\['B'",
+            r"node 'B' has no 'cost' \(1 such node\)\. Set graph.nodes\['B'",
         ),
-        (same_label(), r"names of boxes must differ, but '1' is there twice"),
+        (same_label(), r"names of boxes must differ, but '1' appears twice"),
     ],
 )
 def test_graph_errors(graph: Any, message: str) -> None:
@@ -305,7 +305,7 @@ def test_equal_boxes_are_stored_once() -> None:
     [
         (paper_table().drop(columns="cost"), r"columns box, .*, cost, but 'cost' is missing \(1 "),
         (paper_table().rename(columns={"parent": "parents"}), r"'parent' is missing \(1 such column"
-            r"s; is it 'parents'\?\)"),
+            r"; is it 'parents'\?\)"),
         (paper_table()[:0], r"at least one box, but the table has no rows"),
         (changed(3, "box", None), r"must name its box, but row 3 of the table does not \(1 such"),
         (paper_table([("B", "Ann", 1, 2, 2, 1, 1), ("Anna", None, None, 1, 1, 1, 1)]), r"but row 0 "
@@ -320,19 +320,19 @@ def test_equal_boxes_are_stored_once() -> None:
         (paper_table(PAPER_ROWS[:2] + PAPER_ROWS[4:]), r"box 'B' has none after '900' \(1 such st"),
         (paper_table([*PAPER_ROWS, PAPER_ROWS[0]]), r"may have one row .* row 8 .* repeats one"),
         (paper_table([*PAPER_ROWS, ("B", "A", 900, 21, 22, 0, 3)]), r"a state has one reward, but "
-            r"row 8 of the table \(box 'B'\) gives another .* \(1 such rows\)\. Make two states"),
+            r"row 8 of the table \(box 'B'\) gives another .* \(1 such row\)\. Make two states"),
         (paper_table([*PAPER_ROWS, ("B", "A", 900, 21, None, 0, 3)]), r"row 8 .* gives another"),
         (changed(3, "reward", "much"), r"'reward' must hold numbers, but row 3 .* has 'much'"),
         (changed(3, "probability", None), r"'probability' must hold numbers, but row 3 .*none"),
         (changed(3, "cost", np.nan), r"'cost' must hold numbers, but row 3 .* has none"),
         (changed(3, "probability", 0.4), r"box 'B' after 'A' shows '900' sum to 0.9"),
-        (changed(0, "probability", -0.5), r"must lie between 0 and 1, but .* box 'B'"),
+        (changed(0, "probability", -0.5), r"between 0 and 1, but row 0 .*'B'\) has -0.5"),
         (changed(0, "cost", -3), r"costs must be finite and not negative, but box 'B' has -3"),
         (paper_table().assign(count=[1, 2, *[1] * 6]), r"a box has one count, but row 1"),
         (paper_table().assign(count=1.5), r"counts must be whole numbers, but row 0 .* \(8 such"),
         (paper_table().assign(count=0), r"a count must be from 1"),
         (paper_table([("B", "A", 1, 1, 1, 1, 1), ("A", "B", 1, 1, 1, 1, 1)]), r"'B' -> 'A' -> 'B' "
-            r"goes round in a circle"),
+            r"is a cycle"),
     ],
 )  # fmt: skip
 def test_table_errors(table: pd.DataFrame, message: str) -> None:

@@ -21,7 +21,7 @@ from weitzman.files import load, save
 from weitzman.files.cells import Comma, fraction, taken_apart
 from weitzman.files.sheets import separator
 from weitzman.files.tables import TableOptions
-from weitzman.files.templates import write_template
+from weitzman.files.written_tables import write_template
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -302,7 +302,7 @@ def test_a_sheet_as_an_analyst_fills_it_in(tmp_path):
 def test_sums_are_told_by_the_rows_of_the_sheet(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("A plan,,,\n\nbox,reward,probability,cost\nA,10,50%,1\nA,0,40%,1\n")
-    with pytest.raises(weitzman.WeitzmanError, match=r"sum to 0\.9 \(rows 4 to 5; 1 such groups"):
+    with pytest.raises(weitzman.WeitzmanError, match=r"sum to 0\.9 \(rows 4 to 5; 1 such group"):
         weitzman.load(path)
 
 

@@ -192,11 +192,11 @@ def broken(**change: Any) -> Builder:
     ("change", "message"),
     [
         ({"parent": "a"}, r"a parent must be a box, but 'a', parent of 'B', was never added \(1 "),
-        ({"parent": "AA"}, r"never added \(1 such boxes; did you mean 'A'\?\)"),
+        ({"parent": "AA"}, r"never added \(1 such box; did you mean 'A'\?\)"),
         ({"outcomes": {1: {2: 1}}}, r"law of box 'B' must have an entry for each state of its "
-            r"parent 'A', but '900' has none \(1 such states\)\. Add it"),
+            r"parent 'A', but '900' has none \(1 such state\)\. Add it"),
         ({"outcomes": {1: {2: 1}, 901: {2: 1}}}, r"but '901' is none; did you mean '900'\? "
-            r"\(1 such entries\)\. They are '1', '900'"),
+            r"\(1 such entry\)\. They are '1', '900'"),
         ({"outcomes": {1: {2: 1}, 900: 0.5}}, r"those of box 'B' mix both"),
         ({"outcomes": B_OUTCOMES, "parent": None}, r"box 'B' go two levels deep though it is"),
         ({"outcomes": [0.5, 0.5]}, r"a mapping such as \{10: 0.5, 0: 0.5\}.*box 'B' are \[0"),
@@ -206,11 +206,11 @@ def broken(**change: Any) -> Builder:
             r"Name it in `rewards`"),
         ({"outcomes": {1: {True: 1}, 900: {2: 1}}}, r"'True' of box 'B' has none"),
         ({"outcomes": {1: {"good": 1}, 900: {2: 1}}, "rewards": {"god": 1}}, r"box 'B' has no "
-            r"state 'god' \(1 such names; did you mean 'good'\?\)"),
+            r"state 'god' \(1 such name; did you mean 'good'\?\)"),
         ({"rewards": {21: "much"}}, r"`rewards` of box 'B' must be numbers, but there is 'much'"),
         ({"outcomes": {1: {2: "1"}, 900: {2: 1}}}, r"probabilities of box 'B' must be numbers"),
         ({"outcomes": {1: {2: 0.5, "2": 0.5}, 900: {2: 1}}}, r"the outcomes of box 'B' after "
-            r"'1' name '2' twice \(1 such states\)"),
+            r"'1' name '2' twice \(1 such state\)"),
         ({"outcomes": {1: {2: 1}, "1": {2: 1}}}, r"states must differ, but the outcomes of box"),
         ({"outcomes": {1: {2: 0.6}, 900: {2: 1}}}, r"box 'B' after 'A' shows '1' sum to 0.6"),
         ({"cost": "dear"}, r"cost of box 'B' must be numbers, but there is 'dear'"),
@@ -231,13 +231,13 @@ def test_builder_errors(change: dict[str, Any], message: str) -> None:
 
 
 def test_names_must_differ() -> None:
-    with pytest.raises(InvalidForest, match=r"but '1' is there already. Rename this one, or give"):
+    with pytest.raises(InvalidForest, match=r"but '1' is taken. Rename this one, or give"):
         Builder().add(1, cost=1, outcomes={0: 1}).add("1", cost=1, outcomes={0: 1})
 
 
 def test_parents_in_a_circle_are_named() -> None:
     search = Builder().add("A", parent="B", cost=1, outcomes={0: 1})
-    with pytest.raises(InvalidForest, match=r"'A' -> 'B' -> 'A' goes round in a circle"):
+    with pytest.raises(InvalidForest, match=r"'A' -> 'B' -> 'A' is a cycle"):
         search.add("B", parent="A", cost=1, outcomes={0: 1}).build()
 
 
@@ -380,7 +380,7 @@ def test_outside_options() -> None:
     ("counts", "message"),
     [
         ([1], r"`counts` must have one entry per forest, but has 1 for 2"),
-        ([1, 0], r"a count must be from 1 to 1e\+15, but that of forest 1 is 0 \(1 such counts\)"),
+        ([1, 0], r"a count must be from 1 to 1e\+15, but that of forest 1 is 0 \(1 such count\)"),
         ([1, 0.5], r"`counts` must hold whole numbers"),
         ([10**15, 1], r"at most 1e\+15 copies of a root, but `counts` makes them 2e\+15"),
     ],

@@ -5,11 +5,13 @@
  *   fault_fired()        whether it has happened
  *   fault_record(path)   append every call to this file; an empty path stops it
  *   fault_note(number)   add a mark to the record
+ *   fault_locks(error)   from now on no file can be locked; 0: again
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,3 +107,28 @@ int unlink(const char *path) {
     if (strstr(path, ".db")) add('u', path, 0, 0, 0);
     return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(path);
 }
+
+static int no_locks = 0;
+void fault_locks(int error) { no_locks = error; }
+
+static int control(int fd, int what, void *how) {
+    static int (*real)(int, int, ...);
+    char name[256];
+    if (!real) real = dlsym(RTLD_NEXT, "fcntl64");
+    if (!real) real = dlsym(RTLD_NEXT, "fcntl");
+    if (no_locks && (what == F_SETLK || what == F_SETLKW || what == F_GETLK) && named(fd, name)) {
+        errno = no_locks;
+        return -1;
+    }
+    return real(fd, what, how);
+}
+#define CONTROL(name) \
+    int name(int fd, int what, ...) { \
+        va_list more; \
+        va_start(more, what); \
+        void *how = va_arg(more, void *); \
+        va_end(more); \
+        return control(fd, what, how); \
+    }
+CONTROL(fcntl)
+CONTROL(fcntl64)

@@ -3,6 +3,7 @@
     faulty_disk.py FOLDER faults    the n-th write or sync fails, for every n
     faulty_disk.py FOLDER cuts      the power is cut after every write, with any of the writes that
                                     were not synced on the disk or not
+    faulty_disk.py FOLDER locks     no file can be locked
 
 Prints a JSON object with counts and with what went wrong.
 """
@@ -10,16 +11,19 @@ Prints a JSON object with counts and with what went wrong.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import random
 import struct
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from weitzman.engine.solver import solve
-from weitzman.errors import WeitzmanError
+from weitzman.errors import JournalError, WeitzmanError
 from weitzman.files.event_log import EventLog
 from weitzman.forest.builder import Builder
 from weitzman.policy.search import Search
@@ -207,6 +211,33 @@ def cuts(folder: Path, worlds: int = 3) -> dict[str, Any]:
     return {"tried": tried, "wrong": wrong}
 
 
+def locks(folder: Path) -> dict[str, Any]:
+    """A file system without locks is refused at once, and nothing there is touched."""
+    tried, wrong = 0, list[str]()
+    for owner, (calls, holds) in OWNERS.items():
+        path, promised = folder / f"{owner}.db", list[str]()
+        calls(path, promised)()
+        listed = sorted(folder.iterdir())
+        for error in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+            before = path.read_bytes()
+            SHIM.fault_locks(error)
+            for call in (partial(holds, path), partial(calls, folder / "new.db", [])):
+                began, said = time.monotonic(), "nothing"
+                try:
+                    call()
+                except JournalError as refusal:
+                    said = str(refusal)
+                tried += 1
+                if "the file system does not lock files" not in said:
+                    wrong.append(f"{owner}, error {error}: {said}")
+                if time.monotonic() - began > 10 or before != path.read_bytes():
+                    wrong.append(f"{owner}, error {error}: after a long time, or it was changed")
+            SHIM.fault_locks(0)
+            if sorted(folder.iterdir()) != listed or holds(path) != promised:
+                wrong.append(f"{owner}, error {error}: something was left or lost")
+    return {"tried": tried, "wrong": wrong}
+
+
 if __name__ == "__main__":
-    result = {"faults": faults, "cuts": cuts}[sys.argv[2]](Path(sys.argv[1]))
+    result = {"faults": faults, "cuts": cuts, "locks": locks}[sys.argv[2]](Path(sys.argv[1]))
     sys.stdout.write(json.dumps(result))

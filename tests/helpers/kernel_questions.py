@@ -21,11 +21,13 @@ from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit
 from weitzman._kernels.kernel_cache import KernelCache
 from weitzman._kernels.roots import roots
-from weitzman.learn.trees import Trees
+from weitzman.learn.kin import Trees
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
-COMPILED_ONLY = {"lanes_compiled.py", "jit.py", "kernel_cache.py"}
+COMPILED_ONLY = {
+    "lanes_compiled.py", "jit.py", "kernel_cache.py", "tiers.py", "efforts.py", "processor.py"
+}  # fmt: skip
 
 
 def forest(seed: int, n: int, states: int, *, count: int = 1) -> Forest:
@@ -140,6 +142,9 @@ def questions() -> dict[str, list[float]]:
     """All of it, small enough for plain Python."""
     found = {f"forest {seed}": answers(forest(seed, 7, 4), exact=True) for seed in range(12)}
     found |= {f"copies {seed}": answers(forest(seed, 6, 3, count=4)) for seed in (0, 1, 4)}
+    for seed in range(20, 40):
+        many = {"count": 3} if seed % 3 == 0 else {}
+        found[f"random {seed}"] = answers(forest(seed, seed % 11 + 1, seed % 7 + 2, **many))
     found["wide"] = answers(forest(5, 8, 20))  # more states and breakpoints than there is room for
     found["thinned"] = answers(forest(6, 24, 5), tolerance=0.01)
     found["trees"] = trees()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 Rows = list[tuple[int, float, float]]
 
 
-def trainable(log: Path, fail: int = -1) -> type:
+def trainable(log: Path, fail: int = -1, until: Path | None = None) -> type:
     """A class that goes along the curve of its configuration and logs every step it does.
 
-    It is made here so that Ray sends it to its workers by value.
+    It is made here so that Ray sends it to its workers by value. With ``until`` it waits after its
+    first step until there is a file of that name.
     """
     from ray import tune
 
@@ -26,6 +28,8 @@ def trainable(log: Path, fail: int = -1) -> type:
         def step(self) -> dict[str, Any]:
             _, score, cost = self.config["rows"][self.done]
             self.done += 1
+            while until is not None and self.done > 1 and not until.exists():
+                time.sleep(0.02)
             if self.config["run"] == fail:
                 raise RuntimeError("out of memory")
             with open(where, "a") as file:

@@ -28,7 +28,7 @@ def test_rows_are_sorted_into_runs():
     assert curves.total_cost.tolist() == [3.5, 2.0]
     assert curves.worth(10.0).tolist() == [5.0, 6.0, 5.5, 4.0, -np.inf]
     assert len(curves) == 2
-    assert repr(curves) == "Curves(2 runs, 5 rows, 1 tasks, 1 cut off)"
+    assert repr(curves) == "Curves(2 runs, 5 rows, 1 task, 1 cut off)"
 
 
 def test_runs_are_selected_by_number_or_mask():

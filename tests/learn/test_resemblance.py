@@ -11,10 +11,10 @@ import weitzman
 from weitzman import learn
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
 from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown, forecasts
+from weitzman.learn.kin import Trees
 from weitzman.learn.known import Encoder, features
 from weitzman.learn.ladder import climb
 from weitzman.learn.live import compared_costs
-from weitzman.learn.trees import Trees
 from weitzman.tune import Race
 from weitzman.tune.refit import Refit
 

@@ -50,3 +50,9 @@ def test_power_cuts_with_any_of_the_unsynced_writes(shim: Path, tmp_path: Path) 
     found = run(shim, tmp_path, "cuts")
     assert found["wrong"] == []
     assert found["tried"] > 500
+
+
+def test_a_file_system_without_locks_is_refused_at_once(shim: Path, tmp_path: Path) -> None:
+    found = run(shim, tmp_path, "locks")
+    assert found["wrong"] == []
+    assert found["tried"] == 16

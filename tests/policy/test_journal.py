@@ -457,7 +457,7 @@ def test_a_journal_that_others_hold(path: Path, monkeypatch: pytest.MonkeyPatch)
     with Search(model(), journal=path) as search:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(JournalError, match=r"another process has held it for 0\.05 s"):
+        with pytest.raises(JournalError, match=r"another process kept it locked for 0\.05 s"):
             search.ask()
         other.execute("COMMIT")
         other.close()

@@ -645,7 +645,7 @@ def test_other_numbers_of_copies() -> None:
     assert search.pending == ["B#1"]
     search.tell("A#3", 0)
     assert [x.box for x in search.history] == ["A#1", "A#3"]
-    with pytest.raises(InvalidForest, match="of 'A#3' there are only 2 copies"):
+    with pytest.raises(InvalidForest, match="of 'A#3' the new problem has only 2 copies"):
         search.replace(model(2))
     search.replace(model(4))
     assert [b for b, _ in search.available()] == ["B#3", "A#2", "A#4"]

@@ -22,8 +22,8 @@ from weitzman import Forest, Policy, evaluate, solve
 from weitzman._kernels import episodes as kernel
 from weitzman.errors import InvalidArgument
 from weitzman.forest import expand
-from weitzman.policy.sampling import share_interval
 from weitzman.policy.simulation import simulate
+from weitzman.policy.simulation_result import share_interval
 
 NAMES = ("payoff", "reward", "spend", "openings", "rounds")
 

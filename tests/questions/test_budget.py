@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from fractions import Fraction
 
 import exact_questions
@@ -38,10 +39,10 @@ def test_the_frontier_is_that_of_all_strategies(problem, budgets):
 def test_a_mixture_is_made_of_policies_that_do_what_it_says():
     forest = random_forest(np.random.default_rng(1), 40)
     best = questions.within_budget(forest, 0.1)
-    cheap, dear = evaluate(best.cheap.policy), evaluate(best.dear.policy)
+    cheap, costly = evaluate(best.cheap.policy), evaluate(best.costly.policy)
     assert best.spend == pytest.approx(0.1)
-    assert (1 - best.share) * cheap.spend + best.share * dear.spend == pytest.approx(0.1)
-    mixed = (1 - best.share) * cheap.reward + best.share * dear.reward
+    assert (1 - best.share) * cheap.spend + best.share * costly.spend == pytest.approx(0.1)
+    mixed = (1 - best.share) * cheap.reward + best.share * costly.reward
     assert best.reward == pytest.approx(mixed)
     assert best.draw(0).forest is forest
     # no policy does better at the shadow price
@@ -150,3 +151,49 @@ def test_bad_budgets_are_refused():
 def test_the_oracle_knows_a_frontier_by_hand():
     problem = reference.from_nested([-1, -1], [1, 1], [[0, 10], [0, 4]], [["1/2", "1/2"]] * 2)
     assert exact_questions.spend_frontier(problem) == [(0, 0), (1, 5), (Fraction(3, 2), 6)]
+
+
+class Counting:
+    """An executor that runs everything at once, and says what it was given."""
+
+    def __init__(self, dies: int = -1) -> None:
+        self.scattered, self.given, self.dies = [], 0, dies
+
+    def scatter(self, data):
+        self.scattered.append(data)
+        return data
+
+    def submit(self, fn, /, *args):
+        self.given += 1
+        future = Future()
+        if self.given == self.dies:
+            future.set_exception(RuntimeError("the worker died"))
+        else:
+            future.set_result(fn(*args))
+        return future
+
+
+@pytest.mark.parametrize("corners", [1000, 7])
+@pytest.mark.parametrize("dies", [-1, 3])
+def test_workers_find_the_same_frontier(corners, dies):
+    rng = np.random.default_rng(4)
+    law = rng.dirichlet(np.ones(3), (12, 3))
+    parent = np.array([-1, 0, 0, -1, 3, 4, -1, 6, 6, 7, -1, 10])
+    law[parent < 0] = law[parent < 0][:, :1]
+    forest = Forest.from_arrays(
+        parent=parent, cost=rng.uniform(0.05, 0.5, 12), rewards=rng.random((12, 3)), law=law
+    )
+    alone = questions.frontier(forest, corners=corners)
+    workers, told = Counting(dies), []
+    shared = questions.frontier(
+        forest, corners=corners, executor=workers, progress=lambda a, b: told.append((a, b))
+    )
+    assert [(c.price, c.spend, c.reward) for c in shared.corners] == [
+        (c.price, c.spend, c.reward) for c in alone.corners
+    ]
+    assert shared.gap == alone.gap
+    assert workers.scattered == [forest]  # once
+    assert workers.given >= len(alone.corners) - 2
+    assert told[-1][0] < len(alone.corners) + 1
+    middle = len(alone.corners) // 2
+    assert np.array_equal(shared.corners[middle].policy.index, alone.corners[middle].policy.index)

@@ -12,6 +12,7 @@ from test_replay import tiny
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.tuning.__main__ import main
+from benchmarks.tuning.joining import join
 from benchmarks.tuning.report import figure, markdown
 from benchmarks.tuning.sets import SETS
 
@@ -49,6 +50,53 @@ def test_all_sets_are_read_and_replayed(folder, capsys):
         assert f"## {each.name}" in out
     assert out.count("2 tasks, 2 logs, 10 searches.") == 3
     assert out.count("| full runs, Weitzman's rule |") == 3
+
+
+def test_methods_run_one_after_the_other_face_the_same_searches(folder, capsys, tmp_path):
+    """Kept results are read, not made again, and together they are what one run gives."""
+    ask = [str(folder), "--part", "--set", "lcdb", "--workers", "1", "--methods"]
+    kept = [*ask, "weitzman,top", "--keep", str(tmp_path / "kept")]
+    main([*ask, "weitzman,top"])
+    whole = capsys.readouterr().out
+    main([*ask, "top", "--keep", str(tmp_path / "kept")])
+    main(kept)
+    files = sorted((tmp_path / "kept").iterdir())
+    assert len(files) == 2
+    before = [file.stat().st_mtime_ns for file in files]
+    capsys.readouterr()
+    main(kept)
+    again = capsys.readouterr().out
+    assert [file.stat().st_mtime_ns for file in files] == before
+    assert again.rpartition("(")[0] == whole.rpartition("(")[0]
+
+
+def test_methods_that_know_settings_are_among_them(folder, capsys):
+    pytest.importorskip("sklearn")
+    main(
+        [
+            str(folder),
+            "--quick",
+            "--set",
+            "lcdb",
+            "--methods",
+            "cost-aware,tpe + s",
+            "--workers",
+            "1",
+        ]
+    )
+    out = capsys.readouterr().out
+    assert "| full runs, cost-aware BO |" in out
+    assert "| Optuna TPE + SuccessiveHalvingPruner |" in out
+
+
+def test_other_searches_are_not_joined():
+    best = np.zeros((3, 1, 4, 2))
+    other = best.copy()
+    other[-1, 0, 1, 1] = 0.5
+    one, two = (tiny(x, np.zeros_like(x)) for x in (best, other))
+    assert join([one, one]).methods == ("a", "b", "a", "b", "hindsight")
+    with pytest.raises(ValueError, match="the searches of a and a differ"):
+        join([one, two])
 
 
 @pytest.mark.parametrize("option", [["--quick"], ["--set", "lcdb"], ["--methods", "top"]])

@@ -107,7 +107,7 @@ def test_a_broken_probability_is_named(boxes):
     assert answer == {
         "ok": False,
         "message": "probabilities must sum to 1, but those of box 'B' after 'A' shows '900' sum to "
-        "0.9 (1 such rows). Rescale the row, or give the missing mass a state of its own.",
+        "0.9 (1 such row). Rescale the row, or give the missing mass a state of its own.",
     }
 
 

@@ -23,9 +23,8 @@ from weitzman.strategies.comparison import compare
 from weitzman.strategies.fixed_order import best_partially_adaptive, value_of_order
 from weitzman.strategies.fixed_set import best_nonadaptive, value_of_set
 from weitzman.strategies.gains import Gains
-from weitzman.strategies.random_orders import random_order
 from weitzman.strategies.set_search import branch_and_bound
-from weitzman.strategies.thumb_rules import everything, myopic, on_reward_grid
+from weitzman.strategies.thumb_rules import everything, myopic, on_reward_grid, random_order
 
 HALF = {  # the paper's half-approximation by a fixed set does not hold here
     "parent": [-1, 0],

@@ -199,7 +199,7 @@ FAIR = [0.5, 0.5]
     ("change", "message"),
     [
         ({"parents": [[], [5]]}, r"number of a box \(0 to 1\), but box '1' has \(5,\)"),
-        ({"parents": [[1], [0]]}, "round in a circle, but '0'"),
+        ({"parents": [[1], [0]]}, "not form a cycle, but '0'"),
         ({"parents": [[], [0, 0]]}, r"parents must differ, but box '1' has \(0, 0\)"),
         ({"parents": [[], []]}, r"law of box '1' must have shape \(2,\)"),
         ({"cost": [1]}, "`cost` must have one entry per box, but there are 1 for 2"),

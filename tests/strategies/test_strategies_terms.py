@@ -10,7 +10,7 @@ from every_policy import WrittenOut, random_terms, sequences, value_of
 import weitzman
 from weitzman import Builder, compare, evaluate, simulate, solve
 from weitzman.errors import InvalidArgument
-from weitzman.policy.sampling import Sample
+from weitzman.policy.simulation_result import Sample
 from weitzman.strategies import (
     Dag,
     approximate,
@@ -25,8 +25,8 @@ from weitzman.strategies import (
     value_of_set,
 )
 from weitzman.strategies.fixed_order import simulate_order
-from weitzman.strategies.priority_lists import work_through
 from weitzman.strategies.set_values import SetValues, best_set
+from weitzman.strategies.thumb_rules import work_through
 
 TERMS = ("time", "risk", "prizes")
 CASES = [(term, seed) for term in TERMS for seed in range(40)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +15,8 @@ import tuning_ray
 from tuning_worlds import Chained, four_grades, slow_starters
 
 from weitzman import tune
-from weitzman.errors import InvalidArgument
+from weitzman.errors import InvalidArgument, JournalError
+from weitzman.tune.experiment_owner import claim, owner_file, release
 
 pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: its driver is not tested")
 import ray.tune
@@ -128,6 +131,73 @@ def test_searchers_failures_and_two_at_once(ray_session, tmp_path: Path):
     assert [run.over for run in scheduler.race.runs].count("failed") == 1
     assert scheduler.race.done
     assert scheduler._capacity() == 2
+
+
+FIRST = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[3:]
+import ray, tuning_ray
+from tuning_worlds import four_grades, slow_starters
+from weitzman.tune import ray as driver
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
+model, folder = four_grades(), Path(sys.argv[2])
+curves = [list(model.shown(states)) for states in slow_starters(model)][:3]
+made = tuning_ray.trainable(folder / "log", until=folder / "go")
+scheduler = driver.IndexScheduler(model, cost="paid", workers=1)
+found = tuning_ray.tuner(folder / "log", curves, scheduler, made=made).fit()
+print("best", found.get_best_result().metrics["score"])
+"""
+
+
+def test_a_second_process_on_an_experiment_is_refused(ray_session, tmp_path: Path):
+    """Whether it restores it or begins one of the same name; the first goes on undisturbed."""
+    address = ray_session.get_runtime_context().gcs_address
+    first = subprocess.Popen(
+        [sys.executable, "-c", FIRST, address, str(tmp_path), *sys.path], text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    log, folder = tmp_path / "log", tmp_path / "experiment"
+    while not log.exists() and first.poll() is None:
+        time.sleep(0.05)
+    message = rf"experiment: process {first.pid} on .* is using the experiment"
+    second = driver.IndexScheduler(MODEL, cost="paid", workers=1)
+    with pytest.raises(JournalError, match=message):
+        tuning_ray.tuner(log, CURVES[:3], second).fit()
+    again = ray.tune.Tuner.restore(
+        str(folder), tuning_ray.trainable(log), param_space=tuning_ray.space(CURVES[:3])
+    )
+    with pytest.raises(JournalError, match=message):
+        again.fit()
+    (tmp_path / "go").touch()
+    out, err = first.communicate(timeout=300)
+    reference = wanted(CURVES[:3])
+    assert f"best {reference.best_score:g}\n" in out.replace(".0\n", "\n"), err[-2000:]
+    steps = tuning_ray.steps(log)
+    assert len(steps) == len(set(steps)) == sum(len(run.steps) for run in reference.runs)
+    assert not Path(owner_file(str(folder))).exists()  # it is free again
+
+
+def test_who_owns_an_experiment(tmp_path: Path):
+    """A dead owner counts for nothing, nor does what cannot be read; one process may come again."""
+    folder = tmp_path / "experiment"
+    path, code = Path(owner_file(str(folder))), "import sys; sys.path[:0] = sys.argv[2:]\n"
+    code += "from weitzman.tune.experiment_owner import claim; claim(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(folder), *sys.path], check=True)
+    assert path.exists()  # it ended without a word
+    old = claim(str(folder))
+    new = claim(str(folder))
+    release(str(folder), old)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder), *sys.path], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert f"process {os.getpid()} on " in done.stderr
+    assert str(path) in done.stderr
+    release(str(folder), new)
+    assert not path.exists()
+    path.write_text("[1, 2")
+    release(str(folder), claim(str(folder)))
 
 
 # -- without running Ray -------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Array types used all over the package."""
+"""Array types used all over the package, and the error of a mean."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +15,19 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def frozen(array: Array) -> Array:
-    """The same array to be read only: a kernel is compiled once, not also for what may change."""
+    """The same array, read-only: a kernel is then compiled for read-only arrays alone."""
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def error_of_mean(values: FloatArray) -> float:
+    """The standard error of the mean of independent draws; NaN for a single one.
+
+    >>> error_of_mean(np.array([1.0, 3.0])), error_of_mean(np.array([1e300, 3e300]))
+    (1.0, 1e+300)
+    """
+    if len(values) < 2:
+        return math.nan
+    scale = float(np.abs(values).max()) or 1.0  # squares of 1e200 are beyond all floats
+    return scale * (float(np.std(values / scale, ddof=1)) / math.sqrt(len(values)))

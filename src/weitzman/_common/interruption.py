@@ -1,8 +1,8 @@
 """Long work that Ctrl-C ends at once.
 
-Compiled code does not listen to signals. So it runs in a thread of its own while the main thread
-waits; when the main thread is interrupted, it raises a flag that compiled loops look at, and does
-not wait for them.
+Compiled code does not react to signals. So it runs in a thread of its own while the main thread
+waits. When the main thread is interrupted, it sets a flag that compiled loops check, and does not
+wait for them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _WAIT = 0.1  # seconds; on some systems a thread that waits for longer does not 
 
 
 class Stopped(Exception):
-    """Work was given up, since nobody waits for it."""
+    """Work was given up because nobody waits for it."""
 
 
 def flag() -> IntArray:
-    """One integer, which is no longer zero when the work under way should end."""
+    """One integer, nonzero when the work under way should end."""
     return _flag.get(np.zeros(1, np.int64))
 
 

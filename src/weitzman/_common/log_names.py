@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-# names that a column may have if none is given; the first that is there is taken
+# names that a column may have if none is given; the first one present is taken
 USUAL: dict[str, tuple[str, ...]] = {
     "run": (
         "run", "run_id", "trial", "trial_id", "config_id", "config", "learner", "run_name", "name",
@@ -21,15 +21,15 @@ USUAL: dict[str, tuple[str, ...]] = {
     "task": ("task", "dataset", "problem"),
 }  # fmt: skip
 
-# costs that are counted from the start of a run, or read from a clock on the wall
+# costs that are counted from the start of a run, or read from a wall clock
 _CUMULATIVE = {"_runtime", "elapsed", "time_total_s", "wall_time", "_timestamp", "timestamp"}
 
-# parts of names of scores of which less is better
+# parts of names of scores where lower is better
 _LOSSES = {"loss", "error", "err", "mse", "rmse", "mae", "nll", "perplexity", "ppl", "logloss"}
 
 
 def usual(role: str, there: Collection[str]) -> str | None:
-    """The column that plays a role, by its name; None if none is known."""
+    """The column with a role, recognized by its name; None if no name is known."""
     return next((name for name in USUAL[role] if name in there), None)
 
 
@@ -39,6 +39,6 @@ def is_cumulative(name: str) -> bool:
 
 
 def is_loss(name: str) -> bool:
-    """Whether the name of a score says that less is better."""
+    """Whether the name of a score says that lower is better."""
     parts = name.lower().replace("/", "_").replace("-", "_").replace(" ", "_").split("_")
     return not _LOSSES.isdisjoint(parts)

@@ -25,6 +25,7 @@ _LARGE, _SMALL = 1e15, 1e-6  # beyond: powers of ten
 _NOISE = 1e-12  # of the spread: what is smaller is a rounding error
 _RARE = 1e-5  # chances below are not told apart
 _SURE = 1e-12  # chances this close to 1 are 1
+_PLURALS = {"box": "boxes", "class": "classes", "copy": "copies", "entry": "entries"}
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
@@ -48,13 +49,13 @@ class Amounts(NamedTuple):
         """An amount without its unit, for the cells of a table."""
         return number(x, spread=self.spread, error=error)
 
-    def plus_minus(self, x: float, error: float) -> str:
-        """An estimate and its error.
+    def typeset(self, x: float, error: float = 0.0) -> str:
+        """An amount with a true minus sign, for pages and pictures.
 
-        >>> Amounts("$").plus_minus(60193.2, 582.0)
-        '$60,190 ± $580'
+        >>> Amounts("man-days").typeset(-2.5), Amounts("$").typeset(-500.0)
+        ('−2.5 man-days', '−$500')
         """
-        return f"{self(x, error)} ± {self(error, error)}" if error else self(x)
+        return with_unit(self.bare(x, error).replace("-", "−"), self.unit)
 
 
 def number(x: float, *, spread: float = 0.0, error: float = 0.0, digits: int = _DIGITS) -> str:
@@ -116,7 +117,7 @@ def ends(low: float, high: float) -> tuple[str, str]:
 
 
 def percent(p: float) -> str:
-    """A chance; 0% and 100% are said of what is impossible and what is certain alone.
+    """A chance; 0% and 100% are only for what is impossible and what is certain.
 
     >>> percent(0.4), percent(1 / 3), percent(0.9999), percent(1e-9), percent(1.0)
     ('40%', '33.3%', '>99.9%', '<0.001%', '100%')
@@ -138,13 +139,26 @@ def whole(n: int) -> str:
     return f"{int(n):,}"
 
 
-def counted(n: int, one: str, many: str = "") -> str:
-    """A count of things.
+def counted(n: int, one: str) -> str:
+    """A count of things, which are named by their singular.
 
-    >>> counted(1, "box", "boxes"), counted(2000, "row")
-    ('1 box', '2,000 rows')
+    >>> counted(1, "box"), counted(2000, "more row"), counted(0, "entry"), counted(3, "set of rows")
+    ('1 box', '2,000 more rows', '0 entries', '3 sets of rows')
     """
-    return f"{whole(n)} {one if n == 1 else many or one + 's'}"
+    if n != 1:
+        head, of, rest = one.partition(" of ")
+        before, space, noun = head.rpartition(" ")
+        one = before + space + _PLURALS.get(noun, noun + "s") + of + rest
+    return f"{whole(n)} {one}"
+
+
+def such(n: int, one: str) -> str:
+    """How many things break a rule, for the end of a message.
+
+    >>> such(1, "box"), such(2, "box")
+    ('1 such box', '2 such boxes')
+    """
+    return counted(n, f"such {one}")
 
 
 def with_unit(text: str, unit: str) -> str:
@@ -157,7 +171,8 @@ def with_unit(text: str, unit: str) -> str:
         return text
     if not is_currency_sign(unit):
         return f"{text} {unit}"
-    return f"-{unit}{text[1:]}" if text.startswith("-") else f"{unit}{text}"
+    sign, text = (text[0], text[1:]) if text[0] in "-−" else ("", text)
+    return f"{sign}{unit}{text}"
 
 
 def is_currency_sign(unit: str) -> bool:
@@ -175,7 +190,7 @@ def _decimals(x: float, spread: float, digits: int) -> int:
 
 
 def _power(x: float, digits: int) -> int:
-    """The power of ten of a number that is rounded to so many digits."""
+    """The power of ten of a number that is rounded to this many digits."""
     return int(f"{x:.{digits - 1}e}".partition("e")[2]) if x else 0
 
 

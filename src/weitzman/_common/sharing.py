@@ -1,17 +1,17 @@
-"""Work shared out among the workers of an executor, and gathered again in its order.
+"""Work divided among the workers of an executor, with the results in order.
 
-An executor is anything with ``submit`` that gives futures in the manner of PEP 3148: a pool of
+An executor is anything with ``submit`` that returns futures as in PEP 3148: a pool of
 ``concurrent.futures`` or loky, ``dask.distributed.Client(...).get_executor()``, or Ray through
 `RayExecutor`. This module is the only place that knows about workers:
 
-* what all pieces of the work have in common goes to each worker once, as far as the executor can do
-  that: for Dask it is the result of a task, which workers hand to each other and which can be made
-  again, unlike what was scattered; Ray puts it into its object store; pools of processes on one
-  machine read it from one file; and threads share it anyway;
-* a piece whose worker dies is given out again. A piece that nobody finishes is done here, so that
-  the work ends where it began. Pieces are plain functions of what they are given: the same bits
-  come out wherever, and however often, they are done;
-* an error that the work itself raises is raised here, and nothing is tried again.
+* Data that all pieces of the work share goes to each worker once, if the executor allows it. For
+  Dask the data is the result of a task, which workers pass to each other and which, unlike
+  scattered data, can be made again. Ray puts the data into its object store, pools of processes on
+  one machine read it from one file, and threads share it anyway.
+* A piece whose worker dies is submitted again. A piece that no worker finishes is done in this
+  process, so the work always ends. Pieces are plain functions of their arguments: the result is the
+  same to the last bit, wherever and however often they run.
+* An error that the work itself raises is raised here, without another try.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ import queue
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..errors import InvalidArgument
+from .optional import need
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -42,7 +43,7 @@ class Executor(Protocol):
 
 
 def check_executor(executor: object) -> None:
-    """Refuse what has no ``submit``; a Dask client has one that gives other futures."""
+    """Refuse objects without ``submit``, and Dask clients, whose futures are of another kind."""
     if executor is None:
         return
     if callable(getattr(executor, "get_executor", None)):
@@ -76,14 +77,38 @@ def spread(
     ``task`` is a function of a module, and everything can be pickled. ``progress`` is called with
     the pieces done and the pieces in all.
     """
-    results: dict[int, Result] = {}
+    with team(executor, data) as workers:
+        return workers.do(task, pieces, progress)
+
+
+@contextlib.contextmanager
+def team(executor: Executor, data: Any) -> Iterator[Team]:
+    """The workers of an executor, who have got the same data, for several rounds of work."""
     with _common_data(executor, data) as common:
+        yield Team(executor, data, common)
+
+
+class Team(NamedTuple):
+    """Workers, the data, and the word by which the workers know the data."""
+
+    executor: Executor
+    data: Any
+    common: Any
+
+    def do(
+        self,
+        task: Callable[[Any, Piece], Result],
+        pieces: Sequence[Piece],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Result]:
+        """One round: as `spread`."""
+        results: dict[int, Result] = {}
         ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         given: dict[int, Any] = {}
 
         def give(i: int) -> None:
             with _large_is_fine():
-                given[i] = future = executor.submit(_work, task, common, pieces[i])
+                given[i] = future = self.executor.submit(_work, task, self.common, pieces[i])
             future.add_done_callback(lambda f: ended.put((i, f)))
 
         tries = dict.fromkeys(range(len(pieces)), 1)
@@ -105,16 +130,16 @@ def spread(
         finally:
             for future in given.values():
                 future.cancel()
-    if broken:
-        _warn(broken, len(pieces))
-    for i in sorted(broken):
-        results[i] = task(data, pieces[i])
-        _tell(progress, len(results), len(pieces))
-    return [results[i] for i in range(len(pieces))]
+        if broken:
+            _warn(broken, len(pieces))
+        for i in sorted(broken):
+            results[i] = task(self.data, pieces[i])
+            _tell(progress, len(results), len(pieces))
+        return [results[i] for i in range(len(pieces))]
 
 
 def _give_all(give: Callable[[int], None], numbers: Sequence[int]) -> dict[int, Exception]:
-    """Give out pieces; those that the executor does not take any more, and why."""
+    """Submit pieces; returns those that the executor no longer accepts, and why."""
     broken: dict[int, Exception] = {}
     for i in numbers:
         try:
@@ -139,12 +164,12 @@ def _warn(broken: dict[int, Exception], total: int) -> None:
         f"the executor did not finish {len(broken)} of {total} pieces of the work "
         f"({type(error).__name__}: {error}). This process does them now; the result is the same.",
         RuntimeWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
 def _work(task: Callable[[Any, Any], Any], common: Any, piece: Any) -> _Outcome:
-    """On the worker: one piece. Its own errors come back as what they are."""
+    """On the worker: one piece. Errors of the work come back as results."""
     data = _read(common.path) if isinstance(common, _File) else common
     try:
         return _Outcome(task(data, piece), None)
@@ -163,7 +188,7 @@ class _File(NamedTuple):
 
 @contextlib.contextmanager
 def _common_data(executor: Any, data: Any) -> Iterator[Any]:
-    """The data as it is handed to every piece: itself, or a short word for it."""
+    """The data as it is passed to every piece: the data itself, or a short reference."""
     client: Any = getattr(executor, "_client", None)  # of Dask
     if data is None or isinstance(executor, ThreadPoolExecutor):
         yield data
@@ -206,3 +231,38 @@ def _read(path: str) -> Any:
     """The data in a file; a worker reads it once."""
     with open(path, "rb") as file:
         return pickle.load(file)
+
+
+class RayExecutor:
+    """An executor for ``executor=`` that hands work to Ray.
+
+    Ray must have been started: ``ray.init()``. Ray itself repeats a task whose worker died.
+
+    Parameters
+    ----------
+    **options
+        For ``ray.remote``: ``num_cpus``, ``resources``, ``runtime_env``, ...
+
+    Examples
+    --------
+    With a cluster at hand::
+
+        ray.init()
+        weitzman.solve(forest, executor=weitzman.engine.RayExecutor(num_cpus=1))
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._ray = need("ray", "ray")
+        self._options = {"max_retries": 3, **options}
+        self._remote: dict[Callable[..., Any], Any] = {}  # sent to the workers once each
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """A future of ``fn(*args)``; what was scattered is found on the worker."""
+        if fn not in self._remote:
+            self._remote[fn] = self._ray.remote(**self._options)(fn)
+        future: Future[Any] = self._remote[fn].remote(*args).future()
+        return future
+
+    def scatter(self, data: Any) -> Any:
+        """Put data into the object store, from which each machine takes it once."""
+        return self._ray.put(data)

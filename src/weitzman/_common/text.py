@@ -1,10 +1,18 @@
-"""Text for terminals."""
+"""Text for terminals and notebooks: results look the same in all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from enum import Enum
+from html import escape
+from typing import Any
+
+from .numbers import counted
 
 _WIDEST = 40  # characters of a name in a table
+
+ROWS = 200  # of a table, at most
 
 
 def printable(text: str) -> str:
@@ -15,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A name as it stands in a table: printable, and marked where it is cut."""
+    """A name as a table shows it: printable, and marked where it is cut."""
     text = printable(text)
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
 
@@ -29,3 +37,49 @@ def columns(rows: Sequence[Sequence[str]], right: int = 10) -> Iterator[str]:
             for i, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "   ".join(cells).rstrip()
+
+
+def as_html(result: Any) -> str:
+    """A result as HTML: the first line of its text, then its columns or its plain numbers.
+
+    Assign it to ``_repr_html_`` in the class of a result. ``columns()`` of the result gives the
+    table, one list for each heading.
+    """
+    head = str(result).splitlines()[0]
+    if hasattr(result, "columns"):
+        return columns_html(head, result.columns())
+    pairs = [(f.name, getattr(result, f.name)) for f in fields(result) if f.name[0] != "_"]
+    pairs = [(name, x) for name, x in pairs if _is_plain(x)]
+    if not pairs:
+        return f"<p>{escape(head)}</p>"
+    return columns_html(head, {"": [n for n, _ in pairs], "value": [x for _, x in pairs]})
+
+
+def columns_html(head: str, columns: Mapping[str, Sequence[Any]], rows: int | None = None) -> str:
+    """A headline and a table; ``rows`` is the number of rows if not all are given."""
+    found = list(zip(*columns.values(), strict=True))
+    shown = [list(columns), *([_cell(x) for x in row] for row in found[:ROWS])]
+    return cells_html([head], shown, (len(found) if rows is None else rows) - ROWS)
+
+
+def cells_html(paragraphs: Sequence[str], cells: Sequence[Sequence[str]], more: int = 0) -> str:
+    """Paragraphs and a table of text; its first row is the head."""
+    head, *body = (
+        "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in row) + "</tr>"
+        for tag, row in zip(["th"] + ["td"] * (len(cells) - 1), cells, strict=True)
+    )
+    said = "".join(f"<p>{escape(line)}</p>" for line in paragraphs)
+    rest = f"<p>… and {counted(more, 'more row')}</p>" if more > 0 else ""
+    return f"{said}<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{rest}"
+
+
+def _is_plain(x: object) -> bool:
+    return x is None or isinstance(x, (str, bool, int, float, Enum))
+
+
+def _cell(x: object) -> str:
+    if x is None:
+        return ""
+    if isinstance(x, Enum):
+        return str(x.value)
+    return f"{x:.8g}" if isinstance(x, float) else str(x)

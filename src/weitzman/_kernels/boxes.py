@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import errors_of, padded, tops_of
-from .jit import FUSED, helper, kernel
+from .jit import helper, kernel
 from .joins import power_error
 from .lanes import (
     LANES,
@@ -58,7 +58,7 @@ class Tails(NamedTuple):
     lanes: int
 
 
-@helper(FUSED)
+@helper()
 def transpose(law, k, own, out):
     """out[y, s] = P(s, y), with zeros for the padding of s."""
     lanes = padded(k)
@@ -70,7 +70,7 @@ def transpose(law, k, own, out):
             out[y * lanes + s] = law[s * own + y]
 
 
-@helper(FUSED)
+@helper()
 def _copy_above(x, i, level, out, n):
     """Copy from falling ``x[i:]`` to the n-th of a listing on what lies above ``level``.
 
@@ -86,7 +86,7 @@ def _copy_above(x, i, level, out, n):
     return i, n
 
 
-@helper(FUSED)
+@helper()
 def box_grid(x, levels, distinct, bare, low, out):
     """Breakpoints of max(reward, X), from the top: the rewards, and those of X above the lowest.
 
@@ -108,7 +108,7 @@ def box_grid(x, levels, distinct, bare, low, out):
     return n
 
 
-@helper(FUSED)
+@helper()
 def lift(rows, lanes, reward, grid, n, after):
     """after[j, y] = P(max(reward(y), X_y) >= x[j]): one up to the reward, then the tail of X."""
     for u in range(0, lanes, LANES):
@@ -118,7 +118,7 @@ def lift(rows, lanes, reward, grid, n, after):
             store(after, j * lanes + u, where(at_least(r, splat_at(grid.points, j)), one, t))
 
 
-@helper(FUSED)
+@helper()
 def lift_error(x, own, reward, outside, out):
     """Errors of X where it can still matter: where its top lies above what is at hand."""
     lanes = padded(own)
@@ -133,7 +133,7 @@ def lift_error(x, own, reward, outside, out):
             out[y] = power_error(x, own, y) if matters else 0.0
 
 
-@helper(FUSED)
+@helper()
 def mix(after, own, law, lanes, n, out):
     """out[j, s] = sum_y after[j, y] * law[y, s], for j < n rounded up to a multiple of four."""
     across = padded(own)
@@ -154,7 +154,7 @@ def mix(after, own, law, lanes, n, out):
             store(out, to + 3 * lanes, d)
 
 
-@helper(FUSED)
+@helper()
 def add_defect(defect, k, tails):
     """Put what is missing from each row of weights above all breakpoints: into all tails."""
     for j in range(tails.n):
@@ -162,7 +162,7 @@ def add_defect(defect, k, tails):
             tails.rows[j * tails.lanes + s] += defect[s]
 
 
-@helper(FUSED)
+@helper()
 def indices(tails, price, low, sigma):
     """Root in x of E[(W_s - x)^+] = price[s].
 
@@ -190,7 +190,7 @@ def indices(tails, price, low, sigma):
         store(sigma, u, where(above(splat(low), x), never, x))
 
 
-@helper(FUSED)
+@helper()
 def sort_down(v, lanes, rank, out):
     """The distinct numbers of ``v``, the largest first, with plus infinity in the gaps between.
 
@@ -207,7 +207,7 @@ def sort_down(v, lanes, rank, out):
         out[np.int64(rank[i])] = v[i]
 
 
-@helper(FUSED)
+@helper()
 def cap_grid(grid, caps, lanes, out):
     """Breakpoints of min(W, sigma), from the top: the indices, and those of W below the largest.
 
@@ -230,7 +230,7 @@ def cap_grid(grid, caps, lanes, out):
     return m
 
 
-@helper(FUSED)
+@helper()
 def _price(cost, law, own, s):
     """Expected cost after the parent showed s."""
     i = (s if cost.rows > 1 else 0) * cost.columns
@@ -242,7 +242,7 @@ def _price(cost, law, own, s):
     return mean
 
 
-@helper(FUSED)
+@helper()
 def prices(cost, law, k, own, price):
     """Expected costs for all states of the parent; the padding can never afford it."""
     for s in range(k):
@@ -251,7 +251,7 @@ def prices(cost, law, k, own, price):
         price[s] = np.inf
 
 
-@kernel(FUSED)
+@kernel()
 def mean_costs(law, cost, laws, costs, start):
     """Expected cost of each box after each state of its parent; those of box i at ``start[i]``."""
     out = np.empty(start[-1])
@@ -263,7 +263,7 @@ def mean_costs(law, cost, laws, costs, start):
     return out
 
 
-@helper(FUSED)
+@helper()
 def given_indices(sigma, k, grid, n, out):
     """Copy indices that are given; one above everything caps nothing, so the top will do."""
     top = grid[0] if n > 0 else -np.inf
@@ -271,7 +271,7 @@ def given_indices(sigma, k, grid, n, out):
         out[s] = min(sigma[s], top) if s < k else -np.inf
 
 
-@helper(FUSED)
+@helper()
 def clear_chances(after, reward, own, grid, n, clear):
     """P(X_y < reward(y)) for each own state y, from the row just above the reward."""
     across = padded(own)
@@ -286,7 +286,7 @@ def clear_chances(after, reward, own, grid, n, clear):
         clear[y] = 1.0 - after[(lo - 1) * across + y] if lo > 0 else 1.0
 
 
-@helper(FUSED)
+@helper()
 def copy_rewards(reward, own, out):
     """Copy the rewards of a box, and minus infinity for the padding; is some of them that?"""
     bare = False

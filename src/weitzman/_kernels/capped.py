@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .blocks import (
     TOP,
     aligned,
@@ -64,7 +65,7 @@ from .boxes import (
 )
 from .copying import copy, count_up
 from .desk import desk_size, set_desk
-from .jit import FUSED, helper, kernel
+from .jit import helper, kernel
 from .joins import Operand, Side, join_error, join_grid, join_rows, powers_of
 from .lanes import LANES, keep, pointer, prefetch, splat, store
 from .operations import (
@@ -147,7 +148,7 @@ class Task(NamedTuple):
     room: int  # breakpoints that there must be room for
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _floors(user, reward, k, program, floor):
     """Below what the user of a value does not look, per state; the padding looks nowhere.
 
@@ -163,7 +164,7 @@ def _floors(user, reward, k, program, floor):
     return least
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _fetch_law(program, op):
     """Ask for the law of an operation to come, which else would have to be waited for."""
     at = program.ops[op * COLUMNS + LAW]
@@ -173,7 +174,7 @@ def _fetch_law(program, op):
             prefetch(program.laws, i)
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _operand(op, slate, store_, nothing):
     """The block of an operand."""
     if op < 0:
@@ -182,7 +183,7 @@ def _operand(op, slate, store_, nothing):
     return pointer(store_.heap, at) if at >= 0 else pointer(store_.shared, -1 - at)
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _read(op, program, slate, store_, nothing):
     """What an operation is about."""
     row = pointer(program.ops, op * COLUMNS)
@@ -200,7 +201,7 @@ def _read(op, program, slate, store_, nothing):
     return Task(op, row, k, own, left, right, room)
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _uncapped(m, lanes, desk):
     """Nothing is cut off, and every breakpoint has a row of its own."""
     for u in range(0, lanes, LANES):
@@ -209,7 +210,7 @@ def _uncapped(m, lanes, desk):
         desk.source[j] = j
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _take_known(task, program, desk):
     """Breakpoints and rows of a known value, those not below ``low``; how many there are."""
     known, m, k = pointer(program.known, program.known_at[task.op]), task.room, task.states
@@ -230,7 +231,7 @@ def _take_known(task, program, desk):
     )
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _join(task, program, least, desk):
     """The larger of two values, each to a power."""
     a = Operand(task.left, program.powers[2 * task.op])
@@ -249,7 +250,7 @@ def _join(task, program, least, desk):
     )
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _mixture(task, program, slate, desk):
     """W_s = max(reward, children) mixed by the law: its tails, and behind them its errors."""
     k, own, r = task.states, task.own, task.row[REWARD]
@@ -275,7 +276,7 @@ def _mixture(task, program, slate, desk):
     return tails
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _find_indices(task, program, slate, tails, desk):
     """The indices of a box, from the tails of W or as they are given."""
     k, c, out = task.states, task.row[COST], pointer(slate.sigma, slate.sigma_at[task.op])
@@ -296,7 +297,7 @@ def _find_indices(task, program, slate, tails, desk):
             out[s] = desk.sigma[s]
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _box(task, program, slate, desk):
     """The capped value of a box, and its indices."""
     tails = _mixture(task, program, slate, desk)
@@ -310,7 +311,7 @@ def _box(task, program, slate, desk):
     )
 
 
-@helper(FUSED, inline=True)
+@helper(inline=True)
 def _give_back(op, block, k, slate, state):
     """One use less of an operand; after the last its block is free."""
     if op >= 0 and slate.loc[op] >= 0:
@@ -319,7 +320,7 @@ def _give_back(op, block, k, slate, state):
             release(block, state, slate.loc[op], extent(block, 0, k))
 
 
-@helper(FUSED)
+@helper()
 def _carry_out(step, order, program, slate, store_, desk):
     """Carry out operations from ``step`` on, as long as there is room.
 
@@ -355,7 +356,7 @@ def _carry_out(step, order, program, slate, store_, desk):
     return step, ZERO, ZERO
 
 
-@helper(FUSED)
+@helper()
 def _program_at(p):
     """A program with pointers in place of arrays: those cost no counting of references."""
     return Program(
@@ -367,7 +368,7 @@ def _program_at(p):
     )  # fmt: skip
 
 
-@helper(FUSED)
+@helper()
 def _slate_at(s):
     """A slate with pointers in place of arrays."""
     return Slate(
@@ -376,7 +377,7 @@ def _slate_at(s):
     )  # fmt: skip
 
 
-@kernel(FUSED)
+@kernel(work=efforts.sweep)
 def sweep(order, program, slate, shared, heap, state):
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 

@@ -1,7 +1,7 @@
 """Loops where NumPy has an expression: those take seconds to compile, for their messages of errors.
 
 Whole numbers that are written in a kernel become ``np.int64`` before a helper gets them, since it
-would be compiled once more for each such number.
+would be compiled once more for each such number. A sum in NumPy also has an order of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,15 @@ def count_up(n):
     for i in range(n):
         out[i] = i
     return out
+
+
+@helper()
+def add_up(x):
+    """The sum of some numbers, from the first to the last."""
+    total = 0.0
+    for i in range(x.size):
+        total += x[i]
+    return total
 
 
 @helper()

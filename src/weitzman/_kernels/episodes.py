@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .copying import copy
 from .jit import helper, kernel
 
@@ -204,7 +205,7 @@ def _grown(key, heap, least):
     return more_key, more
 
 
-@kernel()
+@kernel(work=efforts.episodes)
 def play(tables, game, first, last, tally, lists):
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 
@@ -317,7 +318,8 @@ def moments(out, n, mean, square):
             total += out[r, i]
         center, spread = total / n, 0.0
         for i in range(n):
-            spread += (out[r, i] - center) ** 2
+            off = out[r, i] - center
+            spread += off * off
         mean[r], square[r] = center, spread
 
 

@@ -1,12 +1,12 @@
 """How kernels are compiled: every option of the compiler is set here.
 
-A function that Python calls is a *kernel*, one that only kernels call a *helper*. Both take the
-rounding that they allow: `STRICT` as written, `FUSED` with a product and a sum in one rounding
-where the processor can, `ANY_ORDER` with sums in any order as well. Division by zero gives an
+A function that Python calls is a *kernel*, one that only kernels call a *helper*. Sums and products
+are carried out as they are written, unless a helper takes `ANY_ORDER`. Division by zero gives an
 infinity, as in NumPy, and no kernel holds the interpreter's lock.
 
-With ``NUMBA_DISABLE_JIT=1`` in the environment nothing is compiled: kernels and helpers are then
-plain Python, for a debugger or for coverage, and slow.
+A kernel that is not compiled yet does small work as plain Python (see :mod:`.tiers`). With
+``NUMBA_DISABLE_JIT=1`` in the environment nothing is compiled: kernels and helpers are then plain
+Python, for a debugger or for coverage, and slow.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from numba import config, njit
 
+from .efforts import numbers
 from .kernel_cache import KernelCache
+from .tiers import Tiers, Work
 
 PLAIN = bool(config.DISABLE_JIT)
 STRICT: frozenset[str] = frozenset()
-FUSED = frozenset({"contract"})
 ANY_ORDER = frozenset({"reassoc", "contract"})
 
 kernels: list[Any] = []  # all that are compiled, once their modules are imported
@@ -30,9 +31,13 @@ kernels: list[Any] = []  # all that are compiled, once their modules are importe
 Decorator = Callable[[Callable[..., Any]], Any]
 
 
-def kernel(rounding: frozenset[str] = STRICT) -> Decorator:
-    """Compile a function that Python calls; what was compiled once is kept on disk."""
-    return _as_numpy if PLAIN else partial(_compiled, rounding)
+def kernel(*, twin: bool = True, work: Work = numbers) -> Decorator:
+    """Compile a function that Python calls; what was compiled once is kept on disk.
+
+    ``twin``: as plain Python it gives the same bits, and takes about as many steps as ``work``
+    says, a function of the same arguments (see :mod:`.efforts`).
+    """
+    return _as_numpy if PLAIN else partial(_compiled, twin, work)
 
 
 def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decorator:
@@ -44,9 +49,11 @@ def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decora
     )
 
 
-def _compiled(rounding: frozenset[str], function: Callable[..., Any]) -> Any:
-    dispatcher = njit(**_options(rounding))(function)
+def _compiled(twin: bool, work: Work, function: Callable[..., Any]) -> Any:
+    dispatcher = njit(**_options(STRICT))(function)
     dispatcher._cache = KernelCache(function)
+    if twin:
+        dispatcher._compile_for_args = Tiers(dispatcher, work).choose
     kernels.append(dispatcher)
     return dispatcher
 

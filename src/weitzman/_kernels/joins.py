@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import count, error, padded, rows_of, tail_from, tops_of
-from .jit import FUSED, helper
-from .lanes import LANES, larger, load, madd, splat, store, sub
+from .jit import helper
+from .lanes import LANES, expm1, larger, load, log1p, madd, splat, store, sub
 
 
 class Operand(NamedTuple):
@@ -25,15 +25,15 @@ class Side(NamedTuple):
     rows: np.ndarray
 
 
-@helper(FUSED)
+@helper()
 def power(tail, copies):
     """P(max of ``copies`` independent values >= x) from P(one >= x)."""
     if copies == 1.0:
         return tail
-    return -np.expm1(copies * np.log1p(-min(tail, 1.0)))
+    return -expm1(copies * log1p(-min(tail, 1.0)))
 
 
-@helper(FUSED)
+@helper()
 def powers_of(x, lanes, spare):
     """Rows of the tails of an operand, in ``spare`` where they are new."""
     rows = rows_of(x.block, lanes)
@@ -44,7 +44,7 @@ def powers_of(x, lanes, spare):
     return spare
 
 
-@helper(FUSED)
+@helper()
 def power_error(x, k, y):
     """Error of an operand, in state y.
 
@@ -58,7 +58,7 @@ def power_error(x, k, y):
     return err
 
 
-@helper(FUSED)
+@helper()
 def join_grid(a, b, low, grid, left, right):
     """Breakpoints of max(A, B), from the top down to ``low``; returns how many.
 
@@ -75,7 +75,7 @@ def join_grid(a, b, low, grid, left, right):
     return n
 
 
-@helper(FUSED)
+@helper()
 def join_rows(a, b, lanes, n, rows):
     """P(max(A, B) >= x) = P(A >= x) + P(B >= x) P(A < x), from the two sides."""
     for j in range(n):
@@ -84,7 +84,7 @@ def join_rows(a, b, lanes, n, rows):
             store(rows, j * lanes + u, madd(t, sub(splat(1.0), s), s))
 
 
-@helper(FUSED)
+@helper()
 def join_error(a, b, k, err, top):
     """Errors of the larger of two operands, and the highest breakpoints, per state.
 

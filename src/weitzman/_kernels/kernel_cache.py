@@ -82,6 +82,14 @@ class KernelCache(NullCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        self._found = False
+
+    def has_files(self) -> bool:
+        """Whether compiled code of this kernel lies on disk, for whatever types."""
+        self._found = self._found or any(
+            any(folder.glob(f"{self._name}-*.bin")) for folder in folders()
+        )
+        return self._found
 
     @property
     def cache_path(self) -> str | None:

@@ -17,13 +17,14 @@ else:
 
 above, add, at_least, bit_length = lanes.above, lanes.add, lanes.at_least, lanes.bit_length
 both, div, either, keep = lanes.both, lanes.div, lanes.either, lanes.keep
+exp, expm1, log1p = lanes.exp, lanes.expm1, lanes.log1p
 larger, leading, load, madd = lanes.larger, lanes.leading, lanes.load, lanes.madd
 mul, pointer, prefetch, smaller = lanes.mul, lanes.pointer, lanes.prefetch, lanes.smaller
 some, splat, splat_at, store = lanes.some, lanes.splat, lanes.splat_at, lanes.store
 sub, where = lanes.sub, lanes.where
 
 __all__ = [
-    "LANES", "above", "add", "at_least", "bit_length", "both", "div", "either", "keep", "larger",
-    "leading", "load", "madd", "mul", "pointer", "prefetch", "smaller", "some", "splat", "splat_at",
-    "store", "sub", "where",
+    "LANES", "above", "add", "at_least", "bit_length", "both", "div", "either", "exp", "expm1",
+    "keep", "larger", "leading", "load", "log1p", "madd", "mul", "pointer", "prefetch", "smaller",
+    "some", "splat", "splat_at", "store", "sub", "where",
 ]  # fmt: skip

@@ -13,12 +13,15 @@ of seven to hand to a function. Who makes a pointer sees to it that the array st
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import exp, expm1, log1p  # noqa: F401 (kernels get them from here)
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
+
+from .processor import FUSES
 
 LANES = 8
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
@@ -61,14 +64,19 @@ def _operation(result: Any, emit: Callable[..., Any]) -> Any:
     return intrinsic(lambda _typing, a, b: typer(a, b))
 
 
-_FUSE = ("contract",)
-add = _operation(vector, lambda do, a, b: do.fadd(a, b, flags=_FUSE))
-sub = _operation(vector, lambda do, a, b: do.fsub(a, b, flags=_FUSE))
-mul = _operation(vector, lambda do, a, b: do.fmul(a, b, flags=_FUSE))
+def _multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    if not FUSES:
+        return builder.fadd(builder.fmul(a, b), c)
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    f = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")
+    return builder.call(f, [a, b, c])
+
+
+add = _operation(vector, lambda do, a, b: do.fadd(a, b))
+sub = _operation(vector, lambda do, a, b: do.fsub(a, b))
+mul = _operation(vector, lambda do, a, b: do.fmul(a, b))
 div = _operation(vector, lambda do, a, b: do.fdiv(a, b))
-madd = _operation(  # a * b + c, in one rounding where the processor can
-    vector, lambda do, a, b, c: do.fadd(do.fmul(a, b, flags=_FUSE), c, flags=_FUSE)
-)
+madd = _operation(vector, _multiply_add)
 larger = _operation(vector, lambda do, a, b: do.select(do.fcmp_ordered(">", a, b), a, b))
 smaller = _operation(vector, lambda do, a, b: do.select(do.fcmp_ordered("<", a, b), a, b))
 above = _operation(mask, lambda do, a, b: do.fcmp_ordered(">", a, b))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .copying import add_up
 from .jit import helper, kernel
 
 _DRAWS = 16  # splits tried at a node, and at least 2 for each feature
@@ -97,7 +98,8 @@ def _separation(known, came, runs, f, at, least, total, mass, part):
         return 0.0
     found = 0.0
     for o in range(part.size):
-        found += part[o] ** 2 / heavy + (total[o] - part[o]) ** 2 / (mass - heavy)
+        other = total[o] - part[o]
+        found += part[o] * part[o] / heavy + other * other / (mass - heavy)
     return found
 
 
@@ -105,7 +107,10 @@ def _separation(known, came, runs, f, at, least, total, mass, part):
 def _best_split(known, came, runs, state, least, total, part):
     """The best of some random splits: its feature, -1 if none helps, its place, and the state."""
     mass = _sums(came, runs, total)
-    best, chosen, where = (total**2).sum() / mass * (1.0 + 1e-9) + 1e-12, -1, 0.0
+    squares = 0.0
+    for x in total:
+        squares += x * x
+    best, chosen, where = squares / mass * (1.0 + 1e-9) + 1e-12, -1, 0.0
     for f in range(known.x.shape[1]):
         for _ in range(max(2, _DRAWS // known.x.shape[1])):
             a = _draw(state)
@@ -215,6 +220,6 @@ def resemblance(leaf, own, runs, nodes):
                 out[i, j] += runs.weight[j] / mass[at]
                 j = before[j]
     for i in range(rows):
-        total = out[i].sum()
-        out[i] = out[i] / total if total > 0 else runs.weight / runs.weight.sum()
+        total = add_up(out[i])
+        out[i] = out[i] / total if total > 0 else runs.weight / add_up(runs.weight)
     return out

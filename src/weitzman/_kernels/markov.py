@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .copying import add_up
 from .jit import ANY_ORDER, helper, kernel
 
 GAIN, SLOPE, OUTLAY = 0, 1, 2
@@ -24,7 +25,7 @@ def stationary(law):
     a = law.copy()
     k = len(a)
     for j in range(k - 1, 0, -1):
-        out = a[j, :j].sum()
+        out = add_up(a[j, :j])
         for i in range(j):
             a[i, j] /= out
             share = a[i, j]
@@ -36,7 +37,7 @@ def stationary(law):
     for j in range(1, k):
         for i in range(j):
             pi[j] += pi[i] * a[i, j]
-    return pi / pi.sum()
+    return pi / add_up(pi)
 
 
 @kernel()
@@ -49,7 +50,7 @@ def absorb(inner, leave, right):
     k = len(a)
     pivot = np.empty(k)
     for j in range(k - 1, -1, -1):
-        pivot[j] = a[j, :j].sum() + out[j]
+        pivot[j] = add_up(a[j, :j]) + out[j]
         for i in range(j):
             share = a[i, j] / pivot[j]
             if share > 0:
@@ -161,7 +162,7 @@ def _join(s, end, law, active, leave, factors):
         _add(col[j + 1 :], col[j] / pivot[j], low)
         _add(leave[j + 1 : end], leave[j] / pivot[j], low)
         lower[j, s], upper[j, s] = row[j], col[j]
-    scale = leave[s] + row[s + 1 :].sum()
+    scale = leave[s] + add_up(row[s + 1 :])
     pivot[s] = scale
     upper[s, s + 1 : end], lower[s, s + 1 : end] = row[s + 1 :], col[s + 1 :]
     _add(leave[s + 1 : end], leave[s] / scale, col[s + 1 :])
@@ -176,7 +177,7 @@ def _join(s, end, law, active, leave, factors):
     return np.concatenate((active[:here], np.array([s]), active[here:]))
 
 
-@kernel()
+@kernel(twin=False)
 def sweep(law, reward, cost):
     """Indices of an endless line, and the law of what each state is worth.
 

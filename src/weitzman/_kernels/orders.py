@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import efforts
 from .copying import copy
 from .episodes import (
     _GOLDEN,
@@ -133,7 +134,7 @@ def _worth(fixed, places, tables, room, at):
     return False
 
 
-@kernel()
+@kernel(work=efforts.episodes)
 def play_order(tables, fixed, places, first, last, tally, room):
     """Follow an order while one of the next ``ahead`` boxes is worth opening."""
     parent, order, _, _, outside, stream_key = fixed
@@ -157,7 +158,7 @@ def play_order(tables, fixed, places, first, last, tally, room):
         out[TIME, episode - first] = time
 
 
-@kernel()
+@kernel(work=efforts.episodes)
 def play_random(tables, game, places, parent, span, tally, room):
     """Open at random one of the boxes that can be opened, at most ``budget`` of them.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import efforts
 from .episodes import (
     _GOLDEN,
     ABOVE,
@@ -77,7 +78,7 @@ def _longer(hand):
     return more
 
 
-@kernel()
+@kernel(work=efforts.episodes)
 def collect(tables, game, prizes, first, last, tally, lists):
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 

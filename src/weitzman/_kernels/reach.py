@@ -16,8 +16,8 @@ all indices and rewards, in which no two are equal: so ties are broken as the po
 Of ``m`` copies, those before the one looked at must stay strictly below, the others may tie:
 :math:`\sum_{j<m} F(x^-)^j F(x)^{m-1-j}`.
 
-A block of G is ``[x (n), rows (k * n)]``: a step function that has the value of column j from x[j]
-on, and zero below x[0].
+What lies below an operation looks at G only at its own ranks. Where those are few, the other points
+are left out before anything is computed at them. The arithmetic is in :mod:`.step_functions`.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .blocks import TOP, aligned, allocate, breakpoint, count, release, tail
-from .copying import copy
+from . import efforts
+from .blocks import aligned, count, padded, release, rows_of
+from .boxes import GROUP, mix
 from .jit import helper, kernel
-from .lanes import pointer
-from .operations import BOX, GIVEN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
-from .structure import sort
+from .lanes import LANES, at_least, exp, keep, load, log1p, pointer, splat, splat_at, store, where
+from .operations import BOX, GIVEN, JOIN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
+from .step_functions import (
+    MergedPoints,
+    Steps,
+    at_rank,
+    below,
+    copies_room,
+    put,
+    rising,
+    select,
+    taken,
+    times_copies,
+    times_value,
+    unite,
+    want,
+)
 
 _ZERO = np.int64(0)
-
-
-class Steps(NamedTuple):
-    """Step functions of all states: ``rows[y, j]`` from x[j] on, for j < n; zero below x[0]."""
-
-    x: np.ndarray
-    rows: np.ndarray
-    n: int
-
-
-class Value(NamedTuple):
-    """The value in a block, conditioned on so many states."""
-
-    block: np.ndarray
-    states: int
+_PRICE_OF_A_QUESTION = 64  # looking for a rank among points, in products of a number
 
 
 class Route(NamedTuple):
@@ -60,10 +61,13 @@ class Route(NamedTuple):
     law_at: np.ndarray
     ranks: np.ndarray  # rewards of each box as ranks; minus infinity: none
     rank_at: np.ndarray
+    levels: np.ndarray  # the same in rising order, without those that are none
+    level_at: np.ndarray
     clear: np.ndarray  # the probability that no child reaches them
     sigma: np.ndarray
     sigma_at: np.ndarray
     loc: np.ndarray  # where operands of joins and of several copies lie; see Operands
+    asks: np.ndarray  # by operation: how many ranks lie at it and below
     least: float  # steps not above this are left out
     stop: np.ndarray  # one integer; not zero: end after the operation under way
 
@@ -84,282 +88,314 @@ class Found(NamedTuple):
     seen_n: np.ndarray  # and its length
 
 
-@helper()
-def _copies(above, least, m):
-    """sum_{j < m} F(x^-)^j F(x)^(m - 1 - j), from the tails P(> x) <= P(>= x)."""
-    if above >= 1.0:
-        return 1.0 if m == 1.0 else 0.0
-    power = np.exp((m - 1.0) * np.log1p(-above))
-    share = (least - above) / (1.0 - above)
-    d = np.log1p(-share) if share < 1.0 else -np.inf
-    if d == 0.0:
-        return m * power
-    return power * (np.expm1(m * d) / np.expm1(d))
+class OneBox(NamedTuple):
+    """The columns of one box: its indices, its rewards as they are and sorted, its law."""
 
-
-@helper()
-def _merge(x, n, y, m, out):
-    """Sorted union of two sorted lists, without doubles."""
-    i, j, size = 0, 0, 0
-    while i < n or j < m:
-        if j >= m or (i < n and x[i] <= y[j]):
-            v = x[i]
-            i += 1
-            if j < m and y[j] == v:
-                j += 1
-        else:
-            v = y[j]
-            j += 1
-        out[size] = v
-        size += 1
-    return size
-
-
-@helper()
-def _below(x, n, v):
-    """Number of entries of sorted x[:n] that are smaller than v."""
-    lo, hi = 0, n
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if x[mid] < v:
-            lo = mid + 1
-        else:
-            hi = mid
-    return lo
-
-
-@helper()
-def _above(value, v):
-    """Number of breakpoints of a value that lie above v, and whether v is one itself."""
-    m = count(value.block, 0)
-    lo, hi = 0, m
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if breakpoint(value.block, 0, value.states, mid) > v:
-            lo = mid + 1
-        else:
-            hi = mid
-    return lo, lo < m and breakpoint(value.block, 0, value.states, lo) == v
-
-
-@helper()
-def _exceeds(value, y, above):
-    """P(value is among its first ``above`` breakpoints from the top) in state y."""
-    return min(tail(value.block, 0, value.states, y, above - 1), 1.0) if above > 0 else 0.0
+    sigma: np.ndarray
+    reward: np.ndarray
+    level: np.ndarray
+    law: np.ndarray
+    k: int
+    own: int
+    levels: int
 
 
 @kernel()
 def none_above(heap, at, v, copies):
     """P(all of ``copies`` values of a root are at most v)."""
-    value = Value(pointer(heap, at), np.int64(1))
-    t = _exceeds(value, 0, _above(value, v)[0])
-    return np.exp(copies * np.log1p(-t)) if t < 1.0 else 0.0
+    block, lanes = pointer(heap, at), padded(np.int64(1))
+    m = count(block, 0)
+    grid = np.empty(m)
+    rising(block, lanes, pointer(grid, 0))
+    over = m - below(pointer(grid, 0), m, v + 0.25)
+    tail = rows_of(block, lanes)[over * lanes]
+    keep(grid)
+    return exp(copies * log1p(-tail)) if tail < 1.0 else 0.0
 
 
 @kernel()
-def keep_steps(steps, least):
-    """Leave out columns that no row enters with a step above ``least``; how many stay."""
-    x, rows, n = steps
-    step = np.zeros(n)
-    for y in range(len(rows)):
-        last = 0.0
-        for j in range(n):
-            step[j] = max(step[j], abs(rows[y, j] - last))
-            last = rows[y, j]
-    kept = 0
-    for j in range(n):
-        if step[j] > least:
-            x[kept] = x[j]
-            kept += 1
-    for y in range(len(rows)):
-        i = 0
-        for j in range(n):
-            if step[j] > least:
-                rows[y, i] = rows[y, j]
-                i += 1
-    return kept
+def count_ranks(ops, rank_at):
+    """How many ranks lie at each operation and below; operands come before what uses them."""
+    out = np.zeros(len(ops), np.int64)
+    for op in range(len(ops)):
+        if ops[op, KIND] != JOIN:
+            r = ops[op, REWARD]
+            out[op] = ops[op, STATES] + rank_at[r + 1] - rank_at[r]
+        for side in (LEFT, RIGHT):
+            if ops[op, side] >= 0:
+                out[op] += out[ops[op, side]]
+    return out
+
+
+class Paths(NamedTuple):
+    """A forest with the indices of a policy, by box."""
+
+    parent: np.ndarray
+    count: np.ndarray
+    laws: np.ndarray
+    law_at: np.ndarray  # of each box
+    index: np.ndarray
+    index_at: np.ndarray
+    rewards: np.ndarray
+    reward_at: np.ndarray
+    own_at: np.ndarray  # where the states of each box start, and one more for the end
+    outside: float
 
 
 @kernel()
-def claim(heap, state, size):
-    """Position of a block of at least ``size`` floats; the heap is replaced when it must grow."""
-    if state[TOP] + 2 * size > heap.size:
-        bigger = aligned(2 * (heap.size + size))
-        copy(heap, _ZERO, heap.size, bigger, _ZERO)
-        heap = bigger
-    return heap, allocate(pointer(heap, 0), pointer(state, 0), size)
+def reachable(order, paths, least):
+    """Which boxes of a postorder may be opened more than ``least`` times on average.
+
+    Looks only at the boxes on the way to each: a box is opened after s only if its index exceeds
+    the outside option and what those boxes have shown at least. Roots always count.
+    """
+    states = paths.own_at[paths.parent.size]
+    often, held = np.zeros(states), np.empty(states)
+    out = np.zeros(paths.parent.size, np.bool_)
+    for i in range(order.size - 1, -1, -1):
+        v = order[i]
+        up = paths.parent[v]
+        if up >= 0 and not out[up]:
+            continue
+        at, own = paths.own_at[v], paths.own_at[v + 1] - paths.own_at[v]
+        above = paths.own_at[up] if up >= 0 else _ZERO
+        k = paths.own_at[up + 1] - above if up >= 0 else np.int64(1)
+        total, in_hand = 0.0, np.inf
+        for s in range(k):
+            had = held[above + s] if up >= 0 else paths.outside
+            times = (often[above + s] if up >= 0 else 1.0) * paths.count[v]
+            if times > 0.0 and paths.index[paths.index_at[v] + s] > had:
+                total += times
+                in_hand = min(in_hand, had)
+                row = paths.law_at[v] + s * own
+                for y in range(own):
+                    if paths.laws[row + y] > 0.0:
+                        often[at + y] += times * paths.laws[row + y]
+        for y in range(own):
+            held[at + y] = max(in_hand, paths.rewards[paths.reward_at[v] + y])
+        out[v] = up < 0 or total > least
+    return out
 
 
 @helper()
-def _put(steps, least, heap, state):
-    n, k = keep_steps(steps, least), len(steps.rows)
-    if n == 0:  # never reached
-        return heap, 0, 0
-    heap, at = claim(heap, state, n * (k + 1))
-    copy(steps.x, _ZERO, n, heap, at)
-    for y in range(k):
-        copy(steps.rows[y], _ZERO, n, heap, at + n * (y + 1))
+def _ask(op, route, points, n, wanted):
+    """Mark the points that an operation and all below it look at."""
+    stack = np.empty(route.asks[op] + 1, np.int64)
+    stack[0], depth = op, 1
+    while depth > 0:
+        depth -= 1
+        o = stack[depth]
+        if route.ops[o, KIND] != JOIN:
+            r, at = route.ops[o, REWARD], route.sigma_at[o]
+            for i in range(at, at + route.ops[o, STATES]):
+                if route.sigma[i] > -np.inf:
+                    want(points, n, route.sigma[i], wanted)
+            for i in range(route.level_at[r], route.level_at[r + 1]):
+                want(points, n, route.levels[i], wanted)
+        for side in (LEFT, RIGHT):
+            if route.ops[o, side] >= 0:
+                stack[depth] = route.ops[o, side]
+                depth += 1
+
+
+@helper()
+def _few(op, route, size, lanes):
+    """Whether so few ranks lie below that it pays to look which points they need."""
+    asks = route.asks[op]
+    return asks < size and asks * _PRICE_OF_A_QUESTION <= size * lanes
+
+
+@helper()
+def _needed(op, route, size, lanes, union, wanted):
+    """Keep the points that an operand looks at, where those are few; how many there are."""
+    if not _few(op, route, size, lanes):
+        return size
+    for j in range(size):
+        wanted[j] = 0
+    _ask(op, route, union.points, size, wanted)
+    return select(union, size, wanted)
+
+
+@helper()
+def _needed_in_box(child, route, box, size, union, wanted):
+    """The same for a box: its own rewards, and what its children look at."""
+    if child >= 0 and not _few(child, route, size, max(padded(box.k), padded(box.own))):
+        return size
+    for j in range(size):
+        wanted[j] = 0
+    for i in range(box.levels):
+        want(union.points, size, box.level[i], wanted)
+    if child >= 0:
+        _ask(child, route, union.points, size, wanted)
+    return select(union, size, wanted)
+
+
+@helper()
+def _up_to_index(steps, box, union, size, opened, spare, out):
+    """out[j, s] = G_s(min(x[j], sigma(s))), and the chance to be opened after s."""
+    lanes = steps.lanes
+    cap, most = spare, pointer(spare, lanes)
+    for s in range(lanes):
+        most[s], cap[s] = 0.0, -np.inf
+        if s < box.k:
+            opened[s] = at_rank(steps, box.sigma[s], s)
+            if opened[s] > 0.0:
+                most[s], cap[s] = opened[s], box.sigma[s]
+    for j in range(size):
+        i, x = union.mine[j] - 1, splat_at(union.points, j)
+        for u in range(0, lanes, LANES):
+            row = splat(0.0)
+            if i >= 0:
+                row = load(steps.rows, i * lanes + u)
+            store(out, j * lanes + u, where(at_least(x, load(cap, u)), load(most, u), row))
+
+
+@helper()
+def _padded_law(box, out):
+    """The law with rows of full lanes."""
+    across = padded(box.own)
+    for s in range(box.k):
+        for y in range(across):
+            out[s * across + y] = box.law[s * box.own + y] if y < box.own else 0.0
+
+
+@helper()
+def _choose(h, box, clear, chosen, spare):
+    """The chance of each state to be chosen; what lies below its reward no longer matters."""
+    lanes = h.lanes
+    for y in range(lanes):
+        spare[y] = box.reward[y] if y < box.own else np.inf
+    for y in range(box.own):
+        if spare[y] > -np.inf:
+            j = below(h.x, h.n, spare[y])
+            chosen[y] = h.rows[j * lanes + y] * clear[y]
+    for j in range(h.n):
+        for u in range(0, lanes, LANES):
+            above = at_least(splat_at(h.x, j), load(spare, u))
+            store(h.rows, j * lanes + u, where(above, load(h.rows, j * lanes + u), splat(0.0)))
+
+
+@helper()
+def _value(operands, loc):
+    """The block of an operand."""
+    if loc >= 0:
+        return pointer(operands.own, loc)
+    return pointer(operands.shared, -1 - loc)
+
+
+@helper()
+def _leave(h, block, k, copies, least, heap, state):
+    """Write what competes with an operand, of which there are several copies: heap, place, n."""
+    if copies == 1.0:
+        wanted = np.empty(h.n, np.uint8)
+        heap, at, n = put(h, least, heap, state, wanted)
+        return heap, at, n
+    room = copies_room(h.n, block)
+    points, numbers = np.empty(room), np.empty(2 * room, np.int64)
+    union = MergedPoints(pointer(points, 0), pointer(numbers, 0), pointer(numbers, room))
+    rows, wanted = aligned(room * h.lanes), np.empty(room, np.uint8)
+    size = times_copies(h, block, k, copies, union, pointer(rows, 0))
+    h = Steps(union.points, pointer(rows, 0), size, h.lanes)
+    heap, at, n = put(h, least, heap, state, wanted)
+    keep(points)
+    keep(numbers)
+    keep(rows)
     return heap, at, n
 
 
 @helper()
-def _times_copies(steps, value, copies):
-    """Multiply by the chance that the other copies of a value stay below, on a finer grid.
-
-    At a breakpoint of the value the copies before must be strictly below; just after it (half a
-    rank) all of them may be there.
-    """
-    x, rows, n = steps
-    m, k = count(value.block, 0), value.states
-    own = np.empty(2 * m)
-    for i in range(m):
-        own[2 * i] = breakpoint(value.block, 0, k, m - 1 - i)
-        own[2 * i + 1] = own[2 * i] + 0.5
-    finer = np.empty(n + 2 * m)
-    size = _merge(x, n, own, 2 * m, finer)
-    out = np.zeros((k, size))
-    for j in range(size):
-        i = _below(x, n, finer[j] + 0.25) - 1
-        if i >= 0:
-            above, here = _above(value, finer[j])
-            for y in range(k):
-                if rows[y, i] > 0.0:
-                    over = _exceeds(value, y, above)
-                    least = _exceeds(value, y, above + 1) if here else over
-                    out[y, j] = rows[y, i] * _copies(over, least, copies)
-    return Steps(finer, out, size)
-
-
-@kernel()
-def times_copies(steps, heap, at, copies):
-    """The same for the value of a root, in a heap."""
-    return _times_copies(steps, Value(pointer(heap, at), np.int64(1)), copies)
-
-
-@helper()
-def _times_other(steps, value, copies):
-    """Multiply by the distribution function of the larger of ``copies`` of another value."""
-    x, rows, n = steps
-    m, k = count(value.block, 0), value.states
-    other = np.empty(m)
-    for i in range(m):
-        other[i] = breakpoint(value.block, 0, k, m - 1 - i)
-    finer = np.empty(n + m)
-    size = _merge(x, n, other, m, finer)
-    out = np.zeros((k, size))
-    i = -1
-    for j in range(size):
-        while i + 1 < n and x[i + 1] <= finer[j]:
-            i += 1
-        if i >= 0:
-            above, _ = _above(value, finer[j])
-            for y in range(k):
-                over = _exceeds(value, y, above)
-                if rows[y, i] > 0.0 and over < 1.0:
-                    out[y, j] = rows[y, i] * np.exp(copies * np.log1p(-over))
-    return Steps(finer, out, size)
+def _back_box(op, route, found, operands, heap, state):
+    """From what competes with a box to what competes below it."""
+    ops, n = route.ops, found.seen_n[op]
+    r, p, o = ops[op, REWARD], route.law_at[ops[op, LAW]], route.sigma_at[op]
+    start, end, level = route.rank_at[r], route.rank_at[r + 1], route.level_at[r]
+    k, child = ops[op, STATES], ops[op, LEFT]
+    box = OneBox(
+        pointer(route.sigma, o), pointer(route.ranks, start), pointer(route.levels, level),
+        pointer(route.laws, p), k, end - start, route.level_at[r + 1] - level,
+    )  # fmt: skip
+    lanes, across = padded(k), padded(box.own)
+    g = taken(heap, found.seen[op], n, lanes)
+    room = n + box.levels
+    points, numbers = np.empty(room), np.empty(2 * room, np.int64)
+    wanted = np.empty(room, np.uint8)
+    union = MergedPoints(pointer(points, 0), pointer(numbers, 0), pointer(numbers, room))
+    size = unite(g.x, n, box.level, box.levels, union)
+    size = _needed_in_box(child, route, box, size, union, wanted)
+    rows, capped = aligned((size + GROUP) * across), aligned((size + GROUP) * lanes)
+    law, spare = aligned(k * across), aligned(2 * max(lanes, across))
+    _up_to_index(
+        g, box, union, size, pointer(found.opened, o), pointer(spare, 0), pointer(capped, 0)
+    )
+    release(pointer(heap, found.seen[op]), pointer(state, 0), found.seen[op], n * (lanes + 1))
+    _padded_law(box, pointer(law, 0))
+    mix(pointer(capped, 0), k, pointer(law, 0), across, size, pointer(rows, 0))
+    h = Steps(union.points, pointer(rows, 0), size, across)
+    _choose(h, box, pointer(route.clear, start), pointer(found.chosen, start), pointer(spare, 0))
+    if child >= 0:
+        copies = route.powers[op, 0]
+        block = pointer(heap, _ZERO) if copies == 1.0 else _value(operands, route.loc[child])
+        heap, found.seen[child], found.seen_n[child] = _leave(
+            h, block, box.own, copies, route.least, heap, state
+        )
+    keep(points)
+    keep(numbers)
+    keep(rows)
+    keep(capped)
+    keep(law)
+    keep(spare)
+    return heap
 
 
 @helper()
-def _pass_box(steps, sigma, reward, law, opened):
-    """From what competes with a box to what competes below it: H, and the chance to be opened."""
-    x, rows, n = steps
-    k, own = sigma.size, reward.size
-    marks = np.empty(k + own)
-    copy(sigma, _ZERO, k, marks, _ZERO)
-    copy(reward, _ZERO, own, marks, k)
-    sort(marks, marks, _ZERO, k + own)
-    skip = 0
-    while skip < k + own and marks[skip] == -np.inf:
-        skip += 1
-    finer = np.empty(n + k + own)
-    size = _merge(x, n, marks[skip:], k + own - skip, finer)
-    out, g = np.zeros((own, size)), np.empty(size)
-    for s in range(k):
-        i = _below(x, n, sigma[s] + 0.25) - 1  # at the index: only copies of the box share its rank
-        opened[s] = rows[s, i] if i >= 0 else 0.0
-        if opened[s] <= 0.0:
-            continue
-        i = -1
-        for j in range(size):
-            while i + 1 < n and x[i + 1] <= finer[j]:
-                i += 1
-            g[j] = opened[s] if finer[j] >= sigma[s] else (rows[s, i] if i >= 0 else 0.0)
-        for y in range(own):
-            p = law[s * own + y]
-            if p > 0.0:
-                for j in range(size):
-                    out[y, j] += p * g[j]
-    return Steps(finer, out, size)
+def _back_join(op, route, found, operands, heap, state):
+    """From what competes with the larger of two values to what competes with each of them."""
+    ops, n, k = route.ops, found.seen_n[op], route.ops[op, STATES]
+    lanes, at = padded(k), found.seen[op]
+    for side in range(2):
+        me, other = ops[op, LEFT], ops[op, RIGHT]
+        if side == 1:
+            me, other = other, me
+        block = _value(operands, route.loc[other])
+        g, m = taken(heap, at, n, lanes), count(block, 0)
+        theirs = np.empty(m)
+        rising(block, lanes, pointer(theirs, 0))
+        points, numbers = np.empty(n + m), np.empty(2 * (n + m), np.int64)
+        wanted = np.empty(n + m, np.uint8)
+        union = MergedPoints(pointer(points, 0), pointer(numbers, 0), pointer(numbers, n + m))
+        size = unite(g.x, n, pointer(theirs, 0), m, union)
+        size = _needed(me, route, size, lanes, union, wanted)
+        rows = aligned(size * lanes)
+        times_value(g, union, size, block, route.powers[op, 1 - side], pointer(rows, 0))
+        h = Steps(union.points, pointer(rows, 0), size, lanes)
+        heap, found.seen[me], found.seen_n[me] = _leave(
+            h, _value(operands, route.loc[me]), k, route.powers[op, side], route.least, heap, state
+        )
+        keep(theirs)
+        keep(points)
+        keep(numbers)
+        keep(rows)
+    release(pointer(heap, at), pointer(state, 0), at, n * (lanes + 1))
+    return heap
 
 
-@helper()
-def _choose(steps, reward, clear, chosen):
-    """The chance of each state to be chosen; what lies below its reward no longer matters."""
-    for y in range(reward.size):
-        j = _below(steps.x, steps.n, reward[y])
-        if reward[y] > -np.inf:
-            chosen[y] = steps.rows[y, j] * clear[y]
-        for i in range(j):
-            steps.rows[y, i] = 0.0
-
-
-@helper()
-def _take_out(heap, state, at, n, k):
-    """Copy a G out of the heap and give its block back."""
-    x, rows = np.empty(n), np.empty((k, n))
-    copy(heap, at, n, x, _ZERO)
-    for y in range(k):
-        copy(heap, at + n * (y + 1), n, rows[y], _ZERO)
-    release(pointer(heap, at), pointer(state, 0), at, n * (k + 1))
-    return Steps(x, rows, n)
-
-
-@helper()
-def _value(operands, loc, k):
-    """The value of an operand."""
-    if loc >= 0:
-        return Value(pointer(operands.own, loc), k)
-    return Value(pointer(operands.shared, -1 - loc), k)
-
-
-@kernel()
+@kernel(work=efforts.retrace)
 def retrace(order, route, found, operands, heap, state):
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 
     Returns the heap, which may have moved.
     """
-    ops, powers, laws, law_at, ranks, rank_at, clear, sigma, sigma_at, loc, least, stop = route
-    opened, chosen, seen, seen_n = found
+    ops, seen_n = route.ops, found.seen_n
     for step in range(order.size - 1, -1, -1):
-        if stop[0] != 0:
+        if route.stop[0] != 0:
             break
         op = order[step]
-        k, n = ops[op, STATES], seen_n[op]
-        left, right = ops[op, LEFT], ops[op, RIGHT]
-        if n == 0:
-            for child in (left, right):
-                if child >= 0:
-                    seen_n[child] = 0
-            continue
-        if ops[op, KIND] == GIVEN:  # the caller goes on from here
-            continue
-        g = _take_out(heap, state, seen[op], n, k)
-        if ops[op, KIND] == BOX:
-            r, p, o = ops[op, REWARD], law_at[ops[op, LAW]], sigma_at[op]
-            start, end = rank_at[r], rank_at[r + 1]
-            reward, law = ranks[start:end], laws[p : p + k * (end - start)]
-            h = _pass_box(g, sigma[o : o + k], reward, law, opened[o : o + k])
-            _choose(h, reward, clear[start:end], chosen[start:end])
-            if left >= 0:
-                if powers[op, 0] != 1.0:
-                    h = _times_copies(h, _value(operands, loc[left], end - start), powers[op, 0])
-                heap, seen[left], seen_n[left] = _put(h, least, heap, state)
-        else:
-            for side in range(2):
-                me, other = (left, right) if side == 0 else (right, left)
-                h = _times_other(g, _value(operands, loc[other], k), powers[op, 1 - side])
-                if powers[op, side] != 1.0:
-                    h = _times_copies(h, _value(operands, loc[me], k), powers[op, side])
-                heap, seen[me], seen_n[me] = _put(h, least, heap, state)
+        if seen_n[op] == 0:
+            for side in (LEFT, RIGHT):
+                if ops[op, side] >= 0:
+                    seen_n[ops[op, side]] = 0
+        elif ops[op, KIND] == BOX:
+            heap = _back_box(op, route, found, operands, heap, state)
+        elif ops[op, KIND] != GIVEN:  # from what is given the caller goes on
+            heap = _back_join(op, route, found, operands, heap, state)
     return heap

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import begin, errors_of, finish, grid_of, rows_of, tops_of
-from .jit import FUSED, helper
+from .jit import helper
 from .lanes import (
     LANES,
     above,
-    add,
     at_least,
     both,
     div,
@@ -52,19 +51,19 @@ class Eight(NamedTuple):
     floor: np.ndarray
 
 
-@helper(FUSED)
+@helper()
 def _eight(draft, u):
     return Eight(u, load(draft.sigma, u), load(draft.floor, u))
 
 
-@helper(FUSED)
+@helper()
 def _capped_tail(draft, states, j):
     """P(min(W_s, sigma_s) >= x[j]) for eight states s."""
     t = load(draft.rows, draft.source[j] * draft.lanes + states.first)
     return where(at_least(states.sigma, splat_at(draft.x, j)), t, splat(0.0))
 
 
-@helper(FUSED)
+@helper()
 def _matters(draft, states, right, at, bound):
     """Would it raise E max(x, kappa_s) by more than a quarter of ``bound`` to drop breakpoints?
 
@@ -78,7 +77,7 @@ def _matters(draft, states, right, at, bound):
     return some(both(above(splat_at(draft.x, at), states.floor), moved))
 
 
-@helper(FUSED)
+@helper()
 def _candidates(draft, bound, out):
     """The breakpoints that may be dropped alone, between their neighbors, and then m.
 
@@ -97,7 +96,7 @@ def _candidates(draft, bound, out):
     out[found] = draft.m
 
 
-@helper(FUSED)
+@helper()
 def _fits(draft, c, a, bound):
     """May all breakpoints strictly between c and a + 1 be dropped, if those down to a - 1 may?"""
     for u in range(0, draft.lanes, LANES):
@@ -106,7 +105,7 @@ def _fits(draft, c, a, bound):
     return True
 
 
-@helper(FUSED)
+@helper()
 def _average(draft, c, a, value, row):
     """Give the breakpoint c the mass of the dropped ones between it and a.
 
@@ -128,13 +127,13 @@ def _average(draft, c, a, value, row):
         mean = where(above(span, zero), div(area, span), last)
         mean = smaller(larger(mean, last), first)
         store(row, u, mean)
-        moved = mul(mul(sub(first, last), span), splat(0.25))
-        store(errors, u, larger(load(errors, u), add(load(draft.errors, u), moved)))
+        moved = madd(mul(sub(first, last), span), splat(0.25), load(draft.errors, u))
+        store(errors, u, larger(load(errors, u), moved))
         reached = where(above(mean, zero), splat_at(x, c), splat(-np.inf))
         store(tops, u, larger(load(tops, u), reached))
 
 
-@helper(FUSED)
+@helper()
 def thin(draft, eps, loose, value):
     """Write the value to a block, without the breakpoints that do not matter.
 

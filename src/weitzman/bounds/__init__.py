@@ -4,8 +4,8 @@ May import ``policy`` and what lies below it.
 """
 
 from .lazy_forest import LazyForest as LazyForest
+from .lazy_forest import LazySolution as LazySolution
 from .lazy_search import LazySearch as LazySearch
-from .lazy_solution import LazySolution as LazySolution
 from .lazy_tree import Node as Node
 from .refining import Ending as Ending
 from .streaming import FileSolution as FileSolution

@@ -1,9 +1,9 @@
-"""A lower and an upper forest around one that is not known, or not looked at, as a whole.
+"""A lower and an upper forest around a forest that is only partly known.
 
 Leaving boxes out never helps: the known part alone is worth at most as much as the whole.
-Replacing the rest by something that is worth at least as much never hurts. So the values of the
-two forests lie around the value of the whole. Truncation cuts at a depth and raises the rewards at
-the cut; a lazy forest has boxes that stand in for children not asked for yet.
+Replacing the rest by something worth at least as much never hurts. So the values of the two forests
+enclose the value of the whole. Truncation cuts at a depth and raises the rewards at the cut; a lazy
+forest has boxes that stand in for children not asked for yet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class KnownPart(Protocol):
         """The part alone."""
 
     def upper_forest(self) -> Forest | None:
-        """The part with something in the place of the rest; None: there is no rest."""
+        """The part with a stand-in for the rest; None: there is no rest."""
 
 
 class Bracket:
@@ -44,7 +44,7 @@ class Bracket:
 
     @cached_property
     def high(self) -> Solution:
-        """The solution of the part with something in the place of the rest."""
+        """The solution of the part with a stand-in for the rest."""
         forest = self._part.upper_forest()
         return self.low if forest is None else self._solver(forest)
 

@@ -1,4 +1,9 @@
-"""Forests cut at a depth; and endless lines written down, so that they can be cut."""
+"""Forests cut at a depth, with a ceiling on what lies below the cut; endless lines written down.
+
+The ceiling comes from one look at the columns. Boxes are of one kind if they share a law and a row
+of rewards. Forests that are worth cutting have few kinds (a static line has one), so the ceiling
+costs little, however long the lines are. See :mod:`weitzman._kernels.ceilings` for the proof.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,82 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arrays import IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels import ceilings, structure
 from ..forest.model import Forest
 from ..forest.pools import Pool, runs
 from ..forest.rules import MAX_AMOUNT
-from .ceiling import Ceiling
+
+_ROUNDS = 10_000  # at most: every round ends with valid bounds
+_WORK = 5e7  # products of all rounds together: some tenths of a second
+_STEADY = 1e-9  # stop when a round lowers the bounds by less, as a share of the range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ceiling:
+    """No capped value below a box of kind q that shows y exceeds ``below[at[q] + y]``."""
+
+    kind: IntArray  # of each box
+    reward: IntArray  # row of rewards of each kind
+    below: FloatArray  # as if maximizing
+    at: IntArray
+
+    @classmethod
+    def of(cls, forest: Forest, order: IntArray) -> Ceiling:
+        """For all boxes of a forest; ``order`` has children before parents."""
+        f = forest
+        kind, law, reward = _kinds(f, order)
+        start, at = _starts(f.laws.shape[law, 0]), _starts(f.laws.shape[law, 1])
+        cost = ceilings.least_costs(kind, f.law, f.cost, f.laws.matrices, f.costs.matrices, start)
+        edge_at, edge = _edges(f, kind, len(law))
+        rewards = -f.rewards.data if f.minimize else f.rewards.data
+        finite = rewards[np.isfinite(rewards)]
+        index = np.full(start[-1], finite.max(initial=-np.inf))
+        below, span = np.empty(at[-1]), float(np.ptp(finite)) if len(finite) else 0.0
+        work = float(f.laws.shape[law].prod(axis=1).sum() + len(edge))
+        circles = (edge >= np.repeat(np.arange(len(law)), np.diff(edge_at))).any()
+        rounds = max(1, int(min(_ROUNDS, _WORK / work))) if circles else 1
+        ceilings.settle(
+            f.laws.matrices, f.rewards.matrices._replace(data=frozen(rewards)),
+            ceilings.Kinds(law, reward, cost, start, edge_at, edge),
+            ceilings.Ceilings(index, below, at), rounds, _STEADY * span,
+        )  # fmt: skip
+        return cls(kind, reward, below, at)
+
+
+def _kinds(forest: Forest, order: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The kind of each box, and law and rewards of each kind; kinds come in the order of boxes."""
+    law, reward = forest.law[order], forest.reward[order]
+    new = np.flatnonzero((np.diff(law) != 0) | (np.diff(reward) != 0)) + 1
+    run = np.concatenate([[0], new])  # most boxes are of the kind of the one before
+    number, first = _number(np.column_stack([law[run], reward[run]]))
+    kind = np.empty(len(order), np.int64)
+    kind[order] = np.repeat(number, np.diff(np.append(run, len(order))))
+    return kind, law[run[first]], reward[run[first]]
+
+
+def _number(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """A number for each row, the same for equal rows; and the first row of each number."""
+    at = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
+    number, first = structure.intern_rows(
+        frozen(np.ascontiguousarray(rows).reshape(-1)), frozen(at)
+    )
+    return number, first
+
+
+def _edges(forest: Forest, kind: IntArray, kinds: int) -> tuple[IntArray, IntArray]:
+    """The kinds that follow each kind: ``edge[edge_at[q]:edge_at[q + 1]]``."""
+    pairs = ceilings.follow_ups(forest.parent, kind, kinds).reshape(-1, 2)
+    again = np.unique(kind[forest.endless])  # an endless box follows itself
+    pairs = np.concatenate([pairs, np.column_stack([again, again])])
+    if len(pairs):
+        pairs = pairs[_number(pairs)[1]]
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    return _starts(np.bincount(pairs[:, 0], minlength=kinds)), np.ascontiguousarray(pairs[:, 1])
+
+
+def _starts(sizes: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +148,8 @@ class CutForest:
     def upper_forest(self) -> Forest | None:
         """The boxes kept, raised so that they are worth at least as much as the whole forest.
 
-        A box at the cut receives, for free, the most that anything below it can come to. With
-        discounting that is at least 0: waiting shrinks losses, too.
+        A box at the cut receives, for free, the ceiling of all that lies below it. With
+        discounting the ceiling is at least 0, because waiting also shrinks losses.
         """
         if self.whole:
             return None
@@ -90,7 +165,7 @@ class CutForest:
         below = c.below[runs(c.at[kinds], size)]
         if f.factors is not None:
             below = np.maximum(below, 0.0)
-        # A forest holds no amounts below this one, and what is higher still bounds from above.
+        # A forest holds no amounts below this one, and a higher number is still an upper bound.
         below = np.where(np.isfinite(below), np.maximum(below, -MAX_AMOUNT), below)
         higher[at:] = sign * np.maximum(sign * higher[at:], below)
         more = Pool(higher, own.start, own.shape)
@@ -98,7 +173,7 @@ class CutForest:
 
 
 def unrolled(forest: Forest, levels: int) -> tuple[Forest, IntArray]:
-    """The same forest with its endless lines written down to so many levels.
+    """The same forest with its endless lines written down to a number of levels.
 
     Parameters
     ----------
@@ -112,7 +187,7 @@ def unrolled(forest: Forest, levels: int) -> tuple[Forest, IntArray]:
     forest : Forest
         The boxes along line B are called ``"B#1"``, ``"B#2"`` and so on.
     box : array of int
-        The box of the old forest that each is, or belongs to.
+        For each new box, the box of the old forest that it comes from.
     """
     f, lines = forest, np.flatnonzero(forest.endless)
     depth = ceilings.depths(f.parent, structure.postorder(f.parent)[0])

@@ -1,9 +1,8 @@
 """The known part of a lazy forest, and the stand-ins for what lies below it.
 
 A *situation* is what can be opened now and the best reward so far. Some of the nodes below it are
-*in play*; of these, the *tips* are those whose children are not. Without
-these children the nodes are worth at most the true value; with stand-ins in place of the children,
-at least the true value.
+*in play*; *tips* are nodes in play whose children are not in play. Without the children, the nodes
+are worth at most the true value; with stand-ins for the children, at least the true value.
 """
 
 from __future__ import annotations
@@ -200,7 +199,7 @@ class PlayBracket(Bracket):
         return self.sign * index[at[: len(self.play.situation.closed)]]
 
     def relevant(self, wanted: int) -> IntArray:
-        """The first tips below which something could be worth opening, at most so many."""
+        """The first tips below which something could be worth opening, up to a number of them."""
         at, index = self.high.index_columns()
         found: list[int] = []
         for j, tip in enumerate(self.tips.tolist()):

@@ -26,7 +26,7 @@ Bound = float | Callable[[Node], ArrayLike | Node]
 """A number, or a function of a node that gives a number, one for each state, or a box."""
 
 _EPS = 1e-13  # merged breakpoints, as a share of the range of the rewards
-_SETTLED = 1e-10  # a change that ends the descent towards the endless tree, likewise
+_SETTLED = 1e-10  # a change that ends the descent to the endless tree, as the same share
 _DEEPEST = 2**12
 _ROUNDING = 1e-12  # by which an average may fall short
 
@@ -42,7 +42,7 @@ class StandIn:
 
 
 class GivenBound:
-    """What the user says: a number, or a function of the node."""
+    """A bound given by the user: a number, or a function of the node."""
 
     def __init__(self, bound: Bound, minimize: bool) -> None:
         self._bound, self._minimize = bound, minimize
@@ -167,8 +167,8 @@ def endless_tree(
     """A free box that dominates an endless tree: each node has ``branching`` equal children.
 
     A tree of d levels that gives the top reward for free below its last level dominates the endless
-    tree for every d, and falls as d grows: d is doubled until that makes no difference. Equal
-    siblings are one box with a count, so a tree of d levels is a line of d boxes.
+    tree for every d, and its value falls as d grows: d is doubled until the value stays the same.
+    Equal siblings are one box with a count, so a tree of d levels is a line of d boxes.
     """
     finite = rewards[np.isfinite(rewards)]
     floor = outside if np.isfinite(outside) else float(finite.min())

@@ -1,29 +1,103 @@
-"""Forests whose boxes come from a function: endless ones, or too many to be written down."""
+"""Forests whose boxes come from a function: endless forests, or too large to be written down."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.numbers import about, ends
+from .._common.text import as_html
+from ..engine.indices import Policy
 from ..engine.plan import Progress, check_threads
+from ..engine.solution import Solution
 from ..errors import InvalidArgument, UnknownName
 from ..forest.columns import default_outside
 from .in_play import Bounds, Closed, InPlay, Situation
 from .index_bounds import Bound, GivenBound, StaticBound
-from .lazy_solution import LazySolution
 from .lazy_tree import Expand, LazyTree, Node
-from .refining import Decision, Outcome, refine
+from .refining import Decision, Ending, Outcome, refine
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LazySolution:
+    """What is known about a lazy forest once some of its nodes have been expanded.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The optimal value lies between them.
+    first_box : str or None
+        The name of the box to open first; None: open nothing.
+    index : (float, float)
+        Bounds on its index; of the outside option itself if nothing is to be opened.
+    regret : float
+        Opening ``first_box`` and going on optimally falls short of the optimum by at most this.
+    proven : bool
+        Whether ``regret`` is 0: no expansion can change the first decision.
+    ending : Ending
+        Why no more nodes were expanded.
+    expanded : int
+        Nodes whose children are in play.
+    solution : Solution
+        Of the finite forest in play. Its policy earns at least ``lower`` (when minimizing, loses
+        at most ``upper``) although it ignores all other nodes.
+    history : list
+        (expanded, lower, upper) after each round.
+    """
+
+    hint: ClassVar[str] = (
+        "Of a LazySolution, take the finite part that was looked at: `found.solution`. Its policy "
+        "earns at least the lower bound."
+    )
+
+    lower: float
+    upper: float
+    first_box: str | None
+    index: tuple[float, float]
+    regret: float
+    proven: bool
+    ending: Ending
+    expanded: int
+    solution: Solution
+    history: list[tuple[int, float, float]]
+
+    @property
+    def gap(self) -> float:
+        """``upper - lower``."""
+        return self.upper - self.lower
+
+    def policy(self) -> Policy:
+        """The optimal policy of the finite forest in play."""
+        return self.solution.policy()
+
+    def __str__(self) -> str:
+        what = "open nothing" if self.first_box is None else f"open {self.first_box} first"
+        sure = "proven" if self.proven else f"may lose up to {about(self.regret)}"
+        low, high = ends(self.lower, self.upper)
+        return (
+            f"value from {low} to {high}; {what} ({sure}); "
+            f"{self.expanded} nodes expanded. {self.ending.value}"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"LazySolution(lower={self.lower:.9g}, upper={self.upper:.9g}, "
+            f"first_box={self.first_box!r})"
+        )
+
+    _repr_html_ = as_html
 
 
 class LazyForest:
     """Boxes on a forest that is not written down: children come from a function, on demand.
 
-    What lies below a node is needed only as far as it can change the answer. Until then a bound
-    takes its place, in one of two ways:
+    The boxes below a node are needed only if they can change the answer. Until then a bound stands
+    in for them, in one of two ways:
 
     * ``least_cost`` and ``branching``, if all nodes but the roots share one law and one vector of
       rewards: then the endless tree in which every node has ``branching`` children at the least
@@ -44,8 +118,8 @@ class LazyForest:
     bound : number or callable, optional
         See above; from below, when minimizing.
     least_cost : number, or one for each state of the parent; optional
-        No node but a root costs less on average. 0 is always valid but weak: the bound is then the
-        top reward.
+        No node but a root costs less on average. 0 is always valid, but then the bound is the top
+        reward, which is weak.
     branching : int, optional
         No node has more children, copies counted.
     outside, minimize

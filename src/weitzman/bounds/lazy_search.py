@@ -1,9 +1,9 @@
 """Search a lazy forest: ask, tell, and expand what the answers make interesting.
 
-All bookkeeping is that of :class:`weitzman.Search`, journal included. Its model holds the boxes
-opened so far and their children; after each answer the model is replaced by one that has the new
-children, with the lower bounds of the indices as they are now. The journal does not hold these
-models, since the lazy forest gives them again: each event has a mark of its box, to compare.
+:class:`weitzman.Search` does all bookkeeping, journal included. Its model holds the boxes opened so
+far and their children; after each answer the model is replaced by one with the new children and the
+current lower bounds of the indices. The journal does not hold these models, because the lazy forest
+can make them again: each event has a checksum of its box, to compare.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from .refining import Decision
 
 if TYPE_CHECKING:
     from ..files.event_log import Path
-    from ..policy.answers import Rule
-    from ..policy.ledger import State
+    from ..policy.ledger import Rule, State
 
 
 class _Found(NamedTuple):
@@ -98,8 +97,8 @@ class LazySearch:
     ) -> LazySearch:
         """Continue a search from its journal, as the only process that does.
 
-        The lazy forest must be made as it was made before; what its function gives for the boxes
-        in the journal is compared. ``take_over`` as in :meth:`Search.resume
+        The lazy forest must be made in the same way as before; the boxes in the journal are
+        compared with what its function returns now. ``take_over`` as in :meth:`Search.resume
         <weitzman.Search.resume>`.
         """
         self = cls.__new__(cls)
@@ -167,12 +166,12 @@ class LazySearch:
 
     @property
     def regret(self) -> float:
-        """What the decision at hand may lose, at most."""
+        """The most that the decision at hand may lose."""
         return self._now().decision.regret
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Bounds on what is still to be had: the final reward less (or plus) costs from now on."""
+        """Bounds on the payoff from now on: the final reward less (or plus) the costs to come."""
         _, low, high, _ = self._now()
         return (-high, -low) if self._lazy.minimize else (low, high)
 
@@ -188,7 +187,7 @@ class LazySearch:
 
     @property
     def best_box(self) -> Box | None:
-        """Where it was found; None for the outside option."""
+        """The box that holds the best reward; None for the outside option."""
         return self._search.best_box
 
     @property
@@ -213,7 +212,7 @@ class LazySearch:
 
     @property
     def done(self) -> bool:
-        """Whether no box is out and none is to be opened."""
+        """Whether no box is out and none is worth opening."""
         self._now()
         return self._search.done
 
@@ -244,7 +243,7 @@ class LazySearch:
         return self._found
 
     def _catch_up(self) -> None:
-        """Decide anew if there are answers that the model does not have."""
+        """Decide again if there are answers that the model does not have."""
         history = self._search.history
         if len(history) != self._told:
             self._search._substitute(self._decide(history, self._search.best))

@@ -31,7 +31,8 @@ class Node:
         A vector for a root; for a child a matrix with a row for each state of its parent. Nodes of
         one kind should share one array.
     rewards : array
-        The reward of each state; minus infinity (plus, when minimizing) marks a mere signal.
+        The reward of each state; minus infinity (plus, when minimizing) marks a signal without
+        a reward.
     cost : number or array
         As in :meth:`Forest.from_arrays <weitzman.Forest.from_arrays>`: a number; for a child one
         number per state of its parent; or a matrix where it depends on what is found.
@@ -39,7 +40,7 @@ class Node:
         A name that no other node has. By default the way from the root: "0.2.1" is the second
         child of the third child of the first root.
     data : object
-        Anything that the function that makes the children needs. Nothing else reads it.
+        Anything that the function for the children needs. Nothing else reads it.
     count : int
         Number of copies, each with its own copy of all boxes behind it.
     states : names, optional
@@ -63,7 +64,7 @@ Expand = Callable[[Node], Iterable[Node]]
 
 
 class GrowingPool:
-    """Matrices that are told apart by what they hold, each stored once."""
+    """Matrices, each different one stored once."""
 
     def __init__(self) -> None:
         self.all: list[FloatArray] = []
@@ -94,7 +95,7 @@ class GrowingPool:
 
 
 class _Row(NamedTuple):
-    """A node with all that the columns hold of it."""
+    """A node and its entries in the columns."""
 
     node: Node
     law: int
@@ -207,7 +208,7 @@ class LazyTree:
         if len(set(names)) < len(names) or not self._place.keys().isdisjoint(names):
             twice = next(x for i, x in enumerate(names) if x in self._place or x in names[:i])
             raise InvalidForest(
-                f"names of nodes must differ, but {twice!r} is there twice. Leave names out, or "
+                f"names of nodes must differ, but {twice!r} appears twice. Leave names out, or "
                 f"make the way to the node part of them."
             )
 

@@ -1,4 +1,4 @@
-"""Bring nodes into play until the gap is small enough, first those that the gap comes from."""
+"""Bring nodes into play until the gap is small enough, beginning where the gap comes from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .in_play import InPlay, PlayBracket
 _FEWEST = 16  # nodes expanded in a round, at least, if there are as many
 _FEW = 4  # tips are very few if this many times as many were wanted
 _EPISODES, _MANY_EPISODES = 2**10, 2**13  # played to find out which tips matter
-_PER_NODE = 8  # episodes for each node in play, at most, but many anyway
+_PER_NODE = 8  # episodes for each node in play, at most
 _PROVEN = 1e-9  # what may be lost by a proven decision: rounding, as a share of the rewards' range
 
 
@@ -101,7 +101,7 @@ def refine(
 def _expand(play: InPlay, tips: IntArray, wanted: int) -> int:
     """Expand tips, and if they are very few also what comes up below them, level by level.
 
-    So a line is not solved anew for each of its boxes.
+    So a line is not solved again for each of its boxes.
     """
     waiting, few = deque(tips.tolist()), _FEW * len(tips) < wanted
     done = 0

@@ -1,8 +1,8 @@
 """Forests that are larger than memory, solved part by part.
 
-A part is a number of whole trees. Its trees are independent of all others, so the best capped value
-of each part is all that is needed from it: the distribution function of the best of all is the
-product over the parts. The errors of the parts add up to the certified gap.
+A part is a number of whole trees. Trees are independent, so each part contributes only its best
+capped value: the distribution function of the best of all is the product over the parts. The errors
+of the parts add up to the certified gap.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ def solve_file(
     tolerance : float
         Certified error of the value, as a share of the range of the rewards.
     part : int
-        Boxes to read at a time, about. A tree that is more than ten times as large is refused.
+        Approximate number of boxes to read at a time. A tree that is more than ten times as large
+        is refused.
     indices : str or path, optional
-        Write the index of each root to this ``.npy`` file, by box; NaN for boxes that are no roots.
+        Write the index of each root to this ``.npy`` file, by box; NaN for all other boxes.
     threads : int, optional
     progress : callable, optional
         Called with (boxes done, boxes in all).

@@ -1,4 +1,4 @@
-r"""Keep the first levels of a forest, as few as lose no more than a given gap.
+r"""Keep the first levels of a forest: as few as possible without losing more than a gap.
 
 Let :math:`L_t` be the value of the forest cut below its first t levels, and :math:`U_t` that of the
 cut forest whose boxes at the cut hold, for free, the most that anything below them can come to.
@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import IntArray
-from .._common.notebook import as_html
+from .._common.text import as_html
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, TooLarge
@@ -47,8 +47,8 @@ class Truncation:
         The boxes kept. They have their old names; where boxes are numbered and the numbers change,
         the old numbers have become names.
     box : (m,) array of int
-        The number that each of them has in the whole forest; all boxes along an endless line have
-        that of the endless box, and are called ``"<its name>#1"``, ``"...#2"`` and so on.
+        The number of each of these boxes in the whole forest. All boxes along an endless line have
+        the number of the endless box, and are called ``"<its name>#1"``, ``"...#2"`` and so on.
     depth : int
         Levels kept.
     lower, upper : float
@@ -68,7 +68,7 @@ class Truncation:
 
     @property
     def gap(self) -> float:
-        """What is lost by never looking deeper, at most."""
+        """The most that is lost by never looking deeper."""
         return self.upper - self.lower
 
     @property
@@ -173,13 +173,13 @@ class _DepthSearch:
         self._lower: dict[int, float] = {}
 
     def lower(self, t: int) -> float:
-        """What the first t levels are worth, at least."""
+        """A lower bound on the value of the first t levels."""
         if t not in self._lower:
             self._lower[t] = self._bracket(t).lower
         return self._lower[t]
 
     def around(self) -> tuple[int, float]:
-        """A depth that will do, and an upper bound that is close."""
+        """A depth within the gap, and an upper bound that is close."""
         height, t, best = self.levels.height, 1, np.inf
         while t < height:
             bracket = self._bracket(t)

@@ -1,4 +1,4 @@
-"""Capped values: random numbers that each say all about one way to go on searching."""
+"""Capped values: random numbers that each describe one way to go on searching."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capped:
-    """A capped value: a random number that says all about one way to go on searching.
+    """A capped value: a random number that fully describes one way to go on searching.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Capped:
     tails: FloatArray
 
     def value_at(self, outside: float = 0.0) -> float:
-        """Expected payoff of searching here alone, the outside option in hand."""
+        """Expected payoff of searching here alone, with the outside option in hand."""
         return float(above(self.breakpoints, self.tails, np.array([outside]))[0])
 
 
@@ -46,7 +46,7 @@ def value_together(
     outside : float
     copies : numbers, optional
         How many independent copies of each part. Infinity: endlessly many copies, which together
-        are surely worth their index, since some copy always does as well as possible.
+        are worth their index with certainty, since some copy does as well as possible.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 r"""Markov chains of rewards: what a line of boxes shows if every box has the same law.
 
-Words: the *start* of a line is either a state, the one shown by the box before its first box, or
+The *start* of a line is either a state, namely the one shown by the box before its first box, or
 the distribution of the first box itself. So after the start s, box t shows a state of law
 :math:`P^t(s, \cdot)`. Distances are in total variation, half the sum of absolute differences.
 """
@@ -16,14 +16,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import counted
 from .._common.optional import need
 from .._kernels import markov
 from ..errors import TooLarge
-from . import mixing as _mixing
-from . import sparse as _sparse
+from . import long_run as _long_run
 from .checks import as_first, as_law, as_rewards, as_share, as_states, as_steps
-from .graph import CommunicatingClass, classes, leading_to, must_converge, only_recurrent
-from .mixing import Rate, later, variation
+from .long_run import (
+    CommunicatingClass,
+    Rate,
+    classes,
+    later,
+    leading_to,
+    must_converge,
+    only_recurrent,
+    variation,
+)
 
 _DENSE = 4000  # states of a sparse chain up to which all starts at once are in order
 _LEAST = 1e-12  # distances below are lost in rounding
@@ -36,8 +44,8 @@ class Chain:
     Parameters
     ----------
     law : (k, k) array, or any SciPy sparse matrix
-        ``law[s, y]``: the probability that y follows s. Rows that sum to 1 up to 1e-9 are taken,
-        and scaled to do so. A sparse law stays sparse.
+        ``law[s, y]``: the probability that y follows s. Rows must sum to 1 up to 1e-9, and are
+        rescaled to sum to 1. A sparse law stays sparse.
     rewards : (k,) array
         Minus infinity: a signal that cannot be taken.
 
@@ -63,7 +71,7 @@ class Chain:
         return int(self.law.shape[0])
 
     def __repr__(self) -> str:
-        return f"Chain({len(self)} states{', sparse' if self.sparse else ''})"
+        return f"Chain({counted(len(self), 'state')}{', sparse' if self.sparse else ''})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Chain, (self.law, self.rewards)
@@ -117,8 +125,8 @@ class Chain:
     def stationary(self) -> FloatArray:
         """The stationary distribution, zero on transient states.
 
-        A dense chain is solved without subtractions (Grassmann, Taksar and Heyman), which makes
-        every entry accurate to many digits, the smallest too. A sparse one is factored or
+        A dense chain is solved without subtractions (Grassmann, Taksar and Heyman), so every
+        entry is accurate to many digits, even the smallest. A sparse chain is factored or
         iterated as a sparse matrix.
 
         Examples
@@ -130,7 +138,7 @@ class Chain:
             inside = only_recurrent(self.classes)
             law = self.law if len(inside) == len(self) else self.law[inside][:, inside]
             pi = np.zeros(len(self))
-            pi[inside] = _sparse.stationary(law) if self.sparse else markov.stationary(law)
+            pi[inside] = _long_run.stationary(law) if self.sparse else markov.stationary(law)
             pi.flags.writeable = False
             self._cache["stationary"] = pi
         found: FloatArray = self._cache["stationary"]
@@ -162,12 +170,12 @@ class Chain:
         return far if np.ndim(t) else float(far[0])
 
     def mixing_time(self, eps: float = 0.25, starts: ArrayLike | None = None) -> int:
-        """Least t from which on the distance is at most eps; arguments as for `distance`."""
+        """Least t from which on the distance stays at most eps; arguments as for `distance`."""
         as_share(eps, "eps", _LEAST)
         pi = self.stationary()
         must_converge(self.period)
         if starts is None:
-            return _mixing.mixing_time(self.dense(), pi, eps)
+            return _long_run.mixing_time(self.dense(), pi, eps)
         rows, t = self._rows(starts), 0
         while variation(rows, pi) > eps:
             rows, t = np.asarray(rows @ self.law), t + 1
@@ -177,16 +185,16 @@ class Chain:
         r"""Constants C and alpha with distance(t) <= C alpha**t for every t.
 
         Let :math:`\bar d(m)` be the largest distance between two rows of :math:`P^m`. One step of
-        :math:`P^m` shrinks the distance of any two distributions by that factor at least (couple
-        them: where they agree they stay together, and where not, the mass moves on from two
+        :math:`P^m` shrinks the distance of any two distributions at least by that factor (by
+        coupling: where they agree they stay together; elsewhere the mass moves on from two
         states). So with :math:`\alpha = \bar d(m)^{1/m} < 1` and :math:`t = q m + r`, r < m,
 
         .. math:: d(t) \le \bar d(m)^q\, d(r) = \alpha^t\, d(r)\, \alpha^{-r},
 
-        and :math:`C = \max_{r < m} d(r) \alpha^{-r}` holds for all t. No eigenvalue is used, so
-        nothing depends on whether there is a basis of eigenvectors. Powers of two are tried for m,
-        d(r) being replaced by its value at the power of two before, and the pair with the least
-        C / (1 - alpha) is given, which bounds the sum of all distances. Rounding is added.
+        and :math:`C = \max_{r < m} d(r) \alpha^{-r}` works for all t. No eigenvalue is used, so
+        a basis of eigenvectors need not exist. The powers of two are tried for m, with d(r)
+        replaced by its value at the power of two before. The result is the pair with the least
+        C / (1 - alpha), which bounds the sum of all distances. Rounding errors are included.
 
         Examples
         --------
@@ -196,14 +204,15 @@ class Chain:
         """
         pi = self.stationary()
         must_converge(self.period)
-        return _mixing.rate(self.dense(), pi)
+        return _long_run.rate(self.dense(), pi)
 
     # -- when a reward is met ------------------------------------------------------------------
 
     def first_passage(self, target: ArrayLike) -> FloatArray:
         """Expected number of boxes until one shows a state of ``target``, after each state.
 
-        Infinite where it may never happen. For a state of the target itself, until the next time.
+        Infinite where the target may never be shown. A state of the target counts the boxes until
+        the target is shown again.
 
         Examples
         --------
@@ -218,7 +227,7 @@ class Chain:
         rest = np.flatnonzero(~never & ~aim)
         inner = self.law[rest][:, rest]
         if self.sparse:
-            hours[rest] = _sparse.absorb(inner)
+            hours[rest] = _long_run.absorb(inner)
         else:
             leave = self.law[rest][:, aim].sum(axis=1)
             one = np.ones((len(rest), 1))
@@ -234,7 +243,8 @@ class Chain:
     def miss(self, target: ArrayLike, t: int) -> FloatArray:
         """Probability that none of t boxes shows a state of ``target``, after each state.
 
-        It is Q^t 1 with Q the law without the columns of the target: no independence, no mixing.
+        The probability is Q^t 1, where Q is the law without the columns of the target. The formula
+        needs neither independence nor mixing.
 
         Examples
         --------
@@ -278,8 +288,8 @@ class Chain:
         t : int, at least 1
         start : state, or distribution of the first box
         levels : ascending numbers, optional
-            All rewards by default. Coarser ones save time: each maximum counts for the highest
-            level that it reaches, and one below all of them is left out.
+            All rewards by default. Fewer levels save time: each maximum counts for the highest
+            level that it reaches, and a maximum below all levels is left out.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The rules that a chain and what is asked of it keep, one small function each."""
+"""The rules for chains and for the arguments of their methods, one small function each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import counted, such
 from .._common.optional import need
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from ..forest.columns import short
@@ -46,14 +47,14 @@ def _check_law(shape: Any, data: FloatArray, where: Any, mass: Any) -> None:
         i = wrong[0]
         raise InvalidForest(
             f"probabilities must lie between 0 and 1, but in the law of the chain the entry "
-            f"[{where[0][i]}, {where[1][i]}] is {data[i]:.6g} ({len(wrong)} such entries)."
+            f"[{where[0][i]}, {where[1][i]}] is {data[i]:.6g} ({such(len(wrong), 'entry')})."
         )
     bad = np.flatnonzero(np.abs(mass - 1) > SUM_TOLERANCE)
     if len(bad):
         raise InvalidForest(
             f"probabilities must sum to 1, but those after state {bad[0]} sum to "
-            f"{mass[bad[0]]:.9g} ({len(bad)} such rows). Rescale the row, or give the missing mass "
-            f"a state of its own."
+            f"{mass[bad[0]]:.9g} ({such(len(bad), 'row')}). Rescale the row, or give the missing "
+            f"mass a state of its own."
         )
 
 
@@ -65,14 +66,14 @@ def as_rewards(rewards: Any, size: int) -> FloatArray:
         raise InvalidForest(f"rewards must be numbers, but got {short(rewards)}.") from error
     if own.shape != (size,):
         raise InvalidForest(
-            f"a chain needs one reward per state, but there are {size} states and rewards of shape "
-            f"{own.shape}."
+            f"a chain needs one reward per state, but there are "
+            f"{counted(size, 'state')} and rewards of shape {own.shape}."
         )
     wrong = np.flatnonzero(~((np.abs(own) <= MAX_AMOUNT) | (own == -np.inf)))
     if len(wrong):
         raise InvalidForest(
             f"rewards must be finite (-inf marks a state without one) and at most {MAX_AMOUNT:g} "
-            f"in size, but state {wrong[0]} has {own[wrong[0]]} ({len(wrong)} such rewards)."
+            f"in size, but state {wrong[0]} has {own[wrong[0]]} ({such(len(wrong), 'reward')})."
         )
     own.flags.writeable = False
     return own
@@ -125,7 +126,7 @@ def as_costs(cost: Any, size: int) -> FloatArray:
     if len(wrong):
         raise InvalidForest(
             f"costs must be from 0 to {MAX_AMOUNT:g}, but after state {wrong[0]} it is "
-            f"{own[wrong[0]]:.6g} ({len(wrong)} such costs)."
+            f"{own[wrong[0]]:.6g} ({such(len(wrong), 'cost')})."
         )
     own.flags.writeable = False
     return own

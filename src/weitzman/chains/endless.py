@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
-from .._common.notebook import as_html
+from .._common.text import as_html
 from .._kernels.markov import sweep
 from ..errors import InvalidArgument, InvalidForest
 from .capped_values import Capped, above, root
@@ -68,7 +68,7 @@ class EndlessLine:
         return self.breakpoints, self.tails
 
     def phi(self, y: ArrayLike, x: int | None = None) -> Any:
-        """The worth phi(y, x) of going on optimally with y in hand after state x.
+        """The value phi(y, x) of going on optimally with y in hand after state x.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class EndlessLine:
         ----------
         start : state, or distribution of the first box
         cost : float, optional
-            Cost of the first box, that of the others by default.
+            Cost of the first box; by default the same as for the other boxes.
 
         Examples
         --------
@@ -121,12 +121,12 @@ class EndlessLine:
         return Capped(index, points, np.where(points <= index, tails, 0.0))
 
     def value_at(self, start: ArrayLike, outside: float = 0.0) -> float:
-        """Expected payoff of searching the line optimally from a start, and it alone.
+        """Expected payoff of searching this line alone, optimally, from a start.
 
         Parameters
         ----------
         start : state, or distribution of the first box
-            After a state, its reward is not in hand unless ``outside`` says so.
+            The reward of a start state is not in hand unless ``outside`` includes it.
         outside : float
 
         Examples
@@ -185,16 +185,16 @@ class FixedPoint:
     Attributes
     ----------
     levels : (m,) array, ascending
-        Amounts in hand: all rewards, and what else was asked for.
+        Amounts in hand: all rewards, and the further levels that were asked for.
     table : (m, k) array
         ``table[l, s]`` = phi(levels[l], s): go on after s while this exceeds levels[l].
     contraction : float
         Each step shrinks the error at least by this factor.
     steps : int
     error : float
-        No entry of the table is off by more, rounding apart.
+        Bound on the error of every entry of the table, apart from rounding.
     converged : bool
-        Whether the error came down to the tolerance within the limit of steps.
+        Whether the error reached the tolerance within the limit of steps.
     """
 
     levels: FloatArray
@@ -215,17 +215,17 @@ def fixed_point(
     *,
     limit: int = 100_000,
 ) -> FixedPoint:
-    r"""The worth of an endless line by repeating the Bellman equation, as in the paper.
+    r"""The value of an endless line by repeating the Bellman equation, as in the paper.
 
     .. math:: \varphi(y, s) \leftarrow \max\{y, -c + \sum_j p_{sj}\,
               \varphi(\max(y, r_j), j)\}
 
-    starts at y, so step n holds the worth of a line of n boxes. An error survives a step only with
+    starts at y, so step n gives the value of a line of n boxes. An error survives a step only with
     the probability of missing the top reward, so the contraction factor is
-    :math:`q = \max_s (1 - p_{s,\text{top}})` over the states below the top. It must be below one:
-    the top one step away from everywhere. If the last step changed the entries of these states by
-    at most d, those before it were off by at most d / (1 - q), and a step on any entry is off by at
-    most that times its own probability of missing the top.
+    :math:`q = \max_s (1 - p_{s,\text{top}})` over the states below the top. The factor must be
+    below one: from every state, the top must be possible in one step. If the last step changed the
+    entries of these states by at most d, the entries before it were off by at most d / (1 - q), and
+    one step later every entry is off by at most that times its own probability of missing the top.
 
     Parameters
     ----------
@@ -236,8 +236,8 @@ def fixed_point(
     levels : numbers, optional
         Amounts in hand for which to compute phi, besides the rewards.
     limit : int
-        Steps at most. Where the top is hardly ever reached, the error shrinks too slowly; the
-        table is then what so many boxes earn, with its error, and ``converged`` is False.
+        Most steps to take. Where the top is hardly ever reached, the error shrinks too slowly. The
+        table then holds what this many boxes earn, and ``converged`` is False.
 
     Examples
     --------
@@ -275,9 +275,10 @@ def fixed_point(
 def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
     """Whether the paper's condition holds: then it is best to go on until the top reward.
 
-    From each state below the top, one more box must win more from a step between the two highest
-    rewards than it costs. The condition is sufficient, not necessary. The necessary and sufficient
-    condition: the index of each such state exceeds the second highest reward.
+    The condition: from each state below the top, the step from the second highest to the highest
+    reward, times its probability, exceeds the cost of one more box. This is sufficient, not
+    necessary. Necessary and sufficient: the index of each such state exceeds the second highest
+    reward.
 
     Examples
     --------

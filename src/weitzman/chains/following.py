@@ -1,15 +1,16 @@
-r"""An endless line under any indices, optimal or not: what it is worth, and what becomes of it.
+r"""An endless line under any indices, optimal or not: its value, and where the search stops.
 
-Someone who goes on after state s while the best so far is below :math:`\sigma(s)` sees the line as
-the capped values :math:`\kappa_s = \min(W_s, \sigma(s))`, :math:`W_s = \max(r(Y), \kappa_Y)`. For a
-level x let S be the states with :math:`r < x \le \sigma`: those in which such a searcher, holding a
-little less than x, goes on empty-handed. Whatever is asked about level x is a linear equation on S,
+To a searcher who goes on after state s while the best so far is below :math:`\sigma(s)`, the line
+is worth the capped values :math:`\kappa_s = \min(W_s, \sigma(s))`,
+:math:`W_s = \max(r(Y), \kappa_Y)`. For a level x let S be the states with
+:math:`r < x \le \sigma`: a searcher who holds a little less than x goes on from these states with
+nothing better. Every question about level x is then a linear equation on S,
 
 .. math:: P(\kappa_s \ge x)
           = \sum_{y:\ r(y) \ge x} P(s, y) + \sum_{y \in S} P(s, y)\,P(\kappa_y \ge x),
 
-and likewise, with the law transposed, how often the search goes on from each state. There are at
-most 2k different sets S. All numbers are compared only, so that ranks will do.
+and, with the law transposed, the same holds for how often the search goes on from each state. There
+are at most 2k different sets S. Levels are only compared, so ranks can replace them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.numbers import such
 from .._kernels.markov import absorb
 from ..errors import InvalidArgument
 
@@ -26,7 +28,7 @@ from ..errors import InvalidArgument
 def must_stop(
     law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str
 ) -> None:
-    """Refuse indices that lead along the line ``name`` forever, whatever is held."""
+    """Refuse indices with which a search may never leave the line ``name``."""
     for held in np.unique(np.append(rewards[rewards > outside], outside)):
         _must_leave(law, (rewards <= held) & (index > held), name)
 
@@ -43,7 +45,7 @@ def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
         raise InvalidArgument(
             f"a policy must stop at some time, but this one may go on forever along the endless "
             f"line {name!r}: after its state {s}, no reward can follow that its indices would stop "
-            f"at ({int((~ends).sum())} such states). Lower its indices."
+            f"at ({such((~ends).sum(), 'state')}). Lower its indices."
         )
 
 
@@ -54,14 +56,14 @@ class Following:
     ----------
     law : (k, k) array
     rewards, index : (k,) arrays
-        Rewards of the states, and where someone who stands in them stops. No reward equals an
-        index.
+        Rewards of the states, and the amounts in hand from which on a search stops there. No
+        reward equals an index.
     outside : float
-        Nobody holds less, so nothing below matters.
+        The least that can be in hand, so nothing below it matters.
     name : str
         What to call the line in an error.
     missing : (k,) array, optional
-        What each row of ``law`` lacks to one: the chance that everything ends above all levels.
+        One minus the sum of each row of ``law``: the chance to end above all levels.
 
     Attributes
     ----------
@@ -98,7 +100,7 @@ class Following:
         return np.minimum(out, 1.0)
 
     def retrace(self, x: FloatArray, reached: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """How often the search goes on from each state, and how often each is the last to be best.
+        """How often the search goes on from each state, and how often each state ends as the best.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ boxes for a probability :math:`\delta` of missing the target. The second term is
 printed: :math:`\log \delta` is meant. Even so the proof multiplies the probabilities of missing at
 single boxes as if they were independent, and the number can be far too small.
 
-Bounds that hold: let m be so long that :math:`d(m) \le \pi/2`. Whatever was seen before, the last
+Bounds that hold: choose m with :math:`d(m) \le \pi/2`. Whatever was seen before, the last
 box of the next m hits with probability at least :math:`\pi - d(m) \ge \pi/2`, so b blocks of m
 boxes all miss with probability at most :math:`(1 - \pi/2)^b`. And the probability of missing t
 times is exactly :math:`(Q^t 1)_s`, with Q the law without the columns of the target.
@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
+from .._common.numbers import such
+from .._common.text import as_html
 from ..errors import InvalidArgument, TooLarge
 from .chain import Chain
 from .checks import as_first, as_share, as_states
@@ -39,7 +40,7 @@ _FURTHEST_SPARSE = 10**6  # boxes of a sparse chain, which are gone through one 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MissBounds:
-    """Numbers of boxes that are said to miss the target with probability at most delta.
+    """Claimed numbers of boxes that miss the target with probability at most delta.
 
     Attributes
     ----------
@@ -54,9 +55,9 @@ class MissBounds:
         Length of a block: the mixing time for half the mass.
     boxes : dict
         The numbers of boxes: "printed" and "sign corrected" are the paper's, "blocks" the bound by
-        blocks, "exact" the least number that will do.
+        blocks, "exact" the least number that suffices.
     misses : dict
-        The true probability of missing the target with so many boxes, from the worst start.
+        The true probability of missing the target with each number of boxes, from the worst start.
     """
 
     delta: float
@@ -140,8 +141,8 @@ def miss_bounds_together(
 ) -> tuple[dict[str, int], tuple[MissBounds, ...]]:
     """The same for several lines at once: one number of boxes that serves every line.
 
-    The line that finds its best reward most slowly decides. The paper takes the largest stationary
-    mass of the top over the lines, where it must be the smallest.
+    The slowest line decides. The paper takes the largest stationary mass of the top over the lines;
+    the smallest is needed.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def _must_meet(chain: Chain, aim: IntArray, rows: FloatArray | None) -> None:
     if never.any():
         raise InvalidArgument(
             f"the target must be met in the end, but after state {np.flatnonzero(never)[0]} the "
-            f"chain can avoid it forever ({int(never.sum())} such states)."
+            f"chain can avoid it forever ({such(never.sum(), 'state')})."
         )
 
 

@@ -11,7 +11,7 @@ import click
 
 from ..errors import JournalError, WeitzmanError
 from .command_list import NAME, program
-from .shell_words import for_the_shell
+from .console import for_the_shell
 
 OK, INVALID, USAGE, UNREADABLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -69,7 +69,7 @@ def _failed(error: Exception) -> int:
         return _fail(UNREADABLE, f"the output cannot be written: {error.strerror or error}.")
     if isinstance(error, MemoryError):
         return _fail(
-            UNREADABLE, "memory does not suffice. weitzman solve takes less with --clip and more "
+            UNREADABLE, "out of memory. weitzman solve takes less with --clip and more "
             "with --exact.",
         )  # fmt: skip
     if os.environ.get("WEITZMAN_DEBUG"):
@@ -93,6 +93,6 @@ def _fail(code: int, message: str) -> int:
 
 
 def _drop_output() -> None:
-    """Send the rest of the output nowhere, so that nothing complains at the end."""
+    """Discard the rest of the output, so that no error follows at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .._common.numbers import Amounts, number, rough, with_unit
-from .instance_file import instance_argument, read_instance
+from .given_file import instance_argument, read_instance
 from .options import COUNT, NUMBER, POSITIVE, Options, command, json_option
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _mixture(best: Mixture, what: str, say: Amounts) -> str:
         f"expected {what} {reward(best.reward)}, expected spend {say(best.spend)}",
         f"one more unit of spend adds {number(best.price)}",
     ]
-    for share, corner in ((1 - best.share, best.cheap), (best.share, best.dear)):
+    for share, corner in ((1 - best.share, best.cheap), (best.share, best.costly)):
         if share > 0:
             lines.append(
                 f"with probability {number(share)} {_followed(corner)}: {what} "
@@ -118,7 +118,7 @@ def _followed(corner: Corner) -> str:
 def _mixture_json(best: Mixture) -> str:
     policies = [
         {"share": share, "price": c.price, "spend": c.spend, "reward": c.reward}
-        for share, c in ((1 - best.share, best.cheap), (best.share, best.dear))
+        for share, c in ((1 - best.share, best.cheap), (best.share, best.costly))
         if share > 0
     ]
     head = {name: getattr(best, name) for name in ("reward", "spend", "price")}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .._common.numbers import about, number
+from .._common.numbers import about, counted, number
 from .given_file import PATH, given_file
 from .options import NUMBER, Options, command, json_option, limit_option
 
@@ -34,7 +34,7 @@ on a line that never ends.
 The number of boxes that suffice for the top reward is printed four times: as
 the paper prints it, with its sign corrected, by a bound that holds (blocks as
 long as the mixing time), and exactly. Beside each number stands the true
-probability that so many boxes miss the top reward."""
+probability that this number of boxes misses the top reward."""
 
 _FILE = """\
 \b
@@ -46,7 +46,7 @@ FILE is JSON:
    "cost": 0.001,                        or one for each state before the box
    "start": "poor",                      the state before the first box, or
                                          the probabilities of the first box
-   "outside": 0}                         what can be had without opening
+   "outside": 0}                         what can be taken without opening
 
 law and rewards are required. The endless line needs cost, and its value needs
 start too.
@@ -65,20 +65,16 @@ does not exist, and notes says why."""
 @limit_option("Rows of the table")
 def chain(options: Options) -> None:
     """Carry out the command."""
-    from ..errors import InvalidArgument
     from ..files.chain_files import read_chain
 
     with given_file(options.file, ".json") as path:
         given = read_chain(path)
-    try:
-        report = _Report(given, options.delta)
-    except ImportError as error:  # SciPy
-        raise InvalidArgument(str(error)) from None
+    report = _Report(given, options.delta)
     print(_as_json(report) if options.json else "\n".join(_text(report, options.limit)))
 
 
 class _Report:
-    """All numbers; None where there is none, for a reason that is noted."""
+    """All numbers; None where a number does not exist, with the reason in the notes."""
 
     def __init__(self, given: ChainFile, delta: float) -> None:
         import numpy as np
@@ -138,7 +134,7 @@ def _text(report: _Report, limit: int) -> Iterator[str]:
     shown = limit or len(rows)
     yield from columns([head, *rows[:shown]], right=1)
     if len(rows) > shown:
-        yield f"... and {len(rows) - shown} more states (--limit 0 shows all)"
+        yield f"... and {counted(len(rows) - shown, 'more state')} (--limit 0 shows all)"
 
 
 def _facts(report: _Report) -> Iterator[tuple[str, str]]:
@@ -151,7 +147,8 @@ def _facts(report: _Report) -> Iterator[tuple[str, str]]:
         yield "classes", f"{len(c.classes)}, of which {closed} cannot be left"
     yield "period", f"{c.period}" + ("" if c.aperiodic else ": the start is never forgotten")
     if report.mixing_time is not None:
-        yield "mixing time", f"{report.mixing_time} boxes to come within 1/4 of stationary"
+        boxes = counted(report.mixing_time, "box")
+        yield "mixing time", f"{boxes} to come within 1/4 of stationary"
     if report.rate is not None:
         factor, base = number(report.rate.C), number(report.rate.alpha)
         yield "distance", f"at most {factor} * {base}^t after t boxes"
@@ -164,8 +161,8 @@ def _facts(report: _Report) -> Iterator[tuple[str, str]]:
             share = f", {about(often)}% of all boxes in the long run"
         yield "top reward", f"{number(top)} (state {_few(names)}){share}"
     if report.exact is not None:
-        sure = f"{report.exact} boxes show it with probability {number(1 - report.delta)} or more"
-        yield "", sure
+        boxes, sure = counted(report.exact, "box"), number(1 - report.delta)
+        yield "", f"{boxes} will show it with probability {sure} or more"
     if report.line is not None and report.given.start is None:
         yield "value", 'unknown without a "start"'
     elif report.value is not None:

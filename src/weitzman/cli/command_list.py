@@ -8,19 +8,15 @@ import click
 
 from .budget_command import budget, tornado
 from .chain_command import chain
-from .check_command import check
 from .compare_command import compare, simulate
-from .completions_command import completions
-from .convert_command import convert
-from .demo_command import demo
 from .evaluate_command import evaluate
 from .explore_command import explore
+from .file_commands import check, convert, schema, template
+from .first_commands import completions, demo
 from .replay_command import replay
 from .report_command import report
 from .run_command import run
-from .schema_command import schema
 from .solve_command import solve
-from .template_command import template
 from .truncate_command import truncate
 from .warmup_command import warmup
 
@@ -53,7 +49,7 @@ Exit codes:
   0    done
   1    the problem is invalid, or its file is damaged
   2    the command was not understood
-  3    a file cannot be read or written, or memory does not suffice
+  3    a file cannot be read or written, or memory runs out
   70   a bug in this program
   130  interrupted"""
 

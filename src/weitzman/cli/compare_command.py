@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 import click
 
 from .._common.numbers import about, rough, with_unit
-from .instance_file import instance_argument, read_instance
+from .given_file import instance_argument, read_instance
 from .options import COUNT, WHOLE, F, Options, command, json_option, threads_option
 
 _SIMULATE = """\
@@ -22,8 +22,8 @@ Play the best policy many times with randomly drawn boxes, and print what it
 earns, spends and opens: means with 95% confidence, and quantiles.
 
 With --workers W the policy opens up to W boxes at once, those of highest index,
-before it sees what they show. That takes fewer rounds and earns less. Both are
-printed beside those of one box at a time."""
+before it sees what they show. That takes fewer rounds and earns less. Both
+numbers are printed beside those for one box at a time."""
 
 _SIMULATE_JSON = """\
 \b

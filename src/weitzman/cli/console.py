@@ -1,4 +1,4 @@
-"""What every command may use: output, progress, Ctrl-C."""
+"""What every command may use: output, progress, Ctrl-C, and messages in the words of the shell."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ import click
 
 _PATIENCE = 2.0  # seconds without a sign of life before the user is told why
 _SOON, _OFTEN = 1.0, 0.1  # seconds before a bar is drawn, and between two drawings
+
+_SAID = {
+    'start the search with rewards="nearest" or with edges of bins': (
+        "start the search with --rewards nearest, or with edges of bins such as --rewards 0,10,20"
+    ),
+    "End it first, or share the search with Search.join under another name; if it is gone, use "
+    "take_over=True": "End it first",
+}
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -85,3 +93,10 @@ def killable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def for_the_shell(message: str) -> str:
+    """A message with options of the command in place of those of Python."""
+    for python, shell in _SAID.items():
+        message = message.replace(python, shell)
+    return message

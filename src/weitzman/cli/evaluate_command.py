@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 import click
 
-from .instance_file import instance_argument, read_instance
+from .given_file import instance_argument, read_instance
 from .options import Options, command, json_option, limit_option
 
 _ABOUT = """\

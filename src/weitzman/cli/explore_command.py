@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .given_file import PATH
-from .instance_file import read_instance, table_options
+from .given_file import PATH, read_instance, table_options
 from .options import Options, command
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def _workbench(options: Options) -> Workbench:
 
 
 def _check_new(path: str) -> None:
-    """An error now rather than when the work is to be saved."""
+    """Raise an error now rather than when the work is saved."""
     from ..files.instances import _suffix
 
     _suffix(path)

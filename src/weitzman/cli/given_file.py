@@ -1,27 +1,36 @@
-"""The files that a command reads and writes: names, and - for standard input and output."""
+"""Files that a command reads and writes: by name, or - for standard input and output."""
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import WeitzmanError
+from .options import F, Finite, Options, Outside
+
+if TYPE_CHECKING:
+    from ..files.tables import TableOptions
+    from ..forest.model import Forest
 
 STDIN = "standard input"
 PATH = click.Path(allow_dash=True)
 
 _MOST = 2**29  # bytes of standard input
 
+FILE = "A problem: .json, .json.gz, .wz; a table: .csv, .tsv, .xlsx; - is standard input."
+
 
 @contextmanager
 def given_file(path: str, suffix: str | None = None) -> Iterator[str]:
-    """The file to read; for - a copy of standard input, named by its contents or as told."""
+    """The file to read; for - a copy of standard input, with a suffix that fits its contents."""
     if path != "-":
         yield path
         return
@@ -83,5 +92,89 @@ def _refuse_same(path: str, name: str) -> None:
 
 
 def _status(name: str) -> os.stat_result:
-    """What the system knows of a file that is read, also of one that is sent to standard input."""
+    """The status of a file that is read; for -, of the file behind standard input."""
     return os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
+
+
+def instance_argument(command: F) -> F:
+    """Add FILE, and the options for what a table does not say itself."""
+    return click.argument("file", metavar="FILE", type=PATH, help=FILE)(table_options(command))
+
+
+def table_options(command: F) -> F:
+    """Add the options for what a table does not say itself."""
+    for option in reversed(
+        (
+            click.option(
+                "--outside", type=Outside(), metavar="X",
+                help="Outside option: what can be taken without opening any box (default 0). "
+                "none: some reward must be taken.",
+            ),
+            click.option(
+                "--minimize", is_flag=True, default=None, help="Rewards of a table are losses."
+            ),
+            click.option(
+                "--unit", metavar="U", help="Unit of rewards and costs: $, EUR, hours."
+            ),
+            click.option(
+                "--rate", type=Finite(), metavar="R",
+                help="Rate at which what comes later is discounted; for boxes with durations.",
+            ),
+            click.option(
+                "--risk-tolerance", type=Finite(), metavar="T",
+                help="Count certainty equivalents: a payoff z has the utility -exp(-z / T).",
+            ),
+            click.option(
+                "--prizes", type=click.INT, metavar="K",
+                help="Take up to K rewards, one from each tree.",
+            ),
+            click.option(
+                "--decimal", type=click.Choice(("point", "comma")),
+                help="Decimal mark of the numbers in a table.",
+            ),
+            click.option(
+                "--sheet", metavar="NAME", help="Sheet of a workbook that holds the table."
+            ),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def read_instance(options: Options) -> Forest:
+    """The forest of FILE; options override what the file says."""
+    with given_file(options.file) as path:
+        return read_problem(path, options)
+
+
+def read_problem(path: str, options: Options) -> Forest:
+    """The forest of a named file; options override what the file says."""
+    from ..files.instances import load
+    from ..files.sheets import is_table
+
+    said = _said(options)
+    if is_table(path):
+        return load(path, said)
+    if said.minimize or said.comma is not None or said.sheet is not None:
+        raise click.UsageError(
+            "--minimize, --decimal and --sheet are for tables. Other files need none of them."
+        )
+    forest = load(path)
+    outside = said.outside
+    if outside is not None and math.isinf(outside):
+        outside = math.inf if forest.minimize else -math.inf
+    terms = said.terms()
+    if outside is None and said.unit is None and not terms:
+        return forest
+    return forest.changed(outside=outside, unit=said.unit, **terms)  # type: ignore[arg-type]
+
+
+def _said(options: Options) -> TableOptions:
+    from ..files.cells import Comma
+    from ..files.tables import TableOptions
+
+    commas = {"point": Comma.THOUSANDS, "comma": Comma.DECIMAL, None: None}
+    return TableOptions(
+        options.outside, options.minimize, options.unit, commas[options.decimal], options.rate,
+        options.risk_tolerance, options.prizes, options.sheet,
+    )  # fmt: skip

@@ -108,19 +108,15 @@ def _column_options(command: F) -> F:
 @json_option
 def replay(options: Options) -> None:
     """Carry out the command."""
-    from ..errors import InvalidArgument
 
     if (options.price is None) == (options.full_run_costs is None):
         raise click.UsageError("say either --price or --full-run-costs.")
     if not (options.plot or ".png").endswith((".png", ".svg", ".pdf")):
         raise click.UsageError("the name after --plot must end with .png, .svg or .pdf.")
-    try:
-        with given_file(options.file, ".csv") as options.file:
-            found = _found(options)
-        if options.plot is not None:
-            _draw(found, options.plot)
-    except ImportError as error:
-        raise InvalidArgument(str(error)) from error
+    with given_file(options.file, ".csv") as options.file:
+        found = _found(options)
+    if options.plot is not None:
+        _draw(found, options.plot)
     if options.json:
         print(found.to_json())
         return
@@ -131,14 +127,17 @@ def replay(options: Options) -> None:
 
 def _draw(found: Replay, image: str) -> None:
     """Payoff and regret against price, side by side."""
+    from .._common.disk import replaced
     from .._common.optional import need
+    from ..files.safely import explained
     from ..show import plot
 
     subplots = need("matplotlib.pyplot", "plot").subplots
     figure, axes = subplots(1, 2, figsize=(12, 4.5), layout="constrained")
     for measure, ax in zip(("payoff", "regret"), axes, strict=True):
         plot.replay(found, measure, ax=ax)
-    figure.savefig(image, dpi=150)
+    with explained(image, "written"), replaced(image) as new:
+        figure.savefig(new, dpi=150)
 
 
 def _found(options: Options) -> Replay:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import killable, progress_bar
-from .given_file import PATH, STDIN, given_file, written_file
-from .instance_file import read_problem, table_options
+from .given_file import PATH, STDIN, given_file, read_problem, table_options, written_file
 from .options import COUNT, Options, command
 
 if TYPE_CHECKING:
@@ -110,22 +109,22 @@ class _Printed:
 
 
 def _source(path: str, options: Options) -> Source:
-    """What a file holds, told by how it begins."""
+    """What a file holds, recognized by its first bytes."""
+    from ..learn import model_files
     from ..policy.search import Search
-    from ..show.report import learnt
 
     head, text = _head(path), path.lower().endswith(".json")
     if head.startswith(_SQLITE):
         with Search.look(path) as search:
             return search
-    if text and learnt.FORMAT in head:
-        return learnt.load(path)
+    if text and model_files.FORMAT.rpartition("/")[0].encode() in head:
+        return model_files.load(path)
     replay = _replay(path) if text and _SUMMARY in head else None
     return read_problem(path, options) if replay is None else _Printed(replay)
 
 
 def _replay(path: str) -> dict[str, Any] | None:
-    """The document in a file, if it is of a replay; reading it as an instance tells the rest."""
+    """The document in a file if it is a replay; None: read the file as a problem."""
     from ..show.report.replayed import is_replay
 
     try:
@@ -137,7 +136,7 @@ def _replay(path: str) -> dict[str, Any] | None:
 
 
 def _head(path: str) -> bytes:
-    """The beginning of a file; nothing if there is none: reading it will tell why."""
+    """The beginning of a file; empty if it cannot be read: reading the file will say why."""
     if not os.path.isfile(path):
         return b""
     try:

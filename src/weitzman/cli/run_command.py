@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
-from .given_file import PATH
-from .instance_file import FILE, read_instance, table_options
+from .console import for_the_shell
+from .given_file import FILE, PATH, read_instance, table_options
 from .options import Options, command
-from .shell_words import for_the_shell
 
 if TYPE_CHECKING:
     from ..forest.model import Forest
-    from ..policy.answers import Rule
     from ..policy.frontier import Box
+    from ..policy.ledger import Rule
     from ..policy.search import Search
 
 _ABOUT = """\
@@ -40,10 +39,10 @@ _OTHERS = 3  # further boxes named
 _TERMINAL = "CONIN$" if os.name == "nt" else "/dev/tty"
 
 
-@command(_ABOUT, short="Open boxes one by one, being told which.")
+@command(_ABOUT, short="Open boxes one by one, told which by the policy.")
 @click.argument(
     "file", metavar="[FILE]", type=PATH, required=False,
-    help=f"{FILE} Not needed if the journal is there.",
+    help=f"{FILE} Not needed if the journal exists.",
 )  # fmt: skip
 @click.option("--journal", metavar="DB", type=click.Path(), help="File that keeps the search.")
 @click.option(
@@ -180,7 +179,8 @@ def _others(search: Search) -> str:
         return "; no other box can be opened now"
     more = ", ..." if len(found) > _OTHERS else ""
     say = search.policy.forest.amounts
-    return f"; also there: {', '.join(f'{b} (index {say(i)})' for b, i in found[:_OTHERS])}{more}"
+    names = ", ".join(f"{b} (index {say(i)})" for b, i in found[:_OTHERS])
+    return f"; also available: {names}{more}"
 
 
 # -- what is heard -----------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class _Choices:
         return f"{place}: {name}" if self._numbered else name
 
     def answer(self, text: str) -> dict[str, Any]:
-        """A state or a reward, with @ and the cost behind it if that is to be said."""
+        """A state or a reward, followed by @ and the cost if the cost is given."""
         if self._named and text in self.states:
             return {"state": text}
         head, at, tail = text.rpartition("@")

@@ -7,7 +7,7 @@ import sys
 import click
 
 from .console import killable, print_lines, progress_bar
-from .instance_file import instance_argument, read_instance
+from .given_file import instance_argument, read_instance
 from .options import POSITIVE, Options, command, json_option, limit_option, threads_option
 
 _ABOUT = """\

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .._common.numbers import about, ends, with_unit
-from .given_file import PATH, written_file
-from .instance_file import instance_argument, read_instance
+from .given_file import PATH, instance_argument, read_instance, written_file
 from .options import POSITIVE, Options, command, json_option
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ kept and of count boxes as they are described, without copies."""
 )  # fmt: skip
 @click.option(
     "-o", "--output", metavar="OUT", type=PATH,
-    help="File for the kept boxes, replaced if there. - is standard output, in place of the "
+    help="File for the kept boxes, replaced if it exists. - is standard output, in place of the "
     "table.",
 )  # fmt: skip
 @json_option

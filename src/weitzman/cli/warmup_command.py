@@ -20,9 +20,10 @@ package, a folder of the user. Workers that name the same folder share it."""
 @command(_ABOUT, short="Compile everything now, for later processes.")
 def warmup(options: Options) -> None:
     """Carry out the command."""
-    from ..engine.compiled_code import compiled_code
+    from ..engine.compiled_code import compile_at_once, compiled_code
 
     start = time.perf_counter()
+    compile_at_once()
     for use in (_forests, _lines, _strategies):
         use()
     found = compiled_code()
@@ -81,8 +82,8 @@ def _strategies() -> None:
     from ..forest.model import Forest
     from ..strategies.dags import Dag
     from ..strategies.fixed_order import simulate_order
-    from ..strategies.random_orders import random_order
     from ..strategies.spanning import spanning_policy
+    from ..strategies.thumb_rules import random_order
 
     law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.1, 0.9]]]
     pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law)

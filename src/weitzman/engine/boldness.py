@@ -1,4 +1,4 @@
-"""Whether a policy opens boxes at which the optimal one stops."""
+"""Whether a policy opens boxes where the optimal policy stops."""
 
 from __future__ import annotations
 

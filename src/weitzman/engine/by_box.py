@@ -15,7 +15,7 @@ from ..forest.model import Forest
 class ByBox(np.ndarray[Any, np.dtype[np.float64]]):
     """(n,) array of float; a name as the key gives the number of that box.
 
-    What is computed from it, or cut out of it, is a plain array.
+    Results of arithmetic and slices are plain arrays.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-r"""Laws of capped values: all that matters about searching a box and what is below it.
+r"""Laws of capped values: all that matters about searching a box and the boxes below it.
 
-The capped value :math:`\kappa` of a box says all about searching its subtree: with x in hand that
-is worth :math:`\Phi(x) = E \max(x, \kappa)`, the paper's *equivalent reward*, and the index, the
-paper's *generalized reservation value*, is where :math:`\Phi(x)` comes down to x.
+With x in hand, searching the subtree of a box with capped value :math:`\kappa` is worth
+:math:`\Phi(x) = E \max(x, \kappa)`, the paper's *equivalent reward*. The index, the paper's
+*generalized reservation value*, is the least x with :math:`\Phi(x) = x`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class CappedLaw:
     tails : (m,) array
         P(kappa >= point); when minimizing P(kappa <= point).
     low, high : float
-        A range of x to draw. It holds the outside option and all points, save those that are worse
-        than every reward, the outside option and the index.
+        A range of x to draw. It contains the outside option and all points, except points that are
+        worse than every reward, the outside option and the index.
     index : float
         NaN for several trees at once.
     minimize : bool
@@ -59,10 +59,10 @@ class CappedLaw:
         return found if np.ndim(x) else float(found[0])
 
     def box(self, outside: float = 0.0) -> Forest:
-        """A free box that stands for all: opened for nothing, it shows the capped value.
+        """A free box in place of all boxes: it costs nothing and shows the capped value.
 
-        With any amount x in hand, it is worth the same as the boxes that it stands for.
-        What is left to make 1 is the chance that nothing can be found.
+        With any amount x in hand, the free box is worth the same as the boxes that it replaces.
+        The missing probability is the chance that nothing can be found.
         """
         if not len(self.points):
             raise InvalidForest("a box needs a state with a reward, but nothing can be found here.")

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._kernels import jit, kernel_cache
+from .._kernels.tiers import compile_at_once
+
+__all__ = ["CompiledCode", "compile_at_once", "compiled_code"]
 
 
 class CompiledCode(NamedTuple):
-    """What this process has compiled or read, and where that is kept (None: nowhere)."""
+    """What this process has compiled or read, and the folder that keeps it (None: no folder)."""
 
     folder: Path | None
     ready: tuple[str, ...]

@@ -13,20 +13,22 @@ import numpy as np
 
 from .._common.arrays import FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
-from .._kernels import operations, reach, structure
+from .._kernels import operations, reach, step_functions, structure
 from .._kernels.blocks import new_heap
 from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
 from .boldness import opens_more
 from .by_box import ByBox, PerBox
-from .collecting import openings_left, ranks_by_tree
 from .evaluation_result import Evaluation as Evaluation
 from .evaluation_result import Worth
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees, is_long
+from .prizes import openings_left, ranks_by_tree
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .weights import Weights
+
+_Steps = tuple[FloatArray, FloatArray]  # points, and rows of states (n, k)
 
 # masses below this (in units of one rank over all ranks) are merged in the forward pass
 _EPS = 1e-20
@@ -96,7 +98,7 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
     while found is None:  # the best trees alone, until the next is practically never reached
         roots = policy.root[: min(tried, useful)]
         beyond = float(first[tried]) if tried < useful else None
-        boxes = np.sort(order[in_trees(f.parent, order, roots)])
+        boxes = np.sort(_in_reach(policy, weights, order[in_trees(f.parent, order, roots)]))
         ranks = _ranks(policy, opened_at, chosen_at, boxes, beyond)
         keys = np.arange(len(f))
         lines = _lines(weights, ranks, opened_at, chosen_at, boxes)
@@ -104,7 +106,7 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
             weights = replace(weights, top=ranks.above_all)
         plan = Plan.lay_out(
             weights, keys, keys, ranks.rewards, chosen_at, ranks.outside,
-            {v: line.capped() for v, line in lines.items()}.__getitem__, roots,
+            {v: line.capped() for v, line in lines.items()}.__getitem__, (roots, boxes),
         )  # fmt: skip
         member = np.empty(len(boxes), np.int64)
         member[plan.class_of[boxes]] = boxes
@@ -119,6 +121,29 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
     back = np.zeros(opened_at[-1])
     back[take] = opened
     return _Followed(back, opened_at, chosen, chosen_at, none)
+
+
+def _in_reach(policy: Policy, weights: Weights, order: IntArray) -> IntArray:
+    """Of a postorder, the boxes that are opened with more than next to no probability.
+
+    With a risk tolerance all of them: rare ends may count most.
+    """
+    f = policy.forest
+    if weights.tolerance > 0:
+        return order
+    paths = reach.Paths(
+        parent=f.parent, count=f.count, laws=f.laws.data, law_at=f.laws.start[f.law],
+        index=policy.index, index_at=policy.index_at, rewards=policy.rewards,
+        reward_at=f.rewards.start[f.reward], own_at=_starts(f.rewards.shape[f.reward, 1]),
+        outside=policy.outside,
+    )  # fmt: skip
+    kept = reach.reachable(order, paths, _NEVER / _boxes(f))
+    return np.asarray(order[kept[order]])
+
+
+def _boxes(f: Forest) -> float:
+    """How many boxes there are: among many, even the rarest find counts."""
+    return float(min(f.boxes, 10**300))
 
 
 def _starts(sizes: IntArray) -> IntArray:
@@ -196,7 +221,7 @@ def _both_ways(
     """
     rewards, beyond = ranks.rewards, ranks.beyond
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
-    copies = float(min(plan.forest.boxes, 10**300))  # among many even the rarest find counts
+    copies = _boxes(plan.forest)
     eps, least = _EPS * max(plan.span, 1.0) / copies, _LEAST / copies
     eps = -np.inf if plan.weights.all_points else eps  # masses may be negative
     step = Pass.start(plan, eps, -np.inf, sigma)
@@ -209,21 +234,20 @@ def _both_ways(
     route = reach.Route(
         ops=plan.ops, powers=plan.powers, laws=frozen(plan.weights.laws.data),
         law_at=frozen(plan.weights.laws.start), ranks=rewards, rank_at=plan.reward_at,
-        clear=step.clear,
-        sigma=sigma, sigma_at=step.sigma_of, loc=step.loc, least=least,
-        stop=step.stop,
+        levels=plan.levels, level_at=plan.level_at, clear=step.clear, sigma=sigma,
+        sigma_at=step.sigma_of, loc=step.loc, asks=reach.count_ranks(plan.ops, plan.reward_at),
+        least=least, stop=step.stop,
     )  # fmt: skip
     found = reach.Found(opened, chosen, seen, seen_n)
 
     def back(
-        order: IntArray, values: FloatArray, shared: FloatArray, start: dict[int, FloatArray]
+        order: IntArray, values: FloatArray, shared: FloatArray, start: dict[int, _Steps]
     ) -> FloatArray:
         """Retrace from operations whose G is given; the heap with what is left."""
         heap, state = new_heap(1024)
-        for op, g in start.items():
-            heap, at = reach.claim(heap, state, max(len(g), 2))
-            heap[at : at + len(g)] = g
-            seen[op], seen_n[op] = at, len(g) // 2
+        for op, (x, rows) in start.items():
+            heap, seen[op] = step_functions.pack(heap, state, x, rows)
+            seen_n[op] = len(x)
         out: FloatArray = reach.retrace(
             order, route, found, reach.Operands(values, shared), heap, state
         )
@@ -231,9 +255,9 @@ def _both_ways(
         for op in line_at.keys() & set(order.tolist()) if line_at else ():
             v, line = line_at[op]
             if (n := int(seen_n[op])) > 0:
-                g = out[seen[op] : seen[op] + n * (1 + len(line.index))].reshape(-1, n)
+                x, rows = step_functions.unpack(out, seen[op], n, len(line.index))
                 at = int(step.sigma_of[op])
-                visits, best = line.retrace(g[0], g[1:])
+                visits, best = line.retrace(x, rows.T)
                 opened[at : at + len(visits)] = visits
                 there = slice(plan.reward_at[v], plan.reward_at[v + 1])
                 chosen[there] = best * step.clear[there]
@@ -244,7 +268,8 @@ def _both_ways(
         left = 0.0 if beyond is None else reach.none_above(values, at, beyond, plan.last_power)
         return bool(left > _NEVER / copies)
 
-    start = np.array([plan.outside if np.isfinite(plan.outside) else -1.0, 1.0])
+    outside = plan.outside if np.isfinite(plan.outside) else -1.0
+    start = np.array([outside]), np.ones((1, 1))
     nothing = np.empty(0)
     if plan.forest.prizes > 1:
         orders = [schedule(plan.ops, plan.owner, p, plan.root_ops(p)) for p in range(parts)]
@@ -286,11 +311,11 @@ def _both_ways(
     none, g = _at_the_roots(step, plan.last, values, start)
     order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
     heap = back(order, values, np.concatenate(blocks), {int(order[-1]): g})
-    towards = [heap[seen[op] : seen[op] + 2 * seen_n[op]].copy() for op in plan.part_op]
+    towards = [step_functions.unpack(heap, seen[op], seen_n[op], 1) for op in plan.part_op]
     step.loc[plan.part_op] = at
 
     def backward(p: int) -> None:
-        if len(towards[p]) == 0:  # never reached
+        if len(towards[p][0]) == 0:  # never reached
             return
         order, values = step.order(p), kept[p]
         if values is None:
@@ -311,21 +336,16 @@ def _hold_operands(step: Pass) -> None:
     step.refs[ops[join, operations.RIGHT]] += 1
 
 
-def _at_the_roots(
-    step: Pass, op: int, values: FloatArray, start: FloatArray
-) -> tuple[float, FloatArray]:
+def _at_the_roots(step: Pass, op: int, values: FloatArray, start: _Steps) -> tuple[float, _Steps]:
     """Probability that nothing beats the outside option, and the G of the root operation."""
     plan = step.plan
     at = int(step.loc[op])
-    none = float(reach.none_above(values, at, start[0], plan.last_power))
+    none = float(reach.none_above(values, at, start[0][0], plan.last_power))
     if not np.isfinite(plan.outside):  # then something is always taken
         none = 0.0
     if plan.last_power == 1.0:
         return none, start
-    here = reach.Steps(start[:1], start[1:].reshape(1, 1), 1)
-    steps = reach.times_copies(here, values, at, plan.last_power)
-    n = reach.keep_steps(steps, 0.0)
-    return none, np.concatenate([steps.x[:n], steps.rows[0, :n]])
+    return none, step_functions.root_copies(*start, values, at, plan.last_power)
 
 
 def _summary(f: Forest, truly: _Followed, worth: _Followed, weights: Weights) -> Evaluation:

@@ -1,9 +1,9 @@
 """An index policy as columns: what to open next is a lookup.
 
 The rule, for the optimal policy and for any other that ranks boxes by a number: open the available
-box of highest index while that index exceeds the best reward so far; otherwise stop. Equal indices:
-the box of lowest number first; of its copies that whose parent showed the state of lowest number,
-and then the first. An index equal to the best: stop.
+box of highest index while that index exceeds the best reward so far; otherwise stop. Ties: among
+equal indices, the box of lowest number comes first; among its copies, the one whose parent showed
+the state of lowest number, then the first copy. If an index equals the best reward, stop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..forest.model import Forest
 
 
 def choose(index: ArrayLike, best: float) -> int | None:
-    """The rule for indices in the order of ties: the place of the first highest; None: stop.
+    """The rule for a list of indices: the place of the first highest one; None: stop.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class Policy:
     index : array of float
         Signed so that higher is better, also when minimizing; as :attr:`rewards`.
     rewards : array of float
-        The rewards of ``forest.rewards.data``, signed likewise.
+        The rewards of ``forest.rewards.data``, signed in the same way.
     outside : float
-        The outside option, signed likewise.
+        The outside option, signed in the same way.
     root : array of int
         The roots, highest index first, equal ones by number.
     child_at, child : arrays of int

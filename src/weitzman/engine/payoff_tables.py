@@ -89,7 +89,7 @@ class PayoffTable:
 
 
 def payoff_table(forest: Forest) -> PayoffTable:
-    """Equivalent rewards and decisions of a line of boxes, as the paper's algorithm tabulates them.
+    """Equivalent rewards and decisions of a line of boxes, tabulated as in the paper.
 
     ``solve`` needs no table and gives the same values for any amount in hand; the table shows the
     paper's algorithm at work.

@@ -46,7 +46,7 @@ class PlanPass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownValues:
-    """Values of endless lines, which are not built from others: one for each class of them."""
+    """Values of endless lines, one for each class of lines; they are not built from others."""
 
     data: FloatArray  # falling breakpoints of a value, then its tails; one value after the other
     at: IntArray  # by operation, where its value starts; empty if there is none at all
@@ -121,19 +121,21 @@ class Plan:
     @classmethod
     def lay_out(
         cls, weights: Weights, key: IntArray, reward: IntArray, rewards: FloatArray,
-        reward_at: IntArray, outside: float, line: Line, roots: IntArray | None = None,
+        reward_at: IntArray, outside: float, line: Line,
+        part: tuple[IntArray, IntArray] | None = None,
     ) -> Plan:  # fmt: skip
-        """Lay out with other rewards than the forest's; boxes of different keys are never equal.
+        """Lay out with rewards other than the forest's; boxes of different keys are never equal.
 
-        ``line`` tells the values of endless boxes. If ``roots`` are given, only their trees are
-        laid out; other boxes then have class -1.
+        ``line`` tells the values of endless boxes. ``part`` are some roots and some boxes of their
+        trees, each with all above it: only those are laid out, and others have class -1.
         """
         f, w = weights.forest, weights
-        tree = structure.postorder(f.parent)
-        if roots is None:
-            roots = f.roots
-        else:
-            tree = tree._replace(order=tree.order[in_trees(f.parent, tree.order, roots)])
+        roots, parent = f.roots, f.parent
+        if part is not None:
+            roots, parent = part[0], _only(f.parent, part[1])
+        tree = structure.postorder(parent)
+        if part is not None:
+            tree = tree._replace(order=tree.order[in_trees(parent, tree.order, roots)])
         marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
         classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
@@ -324,7 +326,7 @@ def _up_to(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, In
 
 
 def _timed_line(w: Weights, v: int, own: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Of an endless box with discounting: it ends by chance, in one more state above all others."""
+    """The value of an endless box with discounting: a line that ends by chance in a top state."""
     i, k = int(w.law[v]), len(own)
     missing = w.missing(v)
     assert missing is not None, "a line with discounting"
@@ -345,8 +347,15 @@ def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.b
     return np.repeat(wanted[order[ends]], np.diff(ends, prepend=-1))
 
 
+def _only(parent: IntArray, boxes: IntArray) -> IntArray:
+    """The parents of some boxes; all others stand alone."""
+    out = np.full_like(parent, -1)
+    out[boxes] = parent[boxes]
+    return out
+
+
 def is_long(forest: Forest) -> bool:
-    """Whether solving may take so long that somebody interrupts it."""
+    """Whether solving may take long enough to be interrupted."""
     return len(forest) + len(forest.laws.data) > _LONG
 
 

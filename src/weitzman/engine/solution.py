@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import ROWS, columns_html
-from .._common.numbers import number, rough, whole
-from .._common.text import cell, columns
+from .._common.numbers import counted, number, rough
+from .._common.text import ROWS, cell, columns, columns_html
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
 from .capped_laws import CappedLaw, capped_law_of
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Status(Enum):
-    """How exact a solution is. The value of each member says it in words."""
+    """How exact a solution is. The value of each member is a sentence."""
 
     EXACT = "Solved exactly, up to rounding."
     CERTIFIED = "Negligible breakpoints were merged; `gap` bounds the error of the value."
@@ -49,10 +48,10 @@ class Solution:
     value : float
         Expected payoff of the optimal policy.
     gap : float
-        The true value differs from ``value`` by at most this, and never to the better: the truth
-        lies in [value - gap, value] (when minimizing: [value, value + gap]). 0 when the status is
-        EXACT. When distributions were made discrete, the gap includes the stated error of that,
-        and the truth lies on either side.
+        Bound on the error of ``value``. The true value is never better: it lies in
+        [value - gap, value] (when minimizing: [value, value + gap]). 0 when the status is EXACT.
+        When distributions were made discrete, the gap includes their stated error, and the true
+        value may lie on either side.
     status : Status
     breakpoints : int
         The work done: total number of breakpoints that were carried through the recursion.
@@ -138,9 +137,9 @@ class Solution:
     def phi(
         self, x: ArrayLike, box: str | int | None = None, state: str | int | float | None = None
     ) -> Any:
-        r"""What it is worth to hold x and to search a box, with all below it, in the best way.
+        r"""The value of holding x and searching a box and all below it optimally.
 
-        The paper's *equivalent reward* :math:`\Phi(x, s, i)`: it exceeds x exactly as long as x is
+        The paper's *equivalent reward* :math:`\Phi(x, s, i)`: it exceeds x if and only if x is
         below the index. One copy of the box counts.
 
         Parameters
@@ -226,7 +225,7 @@ class Solution:
         rows = zip(map(cell, c["box"]), after, *numbers, strict=True)
         yield from columns([("box", "after", "cost", "index"), *rows], right=2)
         if more := self._rows() - len(after):
-            yield f"... and {whole(more)} more rows{hint}"
+            yield f"... and {counted(more, 'more row')}{hint}"
 
     def _rows(self) -> int:
         return int(np.diff(self._start)[self._class_of].sum())
@@ -254,6 +253,6 @@ def as_policy(policy: object, what: str) -> Policy:
 
 
 def hint(thing: object, usual: str) -> str:
-    """What to do with a thing of another kind: its own ``hint``, or the usual one."""
+    """What to do with an object of another type: its own ``hint``, or the default."""
     own = getattr(type(thing), "hint", None)
     return own if isinstance(own, str) else usual

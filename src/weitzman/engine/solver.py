@@ -102,9 +102,8 @@ def solve(
         Drop no breakpoint at all. The error is then only rounding, but time and memory can grow
         with the square of the depth.
     clip : bool
-        Leave out everything below the outside option: faster when most of it is, but an index
-        below the outside option is then only known to be so and given as minus infinity (plus,
-        when minimizing).
+        Leave out everything below the outside option. This is faster when much lies below, but an
+        index below the outside option is then given as minus infinity (plus, when minimizing).
     threads : int, optional
         All cores by default. The result does not depend on it, to the last bit.
     executor : optional
@@ -115,12 +114,12 @@ def solve(
         Called now and then with (operations done, operations in all); with an executor, with parts
         of the forest.
     gap, budget
-        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` and ``clip`` are for others.
+        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` and ``clip`` are not.
 
     Returns
     -------
     Solution
-        Or a LazySolution, of a lazy forest.
+        For a lazy forest, a LazySolution.
 
     Examples
     --------
@@ -177,15 +176,7 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     weights = plan.weights
     target = tolerance * plan.payoff_span()
     run = _within(plan, target, share, one_pass)
-    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
-    if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
-        found = np.inf
-    status = Status.COARSE
-    if found <= target:
-        status = Status.EXACT if found == 0 else Status.CERTIFIED
-    if forest.stated_error > 0:  # no bound is known for certainty equivalents
-        found = found + forest.stated_error if forest.risk_tolerance is None else np.inf
-        status = status if status is Status.COARSE else Status.DISCRETIZED
+    found, status = judged(plan, run, target)
     sign = forest.sign
     index = sign * weights.read_back(run.sigma) + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False
@@ -195,10 +186,25 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     )  # fmt: skip
 
 
+def judged(plan: Plan, run: PlanPass, target: float) -> tuple[float, Status]:
+    """The certified error of a pass, and how exact that makes it."""
+    forest, weights = plan.forest, plan.weights
+    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
+    if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
+        found = np.inf
+    status = Status.COARSE
+    if found <= target:
+        status = Status.EXACT if found == 0 else Status.CERTIFIED
+    if forest.stated_error > 0:  # no bound is known for certainty equivalents
+        found = found + forest.stated_error if forest.risk_tolerance is None else np.inf
+        status = status if status is Status.COARSE else Status.DISCRETIZED
+    return found, status
+
+
 def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -> PlanPass:
-    """Passes until the certified error is at most the target, or cannot be made so."""
+    """Passes until the certified error is at most the target, or cannot become smaller."""
     weights = plan.weights
-    eps = 0.0 if share is None or not np.isfinite(target) else share * target * weights.unit()
+    eps = 0.0 if share is None else first_eps(plan, target, share)
     run = one_pass(plan, eps)
     for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
         if not weights.gap(run.value, run.gap) > target:
@@ -208,13 +214,18 @@ def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -
     return run
 
 
+def first_eps(plan: Plan, target: float, share: float = _FIRST_EPS) -> float:
+    """What the first pass may drop at a box."""
+    return share * target * plan.weights.unit() if np.isfinite(target) else 0.0
+
+
 def pass_within(plan: Plan, target: float, threads: int | None) -> PlanPass:
     """A pass over the plan of a plain forest whose certified error is at most the target."""
     return _within(plan, target, _FIRST_EPS, lambda plan, eps: plan.run(eps, False, threads))
 
 
 def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
-    """Rounding, where factors magnify it so much that it counts."""
+    """The rounding error, where factors magnify it enough to matter."""
     weights = plan.weights
     if weights.tolerance == 0:
         return 0.0
@@ -223,7 +234,7 @@ def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
 
 
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
-    """What is not a Forest must be able to solve itself."""
+    """Solve an object that is not a Forest by its own method, or refuse it."""
     if not callable(getattr(forest, "solve", None)):
         raise InvalidArgument(
             f"solve needs a Forest, but got a {type(forest).__name__}. "

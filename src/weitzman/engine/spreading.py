@@ -2,12 +2,13 @@
 
 A part of a plan is a list of operations that only this part needs. Its share is the operations, the
 laws, rewards and costs that they read, and the values of the operations that several parts share.
-The kernels do the same arithmetic in the same order wherever they run, so the result has the same
-bits as that of a pass on one machine.
+The kernels do the same arithmetic in the same order wherever they run, so the result is the same to
+the last bit as on one machine.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +46,15 @@ class PartDone(NamedTuple):
 def run_spread(
     plan: Plan, eps: float, clip: bool, executor: Executor, progress: Progress | None = None
 ) -> PlanPass:
-    """One pass: shared operations here, the parts by the workers, then here what joins them."""
+    """One pass: shared operations here, the parts by the workers, the final join here."""
     step = Pass.start(plan, eps, plan.outside if clip else -np.inf)
     common = step.common()
     away = [p for p in range(len(plan.part_op)) if plan.owner[plan.part_op[p]] != structure.SHARED]
     orders = [step.order(p) for p in away]
-    shares = [share_of(step, p, order, common) for p, order in zip(away, orders, strict=True)]
+    shares = [
+        share_of(step, order, int(plan.part_op[p]), lambda op: step.block(op, common))
+        for p, order in zip(away, orders, strict=True)
+    ]
     done = spread(executor, carry_out_share, None, shares, progress)
     found: dict[int, FloatArray] = {}
     for p, order, part in zip(away, orders, done, strict=True):
@@ -66,8 +70,14 @@ def run_spread(
     return PlanPass(value, gap, step.sigma, step.width, tail)
 
 
-def share_of(step: Pass, part: int, order: IntArray, common: FloatArray) -> PartShare:
-    """Cut out what one part needs. Its operations are numbered from 0, shared ones come last."""
+def share_of(
+    step: Pass, order: IntArray, last: int, block: Callable[[int], FloatArray]
+) -> PartShare:
+    """Cut out what some operations need, of which ``last`` gives the value that is asked for.
+
+    The operations are numbered from 0. Those that they only read come last; ``block`` gives the
+    values of those.
+    """
     plan, w = step.plan, step.plan.weights
     ops = plan.ops[order]
     needed = ops[:, (LEFT, RIGHT)].reshape(-1)
@@ -79,7 +89,7 @@ def share_of(step: Pass, part: int, order: IntArray, common: FloatArray) -> Part
     ops = plan.ops[both]
     ops[:, LEFT], ops[:, RIGHT] = number[ops[:, LEFT]], number[ops[:, RIGHT]]
     ops[len(order) :, (LEFT, RIGHT)] = -1
-    shared = [step.block(int(op), common) for op in others]
+    shared = [block(int(op)) for op in others]
     laws, ops[:, LAW] = _used(ops[:, LAW])
     costs, ops[:, COST] = _used(ops[:, COST])
     rows, place = _used(np.concatenate([ops[:, REWARD], ops[:, USER]]))
@@ -105,11 +115,11 @@ def share_of(step: Pass, part: int, order: IntArray, common: FloatArray) -> Part
     return PartShare(
         program=program,
         loc=np.concatenate([np.zeros(len(order), np.int64), -1 - ahead]),
-        refs=step.refs[both],
+        refs=plan.refs[both],
         sigma_at=np.cumsum(sizes) - sizes,
         sigmas=int(sizes.sum()),
         shared=np.concatenate([np.empty(0), *shared]),
-        last=int(number[plan.part_op[part]]),
+        last=int(number[last]),
         order=np.arange(len(order)),
     )
 
@@ -137,7 +147,7 @@ def _is_array(x: object) -> bool:
 
 
 def _used(column: IntArray) -> tuple[IntArray, IntArray]:
-    """Which numbers from 0 on a column has, and the column with their places in place of them."""
+    """The distinct numbers in a column, and the column with their places instead of the numbers."""
     which, place = np.unique(column[column >= 0], return_inverse=True)
     renumbered = column.copy()
     renumbered[column >= 0] = place

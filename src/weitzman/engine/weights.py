@@ -32,18 +32,18 @@ class Weights:
     laws, costs : Pool
         Weights, and mean costs where laws are weighed.
     defect, defect_at : arrays
-        1 minus the sum of each row of ``laws``, and where those of each law start; empty for laws
-        as they are.
+        1 minus the sum of each row of ``laws``, and where the defects of each law start; empty for
+        unweighed laws.
     rewards : array of float
         By entry of ``forest.rewards.data``: to be maximized.
     outside : float
-        Likewise.
+        The outside option, to be maximized.
     top : float
         No index exceeds both this and all rewards at or below its box.
     tolerance, best : float
         Of risk, and the number whose utility is -1; the tolerance is 0 if utilities are payoffs.
     all_points : bool
-        Drop no breakpoint: for policies other than the optimal one slopes need not rise.
+        Drop no breakpoint: slopes need not rise if a policy is not optimal.
     """
 
     forest: Forest
@@ -129,7 +129,7 @@ class Weights:
             return _utility(x, self.best, self.tolerance)
 
     def gap(self, value: float, error: float) -> float:
-        """How far the payoff may lie below, if the number may lie below by ``error``."""
+        """How far the payoff may be too high, if the number may be too high by ``error``."""
         if self.tolerance == 0:
             return error
         if error >= -_LOST * value:  # hardly a digit is left
@@ -137,13 +137,13 @@ class Weights:
         return float(self.tolerance * np.log1p(error / -value))
 
     def _most(self) -> float:
-        """No value is further from another than the best reward from what is at hand anyway."""
+        """The largest difference of two values: the best reward less what is in hand anyway."""
         return float(self.best - self.read_back(self.outside))
 
     def rounding(self) -> float:
-        """How far rounding may move a utility, about: factors above 1 magnify it on the way.
+        """Roughly how far rounding may move a utility: factors above 1 magnify it on the way.
 
-        For a forest with a risk tolerance: otherwise nothing is magnified.
+        Only for a forest with a risk tolerance: otherwise nothing is magnified.
         """
         f = self.forest
         rows = np.repeat(np.arange(len(self.laws)), self.laws.shape[:, 0])
@@ -158,7 +158,7 @@ class Weights:
         return float(np.finfo(np.float64).eps * worst)
 
     def unit(self) -> float:
-        """How much one unit of payoff is, about, in the numbers of the recursion."""
+        """Roughly how much one unit of payoff is in the numbers of the recursion."""
         if self.tolerance == 0:
             return 1.0
         return -self.outside / self.tolerance if np.isfinite(self.outside) else 1 / self.tolerance

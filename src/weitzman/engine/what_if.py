@@ -1,4 +1,4 @@
-"""What if costs were different: exact derivatives for free, break-even costs by re-solving."""
+"""What if costs were different: derivatives from one evaluation, break-even costs by re-solving."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray
-from .._common.notebook import as_html
+from .._common.text import as_html
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .by_box import PerBox
 from .evaluation import Evaluation, evaluate, follow
 from .indices import Policy
+from .resolving import Resolver
 from .solution import Solution, as_policy, mean_cost
 from .solver import solve
 from .weights import Weights
@@ -78,7 +79,7 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
 
     By the envelope theorem they are probabilities of the optimal policy, which
     :func:`~weitzman.evaluate` gives. Where the value has a kink (ties), they are one-sided. With
-    discounting each counts with the discount factor of the moment.
+    discounting each event counts with its discount factor.
 
     With a risk tolerance, bad ends count more: derivatives are probabilities *tilted* by the
     utility of each end (section 13 of the theory page). Those in costs take one evaluation for each
@@ -146,8 +147,8 @@ def _share(policy: Policy, e: Evaluation, box: int, state: int, threads: int | N
         return 0.0
     cost = np.broadcast_to(f.costs[int(f.cost[box])], f.laws[int(f.law[box])].shape).copy()
     cost[state] += tau * np.log(2.0)
-    dearer = replace(policy, forest=f.changed(cost={box: cost}))
-    value = evaluate(dearer, threads=threads).value
+    costlier = replace(policy, forest=f.changed(cost={box: cost}))
+    value = evaluate(costlier, threads=threads).value
     return float(np.expm1(f.sign * (e.value - value) / tau))
 
 
@@ -160,12 +161,12 @@ class BreakEven:
     cost : float
         What opening the box costs now (its mean, after the state asked about).
     opened_below : float
-        From this cost on the box is never worth opening: its index falls to what is in hand
+        At this cost and above, the box is never worth opening: its index falls to what is in hand
         anyway, the outside option or the reward that its parent showed.
     first_below : float or None
-        The first decision, whether to begin with the tree of this box, turns at this cost (the
-        same after every state of its parent): begin there while it costs less. None: not even if
-        it were free; infinity: at any price.
+        The cost at which the first decision changes, taken to be the same after every state of the
+        parent: below it, begin with the tree of this box. None: not even if the box were free;
+        infinity: at any cost.
     """
 
     cost: float
@@ -178,7 +179,7 @@ class BreakEven:
 def break_even(
     solution: Solution, box: str | int, state: str | int | float | None = None
 ) -> BreakEven:
-    """What would a box have to cost before I would not open it?
+    """The costs of a box at which decisions change: how much could the box cost?
 
     Parameters
     ----------
@@ -219,7 +220,7 @@ def _gain(tree: Forest, x: float) -> float:
 
 
 def _first_turns(solution: Solution, box: int) -> float | None:
-    """The cost of a box at which its tree stops being the one to begin with."""
+    """The cost of a box at which the search no longer begins with its tree."""
     f = solution.forest
     sign = f.sign
     root = box
@@ -234,8 +235,10 @@ def _first_turns(solution: Solution, box: int) -> float | None:
 
     place = int(np.flatnonzero(f.within(root) == box)[0])
 
+    resolver = Resolver(tree, [place])
+
     def leads(cost: float) -> bool:
-        return bool(sign * solve(tree.changed(cost={place: cost})).index(0) > rival)
+        return bool(sign * resolver.change(place, cost=cost).first_index > rival)
 
     if not leads(0.0):
         return None

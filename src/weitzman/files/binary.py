@@ -32,7 +32,7 @@ from ..forest.pools import Pool
 from .json_reader import TERMS, read_terms
 from .json_writer import written_terms
 from .parsing import fields, is_number, whole, wrong
-from .reading import parse, shown
+from .safely import parse, shown
 
 MAGIC = b"\x89WTZ\r\n\x1a\n"
 VERSION = 1

@@ -16,12 +16,13 @@ from typing import NamedTuple
 _SPACES = str.maketrans("", "", " \u00a0\u2007\u2009\u202f'")
 _MINUS = str.maketrans("\u2212\u2013", "--")
 _FACTORS = {"k": 1e3, "m": 1e6, "mn": 1e6, "mio": 1e6, "bn": 1e9, "b": 1e9}
+_SCALES = {*_FACTORS, "t", "mm", "tsd"}  # T€ is a thousand euros in Berlin: asked about
 _BODY = re.compile(r"(?P<sign>[+-]?)(?P<digits>[\d.,]+)(?:[eE](?P<power>[+-]?\d{1,4}))?")
 _CODE = re.compile(r"^[A-Z]{3}(?=[\d.+-])|(?<=[\d.])[A-Z]{3}$")
 _GROUPS = re.compile(r"[1-9]\d{0,2}(,\d{3})+$")
 _POINTS = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
 _ZEROS = re.compile(r"[1-9]\d{0,2}(,\d{3})*,000$")
-_POINTED = ("$", "£", "¥")  # where these are paid with, commas part thousands
+_POINTED = ("$", "£", "¥")  # with these currencies, commas separate thousands
 _LONGEST = 400  # characters of a number
 
 
@@ -43,7 +44,7 @@ class Cell(NamedTuple):
 
     @property
     def comma(self) -> Comma | None:
-        """What a comma means, as far as this number alone tells; None if it does not tell."""
+        """What a comma means according to this number alone; None if the number is ambiguous."""
         comma, point = self.digits.rfind(","), self.digits.rfind(".")
         if comma < 0:
             if self.digits.count(".") > 1:
@@ -58,7 +59,7 @@ class Cell(NamedTuple):
         return Comma.DECIMAL
 
     def value(self, comma: Comma) -> float:
-        """The number, with commas read in this way; NaN if that gives no number."""
+        """The number, with commas read in this way; NaN if the result is not a number."""
         part, mark = (",", ".") if comma is Comma.THOUSANDS else (".", ",")
         whole, _, rest = self.digits.partition(mark)
         groups = whole.split(part)
@@ -96,7 +97,7 @@ def taken_apart(text: str) -> Cell | None:
     if not text or len(text) > _LONGEST:
         return None
     sign = 1.0
-    if text[0] == "(" and text[-1] == ")":  # as accountants write what is below zero
+    if text[0] == "(" and text[-1] == ")":  # accountants write negative numbers like this
         sign, text = -1.0, text[1:-1]
     text, currency = _without_currency(text)
     factor = 1.0
@@ -119,7 +120,8 @@ def _without_currency(text: str) -> tuple[str, str]:
     if len(signs) == 1:
         before = text.partition(signs)[0]
         prefix = before.strip("+-")
-        if prefix.isalpha() and prefix.isupper() and len(prefix) <= 3:  # US$
+        named = prefix.isalpha() and prefix.isupper() and len(prefix) <= 3 and signs != "€"
+        if named and prefix.lower() not in _SCALES:  # US$
             return text.replace(prefix + signs, "", 1), prefix + signs
         return text.replace(signs, "", 1), signs
     code = _CODE.search(text)

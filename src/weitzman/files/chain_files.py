@@ -11,8 +11,7 @@ from ..chains.chain import Chain
 from ..chains.checks import as_costs, as_first
 from ..errors import InvalidFile
 from .parsing import array, fields, is_number, like, name, numbers, wrong
-from .reading import shown
-from .safely import explained, read_document
+from .safely import explained, read_document, shown
 
 FORMAT = "weitzman-chain/1"
 _KEYS = ("format", "law", "rewards", "states", "cost", "start", "outside", "note")
@@ -72,7 +71,7 @@ def _states(top: dict[str, Any], size: int) -> tuple[str, ...]:
     names = tuple(name(v, f"states[{i}]") for i, v in enumerate(x))
     twice = [v for i, v in enumerate(names) if v in names[:i]]
     if twice:
-        raise InvalidFile(f"names of states must differ, but {shown(twice[0])} is there twice.")
+        raise InvalidFile(f"names of states must differ, but {shown(twice[0])} appears twice.")
     return names
 
 

@@ -1,7 +1,9 @@
-"""Files of event logs: how to make, open and recognize them."""
+"""Files of event logs: how to make, open and recognize them, and which workers use them."""
 
 from __future__ import annotations
 
+import errno
+import importlib
 import json
 import os
 import secrets
@@ -15,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from .._common.disk import open_folder
-from ..errors import InvalidFile
+from .._common.system import Process, is_alive, this_process
+from ..errors import InvalidFile, JournalError
 
 APPLICATION = 0x57545A4A  # marks our files among those of SQLite
 VERSION = 2
@@ -38,6 +41,8 @@ _TABLES = (
 
 
 Begin = Callable[[sqlite3.Connection], None]
+
+LEASE = 3600.0  # seconds without a sign of life, after which a worker on another machine is gone
 
 
 def create(
@@ -85,6 +90,27 @@ def patiently(db: sqlite3.Connection, sql: str, until: float) -> None:
                 raise
         time.sleep(pause)
         pause = min(2 * pause, longest)
+
+
+class NoLocks(OSError):
+    """The file system does not lock files."""
+
+
+def check_locks(path: str) -> None:
+    """Refuse a file system without locks: SQLite would take it for one where others hold them.
+
+    Closing a file gives up all locks that this process has on it, so nothing may be under way.
+    """
+    try:
+        locks: Any = importlib.import_module("fcntl")
+    except ImportError:  # Windows, where all files can be locked
+        return
+    with open(path, "rb") as file:
+        try:
+            locks.lockf(file, locks.LOCK_SH | locks.LOCK_NB, 1)  # a byte that SQLite does not lock
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):  # another process has it locked
+                raise NoLocks(error.errno, error.strerror) from None
 
 
 def check_header(path: str) -> None:
@@ -149,6 +175,8 @@ def read_part(db: sqlite3.Connection, event: int, part: str) -> bytes:
 def _write(
     path: str, settings: Mapping[str, Any], parts: Mapping[str, bytes], begin: Begin
 ) -> None:
+    open(path, "xb").close()
+    check_locks(path)
     db = connect(path, "rwc")
     try:
         db.executescript(
@@ -167,7 +195,7 @@ def _write(
 
 
 def _publish(new: str, path: str) -> None:
-    """Give a complete file its name, unless another file has it; for good, or not at all."""
+    """Give a complete file its name, unless another file has it; durably, or not at all."""
     with open_folder(path) as folder:  # first: without it the name could not be made to last
         try:
             os.link(new, path)
@@ -183,3 +211,83 @@ def _publish(new: str, path: str) -> None:
             with suppress(OSError):
                 os.unlink(path)
             raise
+
+
+class Workers:
+    """The workers of a log, as one of them sees them.
+
+    A worker on this machine is gone when its process is. A worker elsewhere is gone when it has
+    written nothing for :data:`LEASE` seconds by the clock of this machine, so a wrong clock
+    elsewhere does no harm.
+    """
+
+    def __init__(self, path: str, me: str) -> None:
+        self._path, self.me = path, me
+        self._process = this_process()
+        self._watched: dict[str, tuple[int, float]] = {}
+        self.entered = False
+
+    def enter(
+        self, db: sqlite3.Connection, *, owner: bool, take_over: bool = False, other: bool = False
+    ) -> None:
+        """Begin to use the log, alone (as its owner) or with others; an error if impossible.
+
+        ``other``: also refuse another user in this process and, unless alone, an owner.
+        """
+        owners = {x for (x,) in db.execute("SELECT token FROM worker WHERE owner = 1")}
+        for token, process in self._others(db):
+            here = process == self._process and not other
+            clash = owner or token == self.me or (other and token in owners)
+            if not here and not take_over and clash:
+                self._check_gone(token, process)
+        if owner:
+            db.execute("DELETE FROM worker WHERE token != ?", (self.me,))
+        self._insert(db, owner)
+        self.entered = True
+
+    def leave(self, db: sqlite3.Connection) -> None:
+        """Stop using the log."""
+        mine = self.me, self._process.pid, self._process.born
+        db.execute("DELETE FROM worker WHERE token = ? AND pid = ? AND born = ?", mine)
+
+    def beat(self, db: sqlite3.Connection) -> None:
+        """Give a sign of life."""
+        sql = "UPDATE worker SET beats = beats + 1 WHERE token = ?"
+        if self.entered and db.execute(sql, (self.me,)).rowcount == 0:
+            self._insert(db, owner=False)
+
+    def gone(self, db: sqlite3.Connection, tokens: set[str]) -> set[str]:
+        """Which of these workers are gone."""
+        found = dict(self._others(db))
+        return {x for x in tokens if x not in found or self._is_gone(db, x, found[x])}
+
+    def _is_gone(self, db: sqlite3.Connection, token: str, process: Process) -> bool:
+        alive = is_alive(process)
+        if alive is not None:
+            return not alive
+        (beats,) = db.execute("SELECT beats FROM worker WHERE token = ?", (token,)).fetchone()
+        now = time.monotonic()
+        seen, since = self._watched.setdefault(token, (beats, now))
+        if seen != beats:
+            self._watched[token] = beats, now
+            return False
+        return now - since > LEASE
+
+    def _others(self, db: sqlite3.Connection) -> list[tuple[str, Process]]:
+        rows = db.execute("SELECT token, host, machine, pid, born FROM worker")
+        return [(token, Process(*rest)) for token, *rest in rows]
+
+    def _insert(self, db: sqlite3.Connection, owner: bool) -> None:
+        row = self.me, *self._process, time.time(), 0, int(owner)
+        db.execute("INSERT OR REPLACE INTO worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def _check_gone(self, token: str, process: Process) -> None:
+        alive = is_alive(process)
+        if alive is False:
+            return
+        sure = "is using" if alive else "was using, as far as is known,"
+        name = f"worker {token!r}, " if token == self.me else ""
+        raise JournalError(
+            f"{self._path}: {name}{process} {sure} the journal. End it first, or share the search "
+            f"with Search.join under another name; if it is gone, use take_over=True."
+        )

@@ -9,18 +9,18 @@ event      ``number`` (1, 2, ...), ``time`` (seconds since 1970), ``worker``, ``
            ``crc`` of all this and of the ``crc`` before. SQLite keeps the last number twice
 piece      ``event``, ``part``, ``place``, ``data``, ``crc``: bytes that belong to an event, such as
            a model, cut into pieces; event 0 stands for the start
-worker     Who has the log in use: ``token``, ``host``, ``machine``, ``pid``, ``born``, ``since``,
+worker     Who is using the log: ``token``, ``host``, ``machine``, ``pid``, ``born``, ``since``,
            ``beats`` (how often it has written), ``owner`` (1: alone). No part of the history
 =========  =====================================================================================
 
-How durable it is: each change is one transaction with ``synchronous=EXTRA``. When a call returns,
-SQLite has had the operating system write (fsync) the data and the folder to the disk, so neither
-the end of the process nor a power cut undoes it, if the disk keeps what it says it has written.
+Durability: each change is one transaction with ``synchronous=EXTRA``. When a call returns, the
+operating system has written (fsync) the data and the folder to the disk, so neither the end of the
+process nor a power cut undoes it, as long as the disk keeps what it reports as written.
 The rollback journal (``journal_mode=DELETE``) takes some milliseconds per event, more than a
-write-ahead log would, but between calls the file is complete by itself: it can be copied or moved
-alone, and lie on a network drive with working locks. After a crash, a file of the same name with
-``-journal`` at the end may lie beside it and belongs to it. A crash while a log is being made
-leaves no log, but perhaps a hidden file that ends in ``.tmp`` and can be deleted.
+write-ahead log would. In return the file is complete by itself between calls: it can be copied or
+moved alone, and can lie on a network drive with working locks. After a crash, a file of the same
+name with ``-journal`` at the end may lie beside it and belongs to it. A crash while a log is being
+made leaves no log, but perhaps a hidden file that ends in ``.tmp`` and can be deleted.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
+from .._common.system import lock_holders
 from ..errors import InvalidFile, InvalidForest, JournalError
 from . import event_file as _file
-from .event_workers import Workers
+from .event_file import Workers
 
 Path = str | os.PathLike[str]
 Content = dict[str, Any]
@@ -79,7 +80,7 @@ class EventLog:
     seen : int
         The last event that was read or written, and applied.
     workers : Workers
-        Who has the log in use.
+        Who is using the log.
     """
 
     def __init__(self, path: Path, kind: str, me: str) -> None:
@@ -95,14 +96,15 @@ class EventLog:
 
     @classmethod
     def create(
-        cls, path: Path, kind: str, me: str, settings: Content, parts: Mapping[str, bytes]
-    ) -> EventLog:
-        """Write a new log, owned by this worker; the file appears complete or not at all."""
+        cls, path: Path, kind: str, me: str, settings: Content, parts: Mapping[str, bytes],
+        *, owner: bool = True,
+    ) -> EventLog:  # fmt: skip
+        """Write a new log, in use by this worker; the file appears complete or not at all."""
         self = cls(path, kind, me)
         with self._explained():
             _file.create(
                 self.path, {"kind": kind, **settings}, parts,
-                lambda db: self.workers.enter(db, owner=True),
+                lambda db: self.workers.enter(db, owner=owner),
             )  # fmt: skip
         self.settings = settings
         return self
@@ -153,7 +155,7 @@ class EventLog:
                 result = do(db)
                 _file.patiently(db, "COMMIT", until)
             except BaseException:
-                self._undo()  # the next turn may open the file afresh
+                self._undo()  # the next turn may open the file again
                 raise
             return result
 
@@ -197,6 +199,16 @@ class EventLog:
         """Count the next of the added events as applied."""
         self.seen, self._crc = self._added.pop(0)
 
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Events that were seen or added within count as such only if there is no error."""
+        before = self.seen, self._crc
+        try:
+            yield
+        except BaseException:
+            self.seen, self._crc = before
+            raise
+
     def rewind(self) -> None:
         """Forget which events were seen."""
         self.seen = self._crc = 0
@@ -220,13 +232,17 @@ class EventLog:
 
     @contextmanager
     def _turn(self, until: float) -> Iterator[None]:
-        turn = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
-        if not turn.acquire(timeout=max(0.0, until - time.monotonic())):
-            raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
+        turn: Any = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
+        first = not turn._is_owned()  # else this thread has it further up, as when it collects
         try:
+            if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
+                raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
             yield
         finally:
-            turn.release()
+            try:
+                _give_back(turn, first)
+            finally:  # an interrupt may have come between
+                _give_back(turn, first)
 
     def _begin(self, until: float) -> sqlite3.Connection:
         found = os.stat(self.path)
@@ -242,6 +258,7 @@ class EventLog:
             _file.patiently(self._db, "BEGIN IMMEDIATE", until)
             return self._db
         _file.check_header(self.path)
+        _file.check_locks(self.path)
         self._db, self._file = _file.connect(self.path, until=until), here
         _OPEN.add(self)
         _file.patiently(self._db, "BEGIN IMMEDIATE", until)
@@ -278,6 +295,8 @@ class EventLog:
                 f"{self.path}: a new journal must not replace a file, but there is one. Continue "
                 f"it with Search.resume, or choose another name."
             ) from error
+        except _file.NoLocks as error:
+            raise self._no_locks(error.strerror or str(error)) from error
         except OSError as error:
             reason = error.strerror or str(error)
             raise JournalError(f"{self.path}: cannot be used as a journal: {reason}.") from error
@@ -291,20 +310,27 @@ class EventLog:
     def _explanation(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorname", "")
         if code.startswith(_NO_LOCKS):
-            return JournalError(
-                f"{self.path}: cannot be used as a journal: the file system does not lock files "
-                f"({error}). Use a folder on a local disk."
-            )
+            return self._no_locks(str(error))
         if not code.startswith(_CURABLE):
             return self.damaged(str(error))
         if code.startswith("SQLITE_BUSY"):
-            return self._unwritten(f"another process has held it for {PATIENCE:g} seconds")
+            who = " and ".join(lock_holders(self.path)) or "another process"
+            return self._unwritten(
+                f"{who} kept it locked for {PATIENCE:g} seconds",
+                "end that process, or wait until it is done,",
+            )
         return self._unwritten(str(error))
 
-    def _unwritten(self, why: str) -> JournalError:
+    def _no_locks(self, why: str) -> JournalError:
+        return JournalError(
+            f"{self.path}: cannot be used as a journal: the file system does not lock files "
+            f"({why}). Use a folder on a local disk."
+        )
+
+    def _unwritten(self, why: str, cure: str = "remove the cause") -> JournalError:
         return JournalError(
             f"{self.path}: cannot be written: {why}. This call changed nothing and all before it "
-            f"is safe: remove the cause and repeat the call."
+            f"is safe: {cure} and repeat the call."
         )
 
 
@@ -312,10 +338,15 @@ def _checksum(before: int, number: int, when: float, worker: str, content: str) 
     return _file.checksum(json.dumps([number, when, worker, content], default=repr), before)
 
 
-def _before_fork() -> None:
-    """Let the turns of all threads end: SQLite's own locks, held at a fork, stay so in the child.
+def _give_back(turn: Any, first: bool) -> None:
+    if first and turn._is_owned():
+        turn.release()
 
-    A journal that another process keeps locked is not waited for.
+
+def _before_fork() -> None:
+    """Let the turns of all threads end: SQLite locks held at a fork stay locked in the child.
+
+    This does not wait for a journal that another process keeps locked.
     """
     _HELD.turns, until = [], time.monotonic() + _FORK_PATIENCE
     for turn in list(_TURNS.values()):
@@ -330,7 +361,7 @@ def _after_fork() -> None:
 
 
 def _forked() -> None:
-    """Start afresh in a forked process, and leave the connection of the parent untouched.
+    """Start over in a forked process, and leave the connection of the parent untouched.
 
     Closing an inherited connection could undo what the parent is about to write.
     """

@@ -1,16 +1,20 @@
-"""Where the boxes of a sheet begin, what its columns are called, and what stands above them."""
+"""Where the boxes of a sheet begin, what its columns are called, and the settings above them."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+import shlex
+from collections.abc import Set
 from typing import Any, NamedTuple
 
+from .._common.numbers import such
 from ..errors import InvalidFile
 from ..forest.rules import MAX_UNIT, like
 from .cells import Comma, plain_number, taken_apart
 from .json_reader import read_terms
-from .sheets import Sheet, SheetRow
+from .sheets import NoValue, Sheet, SheetRow
 
 NEEDED = ("box", "probability", "cost")
 
@@ -60,24 +64,60 @@ class Heading(NamedTuple):
     rows: list[SheetRow]
 
 
-def heading(found: list[Sheet]) -> Heading:
-    """The heading of the first sheet that has one."""
-    closest: tuple[int, SheetRow | None] = (0, None)
-    for sheet in found:
-        settings: dict[str, Any] = {}
-        for i, row in enumerate(sheet.rows[:_DEEPEST]):
-            known = [c for c in map(_column, row.cells) if c]
-            if "box" in known and len(set(known)) > 2:
-                return _heading(row, settings, sheet.rows[i + 1 :])
-            closest = max(closest, (len(set(known)), row), key=lambda x: x[0])
-            settings |= _setting(row)
-    if not any(sheet.rows for sheet in found):
+def heading(found: list[Sheet], name: str | None = None) -> Heading:
+    """The heading of the sheet of that name, or else of the one visible sheet that has a table."""
+    some = _named(found, name) if name is not None else [s for s in found if not s.hidden] or found
+    if not any(sheet.rows for sheet in some):
         raise InvalidFile("a forest needs at least one box, but the table has no rows.")
-    near = "" if closest[1] is None else f" Row {closest[1].number} comes closest."
-    raise InvalidFile(
+    tables = [(sheet, i) for sheet in some if (i := _row_of_heading(sheet)) is not None]
+    whole = [(sheet, i) for sheet, i in tables if not _missing(_columns(sheet.rows[i]))]
+    if len(whole) > 1:
+        raise InvalidFile(
+            f"one sheet must hold the table, but {whole[0][0].name!r} and {whole[1][0].name!r} "
+            f"both hold one ({such(len(whole), 'sheet')}). Say which: --sheet "
+            f"{shlex.quote(whole[0][0].name)}."
+        )
+    if not tables:
+        raise InvalidFile(_no_heading(some))
+    sheet, i = (whole or tables)[0]
+    return _heading(sheet, i)
+
+
+def _named(found: list[Sheet], name: str) -> list[Sheet]:
+    names = [sheet.name for sheet in found]
+    if names == [""]:
+        raise InvalidFile("only a workbook (.xlsx) has sheets. Leave out --sheet.")
+    if name not in names:
+        known = ", ".join(map(repr, names))
+        raise InvalidFile(f"there is no sheet {name!r}{like(name, names)}. The sheets are {known}.")
+    return [found[names.index(name)]]
+
+
+def _row_of_heading(sheet: Sheet) -> int | None:
+    """Which of the first rows names a box and two more columns."""
+    for i, row in enumerate(sheet.rows[:_DEEPEST]):
+        known = _columns(row)
+        if "box" in known and len(known) > 2:
+            return i
+    return None
+
+
+def _columns(row: SheetRow) -> set[str]:
+    return {c for c in map(_column, row.cells) if c}
+
+
+def _no_heading(found: list[Sheet]) -> str:
+    rows = ((sheet, row) for sheet in found for row in sheet.rows[:_DEEPEST])
+    sheet, row = max(rows, key=lambda x: len(_columns(x[1])))
+    near = f" {_place(row, sheet.name).capitalize()} comes closest." if _columns(row) else ""
+    return (
         f"one row must name the columns (box, parent, parent_state, state, reward, probability, "
         f"cost), but none does.{near} weitzman template writes a sheet to fill in."
     )
+
+
+def _place(row: SheetRow, sheet: str) -> str:
+    return f"row {row.number}" + (f" of sheet {sheet!r}" if sheet else "")
 
 
 def yes_or_no(x: object, where: str) -> bool:
@@ -99,7 +139,9 @@ def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "_", bare).strip("_")
 
 
-def _heading(row: SheetRow, settings: dict[str, Any], rows: list[SheetRow]) -> Heading:
+def _heading(sheet: Sheet, at: int) -> Heading:
+    settings = {key: x for row in sheet.rows[:at] for key, x in _settings(row).items()}
+    row, rows = sheet.rows[at], _unmerged(sheet, sheet.rows[at + 1 :])
     columns: dict[str, int] = {}
     titles: dict[str, str] = {}
     units: dict[str, str] = {}
@@ -109,38 +151,63 @@ def _heading(row: SheetRow, settings: dict[str, Any], rows: list[SheetRow]) -> H
             continue
         if column in columns:
             raise InvalidFile(
-                f"a column must be there once, but row {row.number} has {titles[column]!r} and "
-                f"{cell!r}. Rename one of them."
+                f"a column must be there once, but {_place(row, sheet.name)} has "
+                f"{titles[column]!r} and {cell!r}. Rename one of them."
             )
         columns[column], titles[column] = i, cell
         unit = re.search(r"[(\[](.{1,12}?)[)\]]", cell)
         if unit:
             units[column] = unit[1].strip()
-    _check(columns, row)
-    return Heading(columns, titles, settings, units, rows)
-
-
-def _check(columns: dict[str, int], row: SheetRow) -> None:
-    missing = [c for c in NEEDED if c not in columns]
-    if "reward" not in columns and "state" not in columns:
-        missing.append("reward")
+    missing = _missing(set(columns))
     if missing:
         others = [str(c) for c in row.cells if c and _column(c) is None]
         hint = like(missing[0], others).replace("did you mean", "is it")
         raise InvalidFile(
-            f"a table must have the column {missing[0]!r}, but row {row.number} does not name it "
-            f"({len(missing)} such columns{hint}). Name the columns box, parent, parent_state, "
-            f"state, reward, probability, cost."
+            f"a table must have the column {missing[0]!r}, but {_place(row, sheet.name)} does not "
+            f"name it ({such(len(missing), 'column')}{hint}). Name the columns box, parent, "
+            f"parent_state, state, reward, probability, cost."
         )
+    return Heading(columns, titles, settings, units, rows)
 
 
-def _setting(row: SheetRow) -> dict[str, Any]:
-    """What a row above the heading says: "outside option" and a number, "unit" and a sign, ..."""
+def _unmerged(sheet: Sheet, rows: list[SheetRow]) -> list[SheetRow]:
+    """Rows in which each of several merged cells holds what is shown for all of them."""
+    at = {row.number: row.cells for row in rows}
+    for column, first, last in sheet.merged:
+        if first in at and column < len(at[first]):
+            for number in range(first + 1, last + 1):
+                if number in at and column < len(at[number]) and at[number][column] is None:
+                    at[number][column] = at[first][column]
+    return rows
+
+
+def _missing(columns: Set[str]) -> list[str]:
+    """The columns that a table lacks."""
+    missing = [c for c in NEEDED if c not in columns]
+    return missing if {"reward", "state"} & columns else [*missing, "reward"]
+
+
+def _settings(row: SheetRow) -> dict[str, Any]:
+    """What a row above the heading says: "outside option" and a number, "unit: EUR", ..."""
     cells = [c for c in row.cells if c not in (None, "")]
-    if len(cells) < 2 or not isinstance(cells[0], str):
-        return {}
-    key, value = _SETTING.get(_plain(cells[0].rstrip(":"))), cells[1]
-    where = f"row {row.number}: {cells[0]!r}"
+    pairs = [*itertools.pairwise(cells), *(_halves(c) for c in cells)]
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        key = _SETTING.get(_plain(name.rstrip(":"))) if isinstance(name, str) else None
+        if key is not None and value != "":
+            found |= _setting(key, value, f"row {row.number}: {name!r}")
+    return found
+
+
+def _halves(cell: object) -> tuple[object, str]:
+    """A cell such as "unit: EUR"."""
+    name, _, value = cell.partition(":") if isinstance(cell, str) else ("", "", "")
+    return name, value.strip()
+
+
+def _setting(key: str, value: Any, where: str) -> dict[str, Any]:
+    if isinstance(value, NoValue):
+        raise InvalidFile(value.why)
     if key == "unit":
         return {"unit": checked_unit(str(value), where)}
     if key == "minimize":
@@ -152,9 +219,7 @@ def _setting(row: SheetRow) -> dict[str, Any]:
         return {"minimize": word.startswith("min")}
     if key == "outside":
         return {"outside": _outside(value, where)}
-    if key is not None and key != "outside":
-        return read_terms({key: _amount(value, where)})
-    return {}
+    return read_terms({key: _amount(value, where)})
 
 
 def checked_unit(unit: str, where: str) -> str:

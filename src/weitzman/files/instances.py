@@ -16,10 +16,11 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import IO, Any, BinaryIO, cast
 
+from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
-from . import binary, json_reader, json_writer, reading
-from .safely import check_regular, explained, packed_limit, replacing
+from . import binary, json_reader, json_writer
+from .safely import explained, packed_limit, parse
 from .sheets import is_table
 from .tables import AS_WRITTEN, TableOptions, load_table, save_table
 
@@ -35,14 +36,14 @@ def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
     """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file, or from a table.
 
     Tables (``.csv``, ``.tsv``, ``.xlsx``) have the columns of
-    :func:`~weitzman.files.from_pandas`, and may say the outside option, the objective and the
-    unit above them.
+    :func:`~weitzman.files.from_pandas`. The rows above the columns may give the outside option,
+    the objective and the unit.
 
     Parameters
     ----------
     path : str or path
     options : TableOptions
-        For a table: what it does not say itself.
+        For a table: what the table does not say itself.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def save(forest: Forest, path: Path) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(forest, f"{folder}/boxes.json")
     ...     load(f"{folder}/boxes.json")
-    Forest(1 described boxes, 1 with copies, 1 roots, 1 laws, outside 0)
+    Forest(1 described box, 1 with copies, 1 root, 1 law, outside 0)
     """
     name = os.fspath(path)
     if is_table(name):
@@ -114,13 +115,13 @@ def _suffix(name: str) -> str:
             return suffix
     raise InvalidFile(
         "the name of an instance file must end in .json, .json.gz or .wz, or be that of a "
-        "table: .csv, .tsv or .xlsx."
+        "table: .csv, .tsv or .xlsx. Save a spreadsheet of another kind as .xlsx."
     )
 
 
 def _read_json(name: str) -> Forest:
     with open(name, "rb") as file:
-        return json_reader.forest(reading.parse(_bounded(file, MAX_BYTES)))
+        return json_reader.forest(parse(_bounded(file, MAX_BYTES)))
 
 
 def _read_gzip(name: str) -> Forest:
@@ -129,7 +130,7 @@ def _read_gzip(name: str) -> Forest:
             data = _bounded(cast(IO[bytes], file), min(MAX_BYTES, packed_limit(_size(name))))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
-    return json_reader.forest(reading.parse(data))
+    return json_reader.forest(parse(data))
 
 
 def _read_binary(name: str) -> Forest:

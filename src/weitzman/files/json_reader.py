@@ -1,7 +1,7 @@
 """From a JSON document of the format ``weitzman/1`` to a forest.
 
-Only what the file itself can get wrong is checked here, with the place: types, keys, references.
-The rules of the problem (probabilities, shapes, circles) are those of :class:`Forest`.
+This module checks what only a file can get wrong, and names the place: types, keys, references.
+:class:`Forest` checks the rules of the problem (probabilities, shapes, cycles).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..forest.model import Forest
 from ..forest.rules import MAX_COUNT
 from .outcomes import Names, read_law, read_opening, read_outcomes
 from .parsing import array, choice, fields, is_number, like, name, numbers, whole, wrong
-from .reading import shown
+from .safely import shown
 
 FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for

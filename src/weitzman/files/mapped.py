@@ -1,8 +1,8 @@
 """``.wz`` files that are larger than memory: written forest by forest, read tree by tree.
 
-A mapped file is looked at through the address space of the process: the system reads what is used,
-and drops it again when memory is short. Checksums are those of whole columns, so they are found in
-one pass over the file, a piece at a time.
+A mapped file is read through the address space of the process: the system reads what is used, and
+drops it again when memory is short. Checksums cover whole columns, so they take one pass over the
+file, a piece at a time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import IntArray
+from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from ..forest.pools import Pool, starts
 from . import binary
 from .instances import Path
-from .safely import check_regular, explained, replacing
+from .safely import explained
 
 _PIECE = 2**18  # matrices whose places are found at a time
 _BYTES = 2**22  # bytes of a checksum at a time
@@ -101,23 +102,23 @@ class MappedFile:
         _drop(self._whole)
 
     @classmethod
-    def open(cls, path: Path, *, checksums: bool = True) -> MappedFile:
+    def open(cls, path: Path) -> MappedFile:
         """Map a file. Checksums take one pass over it.
 
         Discounting, a risk tolerance, several prizes and endless lines are refused.
         """
         with explained(os.fspath(path), "read"):
-            return cls._opened(path, checksums)
+            return cls._opened(path)
 
     @classmethod
-    def _opened(cls, path: Path, checksums: bool) -> MappedFile:
+    def _opened(cls, path: Path) -> MappedFile:
         check_regular(os.stat(path))
         with open(path, "rb") as file:
             size = file.seek(0, 2)
             file.seek(0)
             header, at = binary.read_header(file, size)
             layout = list(binary.layout(header, at, size))
-            for name, dtype, count, crc, start in layout if checksums else ():
+            for name, dtype, count, crc, start in layout:
                 _check_sum(file, name, start, count * np.dtype(dtype).itemsize, crc)
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         columns = {
@@ -141,7 +142,7 @@ class MappedFile:
         return cls(n, binary.read_outside(header), header["minimize"], columns, pools, whole)
 
     def reward_range(self) -> tuple[float, float]:
-        """The least and the highest reward that is one, or the outside option."""
+        """The least and the highest number among the rewards and the outside option."""
         low, high = (self.outside, self.outside) if np.isfinite(self.outside) else (np.inf, -np.inf)
         data = self._pools["rewards"].data
         for i in range(0, len(data), _BYTES):
@@ -226,7 +227,9 @@ def save_many(forests: Iterable[Forest], path: Path) -> int:
     """
     with (
         explained(os.fspath(path), "written"),
-        tempfile.TemporaryDirectory(dir=FilePath(path).resolve().parent) as folder,
+        tempfile.TemporaryDirectory(
+            dir=FilePath(path).resolve().parent, prefix=".", suffix=".tmp"
+        ) as folder,
         ExitStack() as files,
     ):
         columns: dict[str, _Growing] = {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common.numbers import such
 from .._common.optional import need
 from ..errors import InvalidForest
 from ..forest.columns import short
@@ -48,7 +49,8 @@ def from_networkx(
         if bare:
             raise InvalidForest(
                 f"every node must have the attributes cost, rewards and law, but node {bare[0]!r} "
-                f"has no {name!r} ({len(bare)} such nodes). Set graph.nodes[{bare[0]!r}][{name!r}]."
+                f"has no {name!r} ({such(len(bare), 'node')}). Set "
+                f"graph.nodes[{bare[0]!r}][{name!r}]."
             )
     states = [d.get("states") for d in data]
     return Forest.from_arrays(
@@ -128,11 +130,11 @@ def _check_graph(networkx: Any, graph: Any) -> tuple[list[Any], list[int]]:
             above = [u for u, _ in graph.in_edges(several[0])]
             raise InvalidForest(
                 f"a box has at most one parent, but node {several[0]!r} has {len(above)}: "
-                f"{short(above)} ({len(several)} such nodes). Only forests can be solved."
+                f"{short(above)} ({such(len(several), 'node')}). Only forests can be solved."
             )
         cycle = [u for u, _ in networkx.find_cycle(graph)]
         raise InvalidForest(
-            f"parents must lead to a root, but {short(cycle)} go round in a circle. Take out one "
+            f"parents must lead to a root, but {short(cycle)} are a cycle. Take out one "
             f"of these edges."
         )
     nodes = list(graph)

@@ -20,7 +20,7 @@ from ..errors import InvalidFile, InvalidForest
 from ..forest.columns import label
 from ..forest.forms import ANY, ShortOutcomes, check_keys, opening_matrix
 from .parsing import check_dense, is_number, name, wrong
-from .reading import shown
+from .safely import shown
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 

@@ -36,9 +36,9 @@ def from_pandas(
         * ``endless``: whether boxes like it follow without end; may be left out;
         * ``factor`` or ``duration``: what time the opening takes; may be left out.
     outside, minimize : optional
-        As in :meth:`Forest.from_arrays`; by default those in ``table.attrs``, if any. So are
-        ``unit``, ``rate``, ``risk_tolerance``, ``prizes`` and ``stated_error``;
-        :meth:`Forest.changed` gives others.
+        As in :meth:`Forest.from_arrays`; by default taken from ``table.attrs``, if present.
+        ``unit``, ``rate``, ``risk_tolerance``, ``prizes`` and ``stated_error`` always come from
+        there; :meth:`Forest.changed` changes them.
 
     Examples
     --------
@@ -62,7 +62,8 @@ def from_pandas(
 def to_pandas(forest: Forest) -> pd.DataFrame:
     """The forest as a table that :func:`from_pandas` reads.
 
-    The outside option and the sense travel in ``attrs``, which files do not keep.
+    The outside option and the direction (maximize or minimize) are in ``attrs``, which files do
+    not keep.
 
     Examples
     --------

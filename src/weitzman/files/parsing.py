@@ -12,7 +12,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
-from .reading import shown
+from .safely import shown
 
 _NUMBER = {int, float}  # exactly these: a bool is not a number
 _SUGGESTIONS = 1000  # names that are looked through for one that was perhaps meant
@@ -42,7 +42,7 @@ def fields(x: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
 
 
 def like(wanted: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the one that was perhaps meant."""
+    """The end of a message about an unknown name: the name that was perhaps meant."""
     few = [name for name in islice(known, _SUGGESTIONS) if len(name) <= _LONGEST]
     close = difflib.get_close_matches(wanted[:_LONGEST], few, 1)
     return f"; did you mean {shown(close[0])}?" if close else "."
@@ -67,7 +67,7 @@ def name(x: Any, where: str) -> str:
 
 
 def whole(x: Any, where: str, low: int, high: int) -> int:
-    """A whole number; 1e6 is one too."""
+    """A whole number; 1e6 counts as one."""
     if is_number(x) and x == int(x) and low <= x <= high:
         return int(x)
     wrong(where, f"a whole number from {low} to {high}", x)

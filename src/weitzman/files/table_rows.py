@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.numbers import such
 from ..errors import InvalidForest
 from ..forest.columns import default_outside, label, short
 from ..forest.model import Forest
@@ -75,7 +76,7 @@ class Rows:
             state = self.labels(int(self.parent[v]))[int(lost[0] - self._law_row[v])]
             raise InvalidForest(
                 f"a box must have rows for each state of its parent, but box {self.names[v]!r} has "
-                f"none after {state!r} ({len(lost)} such states). Add them; for a state that "
+                f"none after {state!r} ({such(len(lost), 'state')}). Add them; for a state that "
                 f"cannot occur any law will do."
             )
         self._check_sums()
@@ -86,9 +87,13 @@ class Rows:
     def _check_sums(self) -> None:
         """The rows that belong together, by the numbers that the user sees."""
         law, p = self._law_row[self.box] + self.given, self._probability
+        wrong = (p < 0) | (p > 1)
+        first = f"{p[np.argmax(wrong)]:.12g}"
+        self._refuse(wrong, "probabilities must lie between 0 and 1", f"has {first}",
+                     "Write forty percent as 0.4 or 40%.")  # fmt: skip
         mass = np.bincount(law, weights=p, minlength=int(self._above.sum()))
         bad = np.flatnonzero(np.abs(mass - 1) > SUM_TOLERANCE)
-        if not len(bad) or ((p < 0) | (p > 1)).any():  # a chance of its own is told first
+        if not len(bad):
             return
         rows = np.flatnonzero(law == bad[0]).tolist()
         v = int(self.box[rows[0]])
@@ -101,8 +106,8 @@ class Rows:
         where = first if len(rows) == 1 else f"{first.replace('row ', 'rows ')} to {last}"
         raise InvalidForest(
             f"probabilities must sum to 1, but those of box {self.names[v]!r}{after} sum to "
-            f"{mass[bad[0]]:.12g} ({where}; {len(bad)} such groups of rows). Correct one of them, "
-            f"or give the missing chance a state of its own."
+            f"{mass[bad[0]]:.12g} ({where}; {such(len(bad), 'group of rows')}). Correct one of "
+            f"them, or give the missing chance a state of its own."
         )
 
     def opening(self, column: str) -> Pool:
@@ -182,7 +187,7 @@ class Rows:
             hint = like(missing[0], others).replace("did you mean", "is it")
             raise InvalidForest(
                 f"the table must have the columns {', '.join(COLUMNS)}, but {missing[0]!r} is "
-                f"missing ({len(missing)} such columns{hint})."
+                f"missing ({such(len(missing), 'column')}{hint})."
             )
         if not self._table["box"]:
             raise InvalidForest("a forest needs at least one box, but the table has no rows.")
@@ -192,7 +197,7 @@ class Rows:
         if (box < 0).any():
             raise InvalidForest(
                 f"every row must name its box, but {self._place(int(np.argmax(box < 0)))} does not "
-                f"({(box < 0).sum()} such rows)."
+                f"({such((box < 0).sum(), 'row')})."
             )
         n = int(box.max()) + 1  # boxes were named first
         names = known[:n]
@@ -215,7 +220,8 @@ class Rows:
 
     def _read_states(self) -> None:
         (state, after), self._state_names = self._codes("state", "parent_state")
-        self._refuse(state < 0, "every row must have a state", "has none", "Name it.")
+        self._refuse(state < 0, "every row must have a state", "has none",
+                     "Name it, or take the row out if it describes no box.")  # fmt: skip
         k, box, n = len(self._state_names), self.box, len(self.names)
         code, kinds = factorized((box * k + state).tolist())
         found = np.array(kinds, np.int64)
@@ -274,7 +280,7 @@ class Rows:
             row = int(np.argmax(bad))
             raise InvalidForest(
                 f"{rule}, but {self._place(row)} (box {self.names[self.box[row]]!r}) {fault} "
-                f"({int(bad.sum())} such rows). {advice}".rstrip()
+                f"({such(bad.sum(), 'row')}). {advice}".rstrip()
             )
 
 

@@ -1,7 +1,8 @@
 """Forests as spreadsheets: ``.csv``, ``.tsv`` and ``.xlsx``, as people fill them in.
 
-A row for each box, state of its parent and own state. Blank cells of a box repeat the one above, as
-merged cells do; a sheet may begin with a title and with settings (outside option, objective, unit).
+There is one row for each box, state of its parent and own state. Blank cells of a box repeat the
+cell above, as merged cells do. A sheet may begin with a title and with settings (outside option,
+objective, unit).
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import io
 import math
 from typing import Any, NamedTuple
 
+from .._common.disk import replacing
+from .._common.numbers import such
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from .cells import Cell, Comma, fraction, plain_number, taken_apart
 from .headings import Heading, checked_unit, heading, yes_or_no
 from .json_reader import TERMS
-from .safely import explained, replacing
-from .sheets import WORKBOOK, sheets
+from .safely import explained
+from .sheets import WORKBOOK, Money, NoValue, sheets
 from .table_rows import Rows, forest_of_rows
 from .written_tables import settings_of, written_columns
 
@@ -33,12 +36,17 @@ _FILLED = (
     "duration",
 )  # blank: as in the row above
 _SHOWN = 40
+_TOTALS = {
+    "total", "totals", "sum", "subtotal", "grand total", "average", "mean", "summe", "gesamt",
+    "gesamtsumme", "mittelwert",
+}  # fmt: skip
 
 
 class TableOptions(NamedTuple):
     """Settings given beside a table; they take precedence over those in the table.
 
     ``outside`` infinite: something must be taken. ``comma``: what a comma in a number means.
+    ``sheet``: the sheet of a workbook that holds the table.
     """
 
     outside: float | None = None
@@ -48,6 +56,7 @@ class TableOptions(NamedTuple):
     rate: float | None = None
     risk_tolerance: float | None = None
     prizes: int | None = None
+    sheet: str | None = None
 
     def terms(self) -> dict[str, float | int]:
         """Rate, risk tolerance and prizes, as far as they are given."""
@@ -61,14 +70,14 @@ AS_WRITTEN = TableOptions()
 def load_table(path: str, options: TableOptions = AS_WRITTEN) -> Forest:
     """Read a forest from a table."""
     with explained(path, "read"):
-        return _forest(heading(sheets(path)), options)
+        return _forest(heading(sheets(path), options.sheet), options)
 
 
 def save_table(forest: Forest, path: str) -> None:
-    """Write a forest as a table, with its settings above the heading unless they are the usual."""
+    """Write a forest as a table, with settings above the heading where they are not the default."""
     with explained(path, "written"), replacing(path) as file:
         if path.lower().endswith(WORKBOOK):
-            from .workbooks import write_forest
+            from .written_tables import write_forest
 
             write_forest(forest, file)
             return
@@ -97,7 +106,7 @@ def _forest(head: Heading, options: TableOptions) -> Forest:
 
 
 def _unit(head: Heading, table: _Table, options: TableOptions) -> str:
-    """The unit that is said by an option, above the heading, in it, or by the cells."""
+    """The unit given by an option, above the heading, in the heading, or by the cells."""
     if options.unit is not None:
         return checked_unit(options.unit, "the unit")
     if "unit" in head.settings:
@@ -136,6 +145,12 @@ class _Table:
             here = {c: self._at(row.cells, i) for c, i in self.head.columns.items()}
             if all(x is None for x in here.values()):
                 continue
+            if row.hidden:
+                hidden = sum(r.hidden for r in self.head.rows)
+                raise InvalidFile(
+                    f"all rows of the table must be in sight, but row {row.number} is hidden "
+                    f"({such(hidden, 'row')}). Show the hidden rows, or delete them."
+                )
             if here["box"] is None:
                 here["box"] = above.get("box")
             if above and here["box"] == above["box"]:
@@ -146,38 +161,57 @@ class _Table:
                 self.columns[column].append(x)
             self.numbers.append(row.number)
             above = here
+        self._refuse_total()
+
+    def _refuse_total(self) -> None:
+        """The last row may add up those above: a box of that name is hardly meant."""
+        last = self.columns["box"][-1:]
+        if last and str(last[0]).strip(" :").lower() in _TOTALS:
+            raise InvalidFile(
+                f"a row below the heading must describe a box, but row {self.numbers[-1]} "
+                f"({last[0]!r}) seems to add up those above. Take the row out, or rename the box."
+            )
 
     @staticmethod
     def _at(cells: list[Any], i: int) -> Any:
-        return (None if cells[i] == "" else cells[i]) if i < len(cells) else None
+        x = cells[i] if i < len(cells) else None
+        if isinstance(x, NoValue):
+            raise InvalidFile(x.why)
+        return None if x == "" else x
 
     def _commas(self, given: Comma | None) -> Comma:
-        """What commas mean in this sheet, by the numbers that leave no doubt."""
+        """What commas mean in this sheet, according to the unambiguous numbers."""
         if given is not None:
             return given
-        seen: dict[Comma | None, tuple[int, str]] = {}
+        seen: dict[Comma | str, tuple[int, str]] = {}
         for column in _NUMBERS:
             for row, x in zip(self.numbers, self.columns.get(column, ()), strict=False):
                 if isinstance(x, str) and ("," in x or "." in x):
                     cell = taken_apart(x)
                     if cell is not None:
-                        seen.setdefault(cell.comma, (row, x))
+                        mark = "comma" if "," in x else "point"
+                        seen.setdefault(cell.comma or mark, (row, x))
         both = [seen.get(Comma.DECIMAL), seen.get(Comma.THOUSANDS)]
         if both[0] and both[1]:
             raise InvalidFile(_TWO_WAYS.format(both[0], both[1]))
-        open_ = seen.get(None)
-        if open_ and "," in open_[1] and not both[1]:
-            raise InvalidFile(_OPEN.format(*open_))
+        for mark in ("comma", "point"):
+            if mark in seen and not both[1] and (mark == "comma" or not both[0]):
+                raise InvalidFile(_OPEN.format(*seen[mark], mark))
         return Comma.DECIMAL if both[0] else Comma.THOUSANDS
 
     def _to_numbers(self, column: str, comma: Comma) -> None:
-        factor = 0.01 if self.head.units.get(column) == "%" else 1.0
-        found = self.columns[column]
-        for i, x in enumerate(found):
-            if x is not None:
-                found[i] = self._number(x, column, i, comma) * factor
+        found = [
+            None if x is None else self._number(x, column, i, comma)
+            for i, x in enumerate(self.columns[column])
+        ]
+        percent = self.head.units.get(column) == "%"
+        if percent and any(x > 1 for x in found if x is not None):  # else % is in the cells
+            found = [None if x is None else x * 0.01 for x in found]
+        self.columns[column] = found
 
     def _number(self, x: Any, column: str, i: int, comma: Comma) -> float:
+        if isinstance(x, Money):
+            self.currencies.add(x.currency)
         if isinstance(x, int | float) and not isinstance(x, bool):
             return _as_float(x)
         if isinstance(x, str):
@@ -227,7 +261,7 @@ _TWO_WAYS = (
     "and row {1[0]} has {1[1]!r}, with a decimal point. Write them in one way."
 )
 _OPEN = (
-    "row {0} has {1!r}, which may be a number of four or more digits or one with a decimal comma, "
-    "and no other number of the sheet tells which. Write it without the comma, or say --decimal "
-    "point or --decimal comma."
+    "row {0} has {1!r}, which may be a number of four or more digits or one with a decimal {2}, "
+    "and the other numbers of the sheet leave that open. Write it without the {2}, or say "
+    "--decimal point or --decimal comma."
 )

@@ -1,18 +1,75 @@
-"""A forest as the columns and settings of a table: None where a cell is empty."""
+"""Tables that are written: forests as columns, workbooks (``.xlsx``), and a sheet to fill in."""
 
 from __future__ import annotations
 
-from typing import Any
+import csv
+import io
+import math
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import IntArray
+from .._common.disk import replacing
+from .._common.numbers import is_currency_sign
+from .._common.optional import need
+from ..errors import InvalidForest
 from ..forest.model import Forest
 from .json_writer import written_terms
+from .safely import explained
+from .sheets import TEXT, WORKBOOK
+
+_WIDEST = 60  # characters of a column
+_MONEY = ("reward", "cost")
+
+_HEAD = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
+_SETTINGS = (
+    ("A search with two stages at each of two sites (change it to yours)",),
+    ("objective", "maximize"),
+    ("outside option", 0),
+    ("unit", "$"),
+)
+_ROWS = (
+    ("Survey North", None, None, "promising", None, 0.4, 20_000),
+    (None, None, None, "poor", None, 0.6, None),
+    ("Drill North", "Survey North", "promising", "dry", 0, 0.5, 80_000),
+    (None, None, None, "oil", 400_000, 0.5, None),
+    (None, None, "poor", "dry", 0, 0.95, None),
+    (None, None, None, "oil", 400_000, 0.05, None),
+    ("Survey South", None, None, "promising", None, 0.3, 10_000),
+    (None, None, None, "poor", None, 0.7, None),
+    ("Drill South", "Survey South", "promising", "dry", 0, 0.4, 90_000),
+    (None, None, None, "oil", 350_000, 0.6, None),
+    (None, None, "poor", "dry", 0, 0.9, None),
+    (None, None, None, "oil", 350_000, 0.1, None),
+)
+_NOTES = (
+    (
+        "box",
+        "What can be opened: a stage, a test, a candidate. Blank: the box above.",
+    ),
+    ("parent", "The box that must be opened first. Blank for a box that can be opened at once."),
+    ("parent_state", "What the parent showed. Each state of the parent needs rows of its own."),
+    ("state", "What the box may show, in a word or a number."),
+    ("reward", "What can be taken once the box has shown this. Blank: nothing can be taken."),
+    (
+        "probability",
+        "How likely the state is: 0.4, 40% or 2/5. Sums to 1 for each parent_state.",
+    ),
+    ("cost", "What opening the box costs, in the unit of the rewards. Blank: as in the row above."),
+    ("count", "A column that may be added: how many copies of the box there are."),
+    ("outside option", "What you have if you open nothing; none: something must be taken."),
+    ("objective", "maximize rewards, or minimize losses."),
+    ("unit", "$, EUR, hours: shown with every amount."),
+    ("then", "weitzman solve FILE, or weitzman report FILE -o report.html"),
+)
 
 
 def written_columns(forest: Forest) -> dict[str, list[Any]]:
-    """A row for each box, state of its parent, and own state; numbers where names are missing."""
+    """One row for each box, state of its parent and own state; numbers where names are missing."""
     f = forest
     shape = f.laws.shape[f.law]
     size = shape[:, 0] * shape[:, 1]
@@ -41,7 +98,7 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
 
 
 def settings_of(forest: Forest) -> list[list[Any]]:
-    """What a table says above its heading, where it is not the usual."""
+    """What a table says above its heading: settings other than the defaults."""
     f, rows = forest, list[list[Any]]()
     if f.minimize:
         rows.append(["objective", "minimize"])
@@ -71,3 +128,112 @@ def _state_names(f: Forest, row: IntArray, state: IntArray) -> list[Any]:
     at = np.where(row < 0, len(flat), f.rewards.start[row] + state)
     names = [*flat, None]
     return [names[i] for i in at.tolist()]
+
+
+class Block(NamedTuple):
+    """A sheet: rows above the heading, the heading, and columns below it.
+
+    ``formats`` are number formats by column, in the words of Excel.
+    """
+
+    title: str
+    above: Sequence[Sequence[Any]]
+    columns: dict[str, list[Any]]
+    formats: Mapping[str, str] = MappingProxyType({})
+
+
+def write_forest(forest: Forest, file: BinaryIO) -> None:
+    """Write a forest as a workbook that :func:`~weitzman.files.load` reads."""
+    money = money_format(forest.unit)
+    formats = dict.fromkeys(_MONEY, money) | {"probability": "0.######%"}
+    block = Block("boxes", settings_of(forest), written_columns(forest), formats)
+    write_blocks([block], file)
+
+
+def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
+    """Write sheets, each with a bold heading that stays in sight."""
+    openpyxl = need("openpyxl", "excel")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for block in blocks:
+        _fill(book.create_sheet(block.title), block)
+    # book.save leaves its archive open if the disk is full
+    writer = need("openpyxl.writer.excel", "excel").ExcelWriter
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        writer(book, archive).save()
+    file.write(packed.getvalue())
+
+
+def money_format(unit: str) -> str:
+    """The number format of amounts in a unit."""
+    plain = "#,##0.######"
+    if not unit:
+        return plain
+    quoted = '"' + unit.replace('"', "") + '"'
+    return f"{quoted}{plain}" if is_currency_sign(unit) else f'{plain}" "{quoted}'
+
+
+def _fill(sheet: Any, block: Block) -> None:
+    styles = need("openpyxl.styles", "excel")
+    bold = styles.Font(bold=True)
+    for row in block.above:
+        _append(sheet, row)
+    _append(sheet, list(block.columns))
+    head = sheet.max_row if block.columns else 0
+    for row in zip(*block.columns.values(), strict=True):
+        _append(sheet, row)
+    if not head:
+        return
+    for cell in sheet[head]:
+        cell.font = bold
+    sheet.freeze_panes = sheet.cell(head + 1, 1)
+    for i, (name, values) in enumerate(block.columns.items(), 1):
+        letter = sheet.cell(head, i).column_letter
+        wide = max([len(name), *(len(str(x)) for x in values[:1000] if x is not None)])
+        sheet.column_dimensions[letter].width = min(wide, _WIDEST) + 3
+        if name in block.formats:
+            for j in range(head + 1, sheet.max_row + 1):
+                sheet.cell(j, i).number_format = block.formats[name]
+
+
+def _append(sheet: Any, row: Sequence[Any]) -> None:
+    """A row in which text stays text: nothing in it becomes a formula."""
+    exceptions = need("openpyxl.utils.exceptions", "excel")
+    number = sheet.max_row + 1 if sheet.max_row > 1 or sheet.cell(1, 1).value is not None else 1
+    for i, x in enumerate(row, 1):
+        if x is None or (isinstance(x, float) and not math.isfinite(x)):
+            continue
+        try:
+            cell = sheet.cell(number, i)
+            cell.value = x
+        except exceptions.IllegalCharacterError:
+            raise InvalidForest(
+                f"a workbook cannot hold control characters, but there is {str(x)[:40]!r}. Rename "
+                f"it, or write .csv."
+            ) from None
+        if isinstance(x, str):
+            cell.data_type = "s"
+
+
+def write_template(path: str) -> None:
+    """Write a sheet to fill in, ``.xlsx``, ``.csv`` or ``.tsv``."""
+    columns = {name: [row[i] for row in _ROWS] for i, name in enumerate(_HEAD)}
+    with explained(path, "written"), replacing(path) as file:
+        if path.lower().endswith(WORKBOOK):
+            money = money_format("$")
+            formats = {"reward": money, "cost": money, "probability": "0%"}
+            notes = {"column": [a for a, _ in _NOTES], "what to fill in": [b for _, b in _NOTES]}
+            write_blocks(
+                [Block("boxes", _SETTINGS, columns, formats), Block("notes", (), notes)], file
+            )
+            return
+        text = io.StringIO(newline="")
+        rows = csv.writer(text, delimiter="\t" if path.lower().endswith(".tsv") else ",")
+        rows.writerows([*_SETTINGS, _HEAD, *_ROWS])
+        file.write(text.getvalue().encode())
+
+
+def is_template(path: str) -> bool:
+    """Whether a sheet to fill in can be written under a name."""
+    return path.lower().endswith((*(s for s in TEXT if not s.endswith(".gz")), WORKBOOK))

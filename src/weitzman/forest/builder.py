@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.numbers import counted, such
 from ..errors import InvalidForest
 from .columns import default_outside, label
 from .distributions import Discretized, Distribution
@@ -35,7 +36,7 @@ class Builder:
     risk_tolerance : float, optional
         Count payoffs z by the utility -exp(-z / risk_tolerance).
     prizes : int
-        Take up to so many rewards, at most one from each tree.
+        Take up to this many rewards, at most one from each tree.
 
     Examples
     --------
@@ -71,15 +72,15 @@ class Builder:
         return len(self._entries)
 
     def __repr__(self) -> str:
-        return f"Builder({len(self)} boxes)"
+        return f"Builder({counted(len(self), 'box')})"
 
     @property
     def errors(self) -> dict[str, float]:
-        """For each box whose law was discretized, the certified error of that.
+        """The certified error of each box whose law was discretized.
 
-        The value of the search is off by at most the sum of these, each times the copies of its
-        box, but for boxes whose children depend on their states. The forest keeps that sum as its
-        ``stated_error``, and the gap of a solution includes it.
+        Discretizing moves the value of the search by at most the sum of these errors, each times
+        the copies of its box. Boxes whose children depend on their states are not included. The
+        forest keeps the sum as its ``stated_error``, and the gap of a solution includes it.
         """
         return {name: e.error for name, e in self._entries.items() if e.error > 0}
 
@@ -114,19 +115,20 @@ class Builder:
             States are named by their rewards, or by words with ``rewards``. A frozen SciPy
             distribution may stand for ``{state: probability}``.
         rewards : mapping, optional
-            The reward of each state that is named otherwise; None for a state without one.
+            The reward of each state that is not named by its reward; None: no reward.
         count : int
             Copies of the box, with all below it, under each copy of its parent.
         endless : bool
-            Whether the box is followed by boxes like itself without end. It then has the states of
-            its parent, and no children.
+            Whether the box is followed by boxes like itself without end. Such a box has the states
+            of its parent, and no children.
         n_states : int
             How many states to make of a distribution.
         duration : number or mapping, optional
             How long the box takes to open, in the forms of ``cost``: with the ``rate`` of the
-            Builder it discounts all that comes later. 0 if left out.
+            Builder, the duration discounts all that comes later. 0 if left out.
         factor : number or mapping, optional
-            Or else what everything after the opening is multiplied by. 1 if left out.
+            Instead of a duration: what everything after the opening is multiplied by. 1 if left
+            out.
 
         Returns
         -------
@@ -149,7 +151,7 @@ class Builder:
         called = label(name)
         if called in self._entries:
             raise InvalidForest(
-                f"names of boxes must differ, but {called!r} is there already. Rename this one, or "
+                f"names of boxes must differ, but {called!r} is taken. Rename this one, or "
                 f"give `count` for copies."
             )
         above = None if parent is None else label(parent)
@@ -214,7 +216,7 @@ class Builder:
         if lost:
             raise InvalidForest(
                 f"a parent must be a box, but {lost[0].parent!r}, parent of {lost[0].name!r}, was "
-                f"never added ({len(lost)} such boxes"
+                f"never added ({such(len(lost), 'box')}"
                 f"{like(lost[0].parent, list(self._entries))})."
             )
 
@@ -222,9 +224,9 @@ class Builder:
 def _stated_error(entries: Sequence[BuiltBox]) -> float:
     """How far the value may be off because laws were discretized.
 
-    Opening a box is worth the mean of a convex function of its reward with slopes from 0 to 1, also
-    if other boxes follow: so every discretized copy adds its error at most. A box whose children
-    depend on its state is the exception: its states are the problem that was described.
+    Opening a box is worth the mean of a convex function of its reward with slopes from 0 to 1, even
+    if other boxes follow. So every discretized copy adds at most its own error. A box whose
+    children depend on its state is the exception: its states are the problem that was described.
     """
     shaping = {e.parent for e in entries if e.parent is not None and ANY not in e.rows}
     copies: dict[str | None, float] = {None: 1.0}
@@ -269,7 +271,7 @@ def line(
         As in :meth:`Forest.from_arrays`.
     length : int or inf, optional
         Number of boxes of a line whose matrices are all the same. Infinity: the line goes on
-        without end. It is then described by two boxes, the first one and the endless one.
+        without end, and two boxes describe it: the first one and the endless one.
     names : optional
         One name per box.
     outside, minimize

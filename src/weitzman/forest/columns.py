@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.numbers import counted, such
 from ..errors import InvalidForest
-from .pools import Pool, concat_pools, intern_pool, list_pool, stack_pool, starts
+from .pools import Pool, concat_pools, joined_pool, list_pool, stack_pool
+
+_DTYPE, _NDIM, _SHAPE = attrgetter("dtype"), attrgetter("ndim"), attrgetter("shape")
 
 
 def label(x: object) -> str:
@@ -27,7 +31,7 @@ def label(x: object) -> str:
 
 
 def default_outside(outside: float | None, minimize: bool) -> float:
-    """0 when maximizing; when minimizing it must be said, since 0 would beat every loss."""
+    """0 when maximizing; when minimizing there is no default, since 0 would beat every loss."""
     if outside is not None:
         return outside
     if minimize:
@@ -136,7 +140,7 @@ def law_columns(
         if len(uneven):
             raise InvalidForest(
                 f"a root's law must have equal rows in an array (n, k, k), but the rows of "
-                f"law[{uneven[0]}] (box {title[uneven[0]]!r}) differ ({len(uneven)} such boxes). "
+                f"law[{uneven[0]}] (box {title[uneven[0]]!r}) differ ({such(len(uneven), 'box')}). "
                 f"Give a list with a vector for each root."
             )
         if len(roots) == 0 or law.shape[1] == 1:
@@ -165,13 +169,11 @@ def _side_by_side(
     stems: FloatArray, branches: FloatArray, parent: IntArray
 ) -> tuple[Pool, IntArray]:
     """The laws of the roots (r, 1, k), and of all other boxes (n - r, k, k)."""
-    top, root_number = stack_pool(stems)
-    if len(branches) == 0:
-        return top, root_number
-    below, child_number = stack_pool(branches)
+    shape = np.repeat([stems.shape[1:], branches.shape[1:]], [len(stems), len(branches)], axis=0)
+    pool, place = joined_pool([stems, branches], shape)
     number = np.empty(len(parent), np.int64)
-    number[parent < 0], number[parent >= 0] = root_number, len(top) + child_number
-    return concat_pools([top, below]), number
+    number[parent < 0], number[parent >= 0] = place[: len(stems)], place[len(stems) :]
+    return pool, number
 
 
 def _with_initial(law: Any, parent: IntArray, initial: FloatArray) -> tuple[Pool, IntArray]:
@@ -207,22 +209,30 @@ def _all_arrays(law: Any, parent: IntArray) -> bool:
     """Whether all laws are arrays of floats with the right number of dimensions."""
     if not isinstance(law, (list, tuple)):
         return False
-    if not all(type(m) is np.ndarray and m.dtype == np.float64 for m in law):
+    if set(map(type, law)) != {np.ndarray} or set(map(_DTYPE, law)) != {np.dtype(np.float64)}:
         return False
-    ndim = np.fromiter((m.ndim for m in law), np.int64, len(law))
+    ndim = np.fromiter(map(_NDIM, law), np.int64, len(law))
     return bool(((ndim == 2) | ((ndim == 1) & (parent < 0))).all())
 
 
 def _array_pool(law: Sequence[FloatArray]) -> tuple[Pool, IntArray]:
     """The laws as they are, each object once."""
+    if len(set(map(id, law))) == len(law):
+        return joined_pool(law, _shapes(law))
     once = {id(m): m for m in law}
     distinct = list(once.values())
-    shape = np.array([(1, *m.shape)[-2:] for m in distinct], np.int64)
-    pool, number, _ = intern_pool(Pool(np.concatenate(distinct, axis=None), starts(shape), shape))
-    if len(once) == len(law):
-        return pool, number
+    pool, number = joined_pool(distinct, _shapes(distinct))
     place = {key: i for i, key in enumerate(once)}
-    return pool, number[np.array([place[id(m)] for m in law])]
+    return pool, number[np.fromiter(map(place.__getitem__, map(id, law)), np.int64, len(law))]
+
+
+def _shapes(matrices: Sequence[FloatArray]) -> IntArray:
+    """Rows and columns of matrices, of which few have different shapes; a vector is one row."""
+    every = list(map(_SHAPE, matrices))
+    kinds = list(dict.fromkeys(every))
+    place = {kind: i for i, kind in enumerate(kinds)}
+    which = np.fromiter(map(place.__getitem__, every), np.int64, len(every))
+    return np.array([(1, *kind)[-2:] for kind in kinds], np.int64)[which]
 
 
 def opening_columns(
@@ -279,5 +289,5 @@ def _check_length(x: Sequence[object], n: int, what: str) -> None:
         raise InvalidForest(f"`{what}` must have one entry per box, but got {short(x)}.")
     if len(x) != n:
         raise InvalidForest(
-            f"`{what}` must have one entry per box, but there are {len(x)} for {n} boxes."
+            f"`{what}` must have one entry per box, but there are {len(x)} for {counted(n, 'box')}."
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import IntArray
+from .._common.numbers import such
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
 from .columns import whole_numbers
@@ -35,8 +36,8 @@ def side_by_side(
     Returns
     -------
     Forest
-        The boxes keep their order. Names are kept if they all differ; otherwise each gets the
-        number of its forest in front: ``"1/B"`` is box B of the second.
+        The boxes keep their order. Names stay if they all differ; otherwise each name begins with
+        the number of its forest: ``"1/B"`` is box B of the second forest.
 
     Examples
     --------
@@ -180,7 +181,8 @@ def _multiply(parts: Sequence[Forest], counts: Sequence[int] | None) -> IntArray
     if len(bad):
         raise InvalidForest(
             f"a count must be from 1 to {MAX_COUNT:.0e}, but that of forest {bad[0]} is "
-            f"{times[bad[0]]} ({len(bad)} such counts). Leave out a forest of which there are none."
+            f"{times[bad[0]]} "
+            f"({such(len(bad), 'count')}). Leave out a forest of which there are none."
         )
     root = np.concatenate([f.parent for f in parts]) < 0
     copies = np.where(root, np.repeat(times, [len(f) for f in parts]), 1)
@@ -200,14 +202,14 @@ def _common_outside(parts: Sequence[Forest], outside: float | None) -> float:
     if len(other):
         raise InvalidForest(
             f"the forests must have one outside option, but that of the first is {options[0]:g} "
-            f"and that of forest {other[0]} is {options[other[0]]:g} ({len(other)} such forests). "
-            f"Give `outside`."
+            f"and that of forest {other[0]} is {options[other[0]]:g} "
+            f"({such(len(other), 'forest')}). Give `outside`."
         )
     return float(options[0])
 
 
 def _common_error(parts: Sequence[Forest], counts: Sequence[int] | None) -> float:
-    """The errors of all parts, each as often as it stands there."""
+    """The errors of all parts, each counted once per copy of the part."""
     copies = [1] * len(parts) if counts is None else list(counts)
     return float(sum(n * f.stated_error for n, f in zip(copies, parts, strict=True)))
 
@@ -221,7 +223,7 @@ def _common_terms(parts: Sequence[Forest]) -> tuple[dict[str, Any], Pool | None]
         if other:
             raise InvalidForest(
                 f"the forests must have one `{name}`, but that of the first is {each[0]} and that "
-                f"of forest {other[0]} is {each[other[0]]} ({len(other)} such forests)."
+                f"of forest {other[0]} is {each[other[0]]} ({such(len(other), 'forest')})."
             )
         terms[name] = each[0]
     pools = [f.factors if terms["rate"] is None else f.durations for f in parts]
@@ -240,7 +242,7 @@ def _common_sense(parts: Sequence[Forest]) -> bool:
     if other:
         raise InvalidForest(
             f"the forests must all maximize or all minimize, but forest {other[0]} does not do as "
-            f"the first ({len(other)} such forests). Change the signs of its rewards."
+            f"the first ({such(len(other), 'forest')}). Change the signs of its rewards."
         )
     return parts[0].minimize
 

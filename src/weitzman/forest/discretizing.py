@@ -1,4 +1,4 @@
-"""Numerics of `distribution`: a fine table of a distribution, and from many values to few."""
+"""Numerics of `distributions`: a fine table of a distribution, and few values from many."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _beyond(
 
 
 def gather(values: FloatArray, mass: FloatArray, n_states: int) -> tuple[FloatArray, FloatArray]:
-    """Neighboring values merged into their means, the largest error being least."""
+    """Neighboring values merged into their means so that the largest error is least."""
     v = values.tolist()
     p = np.concatenate([[0.0], np.cumsum(mass)]).tolist()
     s = np.concatenate([[0.0], np.cumsum(mass * values)]).tolist()

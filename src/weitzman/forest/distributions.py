@@ -8,9 +8,9 @@ a law R~ on few states keep the mean and move :math:`\varphi` to one side only:
 * *spread*: choose nodes and split each mass between the two nodes around it. The new
   :math:`\varphi` consists of chords of the old one, so it lies above.
 
-Both are done on a fine table of the distribution, bins or nodes being chosen so that the largest
-error is the least possible. The stated error adds that of the fine table, where a bin [a, b] of
-mass p and mean m is off by at most p (b - m)(m - a) / (b - a) whatever the density.
+Both work on a fine table of the distribution and choose bins or nodes so that the largest error is
+the least possible. The stated error includes the error of the fine table: a bin [a, b] of mass p
+and mean m is off by at most p (b - m)(m - a) / (b - a), whatever the density.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Discretized:
     rewards : (k,) array, ascending
     probabilities : (k,) array
     error : float
-        For every x, E max(x, R) and E min(x, R) change by at most this much. The value of a search
-        changes by at most this for each box whose rewards were so replaced and that has no
-        children. It rests on quadrature only where the error of that was estimated and added.
+        For every x, E max(x, R) and E min(x, R) change by at most this much. So does the value of
+        a search, for each box without children that is replaced in this way. Where quadrature was
+        used, its estimated error is included.
     """
 
     rewards: FloatArray
@@ -77,9 +77,9 @@ def discretize(
         arrays will do. A discrete law with few enough values is kept as it is.
     n_states : int
     method : "mean" or "spread"
-        ``"mean"`` puts each bin on its mean and never overestimates the worth of looking;
-        ``"spread"`` splits each mass between two nodes and never underestimates it (but for the
-        error of the fine table, see the module). Solving with both brackets the value.
+        ``"mean"`` puts each bin on its mean and never overestimates the value of a search;
+        ``"spread"`` splits each mass between two nodes and never underestimates it, apart from the
+        error of the fine table. Solving with both brackets the value.
 
     Returns
     -------

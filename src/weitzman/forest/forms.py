@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.numbers import such
 from ..errors import InvalidForest
 from .columns import label, short
 from .distributions import Discretized, discretize, discretize_rows, is_distribution
@@ -21,7 +22,7 @@ ANY = None  # key of the only row where the law does not depend on the parent's 
 class ShortOutcomes(NamedTuple):
     """States of a box, their rewards (None: no reward), and a row for each state of the parent.
 
-    Builders and files read what people write into this form, each in their own way.
+    Builders and files turn what people write into this form, each in their own way.
     """
 
     states: tuple[str, ...]
@@ -47,7 +48,7 @@ class ShortOutcomes(NamedTuple):
         if words:
             raise InvalidForest(
                 f"a state whose name is not a number needs a reward, but "
-                f"{short(words[0])}{of} has none ({len(words)} such states). Name it in "
+                f"{short(words[0])}{of} has none ({such(len(words), 'state')}). Name it in "
                 f"`rewards`, with None (null in a file) for a state without a reward."
             )
         numbers = sorted((x, s) for s, x in rest.items() if x is not None)
@@ -118,7 +119,7 @@ class BuiltBox:
         if odd:
             raise InvalidForest(
                 f"an endless box must have the states of its parent, but {self.name!r} may show "
-                f"{odd[0]!r}, a state that {above.name!r} lacks ({len(odd)} such states). Give "
+                f"{odd[0]!r}, a state that {above.name!r} lacks ({such(len(odd), 'state')}). Give "
                 f"it to {above.name!r} too, with probability 0."
             )
         place = [self.states.index(s) if s in own else len(self.states) for s in above.states]
@@ -198,7 +199,7 @@ def _read_mappings(
     if unknown:
         raise InvalidForest(
             f"`rewards` must name states of the box, but box {name!r} has no state {unknown[0]!r} "
-            f"({len(unknown)} such names{like(unknown[0], list(keys))})."
+            f"({such(len(unknown), 'name')}{like(unknown[0], list(keys))})."
         )
     values = {
         s: None if r is None else number(r, f"`rewards` of box {name!r}") for s, r in priced.items()
@@ -236,14 +237,14 @@ def by_label(mapping: Mapping[Any, Any], what: str) -> dict[str, Any]:
         names = [label(key) for key in mapping]
         twice = next(s for s in names if names.count(s) > 1)
         raise InvalidForest(
-            f"states must differ, but {what} name {twice!r} twice ({len(mapping) - len(out)} such "
-            f"states): 900, 900.0 and '900' are one state."
+            f"states must differ, but {what} name {twice!r} twice "
+            f"({such(len(mapping) - len(out), 'state')}): 900, 900.0 and '900' are one state."
         )
     return out
 
 
 def number(x: Any, what: str) -> float:
-    """x as a float, or an error that says what it is."""
+    """x as a float, or an error that shows x."""
     if not _is_number(x):
         raise InvalidForest(f"{what} must be numbers, but there is {short(x)}.")
     return float(x)
@@ -262,7 +263,7 @@ def check_keys(
     if unknown:
         raise InvalidForest(
             f"{what} must have an entry for each {kind}, but {short(unknown[0])} is none"
-            f"{like(unknown[0], known)} ({len(unknown)} such entries). They are "
+            f"{like(unknown[0], known)} ({such(len(unknown), 'entry')}). They are "
             f"{', '.join(map(short, known[:8]))}{', ...' if len(known) > 8 else ''}."
         )
     have = set(given)
@@ -270,5 +271,5 @@ def check_keys(
     if missing:
         raise InvalidForest(
             f"{what} must have an entry for each {kind}, but {short(missing[0])} has none "
-            f"({len(missing)} such states). Add it."
+            f"({such(len(missing), 'state')}). Add it."
         )

@@ -1,11 +1,11 @@
-"""Questions to a forest: numbers and names of boxes and states, and whether it is plain."""
+"""Lookups in a forest: numbers and names of boxes and states, and whether it is plain."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .._common.arrays import BoolArray, IntArray
-from .._common.numbers import Amounts
+from .._common.numbers import Amounts, such
 from .._kernels.structure import postorder
 from ..errors import InvalidArgument, UnknownName
 from .columns import label
@@ -45,14 +45,15 @@ class Lookups:
 
     @property
     def sign(self) -> float:
-        """1 when maximizing, -1 when minimizing: the higher a reward times this, the better."""
+        """1 when maximizing, -1 when minimizing: a higher reward times the sign is better."""
         return -1.0 if self.minimize else 1.0
 
     @property
     def amounts(self) -> Amounts:
-        """How rewards, costs, indices and values are written for people: one way for all.
+        """How rewards, costs, indices and values are written for people, all in one way.
 
-        A cost above all rewards, of a box that is never worth opening, does not blur the others.
+        A cost above all rewards, of a box that is never worth opening, does not hide the digits of
+        the other numbers.
         """
         gains, costs = np.append(self.rewards.data, self.outside), self.costs.data
         gains, costs = gains[np.isfinite(gains)], costs[np.isfinite(costs)]
@@ -62,7 +63,7 @@ class Lookups:
 
     @property
     def boxes(self) -> int:
-        """Boxes with all copies counted; of an endless line only the first."""
+        """Number of boxes, copies included; an endless line counts as its first box."""
         order, _, _ = postorder(self.parent)
         total = np.ones(len(self))
         for v in order[::-1] if self.count.max() > 1 else ():
@@ -76,12 +77,12 @@ class Lookups:
         return sum(exact.values()) - 1
 
     def must_end(self, what: str) -> None:
-        """Refuse endless lines, for ``what`` needs every box written down."""
+        """Refuse endless lines: ``what`` needs a finite list of boxes."""
         if self.endless.any():
             v = int(np.argmax(self.endless))
             raise InvalidArgument(
                 f"{what} needs a forest that ends, but box {self.name(v)!r} is followed by boxes "
-                f"like itself without end ({int(self.endless.sum())} such boxes). Cut it with "
+                f"like itself without end ({such(self.endless.sum(), 'box')}). Cut it with "
                 f"truncate."
             )
 
@@ -91,7 +92,7 @@ class Lookups:
         return not any(there for there, _ in self._has())
 
     def must_be_plain(self, what: str) -> None:
-        """Refuse discounting, risk tolerance and several prizes, which ``what`` cannot take in."""
+        """Refuse discounting, risk tolerance and several prizes: ``what`` cannot handle them."""
         for there, term in self._has():
             if there:
                 raise InvalidArgument(
@@ -146,8 +147,8 @@ class Lookups:
     def state(self, box: str | int, state: str | int | float) -> int:
         """The number of a state of a box: by its name, or by number unless names are numbers.
 
-        A box whose states are named by numbers (their rewards, say) is never asked for by
-        position: 1 would be the state "1" or nothing.
+        Where states are named by numbers (their rewards, say), a number is always a name: 1 means
+        the state "1", never the second state.
         """
         row = int(self.reward[self.box(box)])
         given, k = self.state_names[row], int(self.rewards.shape[row, 1])

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
+from .._common.numbers import counted
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
 from .columns import (
@@ -76,10 +77,11 @@ class Forest(Lookups):
     unit : str
         The unit of rewards and costs, for people: "$", "EUR", "hours".
     factors : Pool, or None
-        Beside ``costs``, one for each: what everything after the opening is multiplied by, above 0
-        and at most 1, in the same shapes. None: time costs nothing.
+        What everything after the opening is multiplied by, above 0 and at most 1: one for each of
+        ``costs``, in the same shapes. None: time costs nothing.
     durations : Pool, or None
-        Beside ``costs`` likewise. With them ``factors`` are exp(-rate * duration).
+        Durations in the same shapes, one for each of ``costs``; then ``factors`` are
+        exp(-rate * duration).
     rate : float, or None
         The rate at which durations discount, from 0 on.
     risk_tolerance : float, or None
@@ -137,8 +139,8 @@ class Forest(Lookups):
             object.__setattr__(self, name, number_or_none(getattr(self, name), name))
         factors = with_time(self.durations, self.rate, self.factors)
         object.__setattr__(self, "factors", factors)
-        check(self)
-        object.__setattr__(self, "laws", rescaled(self.laws))
+        mass = check(self)
+        object.__setattr__(self, "laws", rescaled(self.laws, mass))
         check_terms(self)
 
     def __eq__(self, other: object) -> bool:
@@ -155,9 +157,9 @@ class Forest(Lookups):
 
     def __repr__(self) -> str:
         return (
-            f"Forest({len(self)} described boxes, {self._with_copies()}, {self.roots.size} "
-            f"roots, {len(self.laws)} laws, outside {self.outside:g}"
-            f"{', minimize' if self.minimize else ''}{self._terms()})"
+            f"Forest({counted(len(self), 'described box')}, {self._with_copies()}, "
+            f"{counted(self.roots.size, 'root')}, {counted(len(self.laws), 'law')}, "
+            f"outside {self.outside:g}{', minimize' if self.minimize else ''}{self._terms()})"
         )
 
     # -- ways in -------------------------------------------------------------------------------
@@ -199,11 +201,11 @@ class Forest(Lookups):
             The reward of each state. Minus infinity: a signal that cannot be taken.
         law : n entries
             A vector for a root, a matrix (states of the parent, own states) for a child. A
-            single array of shape (n, k, k) is also taken; a root then has equal rows, unless
-            ``initial`` is given.
+            single array of shape (n, k, k) also works; the matrix of a root then has equal rows,
+            unless ``initial`` is given.
         initial : one vector, or one for each root, optional
             The laws of the roots. ``law`` is then one matrix for all other boxes, or an array of
-            shape (n, k, k), in which the entries of roots are not looked at.
+            shape (n, k, k), in which the entries of roots are ignored.
         names : n names, optional
         outside : float, optional
             0 by default. Minimizing has no default: 0 would beat every loss. Infinity of the losing
@@ -227,7 +229,7 @@ class Forest(Lookups):
             Count payoffs z by the utility -exp(-z / risk_tolerance): the value and all indices are
             then certainty equivalents, and random costs count with their whole law.
         prizes : int
-            Take up to so many rewards, at most one from each tree; a place that stays empty is
+            Take up to this many rewards, at most one from each tree; a place that stays empty is
             worth the outside option.
         stated_error : float
             How far the value may be off because distributions were made discrete.
@@ -332,7 +334,7 @@ class Forest(Lookups):
         after: ArrayLike | None = None,
         **columns: Any,
     ) -> Forest:
-        """A forest made of boxes of this one, each as often as it is named.
+        """A forest made of boxes of this one, each repeated as often as it is named.
 
         Parameters
         ----------
@@ -357,10 +359,10 @@ class Forest(Lookups):
         return Forest(**(taken(self, boxes, parent, after, columns) | columns))
 
     def subtree(self, box: str | int, state: str | int | float | None = None) -> Forest:
-        """A box and all below it, as they stand once its parent showed ``state``.
+        """A box and all below it, once its parent has shown ``state``.
 
-        One copy of the box, which becomes box 0; the outside option stays. Of an endless box the
-        next one becomes box 0, and those after it are box 1, ``"<name>, further"``.
+        One copy of the box becomes box 0; the outside option stays. On an endless line, the next
+        box becomes box 0, and the boxes after it are box 1, ``"<name>, further"``.
         """
         top = self.box(box)
         s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]

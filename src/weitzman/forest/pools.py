@@ -95,7 +95,7 @@ def stack_pool(stack: FloatArray) -> tuple[Pool, IntArray]:
         data = data.reshape(n, rows * cols)[first].reshape(-1)
         start = start[: len(first) + 1]
     shape = np.full((len(first), 2), (rows, cols), np.int64)
-    data.flags.writeable = False  # ours already: no need to copy it once more
+    data.flags.writeable = False  # ours already: no copy needed
     return Pool(data, start, shape), number
 
 
@@ -113,9 +113,16 @@ def list_pool(
             distinct.append(convert(i))
         place[i] = j
     shape = np.array([m.shape for m in distinct], np.int64).reshape(-1, 2)
-    data = np.concatenate([m.reshape(-1) for m in distinct] or [np.empty(0)])
-    pool, number, _ = intern_pool(Pool(data, starts(shape), shape))
+    pool, number = joined_pool(distinct, shape)
     return pool, number[place]
+
+
+def joined_pool(matrices: Sequence[FloatArray], shape: IntArray) -> tuple[Pool, IntArray]:
+    """Pool of matrices of these shapes, and the place of each in it."""
+    data = np.concatenate(matrices or [np.empty(0)], axis=None)
+    data += 0.0  # -0.0 and 0.0 are one number
+    pool, number, _ = _interned(data, starts(shape), shape)
+    return pool, number
 
 
 def take_pools(
@@ -123,7 +130,7 @@ def take_pools(
 ) -> tuple[list[Pool], IntArray, IntArray]:
     """Only the matrices that a column points to, in pools that lie beside each other.
 
-    ``row`` names for each entry of the column the row that alone is left, -1 for all rows.
+    ``row`` gives, for each entry of the column, the only row to keep; -1 keeps all rows.
 
     Returns
     -------
@@ -155,15 +162,20 @@ def intern_pool(pool: Pool, tag: IntArray | None = None) -> tuple[Pool, IntArray
 
     Returns the smaller pool, the place in it of each matrix, and the first matrix at each place.
     """
-    data = pool.data + 0.0  # -0.0 and 0.0 are one number
-    data.flags.writeable = False  # ours already: no need to copy it once more
-    bits, _ = intern_rows(frozen(data.view(np.int64)), pool.start)
-    key = np.column_stack([bits, pool.shape] if tag is None else [bits, pool.shape, tag])
-    at = np.arange(len(pool) + 1, dtype=np.int64) * key.shape[1]
+    return _interned(pool.data + 0.0, pool.start, pool.shape, tag)  # -0.0 and 0.0 are one number
+
+
+def _interned(
+    data: FloatArray, start: IntArray, shape: IntArray, tag: IntArray | None = None
+) -> tuple[Pool, IntArray, IntArray]:
+    """The same for numbers that are nobody else's, without -0.0."""
+    data.flags.writeable = False  # ours already: no copy needed
+    bits, _ = intern_rows(frozen(data.view(np.int64)), frozen(start))
+    key = np.column_stack([bits, shape] if tag is None else [bits, shape, tag])
+    at = np.arange(len(shape) + 1, dtype=np.int64) * key.shape[1]
     number, first = intern_rows(frozen(np.ascontiguousarray(key, np.int64).reshape(-1)), frozen(at))
-    if len(first) == len(pool):
-        return Pool(data, pool.start, pool.shape), number, first
-    return Pool(data, pool.start, pool.shape).take(first), number, first
+    pool = Pool(data, start, shape)
+    return (pool if len(first) == len(pool) else pool.take(first)), number, first
 
 
 def runs(start: IntArray, size: IntArray) -> IntArray:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.arrays import BoolArray, IntArray, frozen
+from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
+from .._common.numbers import counted, such
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
 from .pools import Pool
@@ -28,8 +29,8 @@ ROUNDING = 2.0**-52  # of a sum, for each entry
 MAX_UNIT = 12  # characters of a unit
 
 
-def check(forest: Forest) -> None:
-    """Raise :class:`InvalidForest` for the first rule that is broken."""
+def check(forest: Forest) -> FloatArray:
+    """Raise :class:`InvalidForest` for the first rule that is broken; the sums of rows of laws."""
     _check_size(forest)
     _check_names(forest)
     check_parent(forest.parent, forest.name)
@@ -38,10 +39,11 @@ def check(forest: Forest) -> None:
     _check_unit(forest)
     _check_shapes(forest)
     _check_endless(forest)
-    _check_laws(forest)
+    mass = _check_laws(forest)
     _check_rewards(forest)
     _check_costs(forest)
     _check_amounts(forest)
+    return mass
 
 
 def like(wanted: object, names: Sequence[str] | None) -> str:
@@ -72,7 +74,7 @@ def _check_size(f: Forest) -> None:
         if getattr(f, name).shape != (n,):
             raise InvalidForest(
                 f"`{name}` must have one entry per box, but has shape {getattr(f, name).shape} for "
-                f"{n} boxes."
+                f"{counted(n, 'box')}."
             )
     for name, pool in (("law", f.laws), ("reward", f.rewards), ("cost", f.costs)):
         column = getattr(f, name)
@@ -80,7 +82,7 @@ def _check_size(f: Forest) -> None:
         if len(bad):
             raise InvalidForest(
                 f"`{name}` must point into its pool of {len(pool)}, but box {f.name(bad[0])!r} has "
-                f"{column[bad[0]]} ({len(bad)} such boxes)."
+                f"{column[bad[0]]} ({such(len(bad), 'box')})."
             )
 
 
@@ -89,7 +91,7 @@ def _check_names(f: Forest) -> None:
         if len(f.names) != len(f.parent):
             raise InvalidForest(
                 f"`names` must have one entry per box, but there are {len(f.names)} for "
-                f"{len(f.parent)} boxes."
+                f"{counted(len(f.parent), 'box')}."
             )
         _check_distinct(f.names, "names of boxes")
         if "" in f.names:
@@ -105,7 +107,8 @@ def _check_names(f: Forest) -> None:
         if len(given) != f.rewards.shape[row, 1]:
             raise InvalidForest(
                 f"a box needs as many state names as rewards, but box {_first(f, f.reward, row)[1]}"
-                f" has {len(given)} names for {f.rewards.shape[row, 1]} rewards."
+                f" has {counted(len(given), 'name')} for "
+                f"{counted(f.rewards.shape[row, 1], 'reward')}."
             )
         if len(set(given)) < len(given):
             _check_distinct(given, f"names of the states of box {_first(f, f.reward, row)[1]}")
@@ -116,7 +119,7 @@ def _check_distinct(names: Sequence[str], what: str) -> None:
         seen: set[str] = set()
         twice = [x for x in names if x in seen or seen.add(x)]  # type: ignore[func-returns-value]
         raise InvalidForest(
-            f"{what} must differ, but {twice[0]!r} is there twice ({len(twice)} such names). "
+            f"{what} must differ, but {twice[0]!r} appears twice ({such(len(twice), 'name')}). "
             f"Rename one of them."
         )
 
@@ -128,7 +131,7 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
     if len(bad):
         raise InvalidForest(
             f"a parent must be the number of a box (0 to {n - 1}) or -1 for a root, but that of "
-            f"box {name(bad[0])!r} is {parent[bad[0]]} ({len(bad)} such boxes)."
+            f"box {name(bad[0])!r} is {parent[bad[0]]} ({such(len(bad), 'box')})."
         )
     order, _, _ = postorder(frozen(parent))
     if len(order) < n:
@@ -142,8 +145,8 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
             w = int(parent[w])
         path = " -> ".join(repr(name(u)) for u in [*cycle, v if w == v else w])
         raise InvalidForest(
-            f"parents must lead to a root, but {path} goes round in a circle ({len(lost)} boxes "
-            f"hang on one). Make one of them a root."
+            f"parents must lead to a root, but {path} is a cycle ({counted(len(lost), 'box')} on "
+            f"or below it). Make one of them a root."
         )
 
 
@@ -152,7 +155,7 @@ def _check_count(f: Forest) -> None:
     if len(bad):
         raise InvalidForest(
             f"a count must be from 1 to {MAX_COUNT:.0e}, but that of box {f.name(bad[0])!r} is "
-            f"{f.count[bad[0]]} ({len(bad)} such boxes)."
+            f"{f.count[bad[0]]} ({such(len(bad), 'box')})."
         )
 
 
@@ -180,10 +183,14 @@ def _check_shapes(f: Forest) -> None:
     bad = np.flatnonzero((rows != given) | (cols != own) | (own == 0))
     if len(bad):
         v = int(bad[0])
-        kind = "one row (a root)" if f.parent[v] < 0 else f"{given[v]} rows (states of its parent)"
+        kind = (
+            "one row (a root)"
+            if f.parent[v] < 0
+            else f"{counted(given[v], 'row')} (states of its parent)"
+        )
         raise InvalidForest(
-            f"the law of box {f.name(v)!r} must have {kind} and {own[v]} columns (its own rewards)"
-            f", but it has shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
+            f"the law of box {f.name(v)!r} must have {kind} and {counted(own[v], 'column')} (its "
+            f"own rewards), but it has shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
         )
     check_opening_shapes(f, f.costs, "a cost")
 
@@ -199,7 +206,7 @@ def check_opening_shapes(f: Forest, pool: Pool, what: str) -> None:
         raise InvalidForest(
             f"{what} is one number, one per state of the parent, or a matrix (states of the parent"
             f", own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them and {what} "
-            f"of shape ({rows[v]}, {cols[v]}) ({len(bad)} such boxes)."
+            f"of shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
         )
 
 
@@ -219,26 +226,26 @@ def _check_endless(f: Forest) -> None:
             "does not",
             "Use one list",
         ),
-        (children > 0, "must have no children", "has some", "Only its own like follows it"),
+        (children > 0, "must have no children", "has some", "Only boxes like it follow it"),
         (f.count > 1, "must have no copies", "has some", "Give the count to the box above it"),
     ):
         bad = np.flatnonzero(f.endless & broken)
         if len(bad):
             raise InvalidForest(
-                f"an endless box {rule}, but {f.name(bad[0])!r} {fault} ({len(bad)} such boxes). "
+                f"an endless box {rule}, but {f.name(bad[0])!r} {fault} ({such(len(bad), 'box')}). "
                 f"{remedy}."
             )
 
 
-def _check_laws(f: Forest) -> None:
+def _check_laws(f: Forest) -> FloatArray:
     p = f.laws
-    wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))  # also finds NaN
-    if wrong.any():
+    if len(p.data) and not (p.data.min() >= 0 and p.data.max() <= 1 + SUM_TOLERANCE):  # or NaN
+        wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))
         i, m, title = _place(f, p, f.law, wrong)
         s, y = divmod(i - int(p.start[m]), int(p.shape[m, 1]))
         raise InvalidForest(
             f"probabilities must lie between 0 and 1, but in the law of box {title} the entry "
-            f"[{s}, {y}] is {p.data[i]:.12g} ({int(wrong.sum())} such entries)."
+            f"[{s}, {y}] is {p.data[i]:.12g} ({such(wrong.sum(), 'entry')})."
         )
     start, owner = p.rows()
     mass = np.add.reduceat(p.data, start) if len(start) else np.empty(0)
@@ -253,21 +260,25 @@ def _check_laws(f: Forest) -> None:
             after = f" after {f.name(up)!r} shows {f.states(up)[row]!r}"
         raise InvalidForest(
             f"probabilities must sum to 1, but those of box {title}{after} sum to "
-            f"{_sum(mass[bad[0]])} ({len(bad)} such rows). Rescale the row, or give the missing "
+            f"{_sum(mass[bad[0]])} ({such(len(bad), 'row')}). Rescale the row, or give the missing "
             f"mass a state of its own."
         )
+    return np.asarray(mass)
 
 
-def rescaled(laws: Pool) -> Pool:
-    """Laws whose rows sum to 1 up to rounding: what they miss beyond that would enter the value."""
-    start, owner = laws.rows()
-    if not len(start):
+def rescaled(laws: Pool, mass: FloatArray) -> Pool:
+    """Laws whose rows sum to 1 up to rounding; a larger difference would change the value.
+
+    ``mass`` are the sums of the rows.
+    """
+    far = np.abs(mass - 1)
+    if not len(mass) or far.max() <= 8 * ROUNDING:
         return laws
-    mass = np.add.reduceat(laws.data, start)
-    off = np.abs(mass - 1) > ROUNDING * np.maximum(laws.shape[owner, 1], 8)
+    columns = np.repeat(laws.shape[:, 1], laws.shape[:, 0])
+    off = far > ROUNDING * np.maximum(columns, 8)
     if not off.any():
         return laws
-    share = np.repeat(np.where(off, mass, 1.0), laws.shape[owner, 1])
+    share = np.repeat(np.where(off, mass, 1.0), columns)
     return Pool(laws.data / share, laws.start, laws.shape)
 
 
@@ -284,8 +295,8 @@ def _check_rewards(f: Forest) -> None:
         i, m, title = _place(f, f.rewards, f.reward, wrong)
         raise InvalidForest(
             f"rewards must be finite ({none} marks a state without one), but box {title} has "
-            f"{f.rewards.data[i]} in state {i - int(f.rewards.start[m])} ({int(wrong.sum())} such "
-            f"rewards)."
+            f"{f.rewards.data[i]} in state {i - int(f.rewards.start[m])} "
+            f"({such(wrong.sum(), 'reward')})."
         )
     if not np.isfinite(f.outside) and not np.isfinite(f.rewards.data).all():
         raise InvalidForest(
@@ -300,19 +311,19 @@ def _check_costs(f: Forest) -> None:
         i, _, title = _place(f, f.costs, f.cost, wrong)
         raise InvalidForest(
             f"costs must be finite and not negative, but box {title} has {f.costs.data[i]:.6g} "
-            f"({int(wrong.sum())} such costs)."
+            f"({such(wrong.sum(), 'cost')})."
         )
 
 
 def _check_amounts(f: Forest) -> None:
-    """Beyond, sums and squares would leave the range of a 64-bit float."""
+    """Larger amounts would leave the range of a 64-bit float in sums and squares."""
     for pool, column, kind in ((f.rewards, f.reward, "reward"), (f.costs, f.cost, "cost")):
         wrong = np.isfinite(pool.data) & (np.abs(pool.data) > MAX_AMOUNT)
         if wrong.any():
             i, _, title = _place(f, pool, column, wrong)
             raise InvalidForest(
                 f"a {kind} must be at most {MAX_AMOUNT:g} in size, but box {title} has "
-                f"{pool.data[i]:.6g} ({int(wrong.sum())} such {kind}s). Choose a larger unit."
+                f"{pool.data[i]:.6g} ({such(wrong.sum(), kind)}). Choose a larger unit."
             )
     if np.isfinite(f.outside) and abs(f.outside) > MAX_OUTSIDE:
         raise InvalidForest(

@@ -1,4 +1,4 @@
-"""Cutting a forest by its columns, and comparing two forests by what they say."""
+"""Cutting a forest by its columns, and comparing what two forests describe."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def places_of_parents(forest: Forest, boxes: IntArray) -> IntArray:
 
 
 def same(one: Forest, other: Forest) -> bool:
-    """Whether two forests say the same of the same boxes, however they are stored."""
+    """Whether two forests describe the same boxes, however they are stored."""
     plain = [f for f in fields_of(one) if f not in _STORED]
     columns = [f for f in ("parent", *BY_BOX) if f not in POOLS]
     return (

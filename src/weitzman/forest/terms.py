@@ -1,7 +1,7 @@
 """The terms of a search: what time costs, how risk counts, how many prizes may be taken.
 
-Factors and durations stand beside the costs: entry i of ``forest.factors`` belongs to entry i of
-``forest.costs``, so that one column tells both.
+Entry i of ``forest.factors`` or ``forest.durations`` belongs to entry i of ``forest.costs``, so one
+column points to both.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import IntArray
+from .._common.numbers import counted, such
 from ..errors import InvalidForest
 from .columns import opening_columns
 from .pools import Pool
@@ -113,7 +114,7 @@ def _check_entries(f: Forest, pool: Pool, good: Any, rule: str) -> None:
         used = np.flatnonzero(f.cost == m)
         title = repr(f.name(int(used[0]))) if len(used) else "(unused)"
         raise InvalidForest(
-            f"{rule}, but box {title} has {pool.data[i]:.6g} ({int((~good).sum())} such entries)."
+            f"{rule}, but box {title} has {pool.data[i]:.6g} ({such((~good).sum(), 'entry')})."
         )
     check_opening_shapes(f, pool, "a factor or duration")
 
@@ -142,7 +143,7 @@ def _check_risk(f: Forest) -> None:
         v = int(np.argmax(f.endless))
         raise InvalidForest(
             f"a risk tolerance needs a forest that ends, but box {f.name(v)!r} is followed by "
-            f"boxes like itself without end ({int(f.endless.sum())} such boxes). Write out as "
+            f"boxes like itself without end ({such(f.endless.sum(), 'box')}). Write out as "
             f"many as matter."
         )
     numbers = np.append(f.rewards.data, f.outside)
@@ -166,8 +167,9 @@ def _check_prizes(f: Forest) -> None:
     trees = int(min(f.count[f.roots].astype(float).sum(), 1e18))
     if k > trees:
         raise InvalidForest(
-            f"each prize comes from a tree of its own, but there are {k} prizes and {trees} trees. "
-            f"Two prizes from one tree is another problem, for which no index is known."
+            f"each prize comes from a tree of its own, but there are {k} prizes and "
+            f"{counted(trees, 'tree')}. Two prizes from one tree is another problem, for "
+            f"which no index is known."
         )
     for wrong, what in (
         (f.factors is not None, "discounting"),

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.log_names import is_cumulative, is_loss
+from .._common.numbers import counted, such
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..forest.rules import like
@@ -197,8 +198,9 @@ class Curves(LogSources):
 
     def __repr__(self) -> str:
         return (
-            f"Curves({len(self)} runs, {len(self.step)} rows, {len(self.tasks)} tasks, "
-            f"{int((~self.ended).sum())} cut off{', minimize' if self.minimize else ''})"
+            f"Curves({counted(len(self), 'run')}, {counted(len(self.step), 'row')}, "
+            f"{counted(len(self.tasks), 'task')}, {int((~self.ended).sum())} cut off"
+            f"{', minimize' if self.minimize else ''})"
         )
 
     @property
@@ -357,7 +359,9 @@ def _check(c: Curves) -> None:
     for name, wanted in sizes.items():
         if len(getattr(c, name)) != wanted:
             found = len(getattr(c, name))
-            raise InvalidArgument(f"`{name}` must have {wanted} entries, but it has {found}.")
+            raise InvalidArgument(
+                f"`{name}` must have {counted(wanted, 'entry')}, but it has {found}."
+            )
     _refuse(c, np.isinf(c.score), "a score must be finite, or NaN where a run diverged", c.score)
     _refuse(c, ~(c.cost >= 0) | np.isinf(c.cost), "a cost must be at least 0 and finite", c.cost)
     again = np.diff(c.step, prepend=c.step[:1] - 1) <= 0
@@ -373,5 +377,5 @@ def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any], advice: 
         run = int(np.searchsorted(c.start, row, "right")) - 1
         raise InvalidArgument(
             f"{rule}, but run {c.runs[run]!r} has {values[row]} at step {c.step[row]} "
-            f"({len(where)} such rows).{advice}"
+            f"({such(len(where), 'row')}).{advice}"
         )

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
-from .._common.text import columns
+from .._common.text import as_html, columns
 from ..errors import InvalidArgument
 from .curves import Curves
 from .forecasts import knowledge
@@ -24,7 +23,7 @@ _FEWEST = 8  # runs in a log that can be split
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
-    """What a log says about the model learnt from it.
+    """What a log says about the model learned from it.
 
     Attributes
     ----------
@@ -81,7 +80,7 @@ class Diagnosis:
 def diagnose(
     model: LineModel | ResemblanceModel, curves: Curves, *, splits: int = 10, seed: int = 0
 ) -> Diagnosis:
-    """Test a model on the log that it was learnt from, always on runs that were left out.
+    """Test a model on the log that it was learned from, always on runs that were left out.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from .shapes import Shape, mixture
 END = 2**53  # a step that no run reaches: until its end
 _STARTS = 8  # runs that are started first,
 _RATE = 1.4  # and of which this many times fewer go on at each rung, that many times as far
-_FEWEST = 3  # runs that a model is learnt from
+_FEWEST = 3  # runs that a model is learned from
 _KNOWING = 8  # runs from which on settings are looked at
 _WEIGHT = 2.0  # for how many runs those of other tasks count
 _TREES = 24
@@ -42,8 +42,8 @@ class FirstRuns(RunModel):
 
     Eight runs are started, and the best of them go on, ever fewer of them, until one has come to
     its end. That run shows how long runs are, what they cost and how scores rise. From then on
-    :meth:`updated` gives a model learnt from the runs of this search. Those that were cut off go on
-    in ways that :mod:`weitzman.learn.continuations` states.
+    :meth:`updated` gives a model learned from the runs of this search. Runs that were cut off go
+    on in ways that :mod:`weitzman.learn.continuations` states.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class FirstRuns(RunModel):
         return self._learnt(curves, curves.select(whole))
 
     def _waits(self, curves: Curves) -> bool:
-        """Whether one of these runs is to go on before a model is learnt."""
+        """Whether one of these runs is to go on before a model is learned."""
         shown = curves.step, curves.score, curves.cost
         for i in np.flatnonzero(~curves.ended).tolist():
             rows = slice(curves.start[i], curves.start[i + 1])

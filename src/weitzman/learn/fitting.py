@@ -80,7 +80,7 @@ def fit(
     ladder = climb(curves, choose_rungs(curves, tried[0].ratio), encoder)
     if not len(ladder):
         raise InvalidArgument(
-            "no run was seen as far as the first rung: nothing can be learnt from this log."
+            "no run was seen as far as the first rung: nothing can be learned from this log."
         )
     minimize = curves.minimize
     if settings is None and encoder.names:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray
-from .kin import levels_of
+from .kin import Trees, levels_of
 from .known import CURVE, Encoder, features, is_category
 from .ladder import Ladder
 from .laws import usual_cost
 from .resemblance import Resemblance
-from .trees import Trees
 
 _SEED = 20160
 _ENDS = 0.05, 0.95  # of an interval of 90 %

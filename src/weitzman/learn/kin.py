@@ -14,9 +14,9 @@ Capped values follow backward along each run, from its own best scores b and its
 
 and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run never looks at the
 run itself, so its capped value takes no advantage of what it will show. Runs resemble each other
-for one step at a time only: what is known is not blurred from rung to rung, as in a chain.
-Of a run that was cut off it is not known what followed: it has several capped values, spread as
-those of the runs that it resembles.
+for one step at a time only, so what is known is not blurred from rung to rung, as it is in a chain.
+For a run that was cut off the future is unknown: it has several capped values, spread like those of
+the runs that it resembles.
 """
 
 from __future__ import annotations
@@ -26,17 +26,82 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._kernels.leaves import Fallen, Known, Nodes, Outcomes, fall, grow, resemblance
 from .._kernels.roots import roots
 from .known import Encoder, features, is_category
 from .ladder import Ladder
 from .laws import cost_levels, usual_cost
-from .trees import Trees
+
+_SHARE = 0.632  # of the runs in the bag of a tree
 
 _ATOMS = 4  # capped values of a run
 _FAR = 3.0  # beyond a factor of 20 costs are not scaled further
 _ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
 _COST = 0.5  # what a standard deviation of cost counts against one of scores when trees split
 _SEED = 20160  # of the trees, so that the same log gives the same model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trees:
+    """Trees grown from runs, and where these runs fall.
+
+    Attributes
+    ----------
+    category : (F,) array of bool
+        Which features are categories.
+    nodes : Nodes
+        Features, splits and left children of all nodes, and where each tree begins.
+    bags : (trees, n) array of bool
+        The runs that each tree was grown from.
+    leaf : (trees, n) array of int
+        Where each run falls.
+    weight : (n,) array of float
+        How much each run counts.
+    """
+
+    category: BoolArray
+    nodes: Nodes
+    bags: BoolArray
+    leaf: IntArray
+    weight: FloatArray
+
+    @classmethod
+    def grown(
+        cls,
+        known: FloatArray,
+        category: BoolArray,
+        target: FloatArray,
+        weight: FloatArray,
+        *,
+        trees: int,
+        leaf: int,
+        random: np.random.Generator,
+    ) -> Trees:
+        """Trees that tell runs apart, by what is known of them, where their targets differ."""
+        bags = _bags(len(known), trees, random)
+        seeds = random.integers(1, 2**31 - 1, trees)
+        seen = Known(np.ascontiguousarray(known), category)
+        nodes = grow(seen, Outcomes(target, weight), bags, seeds, leaf)
+        return cls(category, nodes, bags, fall(seen, nodes), weight)
+
+    def rows(self, known: FloatArray, own: IntArray) -> FloatArray:
+        """How much each run resembles each row of what is known; a row sums to 1.
+
+        ``own`` says which of the runs a row is itself, -1 for none. Such a row is compared by trees
+        that it did not help to grow, so that no run resembles itself.
+        """
+        leaf = fall(Known(np.ascontiguousarray(known), self.category), self.nodes)
+        runs = Fallen(self.leaf, self.bags, self.weight)
+        return np.asarray(resemblance(leaf, own, runs, len(self.nodes.feature)))
+
+
+def _bags(n: int, trees: int, random: np.random.Generator) -> BoolArray:
+    """The runs of each tree: about two thirds of them; a single run is in every tree."""
+    size = max(1, min(n - 1, round(_SHARE * n)))
+    places = random.random((trees, n)).argsort(axis=1)
+    bags = np.zeros((trees, n), bool)
+    np.put_along_axis(bags, places[:, :size], True, axis=1)
+    return bags
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +115,7 @@ class Stage:
     runs : (n,) array of int
         These runs, as numbers in the ladder.
     cost, level : (n,) arrays of float
-        What the segment cost each run, and how dear the one before it was.
+        What the segment cost each run, and the cost level of the segment before it.
     """
 
     trees: Trees
@@ -61,7 +126,7 @@ class Stage:
     def law(
         self, known: FloatArray, level: FloatArray, own: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Rows over the runs, and mean costs, by what is known and how dear the last segment was.
+        """Rows over the runs, and mean costs, by what is known and the last segment's cost level.
 
         ``own`` says which runs of the ladder these are, if they are any.
         """
@@ -81,14 +146,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kin:
-    """The stages of a line, and the runs that they were learnt from.
+    """The stages of a line, and the runs that they were learned from.
 
     Attributes
     ----------
     ladder : Ladder
     encoder : Encoder
     levels : (n, R) array of float
-        How dear each segment of each run was; 0 where runs cost about the same.
+        The cost level of each segment of each run; 0 where runs cost about the same.
     stages : list of Stage
     """
 
@@ -133,7 +198,7 @@ class Kin:
 
 
 def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
-    """How dear each segment of each run was; 0 where runs cost about the same."""
+    """The cost level of each segment of each run; 0 where runs cost about the same."""
     level = cost_levels(ladder.cost, usual)
     seen = np.arange(level.shape[1]) < ladder.seen[:, None]
     alike = not seen.any() or float(np.std(level[seen])) <= _ALIKE
@@ -161,7 +226,7 @@ def _standard(x: FloatArray) -> FloatArray:
 
 
 def thinned(ladder: Ladder, most: int) -> Ladder:
-    """A limited number of runs: a third are the best; the others stand for several runs each."""
+    """A limited number of runs: the best third, and others that each stand for several runs."""
     n, own = len(ladder), most // 3
     if n <= most:
         return ladder

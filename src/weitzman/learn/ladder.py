@@ -23,8 +23,8 @@ class Ladder:
     best : (n, R) array of float
         The best score up to the end of the segment, turned so that higher is better.
     last, mean : (n, R) arrays of float
-        The last score of the segment and the mean of its scores, turned likewise; NaN where there
-        is none.
+        The last score of the segment and the mean of its scores, turned in the same way; NaN where
+        there is no score.
     cost : (n, R) array of float
         What the segment cost.
     config : (n, D) array of float

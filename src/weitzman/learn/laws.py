@@ -1,7 +1,7 @@
 """From a ladder to the laws of a line: states chosen by the data, rows smoothed over neighbors.
 
-The state of a run at a rung is its best score so far and, where runs differ in what they cost, how
-dear its last segment was (the logarithm of its cost over the usual one). States lie on a grid of
+The state of a run at a rung is its best score so far and, where runs differ in cost, the level of
+its last segment's cost (the logarithm of that cost over the usual one). States lie on a grid of
 each rung: every score near the top, fewer further down, and a few levels of cost.
 
 The law of the next state rests on the runs that were nearest at that rung, weighted by how near:
@@ -9,9 +9,10 @@ what they showed next is what may come, on the grid, and what falls between two 
 so that the mean is kept. A run that ended within a segment leads to a state that is *gone*. A run
 that was cut off counts as far as it was seen, so that a row rests on the runs at risk.
 
-The best run of the log is not the best there can be. With n runs alike in law the next one is the
-best of all with probability 1 / (n + 1). So a few runs better than all at every rung are imagined,
-by multiples of the mean excess of the best few; ``tail`` says how many runs they count for.
+The best run of the log is not the best possible. After n runs of the same law the next run is the
+best of all with probability 1 / (n + 1). So the model adds a few imagined runs that are better than
+all at every rung, by multiples of the mean excess of the best few; ``tail`` says how many runs they
+count for.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class Recipe:
     tail : float
         For how many runs of the log the imagined ones count that are better than all.
     least : float
-        By how much imagined runs are better at least, in points of score and on average.
+        The least average distance of imagined runs above the best, in points of score.
     limit : float or None
-        The best score that there can be, such as 1 for an accuracy or 0 for a loss, if known.
+        The best possible score, such as 1 for an accuracy or 0 for a loss, if known.
     """
 
     ratio: float = 1.4

@@ -1,4 +1,4 @@
-"""A line learnt from curves: what the next run will probably do, and what that is worth."""
+"""A line learned from curves: what the next run will probably do, and what that is worth."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class LineModel(LearntModel):
         return LineModel(self.ladder, price=price, minimize=self.minimize, settings=self.settings)
 
     def relearnt(self, ladder: Ladder) -> LineModel:
-        """The same kind of model, learnt from other runs."""
+        """The same kind of model, learned from other runs."""
         return LineModel(ladder, price=self.price, minimize=self.minimize, settings=self.settings)
 
     def _state(
@@ -168,7 +168,7 @@ class LineModel(LearntModel):
         return reached, self._segments[reached - 1].places(best, level)[0]
 
     def _level(self, steps: IntArray, costs: FloatArray, reached: int) -> float:
-        """How dear the run was in its last whole segment that cost anything."""
+        """The cost level of the run's last whole segment that cost anything."""
         segment = np.searchsorted(self.rungs, steps)
         paid = np.bincount(segment, costs, reached).astype(np.float64)[None, :reached]
         usual = np.array([s.usual for s in self._segments[:reached]])

@@ -10,12 +10,12 @@ import io
 import os
 from typing import Any
 
+from .._common.disk import check_regular
 from .._common.optional import need
 from ..errors import InvalidFile
-from ..files.safely import check_regular
 from ..files.sheets import unpacked
 from .known import flat
-from .log_lines import by_column, json_lines
+from .logged_runs import by_column, json_lines
 
 _CELLS = 10_000_000  # of a table, beyond one for each byte of its file
 _COLUMNS = 10_000

@@ -1,4 +1,4 @@
-"""What all models learnt from a log share: its runs, a price, and learning from more runs."""
+"""What all models learned from a log share: its runs, a price, and learning from more runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LearntModel(RunModel):
-    """The law of a run, learnt from a log, with the index of any run.
+    """The law of a run, learned from a log, with the index of any run.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class LearntModel(RunModel):
     minimize : bool
         Lower scores are better.
     settings : Recipe
-        How the law was learnt.
+        How the law was learned.
     rungs : (R,) array of int
         The steps at which it is decided whether a run goes on.
     ladder : Ladder
-        The runs that it was learnt from, as seen from the rungs.
+        The runs that it was learned from, as seen from the rungs.
     encoder : Encoder
         How the settings of runs become numbers.
     """
@@ -84,7 +84,7 @@ class LearntModel(RunModel):
             What each row cost. Where runs differ in cost, the costs so far tell what the next steps
             will cost; without them the usual cost is taken.
         settings : mapping, optional
-            What the run was started with, for a model that was learnt from runs with settings.
+            What the run was started with, for a model that was learned from runs with settings.
 
         Examples
         --------
@@ -101,7 +101,7 @@ class LearntModel(RunModel):
         raise NotImplementedError
 
     def updated(self, curves: Curves) -> Self:
-        """The model learnt from these curves too, with the same rungs and settings.
+        """The model learned from these curves too, with the same rungs and settings.
 
         For runs of a search under way: they are cut off where they stand, unless they have ended.
         If they clearly cost more or less than the log says, its costs are scaled, with a warning.
@@ -119,7 +119,7 @@ class LearntModel(RunModel):
         return bool(len(new)) and compared_costs(self.ladder, new, self._dearness(new)).ratio != 1.0
 
     def relearnt(self, ladder: Ladder) -> Self:
-        """The same kind of model, learnt from other runs."""
+        """The same kind of model, learned from other runs."""
         raise NotImplementedError
 
     def _dearness(self, runs: Ladder) -> FloatArray | float:

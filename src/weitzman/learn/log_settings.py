@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._common.arrays import IntArray
+from .._common.numbers import such
 from ..errors import InvalidArgument
 from .known import Config
 from .log_tables import LogColumns, columns_of, words
@@ -44,7 +45,7 @@ def settings_of(
     if lost:
         raise InvalidArgument(
             f"every run must have a row in the table of settings, but {_said(shared, lost[0])} has "
-            f"none ({len(lost)} such runs)."
+            f"none ({such(len(lost), 'run')})."
         )
     return [rows[key] for key in wanted]
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .._common.arrays import FloatArray
 from .._common.log_names import is_loss
-from .log_folders import keras_runs, lightning_runs
-from .logged_runs import LoggedRun, as_table, names_of
-from .mlflow_logs import mlflow_runs
-from .optuna_logs import minimizes, optuna_runs
-from .ray_logs import ray_runs
-from .tensorboard_logs import tensorboard_runs
-from .wandb_logs import wandb_runs
+from .._common.optional import need
+from ..errors import InvalidFile
+from .log_tables import columns_of, numbers
+from .logged_runs import LoggedRun, as_table, files_below, last_of_each, names_of
+from .tracker_logs import mlflow_runs, tensorboard_runs, wandb_runs
+from .tuner_logs import minimizes, optuna_runs, ray_runs
 
 if TYPE_CHECKING:
     from .curves import Curves
@@ -180,3 +184,51 @@ class LogSources:
         options = {"ended": "ended" if told else None, "minimize": is_loss(metric)} | options
         curves = cls.read(table, cost=cost, task="task", **options)
         return replace(curves, runs=names_of(runs), settings=settings)
+
+
+def keras_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
+    """Files of Keras' CSVLogger; epochs are counted from 1, and a repeated epoch counts last."""
+    for name, path in files_below(source, "*.csv"):
+        epoch, score = _columns(path, "epoch", metric)
+        order = np.arange(len(epoch)).tolist()  # after a restart epochs are logged again
+        steps, scores, _ = last_of_each((epoch + 1).tolist(), score.tolist(), order)
+        yield LoggedRun(name, steps, scores, None)
+
+
+def lightning_runs(source: Any, metric: str, step: str) -> Iterator[LoggedRun]:
+    """Files of Lightning's CSVLogger, with the hyperparameters beside them as settings."""
+    for name, path in files_below(source, "metrics.csv"):
+        when, score = _columns(path, step, metric)
+        seen = ~np.isnan(score) & ~np.isnan(when)
+        done = (when[seen] + 1).tolist()  # steps are counted from 0
+        steps, scores, _ = last_of_each(done, score[seen].tolist(), range(len(done)))
+        settings = _hyperparameters(path.with_name("hparams.yaml"))
+        yield LoggedRun(name, steps, scores, [float(x) for x in steps], settings)
+
+
+def _columns(path: Path, step: str, metric: str) -> tuple[FloatArray, FloatArray]:
+    table = columns_of(path)
+    for name in (step, metric):
+        if name not in table.names:
+            raise InvalidFile(
+                f"{path}: there is no column {name!r}; the columns are {', '.join(table.names)}."
+            )
+    return numbers(table, step, blank=True), numbers(table, metric, blank=True)
+
+
+def _hyperparameters(path: Path) -> dict[str, Any]:
+    """What Lightning has saved; tagged Python objects in it are left out."""
+    if not path.exists():
+        return {}
+    yaml = need("yaml", "learn")
+    text = path.read_text("utf-8")
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        kept = [line for line in text.splitlines() if "!!python" not in line]
+        try:
+            found = yaml.safe_load("\n".join(kept))
+        except yaml.YAMLError as error:
+            raise InvalidFile(f"{path}: not YAML: {error}") from error
+    plain = found if isinstance(found, dict) else {}
+    return {str(k): None if isinstance(v, float) and math.isnan(v) else v for k, v in plain.items()}

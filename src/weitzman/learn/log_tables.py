@@ -10,9 +10,10 @@ import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.log_names import usual
+from .._common.numbers import such
 from ..errors import InvalidArgument
 from .log_files import read_log
-from .log_lines import by_column
+from .logged_runs import by_column
 
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 
@@ -79,7 +80,8 @@ def _filled(table: LogColumns, name: str) -> list[str]:
     blank = [i for i, x in enumerate(entries) if not isinstance(x, str) and str(x) in _BLANK]
     if blank:
         raise InvalidArgument(
-            f"column {name!r} must be filled, but row {blank[0]} is blank ({len(blank)} such rows)."
+            f"column {name!r} must be filled, but row {blank[0]} is blank "
+            f"({such(len(blank), 'row')})."
         )
     return [str(x) for x in entries]
 
@@ -94,8 +96,8 @@ def numbers(table: LogColumns, name: str, *, blank: bool = False) -> FloatArray:
     missing = np.flatnonzero(np.isnan(values))
     if len(missing) and not blank:
         raise InvalidArgument(
-            f"column {name!r} must be filled, but row {missing[0]} is blank ({len(missing)} such "
-            f"rows)."
+            f"column {name!r} must be filled, but row {missing[0]} is blank "
+            f"({such(len(missing), 'row')})."
         )
     return np.asarray(values)
 
@@ -119,6 +121,6 @@ def steps(table: LogColumns, name: str) -> IntArray:
     if len(odd):
         raise InvalidArgument(
             f"column {name!r} must hold whole numbers, but row {odd[0]} is {values[odd[0]]:g} "
-            f"({len(odd)} such rows)."
+            f"({such(len(odd), 'row')})."
         )
     return values.astype(np.int64)

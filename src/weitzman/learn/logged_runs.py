@@ -1,10 +1,11 @@
-"""What every reader of other libraries' logs returns: runs, each with its rows and settings."""
+"""A run as any library has logged it, rows as mappings, and what such logs share."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,3 +138,29 @@ def _called(path: Path, folder: Path, name: str) -> str:
     part = path.relative_to(folder)
     part = part.with_suffix("") if "*" in name else part.parent
     return part.as_posix() if str(part) != "." else folder.resolve().name
+
+
+def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns; what a row lacks is None there, and mappings within are laid flat."""
+    even = [flat(row) for row in rows]
+    names = dict.fromkeys(name for row in even for name in row)
+    return {name: [row.get(name) for row in even] for name in names}
+
+
+def json_lines(data: bytes) -> list[dict[str, Any]]:
+    """The objects of a file, one in each line; a last line that was cut short is left out."""
+    lines = data.decode("utf-8").splitlines()
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):  # still being written
+                break
+            raise InvalidFile(f"line {number} is not JSON: {error}.") from error
+        if not isinstance(row, dict):
+            raise InvalidFile(f"line {number} must be a JSON object, but it is {line[:40]!r}.")
+        rows.append(row)
+    return rows

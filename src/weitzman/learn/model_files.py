@@ -1,4 +1,4 @@
-"""Models as files: the runs at the rungs and the settings, in JSON; the laws are learnt again.
+"""Models as files: the runs at the rungs and the settings, in JSON; the laws are learned again.
 
 Nothing in a file is executed, and nothing is taken on trust: every value is checked when it is
 read, and a file that two readers could understand differently is refused.
@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .._common.disk import replacing
 from ..errors import InvalidArgument, InvalidFile
 from ..files import parsing as check
 from ..files.instances import MAX_BYTES
-from ..files.safely import explained, read_document, replacing
+from ..files.safely import explained, read_document
 from .known import NOTHING, Encoder
 from .ladder import Ladder
 from .laws import Recipe, Settings
@@ -27,7 +28,7 @@ FORMAT = "weitzman/line-model/1"
 RESEMBLING = "weitzman/resemblance-model/1"
 _KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "known", "runs")
 _LAST_RUNG, _MOST_ENTRIES = 2**53, 5_000_000
-_MOST_WEIGHTS = 3_000_000  # of the laws learnt again, beyond four for each byte of the file
+_MOST_WEIGHTS = 3_000_000  # of the laws learned again, beyond four for each byte of the file
 _MOST_TREES = 100_000_000  # trees times runs times rungs
 _LARGEST = 1e100  # of all numbers: products of them stay finite
 _RUN_KEYS = ("best", "cost", "gone", "weight")

@@ -14,7 +14,7 @@ from .ladder import Ladder, climb
 from .line_model import LineModel
 from .log_model import ceiling_of
 
-_ENOUGH = 3  # runs at a rung from which the spread of scores is learnt
+_ENOUGH = 3  # runs at a rung from which the spread of scores is learned
 
 
 def transfer(
@@ -142,7 +142,7 @@ def default_curves(
     ----------
     steps : sequence of int
     start, poor, good : float
-        The score before anything was learnt, and what a poor and a good run tend to.
+        The score before anything was learned, and what a poor and a good run tend to.
     cost : float
         Of each step.
     runs : int

@@ -247,7 +247,7 @@ class ResemblanceModel(LearntModel):
         return cost / self._usual[0] if self._usual[0] > 0 else 1.0
 
     def relearnt(self, ladder: Ladder) -> ResemblanceModel:
-        """The same kind of model, learnt from other runs."""
+        """The same kind of model, learned from other runs."""
         return ResemblanceModel(
             ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings
         )

@@ -18,7 +18,7 @@ def sample() -> Curves:
     Examples
     --------
     >>> sample()
-    Curves(284 runs, 5250 rows, 3 tasks, 0 cut off)
+    Curves(284 runs, 5,250 rows, 3 tasks, 0 cut off)
     """
     packed = files(__package__).joinpath("sample.csv.gz").read_bytes()
     rows = list(csv.reader(gzip.decompress(packed).decode().splitlines()))

@@ -1,8 +1,8 @@
 """Which boxes can be opened now, best first, without writing out copies.
 
-A box that is there once is ``(number, copy)`` with ``copy = ()``. If it, or boxes above it, are
-described by counts, ``copy`` holds the number of the copy (from 1) of each of these boxes, from the
-root down to the box itself. Of an endless box the last number is its place along the line, from 1.
+A box without copies is ``(number, copy)`` with ``copy = ()``. If the box or boxes above it have
+counts, ``copy`` holds the number of the copy (from 1) of each of these boxes, from the root down to
+the box itself. For an endless box the last number is its place along the line, from 1.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Box(str):
         Its number in the forest.
     copy : tuple of int
         The number of the copy, from 1, of each box with copies on the way from the root to this
-        one; empty where there are none. Of an endless box the last number is its place along the
+        one; empty where there are none. For an endless box the last number is its place along the
         line.
     move : str
-        "open"; or "take", where there are several prizes and the reward of this box is to be taken
+        "open"; or "take", if there are several prizes and the reward of this box should be taken
         for good.
 
     Examples
@@ -71,12 +71,12 @@ class Box(str):
 
 
 class Offers(Generic[Key]):
-    """What can be opened, best first: the highest index, and of equal ones the lowest key.
+    """What can be opened, best first: the highest index, then the lowest key among equals.
 
     Parameters
     ----------
     free : callable
-        Whether a key is still on offer. The others are passed over once they come to the top.
+        Whether a key is still on offer. Other keys are skipped when they come to the top.
 
     Examples
     --------
@@ -128,15 +128,15 @@ class Frontier(Offers[Group]):
 
     The heap holds the roots only down to the first that was never on top: ``policy.root`` has them
     in order. Copies are one entry, which steps from one to the next. Boxes that are ``told`` or
-    ``out`` may be in the heap, even twice; they are passed over once they come to the top. So each
-    step costs O(log n), plus O(log n) for each child of an opened box.
+    ``out`` may be in the heap, even twice; they are skipped when they come to the top. So each step
+    costs O(log n), plus O(log n) for each child of an opened box.
     """
 
     def __init__(self, policy: Policy, told: Container[Id], out: Container[Id]) -> None:
         super().__init__(lambda group: (box := _first(group)) not in told and box not in out)
         self._policy = policy
         self._count, self._endless = policy.forest.count, policy.forest.endless
-        self._roots = 0  # so many roots have been put into the heap
+        self._roots = 0  # how many roots were put into the heap
         self._next_root()
 
     def add_children(self, box: Id, state: int) -> None:
@@ -150,7 +150,7 @@ class Frontier(Offers[Group]):
                 self._push(u, copy, state)
 
     def put_back(self, box: Id, state: int) -> None:
-        """A box can be opened (again) after its parent showed ``state``, it alone."""
+        """One box can be opened (again) after its parent showed ``state``."""
         v, copy = box
         self.put((v, state, copy, ALONE), self.index(v, state))
 

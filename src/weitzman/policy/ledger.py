@@ -1,21 +1,110 @@
-"""What a search has handed out and been told, changed only by events."""
+"""What a search handed out and was told, changed only by events; which state a reward means."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
+import numpy as np
+
+from .._common.arrays import FloatArray, IntArray
 from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidForest, UnknownName
-from .answers import Rule, number, state_of
+from ..forest.model import Forest
 from .frontier import Box, Id
 from .walk import Walk
+
+Rule = Literal["refuse", "nearest"] | Sequence[float]
+"""What to make of a reward that is not among those of the box."""
+
+_SHOWN = 8  # rewards told in a message
 
 _COPY = re.compile(r"(.*)#([1-9][0-9]*(?:\.[1-9][0-9]*)*)", re.DOTALL)
 
 State = str | int | float
 Kind = Literal["ask", "tell", "take", "release", "resume", "replace", "undo"]
+
+
+def checked_rule(rule: Rule) -> Literal["refuse", "nearest"] | tuple[float, ...]:
+    """The rule in the form in which it is stored; an error if it is not a rule."""
+    if isinstance(rule, str):
+        if rule in ("refuse", "nearest"):
+            return rule
+        edges: tuple[float, ...] = ()
+    else:
+        try:
+            edges = tuple(float(x) for x in rule)
+        except (TypeError, ValueError):
+            edges = ()
+    rising = all(a < b for a, b in pairwise(edges))
+    if not edges or not rising or not all(map(math.isfinite, edges)):
+        raise InvalidAnswer(
+            f'`rewards` must be "refuse", "nearest" or a rising list of finite edges of bins, but '
+            f"got {rule!r}."
+        )
+    return edges
+
+
+def number(x: object, what: str) -> float:
+    """A finite number, or an error."""
+    try:
+        if isinstance(x, str | bytes | bool):
+            raise TypeError
+        value = float(x)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidAnswer(f"{what} must be a finite number, but got {x!r}.")
+    return value + 0.0  # -0.0 and 0.0 are one number
+
+
+def state_of(forest: Forest, box: int, above: int, reward: float, rule: Rule) -> int:
+    """The state that a reward stands for: the state with this reward, otherwise by the rule.
+
+    States that are impossible after ``above``, the state of the parent, only count if no possible
+    state has exactly this reward.
+    """
+    rewards = forest.rewards[int(forest.reward[box])][0]
+    likely = np.where(forest.laws[int(forest.law[box])][above] > 0, rewards, np.nan)
+    found = np.flatnonzero(likely == reward)
+    if len(found) == 0:
+        found = np.flatnonzero(rewards == reward)
+    if len(found) == 0:
+        found = _by_rule(likely, reward, rule, forest.name(box))
+    if len(found) > 1:
+        shared = ", ".join(forest.states(box)[y] for y in found[:_SHOWN].tolist())
+        raise InvalidAnswer(
+            f"a reward must tell the state, but {reward:g} fits {len(found)} states of box "
+            f"{forest.name(box)!r}: {shared}. Give the state as well."
+        )
+    return int(found[0])
+
+
+def _by_rule(rewards: FloatArray, reward: float, rule: Rule, name: str) -> IntArray:
+    finite = np.unique(rewards[np.isfinite(rewards)])
+    if rule == "refuse" or finite.size == 0:
+        known = ", ".join(f"{x:.12g}" for x in finite[:_SHOWN]) or "none"
+        more = f" and {len(finite) - _SHOWN} more" if len(finite) > _SHOWN else ""
+        raise InvalidAnswer(
+            f"{reward:.12g} is not among the rewards of box {name!r}, which are {known}{more}. "
+            f'Give the state, or start the search with rewards="nearest" or with edges of bins.'
+        )
+    if rule == "nearest":
+        return np.flatnonzero(rewards == finite[np.argmin(np.abs(finite - reward))])
+    edges = np.asarray(rule, np.float64)
+    bins, own = np.searchsorted(edges, rewards, side="right"), int(np.sum(edges <= reward))
+    found = np.flatnonzero((bins == own) & np.isfinite(rewards))
+    if len(found) == 0:
+        ends = [-math.inf, *map(float, edges), math.inf]
+        raise InvalidAnswer(
+            f"box {name!r} has no reward in the bin from {ends[own]:g} to {ends[own + 1]:g}, where "
+            f"{reward:g} lies. Give the state."
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +126,7 @@ class Event:
     mark: int | None = None
 
     def content(self) -> dict[str, Any]:
-        """What a journal keeps of it, beside the worker."""
+        """What a journal stores about the event, apart from the worker."""
         box = None if self.box is None else str(self.box)
         rest = (
             ("kind", self.kind), ("box", box), ("state", self.state), ("reward", self.reward),
@@ -60,11 +149,11 @@ class Ledger(Walk):
         self.owned_by = ""  # the process of that worker, in words
 
     def mine(self) -> list[Id]:
-        """The boxes that are out to this worker, the first handed out first."""
+        """The boxes that this worker has out, in the order in which they were handed out."""
         return [box for box, worker in self.out.items() if worker == self.me]
 
     def left(self) -> list[Id]:
-        """The boxes that are out to workers that are gone."""
+        """The boxes that are out with workers that are gone."""
         return [box for box, worker in self.out.items() if worker in self.gone]
 
     def can_open(self, box: str) -> bool:
@@ -119,7 +208,7 @@ class Ledger(Walk):
         """The event of taking a reward, checked; none if it was taken before."""
         if self.hands is None:
             raise InvalidAnswer(
-                "rewards are taken one by one where there are several prizes, but here is only one:"
+                "rewards are taken one by one where there are several prizes, but here is one only:"
                 " stop, and the best reward is yours."
             )
         here = self.locate(box)
@@ -156,7 +245,7 @@ class Ledger(Walk):
         return Event("undo", self.me, self.box(here), undone=self.numbers[here])
 
     def apply(self, event: Event, number: int) -> None:
-        """Let something checked happen."""
+        """Carry out an event that was checked."""
         if event.kind == "resume":
             self.out.update(dict.fromkeys(self.out, event.worker))
             self.owner, self.owned_by = event.worker, event.by or ""
@@ -185,7 +274,7 @@ class Ledger(Walk):
     # -- details -------------------------------------------------------------------------------
 
     def _state(self, box: Id, state: State) -> int:
-        """The number of a state; a number that is none may be a reward."""
+        """The number of a state; a number that is not a state may be a reward."""
         try:
             return self.forest.state(box[0], state)
         except UnknownName as error:

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray
-from .._common.notebook import as_html
+from .._common.text import as_html
+from .._kernels.structure import postorder
 from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
 from ..errors import TooLarge
 from ..forest.model import Forest
-from .ends import most_ends
 from .simulation import simulate
 from .walk import Walk
 
@@ -67,14 +67,14 @@ def payoff_law(
 ) -> PayoffLaw:
     """The law of the payoff: written out where the policy has few ends, else simulated.
 
-    The paper's *payoff distribution*, of any index policy on any forest. With discounting payoffs
-    are discounted to the start; with several prizes they are their sum less all costs.
+    The paper's *payoff distribution*, of any index policy on any forest. With discounting, payoffs
+    are discounted to the start; with several prizes, a payoff is their sum less all costs.
 
     Parameters
     ----------
     policy : Solution or Policy
     episodes : int
-        Searches to simulate, if it comes to that; ``how`` of the result says so.
+        Number of searches to simulate, if the law is simulated; ``how`` of the result tells.
     rng : Generator or int
         For the simulation; seed 0 by default.
 
@@ -107,8 +107,8 @@ def payoff_law(
 class EquivalentBox:
     """One box with a random cost that stands for a whole search.
 
-    Opening it means to search; its reward is the best of the boxes that were opened, its cost the
-    sum of theirs. Each entry is one pair of these.
+    Opening this box means to carry out the search. Its reward is the best reward of the boxes that
+    were opened, its cost the sum of their costs. Each entry is one pair of reward and cost.
 
     Attributes
     ----------
@@ -146,12 +146,12 @@ class EquivalentBox:
 def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> EquivalentBox:
     """The search of a line, of lines or of any forest contracted into one box with a random cost.
 
-    The paper's *equivalent single box*. The joint law of reward and cost depends on what is held;
-    the box earns what the policy earns with that in hand, and with another amount in hand less
-    than searching could. It can have exponentially many entries, and is refused where it has:
-    :func:`equivalent_box_size` bounds their number before any work. The free box of
-    :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small and right whatever is
-    held.
+    The paper's *equivalent single box*. The joint law of reward and cost depends on the amount in
+    hand. With that amount the box earns what the policy earns; with another amount it may earn
+    less than a search. The box can have exponentially many entries and is refused if there are too
+    many: :func:`equivalent_box_size` bounds their number before any work. The free box of
+    :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small, and correct for every
+    amount in hand.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     Raises
     ------
     TooLarge
-        Where there are too many ends to write out; ``situations`` of the error is what
-        :func:`equivalent_box_size` says.
+        If there are too many ends to write out; ``situations`` of the error is the result of
+        :func:`equivalent_box_size`.
 
     Examples
     --------
@@ -195,9 +195,9 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
 
 
 def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None) -> float:
-    """No more pairs of reward and cost than this are in the equivalent box, said before any work.
+    """A bound on the number of pairs of reward and cost in the equivalent box, before any work.
 
-    A bound, found in one pass over the boxes; where searches stop early there are far fewer.
+    The bound takes one pass over the boxes; where searches stop early there are far fewer pairs.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None)
 
 
 def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
-    """The policy for whoever holds an amount."""
+    """The policy with an amount in hand."""
     rule = as_policy(policy, name)
     f = rule.forest
     if f.factors is not None or f.prizes > 1:
@@ -271,3 +271,38 @@ def state_called(forest: Forest, box: int, state: int) -> str | int:
     """A state as a search takes it: by name, where there are names."""
     names = forest.state_names[int(forest.reward[box])]
     return state if names is None else names[state]
+
+
+def most_ends(policy: Policy) -> float:
+    """A bound on the number of ways in which a search can end; infinite for an endless line.
+
+    A box that shows a state leads to as many ends as its children have together; a child whose
+    index is not above what is in hand stays closed. Trees count as if none stopped another.
+    """
+    f = policy.forest
+    if f.endless.any():
+        return np.inf
+    below: dict[int, FloatArray] = {}  # ends of all children so far, for each own state
+    total, opened = 1.0, False
+    with np.errstate(over="ignore"):
+        for v in postorder(f.parent)[0].tolist():
+            up, law = int(f.parent[v]), f.laws[int(f.law[v])]
+            after = below.pop(v, np.ones(law.shape[1]))
+            ends = 1.0 + np.where(law > 0, after, 0.0).sum(axis=1)
+            start = int(policy.index_at[v])
+            opens = policy.index[start : start + len(law)] > _in_hand(policy, up)
+            ways = np.where(opens, ends, 1.0) ** float(f.count[v])
+            if up >= 0:
+                below[up] = below.get(up, np.ones(len(ways))) * ways
+            elif ways[0] > 1:
+                total, opened = total * float(ways[0]), True
+    return max(total - opened, 1.0)  # the first box is opened for sure
+
+
+def _in_hand(policy: Policy, above: int) -> FloatArray:
+    """The least that is in hand when a box shows each of its states; higher is better."""
+    f = policy.forest
+    if above < 0:
+        return np.array([policy.outside])
+    rewards = f.sign * f.rewards[int(f.reward[above])][0]
+    return np.asarray(np.maximum(rewards, policy.outside), np.float64)

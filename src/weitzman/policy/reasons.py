@@ -1,4 +1,4 @@
-"""One plain sentence why to open a box, or why to stop."""
+"""One plain sentence that says why to open a box, or why to stop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def why(walk: Walk) -> str:
 
 
 def why_open(walk: Walk, box: Id) -> str:
-    """Why a box that is out, or can be opened, is to be opened; or why not."""
+    """Why to open, or not to open, a box that is out or can be opened."""
     state = walk.state_above(box)
     index, best = walk.frontier.index(box[0], state), walk.bar
     above, higher = _words(walk)
@@ -41,7 +41,7 @@ def why_open(walk: Walk, box: Id) -> str:
 
 
 def why_take(walk: Walk, box: Id) -> str:
-    """Why the reward of a box is to be taken for good."""
+    """Why to take the reward of a box for good."""
     above, _ = _words(walk)
     reward = walk.amounts(walk.told[box].reward or 0.0)
     return (
@@ -51,7 +51,7 @@ def why_take(walk: Walk, box: Id) -> str:
 
 
 def why_stop(walk: Walk) -> str:
-    """Why no further box is to be opened."""
+    """Why to open no further box."""
     if walk.hands is not None and not walk.out:
         places = f"{len(walk.hands.taken)} of {walk.hands.places} prizes taken"
         why = "all places are filled" if walk.hands.full else (

@@ -1,4 +1,4 @@
-"""A ledger and the journal that it is kept in, if any, in step with each other."""
+"""A ledger and its journal, if there is one, kept in step."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from .._common.processes import this_process
+from .._common.system import this_process
 from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidFile, InvalidForest, WeitzmanError
 from ..files.event_log import Entry, EventLog, Path
-from .answers import Rule, checked_rule
-from .kept_models import box_mark, from_parts, to_parts
-from .ledger import Event, Ledger
-from .replacing import replaced
+from .ledger import Event, Ledger, Rule, checked_rule
+from .search_model import box_mark, from_parts, replaced, to_parts
 
 # what an event that cannot be brings about
 _IMPOSSIBLE = AssertionError, LookupError, TypeError, ValueError, OverflowError
@@ -31,8 +29,9 @@ _KIND = {False: "search", True: "lazy search"}
 class Record:
     """What happens to a search, one thing after the other.
 
-    An interrupt may come at any instant. While the ledger is being changed, ``_busy`` says so, and
-    whoever finds it set makes the ledger anew from the events. So nothing is ever half done.
+    An interrupt may come at any instant. While the ledger is being changed, ``_busy`` is set, and
+    the next caller who finds it set rebuilds the ledger from the events. So nothing stays half
+    done.
 
     Attributes
     ----------
@@ -105,7 +104,7 @@ class Record:
 
     @property
     def lock(self) -> threading.RLock:
-        """To be held while the ledger is read or changed."""
+        """The lock to hold while the ledger is read or changed."""
         if self._process != os.getpid():  # a thread of the parent may have held the old one
             self._lock, self._process = threading.RLock(), os.getpid()
         return self._lock
@@ -123,7 +122,7 @@ class Record:
         return "" if self._log is None else self._log.path
 
     def act(self, decide: Decide, policy: Policy | None = None) -> None:
-        """Learn what others did, decide, write it down, and only then let it happen.
+        """Read what others did, decide, write the decision down, and only then carry it out.
 
         If anything fails before it is written, nothing has happened. If anything fails after that,
         the next call finds it in the journal.
@@ -135,10 +134,10 @@ class Record:
                 new = self._log.transact(lambda db: self._decide_and_write(db, decide, policy))
             self._let_happen(new)
         if any(event.kind == "undo" for _, event, _ in new):
-            self.act(lambda _: [])  # makes the ledger anew
+            self.act(lambda _: [])  # rebuilds the ledger
 
     def substitute(self, policy: Policy) -> None:
-        """Go on with another model of the same boxes, which is not written down."""
+        """Go on with another model of the same boxes; the journal does not keep it."""
         with self.lock:
             self._ledger = replaced(self.ledger, policy)
 
@@ -216,7 +215,7 @@ class Record:
         self._busy = False
 
     def _start_again(self, db: sqlite3.Connection) -> None:
-        """Make the ledger anew from the whole journal."""
+        """Rebuild the ledger from the whole journal."""
         assert self._log is not None
         self._busy = True
         self._log.rewind()

@@ -1,9 +1,10 @@
-"""What is left of a search: the boxes still closed as a forest of their own, and its worth."""
+"""What is left of a search: the closed boxes as a forest of their own, its worth, the prizes."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,9 @@ import numpy as np
 from .._common.arrays import IntArray
 from ..engine.indices import Policy
 from ..engine.solver import solve
+from ..errors import InvalidAnswer
 from ..forest.model import Forest
 from .frontier import Id
-from .hands import Hands
 
 if TYPE_CHECKING:
     from .walk import Walk
@@ -23,8 +24,111 @@ Top = tuple[int, int, int]
 """A box that can be opened, the state of its parent (0 for a root), and how many copies."""
 
 
+class Hands:
+    """The best reward found in each tree that is not closed, and the rewards taken.
+
+    ``taken`` is by tree, in the order of taking. Rewards are the true ones; comparisons use the
+    sign of the walk.
+    """
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self.places = int(walk.forest.prizes)
+        self.taken: dict[Id, tuple[Id, float]] = {}
+        self._best: dict[Id, tuple[Id, float]] = {}
+
+    def tree(self, box: Id) -> Id:
+        """The root above a box: its tree."""
+        while (above := self._walk.above(box)) is not None:
+            box = above
+        return box
+
+    def __contains__(self, box: object) -> bool:
+        """Whether a box is out of reach: handed out, or its tree closed, or all places filled."""
+        return self.full or box in self._walk.out or self.tree(box) in self.taken  # type: ignore[arg-type]
+
+    @property
+    def full(self) -> bool:
+        """Whether all prizes were taken."""
+        return len(self.taken) == self.places
+
+    def found(self, box: Id, reward: float | None) -> None:
+        """A box was opened."""
+        tree, sign = self.tree(box), self._walk.sign
+        if reward is None or tree in self.taken:
+            return
+        if tree not in self._best or sign * reward > sign * self._best[tree][1]:
+            self._best[tree] = box, reward
+
+    @property
+    def held(self) -> Mapping[Id, tuple[Id, float]]:
+        """The best reward found in each tree that is not closed, and the box that has it."""
+        return self._best
+
+    def mark(self) -> tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]:
+        """What is held and taken now, for :meth:`go_back`."""
+        return self._best.copy(), self.taken.copy()
+
+    def go_back(self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]) -> None:
+        """Return to what was held and taken at a mark."""
+        self._best, self.taken = mark
+
+    def take(self, box: Id, reward: float) -> None:
+        """A reward was taken, and its tree closed."""
+        self.taken[self.tree(box)] = box, reward
+        self._best.pop(self.tree(box), None)
+
+    def bar(self) -> float:
+        """What an index must exceed, signed: the outside option and every reward in hand."""
+        sign = self._walk.sign
+        if self.full:
+            return math.inf
+        outside = sign * self._walk.forest.outside
+        return max([outside, *(sign * r for _, r in self._best.values())])
+
+    def worth_taking(self) -> tuple[Id, float] | None:
+        """The reward to take now: the highest of all in hand and of all indices, if it pays."""
+        walk, sign = self._walk, self._walk.sign
+        if self.full or not self._best:
+            return None
+        box, reward = max(self._best.values(), key=lambda pair: (sign * pair[1], -pair[0][0]))
+        top = walk.top()
+        awaited = (walk.frontier.index(b[0], walk.state_above(b)) for b in walk.out)
+        rivals = max([-math.inf if top is None else top[1], *awaited], default=-math.inf)
+        pays = sign * reward > sign * walk.forest.outside
+        return (box, reward) if pays and rivals <= sign * reward else None
+
+    def total(self) -> float:
+        """The sum of all prizes if one stopped now: taken, in hand, and empty places."""
+        sign, outside = self._walk.sign, self._walk.forest.outside
+        hand = sorted((sign * r for _, r in self._best.values()), reverse=True)
+        left = self.places - len(self.taken)
+        kept = [max(x, sign * outside) for x in hand[:left]]
+        kept += [sign * outside] * (left - len(kept))
+        return sum(r for _, r in self.taken.values()) + sign * sum(kept)
+
+    def check(self, box: Id) -> bool:
+        """Whether a reward can be taken; False if it was taken before, an error if it never can."""
+        walk = self._walk
+        here = walk.box(box)
+        if box not in walk.told or walk.told[box].reward is None:
+            why = "it has no reward" if box in walk.told else "it was not opened"
+            raise InvalidAnswer(f"the reward of box {here!r} cannot be taken: {why}.")
+        before = self.taken.get(self.tree(box))
+        if before is not None and before[0] == box:
+            return False
+        if before is not None:
+            raise InvalidAnswer(
+                f"one prize comes from each tree, but {walk.box(before[0])!r} was taken from the "
+                f"tree of {here!r} before."
+            )
+        if self.full:
+            raise InvalidAnswer(f"there are {self.places} prizes, and all of them were taken.")
+        return True
+
+
 def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
-    """Boxes that can be opened, all that is behind them, and one prize with ``best`` in hand.
+    """The boxes that can be opened and all boxes below them, for one prize with ``best`` in hand.
 
     ``tops`` has the box, the state of its parent and the number of copies. These boxes become the
     first of the new forest, in order.
@@ -55,10 +159,10 @@ def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
 
 
 def prizes_worth(walk: Walk, hands: Hands) -> float:
-    """What a walk for several prizes will have earned in the end, if it goes on in the best way.
+    """What a walk for several prizes will earn in total if it goes on optimally.
 
-    A tree that is open and not taken is a tree of its own: a free box that surely holds the best
-    reward found, with the boxes that can be opened behind it.
+    An open tree without a taken prize is a tree of its own: a free box that holds the best reward
+    found, with the boxes that can be opened below it.
     """
     spent, sign, outside = walk.best[2], walk.sign, walk.forest.outside
     taken = sum(reward for _, reward in hands.taken.values())
@@ -76,7 +180,7 @@ def prizes_worth(walk: Walk, hands: Hands) -> float:
 
 
 def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
-    """What can be opened in trees that are closed as yet, and in each that is open."""
+    """What can be opened in trees without an open box, and in each tree with one."""
     f, policy, at = walk.forest, walk.policy, walk.policy.child_at
     fresh = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
     trees: dict[Id, Counter[tuple[int, int]]] = {}
@@ -97,7 +201,7 @@ def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
 
 
 def _under(forest: Forest, owner: IntArray, held: Sequence[float]) -> Forest:
-    """The forest with the roots of each open tree behind a free box with what that tree holds."""
+    """The forest with the roots of each open tree below a free box that holds its best reward."""
     n, trees = len(forest), len(held)
     if trees == 0:
         return forest

@@ -24,12 +24,11 @@ from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
 from ..errors import InvalidAnswer, JournalError
 from ..files.event_log import Path
-from .answers import Rule
 from .frontier import Box as Box
-from .ledger import Event, Ledger, State
+from .ledger import Event, Ledger, Rule, State
 from .reasons import taken_back, why, why_open
 from .record import Model, Record
-from .replacing import replaced
+from .search_model import replaced
 from .walk import Opened as Opened
 
 
@@ -90,15 +89,15 @@ opened has a higher one.'
     def resume(cls, path: Path, *, take_over: bool = False) -> Search:
         """Continue a search from its journal, as the only process that does.
 
-        It stands exactly where it stood. Boxes that were handed out and not answered are handed
-        out again first. While another process uses the journal, this is refused.
+        The search continues exactly where it was. Boxes that were handed out and not answered are
+        handed out again first. This is refused while another process uses the journal.
 
         Parameters
         ----------
         path : str or path
             The journal.
         take_over : bool
-            Take it over even so. The other process can still tell what it knows but is not given
+            Take over from another process. That process can still report answers but is not given
             any more boxes. For processes on other machines that are known to be gone.
         """
         return cls._of(Record.open(path, alone=True, take_over=take_over))
@@ -118,14 +117,14 @@ opened has a higher one.'
         path : str or path
             The journal.
         worker : str, optional
-            A name for this worker that no other has. If its process dies, the next one of that name
-            is first handed out again what the dead one had.
+            A name that no other worker has. If the process of the worker dies, the next process of
+            that name is first given the boxes of the dead one.
         """
         return cls._of(Record.open(path, worker, alone=False))
 
     @classmethod
     def look(cls, path: Path) -> Search:
-        """A search as its journal has it, to be read only: the file stays as it is."""
+        """A search read from its journal, read-only: the file stays as it is."""
         return cls._of(Record.open(path, None, alone=False, look=True))
 
     @classmethod
@@ -162,16 +161,16 @@ opened has a higher one.'
         Parameters
         ----------
         boxes : int, optional
-            How many boxes to open at once. Those that this search has handed out and that are not
-            answered come first, then further ones.
+            How many boxes to open at once. Boxes that this search has handed out and that are not
+            answered come first, then further boxes.
 
         Returns
         -------
         Box, or None
-            Without ``boxes``. None: no box is worth opening, given what is known. If some are
+            Without ``boxes``. None: no box is worth opening, given what is known. If boxes are
             still out, their answers may change that: see :attr:`done`.
         list of Box
-            With ``boxes``: at most so many.
+            With ``boxes``: at most that many.
         """
         wanted = 1 if boxes is None else boxes
         if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
@@ -189,7 +188,7 @@ opened has a higher one.'
         return found[0] if found else None
 
     def _mine(self, ledger: Ledger) -> list[Box]:
-        """The boxes that are out to this thread, or were to one that has ended."""
+        """The boxes that are out with this thread, or were with a thread that has ended."""
         out = [ledger.box(box) for box in ledger.mine()]
         if not out:
             self._threads.clear()
@@ -225,10 +224,10 @@ opened has a higher one.'
         reward: float | None = None,
         cost: float | None = None,
     ) -> None:
-        """Say what a box showed. With a journal, it is on disk when this returns.
+        """Report what a box showed. With a journal, the answer is on disk when this returns.
 
-        Any box that can be opened will do, handed out or not. The same answer may be told again;
-        another one is refused, unless the first is taken back with :meth:`undo`.
+        Any box that can be opened is accepted, handed out or not. The same answer may be repeated;
+        a different one is refused, unless the first is taken back with :meth:`undo`.
 
         Parameters
         ----------
@@ -252,7 +251,7 @@ opened has a higher one.'
     def take(self, box: str | int) -> None:
         """Take the reward of an opened box for good and close its tree, where there are prizes.
 
-        With a journal, it is on disk when this returns. Taking it again changes nothing.
+        With a journal, this is on disk when the call returns. Taking it again changes nothing.
 
         Examples
         --------
@@ -274,15 +273,15 @@ opened has a higher one.'
         self._record.act(lambda ledger: [ledger.giving_back(box)])
 
     def undo(self, box: str | int | None = None) -> str:
-        """Take an answer back. The journal keeps both, the answer and that it was taken back.
+        """Take an answer back. The journal keeps the answer and the fact that it was taken back.
 
-        The search stands as if the answer had never been told. Boxes below the box that were handed
-        out are not out any more.
+        The search continues as if the answer had never been given. Boxes below the box that were
+        handed out are no longer out.
 
         Parameters
         ----------
         box : Box, str or int, optional
-            Whose answer to take back, by default the last one. No box below it may be open.
+            The box whose answer to take back; by default the last one. No box below it may be open.
 
         Returns
         -------
@@ -312,11 +311,11 @@ spent instead of 1.'
         self._record.beat()
 
     def replace(self, model: Solution | Policy) -> None:
-        """Go on with another model of the same boxes: fitted anew, or with other costs.
+        """Go on with another model of the same boxes: refitted, or with other costs.
 
-        All that was seen is kept: states, true rewards and what was paid. Boxes and states are
-        matched by name, or by number if they have no names. Boxes that are neither open nor handed
-        out may come, go and change; the others must stay, with their parents and the states seen.
+        All answers are kept: states, true rewards and what was paid. Boxes and states are matched
+        by name, or by number if they have no names. Boxes that are neither open nor handed out may
+        be added, removed and changed; the others must stay, with their parents and the states seen.
         """
         policy = as_policy(model, "replace")
         self._record.act(lambda ledger: [_replacing(ledger, policy)], policy)
@@ -340,17 +339,18 @@ spent instead of 1.'
     def best(self) -> float:
         """The best reward so far (least loss, when minimizing), the outside option included.
 
-        Of several prizes, their sum if one stopped now.
+        With several prizes, their sum if the search stopped now.
         """
         with self._record.lock:
             return self._ledger.best[0]
 
     @property
     def best_box(self) -> Box | None:
-        """The box that holds it; None for the outside option.
+        """The box that holds the best reward; None for the outside option.
 
-        Of equal rewards that of the box of lowest number, then of the state of lowest number, then
-        of the first copy; the outside option before any. So :func:`~weitzman.evaluate` counts, too.
+        Among equal rewards the outside option comes first, then the box of lowest number, then the
+        state of lowest number, then the first copy. :func:`~weitzman.evaluate` counts in the same
+        way.
         """
         with self._record.lock:
             return self._ledger.best[1]
@@ -377,24 +377,24 @@ spent instead of 1.'
 
     @property
     def expected(self) -> float:
-        """What the search will have earned on average if it goes on in the best way.
+        """What the search will earn in total, on average, if it goes on optimally.
 
-        What was spent so far is included. When minimizing, what it will have cost. Boxes that are
-        handed out count as closed. The policy must be the optimal one.
+        What was spent so far is included. When minimizing, what it will cost in total. Boxes that
+        are handed out count as closed. The policy must be the optimal one.
         """
         with self._record.lock:
             return self._ledger.worth()
 
     @property
     def time(self) -> float:
-        """How long it has taken by the model, one box after the other; 0 without durations."""
+        """How long the search took by the model, one box after the other; 0 without durations."""
         with self._record.lock:
             timed = self._ledger.forest.factors is not None
             return self._ledger.discounted()[2] if timed else 0.0
 
     @property
     def done(self) -> bool:
-        """Whether no box is out, none is worth opening and no reward worth taking."""
+        """Whether no box is out, no box is worth opening and no reward is worth taking."""
         with self._record.lock:
             ledger = self._ledger
             waits = ledger.out or ledger.next() is not None
@@ -410,7 +410,7 @@ spent instead of 1.'
 
     @property
     def pending(self) -> list[Box]:
-        """Boxes that are handed out and not answered, the first handed out first."""
+        """Boxes that are handed out and not answered, in the order of handing out."""
         with self._record.lock:
             return [self._ledger.box(box) for box in self._ledger.out]
 
@@ -423,12 +423,12 @@ spent instead of 1.'
     def available(self, limit: int | None = 20) -> list[tuple[Box, float]]:
         """The boxes that can be opened now, best first, each with its index.
 
-        Those handed out are not among them.
+        Boxes that are handed out are not included.
 
         Parameters
         ----------
         limit : int or None
-            At most so many; None for all, each copy for itself.
+            At most this many; None for all, with each copy listed.
         """
         with self._record.lock:
             ranked = islice(self._ledger.frontier.best_first(), limit)
@@ -436,7 +436,7 @@ spent instead of 1.'
             return [(self._ledger.box(box), sign * index + 0.0) for box, index in ranked]
 
     def explain(self, box: str | int | None = None) -> str:
-        """One sentence why to open a box, or why to stop.
+        """One sentence that says why to open a box, or why to stop.
 
         Parameters
         ----------

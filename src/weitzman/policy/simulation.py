@@ -24,8 +24,7 @@ from ..engine.plan import Progress
 from ..engine.solution import Solution, as_policy
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .sampling import Sample, merge
-from .simulation_result import Simulation
+from .simulation_result import Sample, Simulation, merge
 
 Play = Callable[[int, int, FloatArray, IntArray], None]
 """Play episodes ``first`` to ``last - 1``: write what they came to, and count what was opened."""
@@ -33,7 +32,7 @@ Play = Callable[[int, int, FloatArray, IntArray], None]
 _CHUNK = 4096  # episodes that a thread plays at a time, at most
 _MOST_WORKERS = 10**6
 _SHARES = 64  # of the episodes, for the workers of an executor
-_CHUNKS = 256  # and so many times at least, if there are as many episodes
+_CHUNKS = 256  # and at least this many times, if there are as many episodes
 
 
 def simulate(
@@ -62,19 +61,21 @@ def simulate(
         Where randomness comes from, or a seed; seed 0 by default, so that two calls
         agree. Two numbers are taken from it.
     workers : int
-        Open so many boxes at once: in each round those of highest index above the best reward so
-        far (fewer if there are fewer), then see all that they show. A round takes as long as its
-        slowest box. The optimal policy is no
-        longer optimal then: compare ``payoff`` and ``rounds`` with those of one worker.
+        Boxes to open at once: in each round those of highest index above the best reward so far
+        (fewer if there are fewer), then see all that they show. A round takes as long as its
+        slowest box. The optimal policy is no longer optimal then: compare ``payoff`` and ``rounds``
+        with those of one worker.
     budget : int, optional
-        Open exactly so many boxes, highest index first, whatever is found (fewer if there are
-        fewer). Without it the policy stops when no index exceeds the best reward so far.
+        Open exactly this many boxes, highest index first, whatever is found (fewer if there are
+        fewer). By default the policy stops when no index exceeds the best reward so far.
     keep : int
-        Keep the numbers of so many episodes, for quantiles. Means and errors are over all.
+        Keep the numbers of this many episodes, for quantiles. Means and errors are over all
+        episodes.
     threads : int, optional
         All cores by default. The result does not depend on it, to the last bit.
     executor : optional
-        Workers to share the episodes, as for :func:`~weitzman.solve`. Nor does it depend on that.
+        Workers to share the episodes, as for :func:`~weitzman.solve`. The result does not depend
+        on it.
     progress : callable, optional
         Called now and then with (episodes done, episodes in all).
 
@@ -194,7 +195,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, episodes: int, keep: int) -> Layout:
-        """A few hundred chunks, if there are as many episodes."""
+        """A few hundred chunks, if there are enough episodes."""
         at_least_one(episodes=episodes, keep=keep)
         return cls(episodes, keep, max(1, min(_CHUNK, episodes // _CHUNKS)))
 
@@ -210,7 +211,7 @@ class Layout(NamedTuple):
 
 
 class EpisodeShare(NamedTuple):
-    """What some chunks came to: for each its number, moments and kept episodes; and all in all."""
+    """What some chunks came to: their numbers, moments and kept episodes, and the totals."""
 
     numbers: list[int]
     mean: list[FloatArray]

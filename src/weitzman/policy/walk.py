@@ -1,10 +1,10 @@
-"""A walk through a forest: what is open, what next, what remains, what it is worth from here.
+"""A walk through a forest: what is open, what comes next, what remains, and what the rest is worth.
 
 The rule is that of :class:`weitzman.Policy`: open the box of highest index while that exceeds the
-best reward so far; otherwise stop. Equal indices: the box of lowest number first; of its copies
-that whose parent showed the state of lowest number, and then the first. An index equal to the best:
-stop. Of equal rewards the outside option is taken before any box, and among boxes the same order
-holds, whichever was opened first: box, then state, then copy.
+best reward so far; otherwise stop. Ties: among equal indices, the box of lowest number comes first;
+among its copies, the one whose parent showed the state of lowest number, then the first copy. If an
+index equals the best reward, stop. Among equal rewards, the outside option comes before any box,
+and boxes follow in the same order (box, state, copy), whichever was opened first.
 
 Searches, explanations and reports are walks. The compiled episodes and the script of the pages
 follow the same rule in their own languages, and are tested against this one step by step.
@@ -27,8 +27,7 @@ from ..engine.solver import solve
 from ..errors import InvalidAnswer
 from ..forest.model import Forest
 from .frontier import Box, Frontier, Group, Id
-from .hands import Hands
-from .remaining import prizes_worth, rest
+from .remaining import Hands, prizes_worth, rest
 
 Closed = tuple[int, int]
 """A box that can be opened and the state of its parent (0 for a root): what copies share."""
@@ -49,8 +48,8 @@ class Opened:
     cost : float
         What was paid.
     best : float
-        Best reward so far, the outside option included; of several prizes, their sum if one
-        stopped then.
+        Best reward so far, the outside option included; with several prizes, their sum if the
+        search had stopped then.
     best_box : Box or None
         The box that holds it; None for the outside option.
     spent : float
@@ -73,8 +72,8 @@ class Walk:
     Attributes
     ----------
     told : dict
-        What was opened, in the order of the answers. The last entry has all totals, so that an
-        answer is in it wholly or not at all.
+        What was opened, in the order of the answers. The last entry has all totals, so an answer
+        is recorded completely or not at all.
     out : dict
         Boxes that are being opened, and by whom. They are not offered again.
     frontier : Frontier
@@ -94,7 +93,7 @@ class Walk:
 
     @classmethod
     def along(cls, policy: Policy, steps: Iterable[Opened]) -> Walk:
-        """A walk that has opened what another one has, by name; nothing is out."""
+        """A walk with the boxes that another walk has opened, by name; nothing is out."""
         walk = cls(policy)
         for step in steps:
             box = policy.forest.box(step.box.name), step.box.copy
@@ -224,7 +223,7 @@ class Walk:
         return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
 
     def _takes(self, box: Box, state: int, reward: float) -> bool:
-        """Whether a box is the one to be taken from now on."""
+        """Whether a box holds the best reward from now on."""
         best, holder, _ = self.best
         if reward != best or holder is None:
             return self.sign * reward > self.sign * best
@@ -254,10 +253,10 @@ class Walk:
         return +closed
 
     def remaining(self) -> Forest | None:
-        """The boxes still closed, as they stand after what was seen; None: it is best to stop.
+        """The closed boxes as a forest, given what was seen; None: it is best to stop.
 
-        The outside option is the best so far. Boxes that can be opened become roots; those whose
-        index does not exceed the best are left out with all behind them, since they will never be
+        The outside option is the best so far. Boxes that can be opened become roots. Boxes whose
+        index does not exceed the best are left out with all boxes below, since they will never be
         opened.
         """
         best = self.best[0]
@@ -267,10 +266,10 @@ class Walk:
         return rest(self.policy, tops, best) if tops else None
 
     def worth(self) -> float:
-        """What the walk will have earned in the end if it goes on in the best way (spent included).
+        """What the walk will earn in total if it goes on optimally, past costs included.
 
-        When minimizing, what it will have cost. With discounting, all of it as seen from the start;
-        with a risk tolerance, the certainty equivalent.
+        When minimizing, what it will cost in total. With discounting, as seen from the start; with
+        a risk tolerance, the certainty equivalent.
         """
         if self.hands is not None:
             return prizes_worth(self, self.hands)

@@ -1,24 +1,31 @@
-"""A problem and its optimal policy in plain words, for instances small enough to be read."""
+"""A problem and its optimal policy in plain words, for instances small enough to be read.
+
+Many findings are told by a few thresholds: the rewards at which the policy decides otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from .._common.numbers import Amounts, percent, whole
+from .._common.numbers import Amounts, counted, percent, whole
 from .._common.text import printable
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy, mean_cost
 from ..forest.columns import label
 from ..forest.model import Forest
-from .frontier import Id
-from .thresholds import Case, Steps, cases_after, ranges, runs, standing
+from .frontier import Box, Id
 from .walk import Walk
 
 _OUTCOMES = 12  # states of one box that are told one by one
 _CASES = 200  # ways to come to a line of the text that are told apart
 _LINES = 10_000  # no explanation is longer, whatever is asked for
+
+Steps = tuple[tuple[Id, int], ...]
 
 
 def describe(forest: Forest, *, lines: int = 40) -> str:
@@ -28,14 +35,14 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
     ----------
     forest : Forest
     lines : int
-        At most so many lines of text, and one that says what is left out.
+        At most this many lines of text, and one that says what is left out.
     """
     text = _terms(forest)
     say = forest.amounts
     for v in range(len(forest)):
         for line in _box(forest, v, say):
             if len(text) >= lines:
-                return "\n".join([*text, f"... and {len(forest) - v} more boxes"])
+                return "\n".join([*text, f"... and {counted(len(forest) - v, 'more box')}"])
             text.append(line)
     return "\n".join(text)
 
@@ -61,8 +68,9 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
     ----------
     solution : Solution
     lines : int
-        At most so many lines of text. If the whole policy is longer, its first steps are told.
-        A box with many outcomes is told by thresholds of its reward.
+        At most this many lines of text. If the whole policy is longer, only its first steps are
+        given.
+        A box with many outcomes is described by thresholds of its reward.
 
     Examples
     --------
@@ -124,7 +132,7 @@ def _chances(f: Forest, v: int, s: int, say: Amounts) -> str:
 
 
 def state_text(f: Forest, v: int, y: int, say: Amounts) -> str:
-    """A state by its reward if that says it all, else by name and reward."""
+    """A state by its reward if that is also its name, otherwise by name and reward."""
     row = int(f.reward[v])
     rewards, names = f.rewards[row][0], f.state_names[row]
     worth = say(float(rewards[y]))
@@ -137,7 +145,7 @@ def state_text(f: Forest, v: int, y: int, say: Amounts) -> str:
 
 
 def best_text(walk: Walk, *, copies: bool = True) -> str:
-    """The best so far, and where it is from; a copy by its number if ``copies``."""
+    """The best so far and the box that holds it; a copy by its number if ``copies``."""
     best, box, _ = walk.best
     if walk.hands is not None:
         return f"{walk.amounts(best)}, all prizes together"
@@ -152,7 +160,7 @@ def best_text(walk: Walk, *, copies: bool = True) -> str:
 
 
 class _Telling:
-    """The tree of what can happen under the optimal policy, told to a certain depth."""
+    """The tree of what can happen under the optimal policy, described to a certain depth."""
 
     def __init__(self, policy: Policy, lines: int) -> None:
         self.walk, self.forest, self.lines = Walk(policy), policy.forest, lines
@@ -213,9 +221,8 @@ class _Telling:
                 self._tell(after, level)
         if len(found) > _OUTCOMES:
             rest = percent(float(law[found[_OUTCOMES:]].sum()))
-            self.text.append(
-                f"{margin}... and {len(found) - _OUTCOMES} more outcomes of {name} ({rest})"
-            )
+            more = counted(len(found) - _OUTCOMES, "more outcome")
+            self.text.append(f"{margin}... and {more} of {name} ({rest})")
 
     # -- many outcomes, by thresholds ------------------------------------------------------------
 
@@ -260,7 +267,7 @@ class _Telling:
             self.text[at] = f"{after}{opening}, and so on."
 
     def _taken(self, run: list[Case]) -> str:
-        """What is taken in the end of some cases."""
+        """What is taken at the end of some cases."""
         (box, _), walk = run[0].steps[-1], self.walk
         if len({case.best for case in run}) == 1:
             with standing(walk, run[0].steps):
@@ -268,3 +275,97 @@ class _Telling:
         if all(h is not None and (h.number, h.copy) == box for _, h in (c.best for c in run)):
             return f"what {printable(self.forest.name(box[0]))} shows"
         return "the least loss found" if self.forest.minimize else "the best reward found"
+
+
+class Case(NamedTuple):
+    """One way in which things may have gone, and what the policy does then."""
+
+    steps: Steps  # what boxes have shown since the text branched
+    chance: float
+    measure: float  # what thresholds are about: the reward just shown, or the best so far
+    best: tuple[float, Box | None]
+    move: Id | None  # the box to open; None: stop
+    threshold: float  # the index of that box
+
+
+@contextmanager
+def standing(walk: Walk, steps: Steps) -> Iterator[None]:
+    """Stand as if boxes had shown states, one after the other; afterwards as before."""
+    with ExitStack() as stack:
+        for box, state in steps:
+            stack.enter_context(walk.supposing(box, state))
+        yield
+
+
+def cases_after(walk: Walk, box: Id, before: Sequence[tuple[Steps, float]]) -> list[Case] | None:
+    """All cases after opening a box, by the number that thresholds compare; None: no thresholds.
+
+    Cases with the same future are one. ``before`` are the ways to come here, with their chances.
+    """
+    found: dict[object, Case] = {}
+    for steps, chance in before:
+        with standing(walk, steps):
+            law = walk.forest.laws[int(walk.forest.law[box[0]])][walk.state_above(box)]
+            for y in np.flatnonzero(law).tolist():
+                reward = walk.reward(box[0], y)
+                if reward is None:
+                    return None
+                with walk.supposing(box, y):
+                    case = _case(walk, (*steps, (box, y)), chance * float(law[y]))
+                case = case if len(before) > 1 else case._replace(measure=reward)
+                key = case.measure, case.move, _still_matters(walk, case.steps)
+                if key in found:
+                    case = found[key]._replace(chance=found[key].chance + case.chance)
+                found[key] = case
+    return sorted(found.values(), key=lambda case: case.measure)
+
+
+def _case(walk: Walk, steps: Steps, chance: float) -> Case:
+    best, holder, _ = walk.best
+    box, index = walk.next() or (None, 0.0)
+    return Case(steps, chance, best, (best, holder), box, walk.sign * index)
+
+
+def _still_matters(walk: Walk, steps: Steps) -> Steps:
+    """The findings on which closed boxes depend."""
+    opened, policy = {box[0] for box, _ in steps}, walk.policy
+
+    def open_end(v: int) -> bool:
+        children = policy.child[policy.child_at[v] : policy.child_at[v + 1]].tolist()
+        many = any(walk.forest.count[u] > 1 or walk.forest.endless[u] for u in children)
+        return bool(walk.forest.endless[v]) or many or not opened.issuperset(children)
+
+    return tuple((box, state) for box, state in steps if open_end(box[0]))
+
+
+def runs(cases: Sequence[Case]) -> list[list[Case]]:
+    """Neighboring cases with the same decision."""
+    out: list[list[Case]] = []
+    for case in cases:
+        if not out or out[-1][-1].move != case.move:
+            out.append([])
+        out[-1].append(case)
+    return out
+
+
+def ranges(found: Sequence[Sequence[Case]], say: Amounts, sign: float) -> list[str]:
+    """Each run by its thresholds: ``less than 3``, ``at least 3 and less than 7``, ``at least 7``.
+
+    Between going on and stopping the threshold is the index of the box that would be opened.
+    """
+    lower, upper = [""], []
+    for below, above in pairwise(found):
+        going_on, stopping = (below, above) if sign > 0 else (above, below)
+        index = going_on[0].threshold
+        low, high = below[-1].measure, above[0].measure
+        if stopping[0].move is not None or going_on[0].move is None or not low <= index <= high:
+            lower.append(f"at least {say(high)}")
+            upper.append(f"less than {say(high)}")
+        elif sign > 0:
+            lower.append(f"at least {say(index)}")
+            upper.append(f"less than {say(index)}")
+        else:
+            lower.append(f"more than {say(index)}")
+            upper.append(f"at most {say(index)}")
+    ends = zip(lower, [*upper, ""], strict=True)
+    return [" and ".join(filter(None, pair)) for pair in ends]

@@ -3,8 +3,8 @@
 ``frontier`` and ``within_budget`` put a limit on the mean spend, ``cheapest`` finds the least spend
 that reaches a target, ``within_budgets`` limits several resources, ``capped`` the spend of every
 single run. ``value_of_knowing`` and ``tornado`` tell what information is worth and which numbers
-matter, ``risk_sweep`` how a careful searcher decides. ``commit`` decides between several ways to
-look into a box, with a bound.
+matter, ``risk_sweep`` tells how a careful searcher decides. ``commit`` decides between several ways
+to look into a box, with a bound.
 """
 
 from .budget import Corner, Mixture, SpendFrontier, cheapest, frontier, within_budget

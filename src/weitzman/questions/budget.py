@@ -9,12 +9,14 @@ corners is used up by a mixture of their policies. See the theory page, section 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.sharing import Executor, Team, check_executor, team
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
 from ..engine.solver import solve
@@ -24,7 +26,7 @@ from ..forest.pools import Pool
 
 _ROUNDING = 1e-11  # gains, as a share of the range of rewards, that are only rounding
 _DEAR = 1e7  # a price of money, in units of the range of rewards, at which nothing is bought
-_CHEAP = 1e-10  # and one at which everything is that helps at all
+_CHEAP = 1e-10  # and a price at which everything helpful is bought
 _KEEP = 2000  # boxes up to which the policies of a frontier are kept
 
 
@@ -76,10 +78,10 @@ class Mixture:
     price : float
         The shadow price: what one more unit of budget would add to the reward. 0 if the budget is
         more than enough.
-    cheap, dear : Corner
+    cheap, costly : Corner
         The two policies; the same one twice at a corner.
     share : float
-        The probability of following ``dear``.
+        The probability of following ``costly``.
     """
 
     budget: float
@@ -87,13 +89,13 @@ class Mixture:
     reward: float
     price: float
     cheap: Corner
-    dear: Corner
+    costly: Corner
     share: float
 
     def draw(self, rng: np.random.Generator | int) -> Policy:
         """The policy to follow this time, by a toss of the coin."""
         toss = np.random.default_rng(rng).random()
-        return (self.dear if toss < self.share else self.cheap).policy
+        return (self.costly if toss < self.share else self.cheap).policy
 
     def __repr__(self) -> str:
         return (
@@ -163,8 +165,9 @@ class SpendFrontier:
 
 
 def frontier(
-    forest: Forest, *, corners: int = 1000, tolerance: float = 0.0, threads: int | None = None
-) -> SpendFrontier:
+    forest: Forest, *, corners: int = 1000, tolerance: float = 0.0, threads: int | None = None,
+    executor: Executor | None = None, progress: Callable[[int, int], None] | None = None,
+) -> SpendFrontier:  # fmt: skip
     """The most expected reward for every expected spend.
 
     Parameters
@@ -178,6 +181,11 @@ def frontier(
         the rewards.
     threads : int, optional
         All cores by default.
+    executor : optional
+        Workers to share the prices, as in :func:`~weitzman.solve`: those of all open gaps at once.
+        The forest is sent to them once. The corners do not depend on it, to the last bit.
+    progress : callable, optional
+        Called with the corners found and the gaps still open.
 
     Examples
     --------
@@ -188,7 +196,22 @@ def frontier(
     >>> curve.spend.tolist(), curve.reward.tolist(), curve.price.tolist()
     ([0.0, 1.0, 1.5], [0.0, 5.0, 6.0], [5.0, 2.0])
     """
+    check_executor(executor)
     market = _Market.of(forest, threads)
+    if executor is None:
+        return _refined(market, corners, tolerance, progress)
+    with team(executor, forest) as workers:
+        shared = replace(market, team=workers)
+        curve = _refined(shared, corners, tolerance, progress)
+    own = tuple(replace(c, _market=market) for c in curve.corners)
+    return replace(curve, corners=own)
+
+
+def _refined(
+    market: _Market, corners: int, tolerance: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> SpendFrontier:  # fmt: skip
+    """Corners between others, the largest gaps first."""
     ends = market.ends()
     found = {c.spend: c for c in ends}
     number = count()  # equal gaps: first come, first served
@@ -202,6 +225,9 @@ def frontier(
     if len(ends) == 2:
         add(*ends)
     while open_edges and len(found) < corners:
+        if progress is not None:
+            progress(len(found), len(open_edges))
+        market.look_ahead([edge[2:] for edge in open_edges[: corners - len(found)]])
         _, _, left, right = heapq.heappop(open_edges)
         middle = market.between(left, right)
         if middle is not None:
@@ -209,11 +235,11 @@ def frontier(
             add(left, middle)
             add(middle, right)
     gap = max((-rise for rise, *_ in open_edges), default=0.0)
-    return SpendFrontier(forest, tuple(found[x] for x in sorted(found)), gap)
+    return SpendFrontier(market.forest, tuple(found[x] for x in sorted(found)), gap)
 
 
 def within_budget(forest: Forest, budget: float, *, threads: int | None = None) -> Mixture:
-    """The best that can be had if the expected spend may not exceed a budget.
+    """The most expected reward if the expected spend must not exceed a budget.
 
     Parameters
     ----------
@@ -295,16 +321,16 @@ def cheapest(
     return mixture(left.spend + share * (right.spend - left.spend), left, right, 1.0)
 
 
-def mixture(budget: float, cheap: Corner, dear: Corner, sign: float) -> Mixture:
+def mixture(budget: float, cheap: Corner, costly: Corner, sign: float) -> Mixture:
     """The mixture of two neighbors that spends the budget, or as much of it as helps."""
-    run = dear.spend - cheap.spend
-    if run <= 0 or budget >= dear.spend:
-        price = 0.0 if cheap is dear else sign * (dear.reward - cheap.reward) / run
-        return Mixture(budget, dear.spend, dear.reward, price, cheap, dear, 1.0)
+    run = costly.spend - cheap.spend
+    if run <= 0 or budget >= costly.spend:
+        price = 0.0 if cheap is costly else sign * (costly.reward - cheap.reward) / run
+        return Mixture(budget, costly.spend, costly.reward, price, cheap, costly, 1.0)
     share = (budget - cheap.spend) / run
-    reward = cheap.reward + share * (dear.reward - cheap.reward)
-    price = sign * (dear.reward - cheap.reward) / run
-    return Mixture(budget, budget, reward, price, cheap, dear, share)
+    reward = cheap.reward + share * (costly.reward - cheap.reward)
+    price = sign * (costly.reward - cheap.reward) / run
+    return Mixture(budget, budget, reward, price, cheap, costly, share)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -315,6 +341,8 @@ class _Market:
     span: float
     rounding: float
     threads: int | None
+    team: Team | None = None  # workers who have got the forest
+    ahead: dict[float, tuple[float, float]] = field(default_factory=dict)  # by price, from them
 
     @classmethod
     def of(cls, forest: Forest, threads: int | None) -> _Market:
@@ -334,9 +362,23 @@ class _Market:
 
     def at(self, price: float) -> Corner:
         """The optimal policy at a price of money, and what it comes to."""
+        if price in self.ahead:
+            return Corner(price, *self.ahead[price], self, None)
         policy, e = self.follow(price)
         kept = (policy, e) if len(self.forest) <= _KEEP else None
         return Corner(price, e.spend, e.reward, self, kept)
+
+    def look_ahead(self, edges: Sequence[tuple[Corner, Corner]]) -> None:
+        """Let the workers find the corners between others, where the next one is not known yet."""
+        if self.team is None or self.price(*edges[0]) in self.ahead:
+            return
+        every = {self.price(*edge) for edge in edges} - self.ahead.keys()
+        prices = sorted(p for p in every if p > 0)
+        self.ahead.update(zip(prices, self.team.do(_spend_and_reward, prices), strict=True))
+
+    def price(self, left: Corner, right: Corner) -> float:
+        """The price of money at which two corners are worth the same."""
+        return self.gain(left, right) / (right.spend - left.spend)
 
     def follow(self, price: float) -> tuple[Policy, Evaluation]:
         """The optimal policy at a price of money, and its evaluation."""
@@ -358,12 +400,12 @@ class _Market:
         return [first] if same else [first, last]
 
     def gain(self, a: Corner, b: Corner) -> float:
-        """How much more reward b has, the higher the better."""
+        """How much more reward b has; higher is better."""
         return self.forest.sign * (b.reward - a.reward)
 
     def between(self, left: Corner, right: Corner) -> Corner | None:
-        """The corner furthest above the line through two others; None if it is an edge."""
-        price = self.gain(left, right) / (right.spend - left.spend)
+        """The corner furthest above the line through two others; None: no corner lies above it."""
+        price = self.price(left, right)
         if not price > 0:
             return None
         middle = self.at(price)
@@ -384,6 +426,12 @@ class _Market:
             return 0.0
         x = (rise - low * run) / (high - low)  # where the two tangents meet
         return float(max(high * x - rise * x / run, 0.0))
+
+
+def _spend_and_reward(forest: Forest, price: float) -> tuple[float, float]:
+    """On a worker: what the optimal policy at a price of money comes to."""
+    _, e = _Market.of(forest, 1).follow(price)
+    return e.spend, e.reward
 
 
 def _success(f: Forest, target: float) -> Forest:

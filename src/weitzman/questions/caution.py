@@ -87,7 +87,7 @@ def risk_sweep(forest: Forest, *, steps: int = 32, threads: int | None = None) -
     Parameters
     ----------
     forest : Forest
-        Its own risk tolerance, if it has one, plays no part.
+        The forest's own risk tolerance, if any, is ignored.
     steps : int
         Tolerances to solve for.
     threads : int, optional

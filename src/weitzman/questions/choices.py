@@ -1,6 +1,6 @@
-r"""Several ways to look into a box, or to take it unseen: a policy and a bound on what is possible.
+r"""Several ways to look into a box, or to take it unseen: a policy, and a bound on all policies.
 
-Alternatives are boxes with one parent of which one at most may be opened. No index policy is
+Alternatives are boxes with one parent; at most one of them may be opened. No index policy is
 optimal in general and the problem is NP-hard, but no policy earns more than the bound of Theorem 4
 on the theory page: for a group of alternatives, :math:`\varphi(x)` is the largest among its
 members. Committing to one alternative of each group beforehand leaves a plain forest, which is
@@ -31,7 +31,7 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Commitment:
-    """One alternative of each group chosen beforehand, and how good that is at least.
+    """One alternative of each group, chosen beforehand, and a bound on how good the choice is.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def commit(
     forest : Forest
         With all alternatives in it.
     alternatives : list of groups
-        Boxes of one parent of which at most one may be opened, each with all below it.
+        Boxes with one parent, each with all below it; at most one of a group may be opened.
     unseen : list of str or int, or True for all roots
         Roots that may also be taken without looking, at their mean reward.
     threads : int, optional
@@ -93,7 +93,7 @@ def commit(
 
     Examples
     --------
-    A chest can be opened for 4; or taken unseen.
+    A chest can be opened for 4, or taken unseen.
 
     >>> import weitzman
     >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=4, names=["chest"])
@@ -335,7 +335,7 @@ def _better_of_two(a: _Value, b: _Value) -> _Value:
     met = grid[cross] + (grid[cross + 1] - grid[cross]) * d[cross] / (d[cross] - d[cross + 1])
     left = _slope_before(a, points[0]), _slope_before(b, points[0])
     far: list[float] = []
-    if d[0] != 0 and (left[0] - left[1]) * d[0] > 0:  # further to the left they meet once more
+    if d[0] != 0 and (left[0] - left[1]) * d[0] > 0:  # further to the left they meet again
         far = [float(grid[0] - d[0] / (left[0] - left[1]))]
     x = np.unique(np.concatenate([far, met, points]))
     height = np.maximum(a.function(x), b.function(x))

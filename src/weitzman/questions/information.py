@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray
-from .._common.estimates import error_of_mean
+from .._common.arrays import FloatArray, error_of_mean
 from .._kernels.structure import postorder
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -54,7 +53,7 @@ def value_of_knowing(
 ) -> Knowing:
     """What it is worth to be told the states of some boxes before anything is opened.
 
-    Costs do not change, and a box still comes after its parent: only its state is known.
+    Costs do not change, and a box must still be opened after its parent: only its state is known.
 
     Parameters
     ----------
@@ -180,7 +179,7 @@ def _told(
         total = weighed.sum(axis=1, keepdims=True)
         if f.parent[v] < 0:
             mass *= float(total[0, 0])
-        keep = f.laws[int(f.law[v])]  # after a state that cannot be: any law will do
+        keep = f.laws[int(f.law[v])]  # after an impossible state: any law works
         changed[v] = len(laws)
         laws.append(np.where(total > 0, weighed / np.where(total > 0, total, 1.0), keep))
     if mass <= 0:

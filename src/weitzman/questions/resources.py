@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import FloatArray
-from .._common.estimates import error_of_mean
+from .._common.arrays import FloatArray, error_of_mean
+from .._common.numbers import such
 from .._common.optional import need
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
@@ -145,7 +145,7 @@ def _check(f: Forest, uses: Mapping[str, Any], budgets: Mapping[str, float]) -> 
     if bad:
         raise InvalidArgument(
             f"a budget must be 0 or more, but that of {bad[0]!r} is {budgets[bad[0]]} "
-            f"({len(bad)} such budgets)."
+            f"({such(len(bad), 'budget')})."
         )
 
 
@@ -218,15 +218,15 @@ def _mix(met: list[_Met], limits: FloatArray, sign: float) -> tuple[FloatArray, 
 
 @dataclass(frozen=True, slots=True)
 class CappedSpend:
-    """What can be had if no run may spend more than a cap.
+    """The best reward if no run may spend more than a cap.
 
     Attributes
     ----------
     reward, error : float
         Mean reward of a policy that keeps to the cap, by simulation, and its standard error.
     bound : float
-        No policy that keeps to the cap has a higher expected reward (lower, when minimizing): not
-        even one that keeps to it only on average.
+        No policy within the cap has a higher expected reward (lower, when minimizing), not even
+        one that keeps to the cap only on average.
     spend : float
         Mean spend of the simulated policy.
     policy : Policy
@@ -250,8 +250,9 @@ def capped(
 ) -> CappedSpend:
     """A policy that never spends more than a cap, and a bound on what any such policy can earn.
 
-    The policy follows the indices at the shadow price of the cap as a budget, opens a box only if
-    the rest of the cap covers its cost whatever the box shows. The policy is good, not optimal.
+    The policy follows the indices at the shadow price that the cap has as a budget. It opens a box
+    only if the rest of the cap covers its cost whatever the box shows. The policy is good, not
+    optimal.
 
     Parameters
     ----------
@@ -274,7 +275,7 @@ def capped(
     forest.must_be_plain("a cap on the spend")
     forest.must_end("a cap on the spend")
     best: Mixture = within_budget(forest, cap, threads=threads)
-    policy = best.dear.policy
+    policy = best.costly.policy
     generator = np.random.default_rng(rng)
     played = np.array([_play(policy, cap, generator) for _ in range(episodes)])
     reward, spend = played.T

@@ -17,6 +17,7 @@ from .._common.arrays import FloatArray
 from .._common.numbers import percent
 from ..engine.by_box import PerBox
 from ..engine.evaluation import evaluate
+from ..engine.resolving import Resolved, Resolver
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest
@@ -40,9 +41,9 @@ class Swing:
     low, high : float
         The value with the number lowered, and with it raised.
     first_low, first_high : str or None
-        The box to open first then; None for none.
+        The box to open first in each case; None for none.
     turns : bool
-        Whether one of these differs from the first box as things stand.
+        Whether one of these differs from the first box with the numbers as given.
     """
 
     box: str
@@ -66,7 +67,7 @@ class Tornado:
     Attributes
     ----------
     solution : Solution
-        As things stand.
+        The solution with the numbers as given.
     share : float
         How far each number was moved, as a share of it.
     swings : tuple of Swing
@@ -126,29 +127,51 @@ def tornado(
     most = np.argsort(-evaluate(base, threads=threads).opened, kind="stable")[:boxes].tolist()
     now = base.first_box
 
-    def swing(box: str, number: str, change: Callable[[float], Forest]) -> Swing:
-        ends = [solve(change(sign * share), threads=threads) for sign in (-1, 1)]
+    resolver = Resolver(forest, most, threads=threads)
+
+    def swing(box: str, number: str, change: Callable[[float], Solution | Resolved]) -> Swing:
+        ends = [change(sign * share) for sign in (-1, 1)]
         low, high = (s.first_box for s in ends)
         turns = now not in (low, high) or low != high
         return Swing(box, number, ends[0].value, ends[1].value, low, high, turns)
 
     swings = [
-        swing(forest.name(v), number, lambda d, v=v, number=number: moved(forest, v, number, d))  # type: ignore[misc]
+        swing(forest.name(v), number, lambda d, v=v, n=number: _solved(resolver, v, n, d, threads))  # type: ignore[misc]
         for v in most
         for number in NUMBERS
     ]
     if np.isfinite(forest.outside) and forest.outside != 0:
         swings.append(
-            swing("", "outside", lambda d: replace(forest, outside=(1 + d) * forest.outside))
+            swing("", "outside", lambda d: solve(_with_outside(forest, d), threads=threads))
         )
     swings.sort(key=lambda s: -s.width)
     return Tornado(base, share, tuple(swings))
 
 
+def _with_outside(f: Forest, share: float) -> Forest:
+    return replace(f, outside=(1 + share) * f.outside)
+
+
+def _solved(
+    resolver: Resolver, box: int, number: str, share: float, threads: int | None = None
+) -> Solution | Resolved:
+    """The solution with one number of a box raised by a share of it."""
+    f = resolver.forest
+    if number == "cost":
+        return resolver.change(box, cost=_dearer(f, box, share))
+    if number == "chance":
+        return resolver.change(box, law=_tilted(f, box, share))
+    return solve(moved(f, box, number, share), threads=threads)
+
+
+def _dearer(f: Forest, box: int, share: float) -> FloatArray:
+    return np.asarray((1 + share) * f.costs[int(f.cost[box])])
+
+
 def moved(f: Forest, box: int, number: str, share: float) -> Forest:
     """The forest with one number of a box raised by a share of it (lowered, if negative)."""
     if number == "cost":
-        return f.changed(cost={box: (1 + share) * f.costs[int(f.cost[box])]})
+        return f.changed(cost={box: _dearer(f, box, share)})
     if number == "reward":
         row = f.rewards[int(f.reward[box])]
         reward = f.reward.copy()
@@ -241,8 +264,12 @@ def turning_points(
 def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> float:
     """The share of a number at which the index of the tree comes to a goal."""
 
+    resolver = Resolver(tree, [box])
+
     def leads(share: float) -> bool:
-        return bool(tree.sign * solve(moved(tree, box, number, share)).index(0) > goal)
+        found = _solved(resolver, box, number, share)
+        index = found.first_index if isinstance(found, Resolved) else found.index(0)
+        return bool(tree.sign * index > goal)
 
     better = -1.0 if number == "cost" else 1.0
     if number == "reward" and tree.minimize:
@@ -303,7 +330,7 @@ def index_slopes(
     """Derivatives of an index in all costs, rewards and probabilities that it depends on.
 
     At the index, opening the box and leaving it closed are worth the same. So if a change of a
-    number adds g to the worth of opening, the index rises by g divided by the probability that
+    number adds g to the value of opening, the index rises by g divided by the probability that
     opening ends above the index.
     Where an index has a kink (ties), derivatives are one-sided.
 

@@ -27,6 +27,7 @@ from .pool_space import PoolSpace
 _BISECTIONS = 60
 _WIDEST = 40.0  # standard deviations that an index may lie from the mean
 _RESTARTS = 2
+_LENGTHS = 20  # features that get a length of their own; where there are more, all share one
 
 
 def sklearn_installed() -> bool:
@@ -74,7 +75,8 @@ class Surrogate:
         )
         space = PoolSpace.of(settings)
         features = space.features(settings)
-        shape = kernels.Matern(np.ones(features.shape[1]), (0.05, 100.0), nu=2.5)
+        own = features.shape[1] <= _LENGTHS
+        shape = kernels.Matern(np.ones(features.shape[1] if own else 1), (0.05, 100.0), nu=2.5)
         prior = kernels.ConstantKernel(1.0, (0.01, 100.0)) * shape
         prior = prior + kernels.WhiteKernel(0.1, (1e-5, 2.0))
         found = []

@@ -30,7 +30,7 @@ def fit(curves: Curves, price: float) -> RunModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexPolicy:
-    """Advance the run of highest index, start a new one or stop; indices learnt from the log.
+    """Advance the run of highest index, start a new one or stop; indices learned from the log.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class FullRuns:
     """Random search with full runs, stopped by Weitzman's rule.
 
     A run is one box: its reward is its best score and its cost the mean cost of a full run. Start
-    another one while its reservation value, learnt from the log, is above the best so far.
+    another one while its reservation value, learned from the log, is above the best so far.
     """
 
     name: str = "full runs, Weitzman's rule"
@@ -95,7 +95,7 @@ class FullRuns:
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The reservation value at each price."""
         if log.given is None:
-            raise InvalidArgument("a reservation value is learnt from a log, which must have runs.")
+            raise InvalidArgument("a reservation value is learned from a log, but it has no runs.")
         best = np.unique(log.table.top[:, -1], return_counts=True)
         cost = float(log.table.spend[:, -1].mean())
         plans = []

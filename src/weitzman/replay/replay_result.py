@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
 from .._common.optional import need
-from .._common.text import cell, columns
+from .._common.text import as_html, cell, columns
 from ..errors import UnknownName
 
 if TYPE_CHECKING:

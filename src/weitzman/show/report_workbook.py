@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._common.disk import replacing
 from ..engine.evaluation import evaluate
 from ..engine.plan import Progress
 from ..engine.solution import Solution
 from ..engine.solver import solve
-from ..files.safely import explained, replacing
-from ..files.workbooks import Block, money_format, write_blocks
+from ..files.safely import explained
+from ..files.written_tables import Block, money_format, write_blocks
 from ..forest.model import Forest
 from .report.decision_tree import columns, decisions
 

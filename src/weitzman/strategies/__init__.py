@@ -19,10 +19,10 @@ from .fixed_order import value_of_order as value_of_order
 from .fixed_set import FixedSet as FixedSet
 from .fixed_set import best_nonadaptive as best_nonadaptive
 from .fixed_set import value_of_set as value_of_set
-from .priority_lists import by_expected_value as by_expected_value
-from .random_orders import random_order as random_order
 from .spanning import Spanning as Spanning
 from .spanning import spanning_policy as spanning_policy
+from .thumb_rules import by_expected_value as by_expected_value
 from .thumb_rules import everything as everything
 from .thumb_rules import myopic as myopic
 from .thumb_rules import on_reward_grid as on_reward_grid
+from .thumb_rules import random_order as random_order

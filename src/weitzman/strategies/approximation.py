@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._common.notebook import as_html
 from .._common.numbers import number
+from .._common.text import as_html
 from .._common.text import columns as aligned
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
@@ -29,7 +29,7 @@ class Approximation:
     bound : float
         No strategy earns more (less, when minimizing): the optimal value and its certified gap.
     promised : float
-        What the paper says some fixed plan earns: half of what the optimal policy finds above the
+        The paper's claim about the best fixed plan: half of what the optimal policy finds above the
         outside option, less all of its costs. True for independent rewards, not in general. NaN
         where something must be taken, and with discounting, a risk tolerance or several prizes,
         which the paper does not consider.
@@ -45,11 +45,10 @@ class Approximation:
     chosen: FixedSet
 
     def ratio(self, value: float) -> float:
-        """The share of the possible gain over the outside option that a value reaches, at least.
+        """A lower bound on the share of the possible gain over the outside option in a value.
 
         With an outside option of 0 this is the paper's ratio. NaN where nothing can be gained, or
-        where
-        something must be taken.
+        where something must be taken.
         """
         nothing = self.forest.prizes * self.forest.outside
         gain = self.bound - nothing
@@ -57,7 +56,7 @@ class Approximation:
 
     @property
     def reached(self) -> bool:
-        """Whether the best set found earns as much as is promised."""
+        """Whether the best set found earns as much as the paper promises."""
         short = (self.promised - self.chosen.value) * (self.forest.sign)
         return short <= _ROUNDING * max(1.0, abs(self.promised))
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._common.estimates import error_of_mean
-from .._common.notebook import cells_html
+from .._common.arrays import error_of_mean
 from .._common.numbers import about, rough, with_unit
 from .._common.sharing import Executor, check_executor, spread
+from .._common.text import cells_html
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
@@ -21,22 +21,23 @@ from ..engine.solution import Solution, hint
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from ..policy.sampling import Sample, two_sided
 from ..policy.simulation import simulate
-from ..policy.simulation_result import Simulation
+from ..policy.simulation_result import Sample, Simulation, two_sided
 from .copies import WRITE_OUT
 from .fixed_order import FixedOrder, best_partially_adaptive
 from .fixed_set import FixedSet, best_nonadaptive
-from .priority_lists import (
+from .thumb_rules import (
     MOST_BOXES,
     MOST_DRAWS,
     by_expected_value,
+    everything,
     listed,
+    myopic,
+    on_reward_grid,
     priority_list,
+    random_order,
     work_through,
 )
-from .random_orders import random_order
-from .thumb_rules import everything, myopic, on_reward_grid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +55,13 @@ class Strategy:
     key, name : str
         For programs and for people.
     value : float
-        Expected payoff; of a kind of strategy, that of the best one found.
+        Expected payoff; for a kind of strategy, the payoff of the best one found.
     error : float
         Standard error of the value; 0 unless it was simulated.
     bound : float
         No strategy of this kind earns more (less, when minimizing); NaN for a single strategy.
     how : str
-        "exact", "simulated", or "best found" for a kind of which better ones may exist.
+        "exact", "simulated", or "best found" if a better strategy of this kind may exist.
     openings, spend : float
         Expectations; NaN where they were not computed.
     """
@@ -148,7 +149,7 @@ class Comparison:
                 [
                     s.name, say(s.value, z * s.error),
                     with_unit(rough(z * s.error), say.unit) if s.error else "",
-                    self._about(self.lost(s.key)),
+                    say(self.lost(s.key), z * s.error),
                     "" if math.isnan(share) else f"{about(100 * share)}%",
                     _known(s.openings, about),
                     "" if s.bound == s.value else _known(s.bound, lambda x: say(x)), s.how,
@@ -156,14 +157,11 @@ class Comparison:
             )  # fmt: skip
         return cells
 
-    def _about(self, x: float) -> str:
-        return with_unit(about(x), self.forest.unit)
-
     def _gaps(self) -> Iterator[str]:
         for key, what in (("fixed_order", "fixed order"), ("fixed_set", "fixed set")):
             low, high = self.gap(key)
-            gap = self._about(high)
-            gap = gap if low == high else f"between {self._about(low)} and {gap}"
+            gap = self.forest.amounts(high)
+            gap = gap if low == high else f"between {self.forest.amounts(low)} and {gap}"
             yield f"adaptivity gap over the best {what}: {gap}"
 
     def __str__(self) -> str:
@@ -203,9 +201,9 @@ def compare(
     forests and otherwise the best found, with a bound; strategies that choose at random or end with
     a budget are simulated.
 
-    Discounting, a risk tolerance and several prizes count for all strategies alike. With
-    discounting the order of a fixed set matters, too: costs are paid when boxes are opened. With a
-    risk tolerance every value is a certainty equivalent.
+    Discounting, a risk tolerance and several prizes apply to all strategies. With discounting the
+    order of a fixed set matters, too: costs are paid when boxes are opened. With a risk tolerance
+    every value is a certainty equivalent.
 
     Parameters
     ----------
@@ -305,7 +303,7 @@ def _kinds(forest: Forest) -> list[str]:
 
 
 def _tried(trial: Trial, kind: str) -> Strategy | Fixed:
-    """What one kind of strategy earns; workers do this, too."""
+    """What one kind of strategy earns; also called by workers."""
     solved, episodes, rng, most, threads = trial
     if kind == "fixed":
         chosen = best_nonadaptive(solved.forest, solution=solved)

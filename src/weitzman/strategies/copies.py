@@ -27,10 +27,11 @@ def parents_first(policy: Policy) -> list[int]:
 
 
 def likely_part(forest: Forest, opened: FloatArray) -> tuple[Forest, bool]:
-    """A forest without copies, and whether it is the whole of the one given.
+    """The forest without copies, or a part of it, and whether it is the whole forest.
 
-    If the whole is too large, the part of it that the optimal policy is most likely to open: what
-    can be earned there can be earned in the whole. ``opened`` says how often each box is opened.
+    If the whole forest is too large, the result is the part that the optimal policy is most likely
+    to open: what can be earned there can be earned in the whole. ``opened`` says how often each box
+    is opened.
     """
     if forest.boxes <= WRITE_OUT:
         return expand(forest), True
@@ -56,9 +57,9 @@ def closed(forest: Forest, copies: IntArray) -> IntArray:
 
 
 def part(forest: Forest, copies: IntArray) -> Forest:
-    """The boxes of which there are ``copies``; the parent of each box must be among them.
+    """The boxes with a positive number of ``copies``; the parent of each box must be among them.
 
-    Of several prizes there are as many as trees are left: see :func:`places_lost`.
+    There are at most as many prizes as trees left: see :func:`places_lost`.
     """
     kept = np.flatnonzero(copies)
     prizes = forest.prizes - places_lost(forest, copies)

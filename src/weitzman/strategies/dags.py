@@ -1,4 +1,4 @@
-"""Boxes that depend on several others: the general problem, of which forests are the easy case."""
+"""Boxes that depend on several others: the general problem. Forests are the easy case."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.numbers import counted, such
 from ..errors import InvalidForest
 from ..forest.columns import default_outside, label
 from ..forest.combining import expand
@@ -29,13 +30,14 @@ class Dag:
         A number; or an array with an axis for each parent (its states), in the order of
         ``parents``; or such an array with a last axis for the own states, if the cost is random.
     rewards : one shared vector, or n vectors
-        The reward of each state; minus infinity (plus, when minimizing) for a mere signal.
+        The reward of each state; minus infinity (plus, when minimizing) for a signal without a
+        reward.
     law : n arrays
         ``law[i][s1, s2, ..., y]`` is the probability of state y of box i once its parents show
         s1, s2, ...; a vector for a root.
     names : n names, optional
     outside : float, optional
-        0 unless said otherwise; minimizing needs it said.
+        0 by default when maximizing; required when minimizing.
     minimize : bool
 
     Examples
@@ -128,11 +130,13 @@ class Dag:
 
     def __repr__(self) -> str:
         edges = sum(map(len, self.parents))
-        return f"Dag({len(self)} boxes, {edges} edges, outside {self.outside:g})"
+        return (
+            f"Dag({counted(len(self), 'box')}, {counted(edges, 'edge')}, outside {self.outside:g})"
+        )
 
     @property
     def sign(self) -> float:
-        """What rewards are multiplied with so that higher is better."""
+        """The factor of rewards that makes higher ones better."""
         return -1.0 if self.minimize else 1.0
 
     def children(self) -> list[list[int]]:
@@ -182,7 +186,7 @@ def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...])
     if bad:
         raise InvalidForest(
             f"a parent must be the number of a box (0 to {n - 1}), but box {names[bad[0]]!r} has "
-            f"{parents[bad[0]]} ({len(bad)} such boxes)."
+            f"{parents[bad[0]]} ({such(len(bad), 'box')})."
         )
     missing = [len(set(above)) for above in parents]
     below: list[list[int]] = [[] for _ in parents]
@@ -198,8 +202,8 @@ def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...])
     if len(order) < n:
         lost = sorted(set(range(n)) - set(order))
         raise InvalidForest(
-            f"parents must not go round in a circle, but {names[lost[0]]!r} is on one or below one "
-            f"({len(lost)} such boxes). Take an edge out."
+            f"parents must not form a cycle, but {names[lost[0]]!r} is on one or below one "
+            f"({such(len(lost), 'box')}). Take an edge out."
         )
     return tuple(order)
 

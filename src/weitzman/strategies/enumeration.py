@@ -1,7 +1,7 @@
 """The fully adaptive optimum by looking at everything that can happen.
 
-For forests :func:`~weitzman.solve` gives the same at once. On a graph where boxes depend on several
-others the problem is NP-hard, and this is the way to solve small ones.
+For forests :func:`~weitzman.solve` gives the same value at once. On a graph where boxes depend on
+several others the problem is NP-hard, and enumeration solves small graphs.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .._common.notebook import as_html
+from .._common.text import as_html
 from ..errors import TooLarge
 from ..forest.model import Forest
 from .dags import Dag
+
+_SETS = 20_000  # of open boxes that are counted
 
 Seen = tuple[tuple[int, int], ...]  # open boxes with closed children, and what they showed
 Situation = tuple[int, Seen, float]  # closed boxes, what was seen, best reward so far
@@ -99,13 +101,13 @@ def _by_assignments(dag: Dag) -> float:
     return min(1e300, math.prod(min(1e300, ways[i]) for i in dag.order if not dag.parents[i]))
 
 
-def _by_sets(dag: Dag, most: int = 20_000) -> float:
+def _by_sets(dag: Dag) -> float:
     """Sets of open boxes, times the states that matter, times the rewards in hand."""
     children = dag.children()
     sets = [frozenset[int]()]
     for i in dag.order:
         sets += [s | {i} for s in sets if s.issuperset(dag.parents[i])]
-        if len(sets) > most:
+        if len(sets) > _SETS:
             return math.inf
     levels = len({r for row in dag.rewards for r in row.tolist()}) + 1
     matter = ([i for i in s if not s.issuperset(children[i])] for s in sets)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._common.notebook import as_html
+from .._common.numbers import counted
+from .._common.text import as_html
+from ..engine.indices import Policy
+from ..engine.solution import mean_cost
 from ..engine.solver import solve
+from ..engine.weights import Weights
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .copies import part, places_lost
 from .fixed_set import value_of_copies
 from .gains import Gains
 from .set_search import missing
-from .weighed_lines import best_weighed_line
+from .thumb_rules import everything
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,10 +30,10 @@ class FixedLine:
     ----------
     forest : Forest
     order : tuple of int
-        Numbers of the boxes from the root on. Of copies, one is meant.
+        Numbers of the boxes from the root on; one copy of each.
     value : float
         What opening all of them earns, whatever they show: the paper's fixed line. No other line
-        (no longer than the depth allowed) earns more in this way.
+        within the allowed depth earns more in this way.
     followed : float
         What opening them one by one earns, stopping when that is best. Another line may earn more
         in this way.
@@ -49,7 +54,7 @@ class FixedLine:
 
     def __repr__(self) -> str:
         return (
-            f"FixedLine({len(self.order)} boxes, value={self.value:.8g}, "
+            f"FixedLine({counted(len(self.order), 'box')}, value={self.value:.8g}, "
             f"followed={self.followed:.8g})"
         )
 
@@ -59,18 +64,18 @@ class FixedLine:
 def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
     """The line from a root that is best opened as a whole, whatever is seen.
 
-    This is the paper's approximation for forests, done for any laws and costs: all lines from the
-    roots are looked at, level by level, and none is followed further once even finding the top
-    reward in its next box would not make up for the costs. So the search needs no bound on the
-    depth to end early, and what it finds is the best line of all. Discounting and a risk tolerance
-    count as they do for the optimal policy. Of several prizes a line fills one place; all others
-    are worth the outside option.
+    This is the paper's approximation for forests, for any laws and costs: the search looks at all
+    lines from the roots, level by level, and drops a line once even the top reward in its next box
+    would not make up for the costs. So the search ends early without a bound on the depth, and
+    finds the best line of all. Discounting and a risk tolerance count as they do for the optimal
+    policy. With several prizes a line fills one place; all other places are worth the outside
+    option.
 
     Parameters
     ----------
     forest : Forest
     depth : int, optional
-        Boxes of the line, at most; the paper's bound. None is needed.
+        Most boxes of the line: the paper's bound. By default there is no bound.
 
     Examples
     --------
@@ -112,3 +117,40 @@ def _best(forest: Forest, depth: int | None) -> tuple[list[int], int]:
     net, looked_at = gains.lines([], depth=depth)
     end = int(net.argmax())
     return (missing(gains, end, [])[::-1] if net[end] > 0 else []), looked_at
+
+
+def best_weighed_line(forest: Forest, depth: int | None) -> tuple[list[int], int]:
+    """The best line to open as a whole, and how many boxes were looked at.
+
+    Lines are followed down each tree with the weighed law of the last state and the best reward. A
+    line is dropped once even the top reward, at no cost and without delay, would not make it the
+    best.
+    """
+    f, w = forest, Weights.of(forest)
+    policy: Policy = everything(f)
+    finite = w.rewards[np.isfinite(w.rewards) & (w.rewards > w.outside)]
+    grid = np.unique(np.append(finite, w.outside))
+    timed = w.tolerance == 0
+    top = max(float(grid[-1]), 0.0) if timed else float(grid[-1])
+    best, end, looked_at = w.outside, -1, 0
+    stack = [(v, np.ones((1, len(grid))), 0.0, 1) for v in policy.root.tolist()]
+    while stack:
+        v, joint, spent, length = stack.pop()
+        paid = spent + (float(mean_cost(f, v) @ joint[:, -1]) if timed else 0.0)
+        if top * float(joint[:, -1].sum()) - paid <= best:
+            continue
+        looked_at += 1
+        a, k = int(f.rewards.start[f.reward[v]]), int(f.rewards.shape[f.reward[v], 1])
+        here = (w.laws[int(w.law[v])].T @ joint) * (grid >= w.rewards[a : a + k, None])
+        mass = np.diff(here.sum(axis=0), prepend=0.0)
+        value = float(grid[mass > 0] @ mass[mass > 0]) - paid
+        if value > best:
+            best, end = value, v
+        if length < (math.inf if depth is None else depth):
+            below = policy.child[policy.child_at[v] : policy.child_at[v + 1]].tolist()
+            stack += [(u, here, paid, length + 1) for u in below]
+    line: list[int] = []
+    while end >= 0:
+        line.append(end)
+        end = int(f.parent[end])
+    return line[::-1], looked_at

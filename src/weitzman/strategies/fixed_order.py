@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
+from .._common.numbers import counted, such
+from .._common.text import as_html
 from .._kernels import orders
 from .._kernels.episodes import Tally
 from ..engine.evaluation import evaluate
@@ -67,7 +68,8 @@ class FixedOrder:
     def __repr__(self) -> str:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
         error = f", standard_error={self.error:.2g}" if self.error else ""
-        return f"FixedOrder({len(self.order)} boxes, value={self.value:.8g}{error}, {kind})"
+        boxes = counted(len(self.order), "box")
+        return f"FixedOrder({boxes}, value={self.value:.8g}{error}, {kind})"
 
     _repr_html_ = as_html
 
@@ -81,13 +83,12 @@ def best_partially_adaptive(
     solution: Solution | None = None,
     fixed_set: FixedSet | None = None,
 ) -> FixedOrder:
-    """The order in which boxes are best opened when only stopping may depend on what is seen.
+    """The best order for opening boxes when only stopping may depend on what is seen.
 
     Orders are searched by branch and bound: no order with a given beginning earns more than that
     beginning followed by a free search. If the limit is reached first, the value is that of the
-    best
-    order found, and the bound says what could be missed. Where even one order is too large to be
-    evaluated, boxes are opened in the order in which the optimal policy is most likely to open
+    best order found, and the bound says what could be missed. Where even one order is too large to
+    be evaluated, boxes are opened in the order in which the optimal policy is most likely to open
     them, with a simple rule to stop, and the value is simulated.
 
     Parameters
@@ -156,8 +157,8 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
     if lost:
         raise InvalidForest(
             f"an order must name a box after its parent, but {forest.name(lost[0])!r} comes "
-            f"without or before {forest.name(int(forest.parent[lost[0]]))!r} ({len(lost)} such "
-            f"boxes)."
+            f"without or before {forest.name(int(forest.parent[lost[0]]))!r} "
+            f"({such(len(lost), 'box')})."
         )
     if len(boxes) > _LONGEST:
         raise TooLarge(

@@ -9,7 +9,8 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
+from .._common.numbers import counted, such
+from .._common.text import as_html
 from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
@@ -69,7 +70,8 @@ class FixedSet:
 
     def __repr__(self) -> str:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
-        return f"FixedSet({np.count_nonzero(self.copies)} boxes, value={self.value:.8g}, {kind})"
+        boxes = counted(int(np.count_nonzero(self.copies)), "box")
+        return f"FixedSet({boxes}, value={self.value:.8g}, {kind})"
 
     _repr_html_ = as_html
 
@@ -77,14 +79,13 @@ class FixedSet:
 def best_nonadaptive(
     forest: Forest, *, limit: int | None = None, solution: Solution | None = None
 ) -> FixedSet:
-    """The set of boxes that is best opened as a whole, whatever is seen.
+    """The best set of boxes to open as a whole, whatever is seen.
 
     The set contains the parent of each of its boxes. It is built greedily, line by line, and
-    improved by adding
-    lines, dropping branches and exchanging one for another; so are the sets that the optimal policy
-    opens with at least a certain probability. Then branch and bound looks for a better one: on
-    small forests to the end, which proves that there is none; otherwise the bound says what could
-    be missed.
+    improved by adding lines, dropping branches and exchanging one for another. Sets that the
+    optimal policy opens with at least a certain probability are improved in the same way. Then
+    branch and bound looks for a better set: on small forests to the end, which proves that there is
+    none; otherwise the bound says what could be missed.
 
     With discounting, a risk tolerance or several prizes all sets of a small forest are looked at.
     Larger forests are searched by adding and dropping boxes, and the bound is the value of the
@@ -94,8 +95,8 @@ def best_nonadaptive(
     ----------
     forest : Forest
     limit : int, optional
-        Sets to examine, at most, for each of these ways. By default as many as take about a
-        second; with more, larger forests are searched to the end.
+        Most sets to examine in each of these ways. By default as many as take about a second; with
+        more, larger forests are searched to the end.
     solution : Solution, optional
         The solution of the forest, if it is already known.
 
@@ -159,7 +160,7 @@ def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
         v = int(lost[0])
         raise InvalidForest(
             f"a set must hold the parent of each of its boxes, but {forest.name(v)!r} is there and "
-            f"{forest.name(int(forest.parent[v]))!r} is not ({len(lost)} such boxes)."
+            f"{forest.name(int(forest.parent[v]))!r} is not ({such(len(lost), 'box')})."
         )
     return value_of_copies(forest, copies, order)
 

@@ -1,4 +1,4 @@
-r"""What a fixed set of boxes earns, what every other box would add to it, and every line of boxes.
+r"""What a fixed set of boxes earns, and what every other box or line of boxes would add to it.
 
 With all boxes of a closed set opened, whatever they show, the costs add up to a fixed sum, and the
 best reward M has a distribution function that is a product over the forest. Passing it up and then
@@ -9,14 +9,15 @@ what any larger set can earn.
 Counting in the rewards on the way down from the set to v gives what the whole line down to v adds.
 From the empty set these are all lines that begin at a root: the paper's search for the best one.
 
-Boxes that are not in the set and have the same laws and rewards all the way down from it have the
-same tables. On a forest of one transition matrix that leaves one table for each depth below each
-box of the set, however many boxes there are and whatever they cost.
+Boxes outside the set with the same laws and rewards on the whole way down from it have the same
+tables. On a forest of one transition matrix that leaves one table for each depth below each box of
+the set, however many boxes there are and whatever they cost.
 
 A distribution function jumps at the rewards that were opened and nowhere else. So a table has a
 column for each reward of the set and of the line down to its box, not for each reward of the
-forest, unless there are few of those. Tables are kept while boxes below still need them, and where
-the boxes of one depth need too many, they are gone through part by part, each to its end.
+forest, unless the forest has few rewards. Tables are kept while boxes below still need them. Where
+the boxes of one depth need too many tables, the boxes are visited part by part, each part to its
+end.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Gains:
         finite = rewards[np.isfinite(rewards)]
         if np.isfinite(self.nothing):
             floor = self.nothing
-        else:  # far below all that can be had: the empty set is then never the best
+        else:  # far below every value: the empty set is then never the best
             floor = finite.min() - 2 * (np.ptp(finite) + self.cost.sum()) - 1
         return np.unique(np.append(finite[finite > floor], floor))
 

@@ -2,8 +2,8 @@ r"""The rewards found so far, and what stopping with them or going on freely is 
 
 With one prize the best reward is all that counts. With several, the best of each tree counts, and
 going on freely is worth :math:`K x_0 + \int_{x_0}^\infty E\min(K, N(x))\,dx`, where N(x) is the
-number of trees that hold or come to more than x (Theorem 3 of the theory page, which holds from any
-situation on).
+number of trees that hold or reach more than x (Theorem 3 of the theory page, which holds from every
+situation).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OnePrize:
         return not any(index[v][s] > hand[0] for v, s in ready)
 
     def going_on(self, hand: Hand, ready: Ready, below: Functions, grid: FloatArray) -> float:
-        """What going on as one likes is worth."""
+        """The value of going on freely."""
         tail = (grid >= hand[0]).astype(np.float64)
         for v, s in ready:
             tail *= below[v][s]
@@ -74,7 +74,7 @@ class SeveralPrizes:
         return sum(x >= index for t, x in enumerate(hand) if t != tree) < self.prizes
 
     def going_on(self, hand: Hand, ready: Ready, below: Functions, grid: FloatArray) -> float:
-        """What going on as one likes is worth."""
+        """The value of going on freely."""
         none = (grid >= np.array(hand)[:, None]).astype(np.float64)  # P(tree holds at most x)
         for v, s in ready:
             none[self.tree[v]] *= below[v][s]
@@ -86,7 +86,7 @@ def sum_of_largest(none: FloatArray, grid: FloatArray, outside: float, prizes: i
 
     ``none[i, j]`` is the probability that number i is at most ``grid[j]``.
     """
-    some = np.zeros((prizes + 1, len(grid)))  # P(so many exceed x); the last: so many or more
+    some = np.zeros((prizes + 1, len(grid)))  # P(exactly i exceed x); the last: i or more
     some[0] = 1.0
     for row in none:
         more = (1.0 - row) * some

@@ -118,6 +118,6 @@ def _hope(
 
 
 def _alike(gains: Gains, class_of: IntArray, v: int) -> set[int]:
-    """The box and all siblings just like it: those that are no members yet are left out with it."""
+    """The box and its identical siblings: siblings outside the set are left out with the box."""
     same = (gains.parent == gains.parent[v]) & (class_of == class_of[v])
     return set(np.flatnonzero(same).tolist())

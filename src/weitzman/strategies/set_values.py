@@ -1,10 +1,10 @@
-r"""What a fixed set earns with discounting, a risk tolerance or several prizes, and a good one.
+r"""What a fixed set earns with discounting, a risk tolerance or several prizes, and a good set.
 
 Opening a set S, whatever is seen, earns :math:`E[\prod_{u \in S} m_u \max r]` less the spend. Both
 come from one pass up the forest with the weights :math:`P\,m` (sections 11 to 13 of the theory
 page). What opening v after S costs, :math:`E[\prod_{u \in S} m_u\, c_v]`, depends on the set S and
-not on its order. So the best order of every set follows from those of the sets with one box less,
-and small forests are looked at as a whole.
+not on its order. So the best order of every set follows from the best orders of the sets with one
+box less, and all sets of a small forest can be tried.
 """
 
 from __future__ import annotations

@@ -8,16 +8,99 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
-from .._common.notebook import as_html
+from .._common.arrays import FloatArray, IntArray, error_of_mean
+from .._common.text import as_html
 from .._kernels import worlds as kernel
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from ..policy.sampling import two_sided
-from .dag_worlds import Worlds
+from ..policy.simulation_result import two_sided
 from .dags import Dag
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worlds:
+    """Worlds: the states of all boxes of a graph, either all possible ones or a random sample.
+
+    Attributes
+    ----------
+    dag : Dag
+    states : (worlds, n) array of int
+    weight : (worlds,) array of float
+        Their probabilities.
+    complete : bool
+        Whether these are all possible worlds.
+    """
+
+    dag: Dag
+    states: IntArray
+    weight: FloatArray
+    complete: bool
+
+    @classmethod
+    def of(cls, dag: Dag, most: int, rng: np.random.Generator | int) -> Worlds:
+        """All worlds if there are at most ``most``, otherwise ``most`` worlds drawn at random."""
+        return cls._all(dag, most) or cls._drawn(dag, most, np.random.default_rng(rng))
+
+    @classmethod
+    def _all(cls, dag: Dag, most: int) -> Worlds | None:
+        found = cls(dag, np.zeros((1, len(dag)), np.int64), np.ones(1), True)
+        for i in dag.order:
+            law = found.law(i)
+            row, y = np.nonzero(law)
+            if len(row) > most:
+                return None
+            states = found.states[row]
+            states[:, i] = y
+            found = cls(dag, states, found.weight[row] * law[row, y], True)
+        return found
+
+    @classmethod
+    def _drawn(cls, dag: Dag, number: int, rng: np.random.Generator) -> Worlds:
+        states = np.zeros((number, len(dag)), np.int64)
+        found = cls(dag, states, np.full(number, 1 / number), False)
+        for i in dag.order:
+            chances = np.cumsum(found.law(i), axis=1)
+            u = rng.random(number) * chances[:, -1]
+            states[:, i] = (chances <= u[:, None]).sum(axis=1)
+        return found
+
+    def _above(self, i: int) -> tuple[IntArray, ...]:
+        return tuple(self.states[:, p] for p in self.dag.parents[i])
+
+    def law(self, i: int) -> FloatArray:
+        """(worlds, own states): the law of box i given its parents."""
+        shape = (len(self.states), len(self.dag.rewards[i]))
+        return np.broadcast_to(self.dag.law[i][self._above(i)], shape)
+
+    def rewards(self) -> FloatArray:
+        """(worlds, n): the reward of each box, signed so that higher is better."""
+        each = [row[self.states[:, i]] for i, row in enumerate(self.dag.rewards)]
+        return np.asarray(self.dag.sign * np.column_stack(each))
+
+    def costs(self) -> FloatArray:
+        """(worlds, n): what each box costs."""
+        n = len(self.dag)
+        each = [self.dag.cost[i][(*self._above(i), self.states[:, i])] for i in range(n)]
+        return np.column_stack(each)
+
+    def expected_costs(self) -> FloatArray:
+        """(worlds, n): the expected cost of each box given its parents."""
+        out = np.empty(self.states.shape)
+        for i in range(len(self.dag)):
+            out[:, i] = self.dag.mean_cost(i)[self._above(i)]
+        return out
+
+    def given(self, p: int, rows: FloatArray) -> FloatArray:
+        """(states of box p, ...): the sum of a row of each world, by the state of box p."""
+        k, state = len(self.dag.rewards[p]), self.states[:, p]
+        return np.array([(self.weight * (state == s)) @ rows for s in range(k)])
+
+    def mean(self, x: FloatArray) -> tuple[float, float]:
+        """Expectation of a number that each world has, and its standard error."""
+        error = 0.0 if self.complete else error_of_mean(x)
+        return float(self.weight @ x), error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +117,8 @@ class Spanning:
     value, error : float
         What the strategy earns on the graph itself, and the standard error of that.
     bound, bound_error : float
-        What a searcher who knew all states beforehand would earn, and its standard error. No
-        strategy earns more (less, when minimizing).
+        What a searcher who knows all states beforehand earns, and its standard error. No strategy
+        earns more (less, when minimizing).
     exact : bool
         Whether all worlds were looked at rather than drawn: then there are no errors.
     """
@@ -70,12 +153,11 @@ def spanning_policy(
 ) -> Spanning:
     """A good strategy on a graph where boxes depend on several others, with bounds.
 
-    Of the parents of each box the most informative one is kept (the one with the most mutual
-    information); the states of the others are averaged out, and what it costs to open them first is
-    added
-    to the cost of the box. The index policy of this forest is then followed on the graph itself:
-    to open the box of highest index, first open what must be open before it. Once all parents of a
-    box are open, its index is that of its law given all of them.
+    Each box keeps its most informative parent (the one with the most mutual information). The
+    states of the other parents are averaged out, and the cost of opening them first is added to the
+    cost of the box. The index policy of this forest is then followed on the graph itself: to open
+    the box of highest index, first open what must be open before it. Once all parents of a box are
+    open, its index follows from its law given all of them.
 
     Parameters
     ----------
@@ -251,8 +333,8 @@ def _flat(lists: Iterable[Iterable[int]]) -> IntArray:
 def _hindsight(worlds: Worlds) -> FloatArray:
     """Payoff of a searcher who knows the world: the best box, with all boxes before it.
 
-    With expected costs instead of those in the world: what any strategy pays is the same on
-    average, and knowing them beforehand would only make the bound worse.
+    Costs are the expected ones, not those in the world: any strategy pays the same on average, and
+    knowing the costs beforehand would only weaken the bound.
     """
     dag = worlds.dag
     needed = np.eye(len(dag))

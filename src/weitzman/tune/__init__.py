@@ -23,5 +23,5 @@ from .race import Race as Race
 from .race import RunModel as RunModel
 from .refit import Refit as Refit
 from .runs import Past as Past
-from .spaces import draw as draw
+from .stating import draw as draw
 from .whole import whole_index as whole_index

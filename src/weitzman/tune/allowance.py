@@ -22,7 +22,7 @@ from ..forest.pools import Pool
 from ..learn.run_model import Shown
 from .race import ENDLESS, Race, RunModel
 
-SHARE = 0.1  # of the budget: when so much more is spent, the price is found anew
+SHARE = 0.1  # of the budget: when this much more is spent, the price is found again
 _GOING = 8  # runs under way that a price is found with: those of highest index
 _STEP, _HALVINGS = 4.0, 5  # how a price is looked for: within 5 % of it
 _MOST = 4.0**10  # no price is changed by more at once: then the model has no use for the budget
@@ -70,7 +70,7 @@ def price_within(
 
 
 def _slope(forest: Forest, budget: float) -> float:
-    """The price of money at which the optimal policy spends the budget, about."""
+    """The approximate price of money at which the optimal policy spends the budget."""
     low = high = 1.0  # too much is spent at the lower one, and not at the higher
     while high < _MOST and _spend(forest, high) > budget:
         low, high = high, _STEP * high
@@ -119,7 +119,7 @@ class Allowance:
         self._spent = 0.0
 
     def __call__(self) -> None:
-        """Find the price anew if the model changed, enough was spent, or nothing is worth a move.
+        """Find the price again if the model changed, enough was spent, or nothing is worth a move.
 
         A search still ends early where its model sees nothing better at any price.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from ..errors import InvalidArgument
 from .outcome import Report
@@ -13,14 +13,32 @@ from .runs import Clock, Row, Start, takes_past
 
 Callback = Callable[[Report], object]
 Catch = type[Exception] | Sequence[type[Exception]]
+T = TypeVar("T")
 
 
 class NoMore(Exception):
     """There is no further configuration."""
 
 
+class TakenOver(Exception):
+    """Another process has taken over a run, so what it shows here does not count."""
+
+
 class Book(Protocol):
-    """A record of what was started, seen and paid."""
+    """A record of what was started, seen and paid.
+
+    Several processes may write in it: ``turn`` brings the race up to date and keeps others from
+    writing meanwhile.
+    """
+
+    def turn(self, do: Callable[[], T]) -> T:
+        """Learn what other processes did, then decide, while nobody else does."""
+
+    def held(self, run: int) -> bool:
+        """Whether another process, which is alive, is advancing a run."""
+
+    def take(self, run: int, until: int) -> None:
+        """Note that this process advances a run that waited."""
 
     def begin(self, run: int, candidate: int | None) -> None:
         """Note a new run with its configuration; NoMore if there is none.
@@ -58,6 +76,7 @@ class LoopSettings:
     timeout: float | None = None
     alive: int | None = None
     reprice: bool = False
+    share: bool = False
 
 
 class Inline:
@@ -85,6 +104,11 @@ def check_settings(settings: LoopSettings, start: Start) -> None:
     if lost not in ("abandon", "replay"):
         raise InvalidArgument(f'`lost` must be "abandon" or "replay", but it is {lost!r}.')
     _check_limits(settings, start)
+    if settings.share and lost != "replay" and not takes_past(start):
+        raise InvalidArgument(
+            "in a shared search, runs go from one process to another, so `start` must take a "
+            "parameter `past`, but it does not."
+        )
     if settings.executor is None:
         return
     if not hasattr(settings.executor, "submit"):

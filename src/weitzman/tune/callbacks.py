@@ -4,8 +4,7 @@ Each takes the ``report`` that :func:`weitzman.tune.paced` hands to a function t
 shows a score whenever the library has evaluated one. While the run waits, the library waits within
 the callback; when the run is no longer worth its cost, the callback ends training in the way that
 the library provides. With ``checkpoint`` the state is saved before each report, so that a run that
-is no longer
-in memory can be brought back. No library is imported before its callback is made.
+is no longer in memory can be brought back. No library is imported before its callback is made.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._common.disk import replaced
 from ..errors import InvalidAnswer
 from .pacing import Reporter
 
@@ -125,7 +125,7 @@ def for_xgboost(
     data, metric : str
         Which of ``evals`` by its name, and which metric of it.
     every : int
-        Report every so many rounds.
+        Report after every this many rounds.
     checkpoint : path, optional
         Where to save the model before each report; the name ends with ``.json`` or ``.ubj``. To go
         on, give it as ``xgb_model`` and ask for ``report.past.step`` fewer rounds.
@@ -133,7 +133,7 @@ def for_xgboost(
     xgboost = import_module("xgboost")
 
     class XGBoostReport(xgboost.callback.TrainingCallback):  # type: ignore[misc, name-defined]
-        """Shows a score every so many rounds."""
+        """Shows a score after every ``every`` rounds."""
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             rounds = int(model.num_boosted_rounds())
@@ -157,7 +157,7 @@ def for_lightgbm(
     data, metric : str
         Which of ``valid_names``, and which metric of it.
     every : int
-        Report every so many rounds.
+        Report after every this many rounds.
     checkpoint : path, optional
         Where to save the model before each report. To go on, give it as ``init_model`` and ask for
         ``report.past.step`` fewer rounds.
@@ -235,9 +235,8 @@ def _save(checkpoint: File | None, save: Callable[[str], Any]) -> None:
         return
     path = Path(checkpoint)
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"new-{path.name}")
-    save(str(new))
-    os.replace(new, path)
+    with replaced(str(path)) as new:
+        save(new)
 
 
 def _inner(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import InvalidAnswer, WeitzmanError
 from .allowance import Allowance
-from .book import Book, Inline, LoopSettings, NoMore
+from .book import Book, Inline, LoopSettings, NoMore, TakenOver
 from .outcome import Report
 from .race import Move, Race
 from .refit import refitting
@@ -26,6 +26,7 @@ from .runs import Live, Moved, Past, Row, Start, carry_out, takes_past
 
 _HOPELESS = 100  # runs without a score, after which something else must be wrong
 _PATIENCE = 20  # times as long as the gain took, until it is computed again
+_SOON, _LATER = 0.02, 0.5  # seconds between two looks at what other processes do
 
 
 class Loop:
@@ -50,21 +51,22 @@ class Loop:
         self._live: dict[int, Live] = {}
         self._lock = threading.RLock()
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-        self._halt, self._reason = False, ""
+        self._halt, self._reason, self._pace = False, "", _SOON
         self._before, self._began = 0, 0.0  # runs that an earlier call has started; when this began
         self._gain, self._gained, self._took = math.nan, -math.inf, 0.0  # when, how long it took
 
     def run(self) -> None:
         """Go on until it is best to stop."""
         self._before, self._began = len(self.race.runs), time.monotonic()
-        for run in self.race.in_flight:  # begun before a crash
-            self.race.release(run)
+        self.book.turn(self._give_back)
         pool = Inline() if self.settings.workers == 1 else ThreadPoolExecutor(self.settings.workers)
         flying = 0
         try:
             while True:
                 while flying < self.settings.workers and self._send(pool):
                     flying += 1
+                if not flying and self._wait_for_others():
+                    continue
                 if not flying:
                     break
                 done = self._done.get()
@@ -83,6 +85,20 @@ class Loop:
             for live in self._live.values():
                 live.close()
 
+    def _give_back(self) -> None:
+        """Offer runs again that were begun before a crash, here or in a process that is gone."""
+        for run in self.race.in_flight:
+            if not self.book.held(run):
+                self.race.release(run)
+
+    def _wait_for_others(self) -> bool:
+        """Nothing is to be done here: wait while other processes advance runs; False if none do."""
+        if self._is_late() or not any(self.book.held(run) for run in self.race.in_flight):
+            return False
+        time.sleep(self._pace)
+        self._pace = min(2 * self._pace, _LATER)
+        return True
+
     # -- deciding ------------------------------------------------------------------------------
 
     def _send(self, pool: Inline | ThreadPoolExecutor) -> bool:
@@ -90,13 +106,16 @@ class Loop:
         with self._lock:
             if self._is_late():
                 return False
+            if self.settings.share:
+                self.book.turn(lambda: None)  # to learn from it before others have to wait
             self.learn()
-            self._let_go()
-            self._pause()
-            move = self._choose()
+            move = self.book.turn(self._decide)
             if move is None:
                 return False
-            run, until = move
+            run, until, new = move
+            self._pace = _SOON
+            if new:
+                self._tell("start", run)
         if self.settings.executor is None:
             future = pool.submit(self._carry_out, run, until)
         else:
@@ -107,8 +126,13 @@ class Loop:
         future.add_done_callback(lambda future: self._done.put((run, future)))
         return True
 
-    def _choose(self) -> tuple[int, int] | None:
-        """A run, new or not, and the step to go to."""
+    def _decide(self) -> tuple[int, int, bool] | None:
+        self._let_go()
+        self._pause()
+        return self._choose()
+
+    def _choose(self) -> tuple[int, int, bool] | None:
+        """A run, the step to go to, and whether the run is new."""
         while (move := self.race.next()) is not None:
             self._note(move)
             if move.run is None:
@@ -122,10 +146,10 @@ class Loop:
                 config = self.book.config(run)
                 if isinstance(config, Mapping):
                     self.race.describe(run, config)
-                self._tell("start", run)
-                return run, move.until
+                return run, move.until, True
             if self._can_go_on(move.run):
-                return move.run, move.until
+                self.book.take(move.run, move.until)
+                return move.run, move.until, False
             why = "it was not in memory and `start` cannot bring it back"
             self._over(move.run, "lost", why)
         return None
@@ -185,6 +209,10 @@ class Loop:
 
     def _carry_out(self, run: int, until: int) -> None:
         """A move, here or in a thread; each row is written down as soon as it is seen."""
+        with suppress(TakenOver):  # this process was taken for gone, and another has the run
+            self._advance(run, until)
+
+    def _advance(self, run: int, until: int) -> None:
         try:
             live = self._alive(run)
         except self.settings.catch as error:
@@ -206,9 +234,10 @@ class Loop:
     def _alive(self, run: int) -> Live:
         """A run in memory."""
         live = self._live.get(run)
-        if live is not None:
+        if live is not None and live.step == self._past(run).step:
             live.wake()
             return live
+        self._drop(run)  # another process has advanced the run since
         again = self.settings.lost == "replay"
         live = Live(
             self.start, self.book.config(run), self._past(run), self.settings.clock, again=again
@@ -225,6 +254,10 @@ class Loop:
         moved = future.result()
         if not isinstance(moved, Moved):  # it was done here
             return
+        with suppress(TakenOver):
+            self._note_moved(run, moved)
+
+    def _note_moved(self, run: int, moved: Moved) -> None:
         for row in moved.rows:
             self._seen(run, row)
         if moved.ended:

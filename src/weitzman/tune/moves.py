@@ -39,7 +39,7 @@ class Move:
 
     @property
     def reason(self) -> str:
-        """One sentence why."""
+        """One sentence that says why."""
         new = "a run" if self.candidate is None else f"candidate {self.candidate}"
         what = f"Start {new}, and train it" if self.run is None else f"Advance run {self.run}"
         goal = "its end" if self.until >= END else f"step {self.until}"

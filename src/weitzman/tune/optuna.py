@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._common.optional import need
-from .._common.processes import Process, is_alive, this_process
+from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
-from ..learn.optuna_logs import COSTS, ENDED, RUN
-from .book import Callback, Catch, LoopSettings, check_settings, exceptions
+from ..learn.tuner_logs import COSTS, ENDED, RUN
+from .book import Callback, Catch, LoopSettings, T, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
-from .plain_objectives import plain as plain
+from .pacing import plain as plain
 from .race import Race, Run, RunModel
 from .runs import SECONDS, Clock, Row
 from .stating import Stated, model_of
@@ -76,7 +76,7 @@ def optimize(
         ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
         checkpoint; what it suggests is then what was suggested before.
     model : RunModel or Curves, optional
-        It must minimize if and only if the study does. Without it all is learnt on the way.
+        It must minimize if and only if the study does. Without it all is learned on the way.
     n_trials : int, optional
         At most so many trials in all, those of earlier calls included.
     price, full_run_cost, outside, budget, workers, lost, catch, refit, clock, timeout, alive,
@@ -232,6 +232,15 @@ class _Trials:
             self._race.ended(run)
         else:
             self._race.leave(run)
+
+    def turn(self, do: Callable[[], T]) -> T:
+        return do()  # one process at a time
+
+    def held(self, run: int) -> bool:
+        return False
+
+    def take(self, run: int, until: int) -> None:
+        """Nothing to note: trials that wait and trials that are advanced are RUNNING."""
 
     def begin(self, run: int, candidate: int | None) -> None:
         trial = self._study.ask()

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .._common.notebook import as_html
-from .._common.text import printable
+from .._common.numbers import counted
+from .._common.text import as_html, printable
 from .race import Race
 from .refit import curves_of
 
@@ -131,8 +131,8 @@ class Result:
         priced += "." if full is None else f"; a full run costs {full:.3g} points."
         return (
             f"Best score {self.best_score:.6g} (run {self.best_run}, step {self.best_step}), worth "
-            f"{self.worth:.6g}; spent {self.spent:.6g} on {len(self.runs)} runs. {self.reason} "
-            f"{priced}"
+            f"{self.worth:.6g}; spent {self.spent:.6g} on {counted(len(self.runs), 'run')}. "
+            f"{self.reason} {priced}"
         )
 
     _repr_html_ = as_html

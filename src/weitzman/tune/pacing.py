@@ -10,16 +10,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._common.optional import need
 from ..errors import InvalidAnswer
 from .runs import Past
+
+if TYPE_CHECKING:
+    from optuna import Trial
 
 Train = Callable[..., Any]
 
 
 class Ended(Exception):
-    """The run is not to be trained any further; raised where it reports, and expected there."""
+    """The run should not be trained any further; raised where it reports, and expected there."""
 
 
 class Reporter:
@@ -51,7 +55,7 @@ class Reporter:
         Raises
         ------
         Ended
-            When the run is not to be trained any further. Let it pass, or end training.
+            When the run should not be trained any further. Do not catch it, or end training.
         """
         self.shown.put((score, cost, step))
         self._wait()
@@ -173,3 +177,54 @@ def paced(train: Train, *, resumes: bool = False) -> Callable[..., Paced]:
         return Paced(train, config, past)
 
     return back if resumes else fresh
+
+
+class PacedTrial:
+    """A trial whose ``report`` waits until the trial is advanced; else as the trial itself."""
+
+    def __init__(self, trial: Trial, report: Reporter) -> None:
+        self._trial, self._report = trial, report
+        self.reported = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._trial, name)
+
+    def report(self, value: float, step: int) -> None:
+        """Show a value; the search writes it to the storage."""
+        self.reported = True
+        self._report(value, step=step)
+
+    def should_prune(self) -> bool:
+        """Never: a trial that is not worth going on with waits, or ends where it reports."""
+        return False
+
+
+def plain(objective: Callable[[Any], Any]) -> Callable[[Any], Paced]:
+    """Take an objective that reports and returns, instead of one that yields.
+
+    It trains in a thread of its own and waits in ``trial.report``. Its costs are the times between
+    reports. What it returns counts only if it reports nothing: then it is a run of one step.
+
+    Parameters
+    ----------
+    objective : callable
+        ``objective(trial)`` as for ``study.optimize``.
+
+    Examples
+    --------
+    >>> optimize(study, plain(objective), model)                             # doctest: +SKIP
+    """
+
+    def train(trial: Any, report: Reporter) -> None:
+        paced = PacedTrial(trial, report)
+        try:
+            value = objective(paced)
+        except need("optuna", "optuna").TrialPruned:
+            raise Ended from None
+        if not paced.reported:
+            report(value, step=1)
+
+    def start(trial: Any) -> Paced:
+        return Paced(train, trial, Past(trial.number))
+
+    return start

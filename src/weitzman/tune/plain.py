@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, Literal
 
-from ..errors import InvalidArgument, InvalidFile
-from .book import Callback, Catch, LoopSettings, NoMore, check_settings, exceptions
+from ..errors import InvalidArgument
+from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
 from .outcome import Display, Result, result_of
+from .plain_book import Configs, PlainBook
 from .race import Race
-from .run_journal import Event, Path, RunJournal, as_json, as_score
-from .runs import SECONDS, Clock, Row, Start
-from .spaces import draw
-from .stating import Stated, model_of
-
-Configs = Iterable[Any] | Callable[[int], Any] | Mapping[str, Any]
+from .run_journal import Path, RunJournal
+from .runs import SECONDS, Clock, Start
+from .stating import Stated, draw, model_of
 
 
 def optimize(
@@ -28,6 +25,7 @@ def optimize(
     full_run_cost: float | None = None,
     minimize: bool | None = None,
     journal: Path | None = None,
+    share: bool = False,
     outside: float | None = None,
     budget: float | None = None,
     workers: int = 1,
@@ -53,11 +51,11 @@ def optimize(
     configs : iterable, or callable
         The configurations in the order in which to start them; or a function of the number of the
         run. A list of mappings from names to values is a list of candidates: a model that was
-        learnt from runs with settings chooses which to start. A mapping is a space, from which
+        learned from runs with settings chooses which to start. A mapping is a space, from which
         candidates are drawn: see :func:`draw`.
     model : RunModel or Curves, optional
         What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`. A log is
-        fitted at ``price`` or ``full_run_cost``. Nothing: all is learnt on the way, from a weak
+        fitted at ``price`` or ``full_run_cost``. Nothing: all is learned on the way, from a weak
         prior; see :func:`weitzman.learn.from_nothing`.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
@@ -67,6 +65,11 @@ def optimize(
     journal : str or path, optional
         A file that makes the search survive crashes. If it is there, the search goes on where it
         stood, and nothing that was paid for is repeated.
+    share : bool
+        Let other processes take part, on this machine or on others that reach the journal: each
+        makes the same call. Every run is started once, and any process may go on with any run, so
+        ``start`` must take ``past``, with checkpoints where all processes find them. Each process
+        returns the result of the whole search. Without it a second process is refused.
     outside : float, optional
         The worth of what is available without any run, in units of cost.
     budget : float, optional
@@ -130,15 +133,18 @@ def optimize(
         reprice=reprice,
         clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
-        timeout=timeout, alive=alive,
+        timeout=timeout, alive=alive, share=share,
     )  # fmt: skip
     check_settings(settings, start)
+    if share and journal is None:
+        raise InvalidArgument("processes share a search through its `journal`, but there is none.")
     if isinstance(configs, Mapping):
         configs = draw(configs)
     _check_configs(configs)
     known = model_of(model, price=price, full_run_cost=full_run_cost, minimize=minimize)
     race = Race(known, **_supply(configs), outside=outside, budget=budget)
-    book = _Book(configs, None if journal is None else RunJournal(journal, minimize=known.minimize))
+    kept = None if journal is None else RunJournal(journal, minimize=known.minimize, share=share)
+    book = PlainBook(configs, kept)
     try:
         loop = Loop(race, book, start, settings)
         book.tell_again(loop)
@@ -163,102 +169,3 @@ def _check_configs(configs: object) -> None:
             f"configurations are a list, an iterable, a function of the number of the run or a "
             f"space, but here is a {type(configs).__name__}."
         )
-
-
-class _Book:
-    """Configurations as they were used, and the journal, if there is one."""
-
-    def __init__(self, configs: Configs, journal: RunJournal | None) -> None:
-        self.configs: list[Any] = []
-        self._given, self._journal = configs, journal
-        self._source: Iterator[Any] | None = None
-
-    def tell_again(self, loop: Loop) -> None:
-        """Tell a new loop what the journal says."""
-        for event in [] if self._journal is None else self._journal.events:
-            try:
-                self._apply(event, loop)
-            except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
-                assert self._journal is not None
-                if isinstance(error, InvalidArgument):
-                    raise
-                raise InvalidFile(
-                    f"{self._journal.path}: the event {event} does not fit those before: {error}"
-                ) from None
-
-    def _apply(self, event: Event, loop: Loop) -> None:
-        race, run, kind = loop.race, event["run"], event["event"]
-        if kind == "start" or (kind == "seen" and race.runs[run].until is None):
-            loop.learn()  # a decision was made here, by a model that had learnt until then
-        if kind == "start":
-            candidate = event.get("candidate")
-            self._check_same(run, run if candidate is None else candidate, event["config"])
-            self.configs.append(event["config"])
-            race.started(candidate)
-            if isinstance(event["config"], Mapping):
-                race.describe(run, event["config"])
-        elif kind == "seen":
-            score = float("nan") if event["score"] is None else event["score"]
-            race.observe(run, event["step"], score, event["cost"])
-            loop.measured = event["measured"]
-        elif kind == "paid":
-            race.pay(event["cost"])
-        elif kind == "over":
-            loop.how_over[run] = event["how"]
-            (race.ended if event["how"] == "ended" else race.failed)(run)
-        else:
-            raise ValueError(f"unknown kind {kind!r}")
-
-    def _check_same(self, run: int, number: int, config: Any) -> None:
-        """Whether a list of configurations is that of the journal."""
-        if not isinstance(self._given, Sequence):
-            return
-        now = as_json(self._given[number], run) if number < len(self._given) else "missing"
-        if now != config:
-            assert self._journal is not None
-            raise InvalidArgument(
-                f"{self._journal.path}: the journal is of other configurations: run {run} was "
-                f"started with {config!r}, but now it is {now!r}. Use another journal."
-            )
-
-    def begin(self, run: int, candidate: int | None) -> None:
-        chosen = {} if candidate is None else {"candidate": candidate}
-        config = self._next(run) if candidate is None else self._given[candidate]  # type: ignore[index]
-        if self._journal is not None:
-            config = as_json(config, run)
-            self._journal.add({"event": "start", "run": run, "config": config, **chosen})
-        self.configs.append(config)
-
-    def _next(self, run: int) -> Any:
-        if callable(self._given):
-            return self._given(run)
-        if self._source is None:
-            self._source = itertools.islice(self._given, run, None)  # the first ones were used
-        try:
-            return next(self._source)
-        except StopIteration:
-            raise NoMore from None
-
-    def config(self, run: int) -> Any:
-        return self.configs[run]
-
-    def seen(self, run: int, row: Row) -> None:
-        score, measured = as_score(row.score), row.measured
-        self._add("seen", run, step=row.step, score=score, cost=row.cost, measured=measured)
-
-    def paid(self, run: int, cost: float) -> None:
-        self._add("paid", run, cost=cost)
-
-    def over(self, run: int, how: str, why: str) -> None:
-        self._add("over", run, how=how, why=why)
-
-    def settled(self, runs: Sequence[int]) -> None:
-        pass  # it follows from what was seen
-
-    def _add(self, event: str, run: int, **more: Any) -> None:
-        if self._journal is not None:
-            self._journal.add({"event": event, "run": run, **more})
-
-    def close(self) -> None:
-        if self._journal is not None:
-            self._journal.close()

@@ -288,6 +288,16 @@ class Race:
         if run not in self._again:
             self._again.append(run)
 
+    def take(self, run: int, until: int) -> None:
+        """Someone else advances a run until a step, so it is not offered here."""
+        self._going(run).until = until
+        self._offers.withdraw((_RUN, run))
+        self._forget(run)
+
+    def _forget(self, run: int) -> None:
+        if run in self._again:
+            self._again.remove(run)
+
     def pay(self, cost: float) -> None:
         """Add a cost that showed nothing new, such as training up to a lost checkpoint."""
         self.spent += cost
@@ -352,14 +362,14 @@ class Race:
         index = self.model.next_indices([run.shown for run in runs])
         for run, x in zip(runs, index, strict=True):
             run.until = None
+            self._forget(run.number)
             over = self.model.next_rung(run.steps[-1]) is None
             self._offers.put((_RUN, run.number), -math.inf if over else float(x))
 
     def _stop(self, run: int, how: str) -> None:
         it = self._going(run)
         it.until, it.over = None, how
-        if run in self._again:
-            self._again.remove(run)
+        self._forget(run)
 
     # -- how it stands -------------------------------------------------------------------------
 

@@ -6,18 +6,25 @@ trials, so after ``Tuner.restore`` it reads these and stands where it stood.
 Use ``reuse_actors=True``, or every resumed trial waits for a new process; and leave
 ``max_concurrent_trials`` unset, for it would hide trials from the scheduler. How many trials run at
 once is said by ``workers``, by default as many as the cluster has room for.
+
+One process at a time drives an experiment: a second one that starts or restores it is refused and
+told which process has it. This holds where the folder of the experiment is one of the machine or of
+a network drive; in the object stores of clouds nobody is kept apart.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._common.optional import need
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, JournalError
 from ..learn.known import flat
+from .experiment_owner import claim, release
 from .race import Move, Race, Run, RunModel
 from .ray_results import history
 from .refit import refitting
@@ -42,7 +49,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     ----------
     model : RunModel or Curves, optional
         What to expect of a trial. It must minimize if and only if the mode of the tuner is "min".
-        Without it all is learnt on the way.
+        Without it all is learned on the way.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
         them, unless a model is given.
@@ -104,6 +111,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._staged: Trial | None = None  # chosen, and not running yet
         self._failing: set[str] = set()
         self._room, self._looked = 1, -math.inf  # for how many trials there is room, as of when
+        self._release: Callable[[], object] | None = None  # lets other processes drive it
+        self._refused: JournalError | None = None
 
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
         settings = (
@@ -132,6 +141,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def on_trial_add(self, tune_controller: Controller, trial: Trial) -> None:
         """Keep a new trial for later; take up one that was restored or is tried again."""
+        self._claim(tune_controller)
         if trial.trial_id in self._run:
             self._failing.discard(trial.trial_id)
             run = self.race.runs[self._run[trial.trial_id]]
@@ -193,6 +203,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def choose_trial_to_run(self, tune_controller: Controller) -> Trial | None:
         """The trial to advance next; also ends the experiment when that is best."""
+        if self._refused is not None:
+            raise self._refused
         self._bury()
         chosen = self._choose(tune_controller)
         self._hold(tune_controller)
@@ -249,10 +261,25 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if not self.race.done or busy:
             return
         controller.search_alg.set_finished()
+        if self._release is not None:
+            self._release()
         for trial in list(trials):
             if not trial.is_finished():
                 trial.init_local_path()  # Ray wants a folder, also of one that never started
                 controller.stop_trial(trial)
+
+    def _claim(self, controller: Controller) -> None:
+        """Refuse to drive an experiment that another process drives, when the first step is due.
+
+        Ray takes an error before for an experiment that cannot be restored, and begins a new one.
+        """
+        inner = getattr(controller, "_tune_controller", controller)
+        folder = getattr(inner, "experiment_path", None)
+        if self._release is None and folder is not None and os.path.isdir(folder):
+            try:
+                self._release = weakref.finalize(self, release, folder, claim(folder))
+            except JournalError as error:
+                self._refused = error
 
     def _out(self, controller: Controller) -> set[int]:
         """Runs that will no longer be advanced, while there is a searcher to learn from them."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..learn.ray_logs import rising_results
+from ..learn.tuner_logs import rising_results
 
 Trial = Any  # Ray's classes are not typed throughout
 

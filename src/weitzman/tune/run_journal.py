@@ -5,12 +5,14 @@ start       ``run``, ``config``: a run was started; ``candidate``: its number am
             from, if there were any
 seen        ``run``, ``step``, ``score`` (null: it had diverged), ``cost``, ``measured`` (whether
             the cost is the time that the step took)
+take        ``run``, ``until``: a process advances a run that waited; in shared searches only
 paid        ``run``, ``cost``: training up to a lost checkpoint, which showed nothing new
 over        ``run``, ``how`` (ended, failed, lost), ``why``
 ==========  ======================================================================================
 
-The kind is in ``event``. An event is on disk before it is used. One process at a time
-drives the search.
+The kind is in ``event``. An event is on disk before it is used. One process at a time drives the
+search, unless it is shared: then every process learns what the others have written, decides and
+writes in one transaction, so that two processes never make the same move.
 """
 
 from __future__ import annotations
@@ -20,18 +22,20 @@ import math
 import os
 import secrets
 import sqlite3
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from ..errors import InvalidArgument, JournalError
-from ..files.event_log import EventLog
+from ..files.event_log import Entry, EventLog
 from ..files.event_log import Path as Path
 
 KIND = "tuner"
 Event = dict[str, Any]
+T = TypeVar("T")
 
 
 class RunJournal:
-    """A journal in use, by one search only.
+    """A journal in use, by one process or by several that share the search.
 
     Parameters
     ----------
@@ -39,21 +43,25 @@ class RunJournal:
         Read and continued if it is there, otherwise made.
     minimize : bool
         Whether low scores are good; must be what the journal says.
+    share : bool
+        Whether other processes may use the journal at the same time.
 
     Attributes
     ----------
-    events : list of dict
+    entries : list of Entry
         What it held when it was opened.
+    me : str
+        Under which name this process writes.
     """
 
-    def __init__(self, path: Path, *, minimize: bool) -> None:
-        self.path = os.fspath(path)
-        self.events: list[Event] = []
-        me = secrets.token_hex(8)
-        if not os.path.lexists(self.path):
-            self._log = EventLog.create(self.path, KIND, me, {"minimize": minimize}, {})
+    def __init__(self, path: Path, *, minimize: bool, share: bool = False) -> None:
+        self.path, self.share = os.fspath(path), share
+        self.entries: list[Entry] = []
+        self.me = secrets.token_hex(8)
+        self._db: sqlite3.Connection | None = None  # in the course of a turn
+        if not os.path.lexists(self.path) and self._made(minimize):
             return
-        self._log = EventLog.open(self.path, KIND, me)
+        self._log = EventLog.open(self.path, KIND, self.me)
         try:
             self._check_direction(minimize)
             self._log.transact(self._enter)
@@ -61,23 +69,71 @@ class RunJournal:
             self._log.close()
             raise
 
+    def _made(self, minimize: bool) -> bool:
+        """Make the file; False if another process that shares it was faster."""
+        try:
+            self._log = EventLog.create(
+                self.path, KIND, self.me, {"minimize": minimize}, {}, owner=not self.share
+            )
+        except JournalError:
+            if self.share and os.path.lexists(self.path):
+                return False
+            raise
+        return True
+
+    def turn(self, do: Callable[[Iterable[Entry]], T]) -> T:
+        """Do something with what others have written, while nobody else writes.
+
+        ``do`` must read all of it before it adds events. What it adds is on disk when this returns.
+        """
+        if not self.share:
+            return do(())
+
+        def inner(db: sqlite3.Connection) -> T:
+            self._db = db
+            try:
+                return do(self._log.news(db))
+            finally:
+                self._db = None
+
+        with self._log.all_or_nothing():
+            return self._log.transact(inner)
+
     def add(self, event: Event) -> None:
-        """Write an event. It is on disk when this returns; if it raises, nothing was written."""
-        self._log.transact(lambda db: self._log.add(db, [event]))
+        """Write an event. It is on disk when this returns, or when the turn ends.
+
+        If this raises, nothing was written.
+        """
+        if self._db is None:
+            self._log.transact(lambda db: self._write(db, event))
+        else:
+            self._log.add(self._db, [event])
         self._log.step()
+
+    def _write(self, db: sqlite3.Connection, event: Event) -> None:
+        """Write an event after what is there: an interrupted call may have written one, too."""
+        for _ in self._log.news(db):
+            pass
+        self._log.add(db, [event])
+
+    def gone(self, workers: set[str]) -> set[str]:
+        """Which of these processes are not there any more; to be asked in the course of a turn."""
+        assert self._db is not None
+        return self._log.workers.gone(self._db, workers)
 
     def close(self) -> None:
         """Let go of the file."""
         self._log.close()
 
     def _enter(self, db: sqlite3.Connection) -> None:
-        self.events = [entry.content for entry in self._log.news(db)]
+        self.entries = list(self._log.news(db))
         try:
-            self._log.workers.enter(db, owner=True, other=True)
+            self._log.workers.enter(db, owner=not self.share, other=True)
         except JournalError as error:
             raise JournalError(
-                f"{str(error).partition(' the journal.')[0]} the journal. One process can drive a "
-                f"search; it takes several workers with `workers` or `executor`."
+                f"{str(error).partition(' the journal.')[0]} the journal. One process drives a "
+                f"search, with several `workers` if need be, unless all of its processes say "
+                f"`share=True`."
             ) from None
 
     def _check_direction(self, minimize: bool) -> None:

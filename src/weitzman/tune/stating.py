@@ -1,6 +1,13 @@
-"""What to expect of a run, stated as a model, as a log, or only by a price."""
+"""What a search is asked for: a model as it is stated, and configurations drawn from a space."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
 
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
@@ -8,7 +15,60 @@ from ..learn.first_runs import from_nothing
 from ..learn.fitting import fit
 from ..learn.run_model import RunModel, check_model
 
+CANDIDATES = 500  # configurations that are drawn from a space
+
 Stated = RunModel | Curves | None
+
+
+def draw(space: Mapping[str, Any], n: int = CANDIDATES, *, seed: int = 0) -> list[dict[str, Any]]:
+    """Draw configurations at random.
+
+    Parameters
+    ----------
+    space : mapping from names to what may be tried
+        A list: one of its entries. A pair ``(low, high)``: a number in between, a whole one if both
+        are whole. ``(low, high, "log")``: the same on a logarithmic scale. A distribution with
+        ``rvs`` as in SciPy. Anything else stands for itself.
+    n : int
+    seed : int
+
+    Examples
+    --------
+    >>> from weitzman import tune
+    >>> tune.draw({"rate": (1e-4, 1e-1, "log"), "layers": (1, 4), "kind": ["a", "b"]}, 1)
+    [{'rate': 0.008..., 'layers': 2, 'kind': 'a'}]
+    """
+    random = np.random.default_rng(seed)
+    return [{name: _drawn(name, what, random) for name, what in space.items()} for _ in range(n)]
+
+
+def _drawn(name: str, what: Any, random: np.random.Generator) -> Any:
+    if isinstance(what, list):
+        if not what:
+            raise InvalidArgument(f"{name!r} must have something to choose from, but it is empty.")
+        return what[int(random.integers(len(what)))]
+    if isinstance(what, tuple):
+        return _between(name, what, random)
+    if hasattr(what, "rvs"):
+        return np.asarray(what.rvs(random_state=random)).item()
+    return what
+
+
+def _between(name: str, what: Sequence[Any], random: np.random.Generator) -> float | int:
+    """A number in a range."""
+    log = len(what) == 3 and what[2] == "log"
+    ends = what[:2]
+    good = len(what) == 2 + log and all(isinstance(x, Real) for x in ends) and ends[0] < ends[1]
+    if not good or not all(map(math.isfinite, ends)) or (log and not ends[0] > 0):
+        raise InvalidArgument(
+            f'a range must be (low, high) or (low, high, "log") with numbers that rise, above 0 on '
+            f"a logarithmic scale, but {name!r} is {tuple(what)!r}. Write choices as a list."
+        )
+    whole = all(isinstance(x, Integral) for x in ends)
+    low, high = float(ends[0]), float(ends[1]) + whole
+    u = float(random.random())
+    x = math.exp((1 - u) * math.log(low) + u * math.log(high)) if log else (1 - u) * low + u * high
+    return min(math.floor(x), int(ends[1])) if whole else x
 
 
 def model_of(
@@ -23,7 +83,7 @@ def model_of(
     Parameters
     ----------
     model : RunModel, Curves or None
-        A model; a log, from which one is learnt; or nothing, so that the runs of the search itself
+        A model; a log, from which one is learned; or nothing, so that the runs of the search itself
         are all there is to learn from.
     price, full_run_cost : float, optional
         What a point is worth in units of cost, or how many points a full run costs; for a log or

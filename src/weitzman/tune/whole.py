@@ -1,8 +1,8 @@
 """Stopping only: runs are trained to their end, and the question is whether to start another.
 
-A whole run is then one box. Its reward is the best that the run shows anywhere, its cost all that
-it costs on average; and its index is the worth at which further runs stop paying. It is lower than
-the index of a new run that may be left early.
+A whole run is then one box. Its reward is the best that the run shows anywhere, its cost the total
+cost on average, and its index the worth at which further runs stop paying. This index is lower than
+the index of a new run that may be given up early.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def one_box(weight: ArrayLike, worth: ArrayLike, cost: float) -> float:
 
 
 def _raised(mass: FloatArray, levels: FloatArray, reward: FloatArray) -> FloatArray:
-    """Move what is below the reward of its state up to it."""
+    """Raise what is below the reward of its state to that reward."""
     for state, found in enumerate(reward):
         if np.isfinite(found):
             level = 1 + int(np.searchsorted(levels, found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ..._common.disk import one_at_a_time
 from ...errors import InvalidFile
 from ...files.instances import save
 from ...forest.model import Forest
@@ -14,7 +15,7 @@ SAVED = (".json", ".json.gz", ".wz")
 
 _LONGEST = 200  # letters of a name: file systems take 255 bytes
 
-Stamp = tuple[int, int]
+Stamp = tuple[int, int, int]
 
 
 class OwnFile:
@@ -61,6 +62,10 @@ class OwnFile:
         path = self._target(name)
         if path is None:
             raise InvalidFile("no file was named. Save as another name, or download instead.")
+        with one_at_a_time(path):  # another explorer may be saving the same file
+            return self._save(forest, path, own=own, anyway=anyway)
+
+    def _save(self, forest: Forest, path: str, *, own: bool, anyway: bool) -> dict[str, Any]:
         now = _stamp(path)
         if now is not None and not (own and now == self._stamps.get(path)) and not anyway:
             return {"taken": True, "file": os.path.basename(path), "message": self._taken(path)}
@@ -101,9 +106,9 @@ class OwnFile:
 
 
 def _stamp(path: str) -> Stamp | None:
-    """When a file was changed last, and its size; None if there is none."""
+    """What changes when a file is written; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -15,8 +15,8 @@ from ...engine.evaluation import evaluate
 from ...engine.solution import Solution
 from ...engine.solver import solve
 from ...errors import InvalidFile, WeitzmanError
-from ...files import reading as _text
 from ...files.instances import load
+from ...files.safely import parse
 from ...forest.model import Forest
 from ...forest.pools import Pool
 from ...policy.frontier import Id
@@ -85,7 +85,7 @@ class Workbench:
         try:
             if what == "read":
                 return {"ok": True, **finite(self._read(request, name))}
-            return {"ok": True, **finite(self._questions[what](_text.parse(request)))}
+            return {"ok": True, **finite(self._questions[what](parse(request)))}
         except WeitzmanError as error:
             return {"ok": False, "message": str(error)}
 
@@ -151,7 +151,7 @@ class Workbench:
 
     def _example(self, request: Any) -> Answer:
         text = files("weitzman.files").joinpath("demo.json").read_bytes()
-        return {"document": document(forest(_text.parse(text)))}
+        return {"document": document(forest(parse(text)))}
 
     def _curve(self, request: Any) -> Answer:
         wanted = [_field(request, key) for key in ("box", "what", "row", "state")]

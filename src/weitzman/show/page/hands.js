@@ -1,5 +1,5 @@
 // Several prizes: what each tree holds, what was taken, what is worth taking now. The twin of
-// weitzman.policy.hands.
+// weitzman.policy.remaining.
 
 /** The tree of a group of boxes that can be opened: that of its root. */
 export function treeOf(group) {

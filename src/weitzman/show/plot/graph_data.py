@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._common.arrays import FloatArray, IntArray
-from ...bounds.lazy_solution import LazySolution
+from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...errors import InvalidArgument
 from ...strategies.dags import Dag

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -11,7 +11,6 @@ from ..._common import numbers
 from ..._common.arrays import FloatArray
 from ..._common.numbers import about, percent
 from ...engine.solution import Status, mean_cost
-from ...forest.model import Forest
 from ...policy.words import explain
 from ..page.html import Child, Markup, h, name
 from ..page.page_data import alone
@@ -235,8 +234,8 @@ def certainty(c: Content) -> Iterator[Markup]:
     if c.between is not None:
         low, high = map(c.say, c.between)
         yield h(
-            "p", "The model was learnt from a log. Nine in ten of the models that the log might as "
-            f"well have led to give a value between {low} and {high}.",
+            "p", "The model was learned from a log. Nine in ten of the models that the log could "
+            f"also have led to give a value between {low} and {high}.",
         )  # fmt: skip
         return
     yield h(
@@ -271,12 +270,6 @@ def footer() -> Markup:
 
 def _extreme(c: Content) -> str:
     return "lowest" if c.forest.minimize else "highest"
-
-
-def amounts_of(forest: Forest) -> Callable[[float], str]:
-    """How amounts of a problem are written, with a true minus sign."""
-    say = forest.amounts
-    return lambda x: say(x).replace("-", "−")
 
 
 def number(x: float) -> str:

@@ -1,0 +1,175 @@
+"""Logs of MLflow, TensorBoard and Weights & Biases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._common.optional import need
+from ..errors import InvalidArgument
+from .log_tables import LogColumns, columns_of, numbers
+from .logged_runs import LoggedRun, files_below, last_of_each, number_or_text
+
+_PAGE = 1000  # runs asked for at once
+
+_EVENTS = "*tfevents*"
+_BACKEND = "tensorboard.backend.event_processing.event_accumulator"
+
+_STEP, _TIME = "_step", "_runtime"
+
+
+def mlflow_runs(experiments: Any, metric: str, tracking_uri: str | None) -> Iterator[LoggedRun]:
+    """The runs that have logged a metric, with their parameters as settings."""
+    client = need("mlflow", "mlflow").MlflowClient(tracking_uri=tracking_uri)
+    wanted = [experiments] if isinstance(experiments, str) else list(experiments)
+    for experiment in [_experiment(client, str(name)) for name in wanted]:
+        for run in _all_runs(client, experiment.experiment_id):
+            logged = client.get_metric_history(run.info.run_id, metric)
+            times = [(x.timestamp - run.info.start_time) / 1000 for x in logged]
+            steps, scores, elapsed = last_of_each(
+                [x.step for x in logged], [x.value for x in logged], [max(x, 0.0) for x in times]
+            )
+            settings = {name: number_or_text(x) for name, x in run.data.params.items()}
+            name = run.info.run_name or run.info.run_id
+            task = experiment.name if len(wanted) > 1 else ""
+            yield LoggedRun(name, steps, scores, elapsed, settings, task)
+
+
+def _experiment(client: Any, name: str) -> Any:
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None and name.isdigit():
+        experiment = client.get_experiment(name)
+    if experiment is None:
+        there = ", ".join(repr(x.name) for x in client.search_experiments())
+        raise InvalidArgument(f"MLflow has no experiment {name!r}; there are {there or 'none'}.")
+    return experiment
+
+
+def _all_runs(client: Any, experiment: str) -> Sequence[Any]:
+    runs: list[Any] = []
+    token = None
+    while True:
+        page = client.search_runs(
+            [experiment],
+            max_results=_PAGE,
+            order_by=["attributes.start_time ASC"],
+            page_token=token,
+        )
+        runs += page
+        token = page.token
+        if not token:
+            return runs
+
+
+def tensorboard_runs(folder: Any, tag: str) -> Iterator[LoggedRun]:
+    """The folders whose event files have a tag, with the settings of the HParams plugin.
+
+    ``SummaryWriter.add_hparams`` makes a folder of its own within that of the run.
+    """
+    backend = need(_BACKEND, "tensorboard")
+    folders = {path.parent: name for name, path in _folders(folder)}
+    logs = {path: _loaded(backend, path) for path in folders}
+    settings = {path: _settings(log) for path, log in logs.items()}
+    for path, log in logs.items():
+        rows = _scalars(log, tag)
+        inner = (x for at, x in settings.items() if at.parent == path and x)
+        start = log.FirstEventTimestamp() if rows else 0.0
+        steps, scores, times = last_of_each(
+            [x[1] for x in rows], [x[2] for x in rows], [max(x[0] - start, 0.0) for x in rows]
+        )
+        known = settings[path] or next(inner, {})
+        yield LoggedRun(folders[path], steps, scores, times, known)
+
+
+def _folders(folder: Any) -> Iterator[tuple[str, Path]]:
+    for name, path in files_below(folder, _EVENTS):
+        part = Path(name).parent
+        yield part.as_posix() if str(part) != "." else path.parent.name, path
+
+
+def _loaded(backend: Any, path: Path) -> Any:
+    log = backend.EventAccumulator(str(path), size_guidance={"scalars": 0, "tensors": 0})
+    return log.Reload()
+
+
+def _scalars(log: Any, tag: str) -> Sequence[tuple[float, int, float]]:
+    """(time, step, value), whether written by PyTorch's writer or by TensorFlow's."""
+    tags = log.Tags()
+    if tag in tags["scalars"]:
+        return [(x.wall_time, x.step, x.value) for x in log.Scalars(tag)]
+    if tag in tags["tensors"]:
+        make = need("tensorboard.util.tensor_util", "tensorboard").make_ndarray
+        return [(x.wall_time, x.step, float(make(x.tensor_proto))) for x in log.Tensors(tag)]
+    return []
+
+
+def _settings(log: Any) -> dict[str, Any]:
+    """The hyperparameters that were logged, as numbers, texts and truth values."""
+    metadata = need("tensorboard.plugins.hparams.metadata", "tensorboard")
+    content = log.summary_metadata.get(metadata.SESSION_START_INFO_TAG)
+    if content is None:
+        return {}
+    info = metadata.parse_session_start_info_plugin_data(content.plugin_data.content)
+    kinds = {name: value.WhichOneof("kind") for name, value in info.hparams.items()}
+    return {
+        name: getattr(info.hparams[name], kind)
+        for name, kind in kinds.items()
+        if kind is not None and kind != "null_value"
+    }
+
+
+def wandb_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
+    """Runs of a project, of the exported table of a chart, of histories, or of run objects."""
+    if isinstance(source, (str, os.PathLike)) and not _is_file(source):
+        source = need("wandb", "wandb").Api().runs(os.fspath(source))
+    if isinstance(source, (str, os.PathLike)) or hasattr(source, "columns"):
+        yield from _charted(columns_of(source), metric)
+    elif isinstance(source, Mapping):
+        for name, history in source.items():
+            yield _history(str(name), columns_of(history), metric, {})
+    else:
+        for run in source:
+            rows = list(run.scan_history(keys=[_STEP, _TIME, metric]))
+            settings = {k: v for k, v in dict(run.config).items() if not k.startswith("_")}
+            if rows:
+                yield _history(run.name or run.id, columns_of(rows), metric, settings)
+
+
+def _is_file(source: str | os.PathLike[str]) -> bool:
+    path = os.fspath(source)
+    return os.path.exists(path) or path.endswith((".csv", ".csv.gz", ".parquet", ".jsonl"))
+
+
+def _history(name: str, table: LogColumns, metric: str, settings: Any) -> LoggedRun:
+    """One run; rows without the metric were not evaluated."""
+    score = numbers(table, metric, blank=True)
+    seen = ~np.isnan(score)
+    step = table.role("step", "step")
+    steps = numbers(table, step)[seen]
+    times = numbers(table, _TIME)[seen] if _TIME in table.names else steps + 1
+    return LoggedRun(
+        name, *last_of_each(steps.tolist(), score[seen].tolist(), times.tolist()), settings
+    )
+
+
+def _charted(table: LogColumns, metric: str) -> Iterator[LoggedRun]:
+    """The table of a chart: a column for the step, and one called "RUN - METRIC" for each run."""
+    end = f" - {metric}"
+    columns = [name for name in table.names if name.endswith(end)]
+    if not columns:
+        raise InvalidArgument(
+            f"the export of a chart must have a column 'RUN{end}' for each run, but its columns "
+            f"are {', '.join(table.names[:6])}. Read a table with a column that names the run by "
+            f"`Curves.read`."
+        )
+    when = next((x for x in table.names if " - " not in x), "Step")
+    for name in columns:
+        score = numbers(table, name, blank=True)
+        seen = ~np.isnan(score)
+        steps = numbers(table, when)[seen]
+        rows = last_of_each(steps.tolist(), score[seen].tolist(), (steps + 1).tolist())
+        yield LoggedRun(name.removesuffix(end), *rows)
