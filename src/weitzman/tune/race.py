@@ -323,7 +323,7 @@ class Race:
         return int(min(self._left, ENDLESS)) + len(self._unused)
 
     def change_model(self, model: RunModel) -> None:
-        """Go on with another model, fitted anew: all indices change, what was seen stays."""
+        """Go on with another or a refitted model: all indices change, what was seen stays."""
         if model.minimize != self.model.minimize:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")
         kept = sorted(key for key, _ in self._offers)

@@ -16,7 +16,7 @@ from .race import Race
 if TYPE_CHECKING:
     from ..learn.curves import Curves
 
-GROWTH = 1.25  # fit anew when so many times as many runs have shown something,
+GROWTH = 1.25  # fit again when this many times as many runs have shown something,
 FEWEST = 5  # and at least so many more;
 _FEW = 20  # without a log, as long as less was seen, each time that something was
 
@@ -39,7 +39,7 @@ class Refit:
     def __init__(self, race: Race) -> None:
         if not hasattr(race.model, "updated"):
             raise InvalidArgument(
-                f"to fit it anew, the model must have `updated`, but a "
+                f"to fit it again, the model must have `updated`, but a "
                 f"{type(race.model).__name__} does not."
             )
         self._race = race
@@ -52,7 +52,7 @@ class Refit:
         self._compared = 0
 
     def __call__(self) -> None:
-        """Fit anew if enough runs have come in since the last time."""
+        """Fit again if enough runs have come in since the last time."""
         seen = self._seen()
         often = not self._knows and (seen < _FEW or isinstance(self._race.model, FirstRuns))
         due = max((1.0 if often else GROWTH) * self._fitted, self._fitted + self._more)
