@@ -162,7 +162,7 @@ def test_counts_up_to_the_most_and_rare_prizes(count: int, chance: float) -> Non
         assert f.boxes == count
         assert s.status in (Status.EXACT, Status.CERTIFIED)
         for value in (s.value, weitzman.evaluate(s).value):
-            assert abs(Decimal(value) - found * share) <= Decimal(s.gap) + Decimal(4e-16) * found
+            assert abs(Decimal(value) - found * share) <= Decimal(s.gap) + Decimal("4e-16") * found
 
 
 def test_counts_that_floats_cannot_hold_are_refused(tmp_path: Any) -> None:

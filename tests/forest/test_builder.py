@@ -382,7 +382,7 @@ def test_outside_options() -> None:
         ([1], r"`counts` must have one entry per forest, but has 1 for 2"),
         (
             [1, 0],
-            r"a count must be from 1 to 9007199254740991, but that of forest 1 is 0 \(1 such count\)",
+            r"from 1 to 9007199254740991, but that of forest 1 is 0 \(1 such count\)",
         ),
         ([1, 0.5], r"`counts` must hold whole numbers"),
         ([2**53 - 1, 1], r"at most 9007199254740991 copies of a root, but .* makes them 1.8e\+16"),
