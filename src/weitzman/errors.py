@@ -7,7 +7,8 @@
     ├── InvalidArgument (ValueError)  an argument that makes no sense
     ├── TooLarge (ValueError)         the problem is too large for an exhaustive method
     ├── InvalidAnswer (ValueError)    a running search was given an impossible answer
-    └── JournalError (RuntimeError)   a journal cannot be written, or not by this process
+    ├── JournalError (RuntimeError)   a journal cannot be written, or not by this process
+    └── MissingPackage (ImportError)  a package that only some functions need is not installed
 
 Every message states the rule, names the first offender, says how many there are and what to do.
 """
@@ -40,6 +41,10 @@ class InvalidAnswer(WeitzmanError, ValueError):
 
 class JournalError(WeitzmanError, RuntimeError):
     """The journal of a search cannot be written, or this process may not use it."""
+
+
+class MissingPackage(WeitzmanError, ImportError):
+    """A function needs a package that is not installed; the message says how to install it."""
 
 
 class InvalidArgument(WeitzmanError, ValueError):

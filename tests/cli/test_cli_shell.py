@@ -60,24 +60,59 @@ def test_every_shell_has_a_script(shell, capsys):
     assert f"_WEITZMAN_COMPLETE={shell}_complete" in text
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_takes_the_script(tmp_path):
-    """A real bash, with `weitzman` on its path, is asked to complete a word."""
-    command = tmp_path / "weitzman"
+@pytest.fixture
+def shell_environment(tmp_path):
+    """A home of its own, with `weitzman` on the path."""
+    command = tmp_path / "bin" / "weitzman"
+    command.parent.mkdir()
     command.write_text(
         f"#!/bin/sh\nPYTHONPATH='{SOURCE}' exec '{sys.executable}' -m weitzman \"$@\"\n"
     )
     command.chmod(0o755)
+    (tmp_path / "boxes.json").write_text(PROBLEM)
+    path = f"{command.parent}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "HOME": str(tmp_path), "TERM": "dumb"}
+
+
+def in_shell(shell: str, script: str, environment: dict[str, str]) -> list[str]:
+    done = subprocess.run(
+        [shell, *(["-f"] if shell == "zsh" else []), "-c", script], capture_output=True, text=True,
+        timeout=120, env=environment, cwd=environment["HOME"], check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_takes_the_script(shell_environment):
+    """A real bash, with `weitzman` on its path, is asked to complete a word."""
     script = (
         'eval "$(weitzman completions bash)"; COMP_WORDS=(weitzman tor); COMP_CWORD=1; '
         '_weitzman_completion weitzman; echo "${COMPREPLY[@]}"'
     )
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PATH": path}, check=False,
-    )  # fmt: skip
-    assert done.stdout.split() == ["tornado"], done.stderr
+    assert in_shell("bash", script, shell_environment) == ["tornado"]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+def test_fish_takes_the_script(shell_environment):
+    script = 'weitzman completions fish | source; complete -C "weitzman tor"'
+    assert in_shell("fish", script, shell_environment)[0] == "tornado"
+    script = 'weitzman completions fish | source; complete -C "weitzman solve box"'
+    assert in_shell("fish", script, shell_environment) == ["boxes.json"]
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+@pytest.mark.parametrize("loaded", ["", "autoload -Uz compinit; compinit -u; "])
+def test_zsh_takes_the_script(shell_environment, loaded):
+    """A bare zsh has no `compdef` yet: there was "command not found", and no completion."""
+    script = (
+        f'{loaded}eval "$(weitzman completions zsh)"; print $_comps[weitzman]; '
+        "zmodload zsh/zpty; zpty z zsh -f -i; zpty -w z 'PS1=; stty -echo'; "
+        f"zpty -w z '{loaded}eval \"$(weitzman completions zsh)\"; echo re''ady'; "
+        "zpty -r z found '*ready*'; "
+        "zpty -n -w z $'weitzman tor\\t'; zpty -r z found '*tornado*'; print tornado; zpty -d z"
+    )
+    assert in_shell("zsh", script, shell_environment) == ["_weitzman_completion", "tornado"]
 
 
 def test_a_completion_needs_no_numpy():
@@ -223,3 +258,32 @@ def test_a_problem_from_a_pipe_needs_a_terminal():
     )  # fmt: skip
     assert done.returncode == 2
     assert "there is no terminal for the answers" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["template", "stages.xlsx"],
+        ["convert", "boxes.json", "boxes.xlsx"],
+        ["report", "boxes.json", "-o", "results.xlsx"],
+        ["solve", "sheet.xlsx"],
+    ],
+)
+def test_a_missing_package_is_no_bug(tmp_path, arguments):
+    """The core install has no openpyxl: the first command of a newcomer said "this is a bug"."""
+    (tmp_path / "boxes.json").write_text(PROBLEM)
+    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    code = (
+        "import sys; sys.modules['openpyxl'] = None\n"
+        "from weitzman.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": SOURCE},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert 'this needs openpyxl, which is not installed. Run: pip install "weitzman[excel]"' in (
+        done.stderr
+    )
+    assert "bug" not in done.stderr
+    assert not (tmp_path / "stages.xlsx").exists()

@@ -60,6 +60,18 @@ def test_a_flow_chart_is_valid_svg_with_a_box_for_each_situation(tmp_path):
     assert "Open <script>" in [text.text for text in root.iter(f"{space}text")]
 
 
+def test_numbers_in_a_flow_chart_are_whole(tmp_path):
+    """A box showed "index 153,3…"; what does not fit is left out as a whole."""
+    boxes = weitzman.Builder()
+    boxes.add("a program", cost=24_053, outcomes={0: 0.5, 153_342.25: 0.5})
+    boxes.add("b program", cost=1_224_053.75, outcomes={0: 0.5, 99_153_342.25: 0.5})
+    weitzman.write_report(boxes.build().changed(unit="$"), tmp_path / "flow.svg")
+    text = (tmp_path / "flow.svg").read_text("utf-8")
+    assert "cost $24,053, index $105,236<" in text
+    assert "cost $1,224,054<" in text
+    assert not re.search(r"\d…", text)
+
+
 def test_a_long_policy_is_cut_and_says_so():
     many = weitzman.line([[0.9, 0.1]], rewards=[0, 10], cost=0.5, count=50, names=["chest"])
     found = decisions(weitzman.solve(many).policy(), 7)

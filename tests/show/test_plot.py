@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 
@@ -522,3 +523,52 @@ def test_bounds_of_a_lazy_forest_close_in():
 def test_pictures_of_other_problems_refuse_what_they_cannot_draw(draw):
     with pytest.raises(weitzman.errors.InvalidArgument, match=r"needs .* but got a Forest"):
         draw(many(5))
+
+
+# -- amounts -----------------------------------------------------------------------------------
+
+
+def money() -> weitzman.Forest:
+    boxes = weitzman.Builder()
+    boxes.add("a", cost=80_000, outcomes={0: 0.5, 4_000_000: 0.5})
+    boxes.add("b", cost=120_000, outcomes={0: 0.7, 6_000_000: 0.3})
+    return boxes.build().changed(unit="$")
+
+
+PICTURES = {
+    "strategies": lambda s: plot.strategies(weitzman.compare(s.forest, solution=s, episodes=500)),
+    "break_even": plot.break_even,
+    "phi": plot.phi,
+    "capped_value": plot.capped_value,
+    "payoff": plot.payoff,
+    "search": lambda s: plot.search(weitzman.Search(s)),
+    "frontier": lambda s: plot.frontier(weitzman.questions.frontier(s.forest)),
+    "risk_sweep": lambda s: plot.risk_sweep(weitzman.questions.risk_sweep(s.forest)),
+    "tornado": lambda s: plot.tornado(weitzman.questions.tornado(s.forest)),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_amounts_along_axes_have_commas_and_a_unit(name):
+    """Millions were written as 1e6, and no axis said what they are."""
+    ax = PICTURES[name](weitzman.solve(money()))
+    ax.figure.canvas.draw()
+    labelled = [a for a in (ax.xaxis, ax.yaxis) if a.get_label_text().endswith("($)")]
+    assert labelled
+    for axis in labelled:
+        texts = [t.get_text() for t in axis.get_majorticklabels() if t.get_text()]
+        assert axis.get_offset_text().get_text() == ""
+        assert any("," in t for t in texts)
+        assert all(re.fullmatch(r"−?[\d,]+(\.\d+)?", t) for t in texts), texts
+    plt.close(ax.figure)
+
+
+def test_pictures_say_amounts_as_the_command_does():
+    solution = weitzman.solve(money())
+    value = solution.forest.amounts(solution.value)
+    assert value.startswith("$")
+    assert value in plot.forest(solution).get_title(loc="left")
+    assert "cost $80,000" in " ".join(t.get_text() for t in plot.forest(solution).texts)
+    ax = plot.strategies(weitzman.compare(solution.forest, solution=solution, episodes=500))
+    assert value in [t.get_text() for t in ax.texts]
+    plt.close("all")

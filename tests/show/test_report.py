@@ -118,6 +118,25 @@ def test_bars_begin_where_differences_show_and_say_so():
     assert max(widths) - min(w for w in widths if w > 3) > 10
 
 
+def test_a_mean_that_is_above_the_optimum_by_chance_does_not_turn_the_scale():
+    """Such a mean was taken for a loss: the bars then showed next to no difference."""
+    rng = np.random.default_rng(0)
+    parent = [-1 if i % 4 == 0 else i - 1 for i in range(8)]
+    law = [rng.dirichlet([1, 1, 1]) if p < 0 else rng.dirichlet([1, 1, 1], 3) for p in parent]
+    found = content(weitzman.Forest.from_arrays(
+        parent=parent, cost=rng.uniform(2000, 40000, 8), law=law,
+        rewards=rng.uniform(0, 200000, (8, 3)),
+    ))  # fmt: skip
+    above = [s for s in found.comparison.strategies if s.value > found.solution.value + 1]
+    assert above, "this problem has a simulated mean above the optimum"
+    html = render(found)
+    said = re.search(r"Bars begin at ([\d.,]+), so", text_of(html))
+    order = found.comparison["fixed_set"].value  # within a tenth of the best
+    assert float(said[1].replace(",", "")) < order < found.solution.value
+    lost, error = found.comparison.lost(above[0].key), 1.96 * above[0].error
+    assert f"{found.amounts.bare(lost, error)} ± ".replace("-", "−") in html
+
+
 def test_minimizing():
     forest = weitzman.Forest.from_arrays(
         parent=[-1, -1], cost=[1, 1], rewards=[[2, 9], [4, 5]], law=[[0.5, 0.5]] * 2, outside=20,
@@ -322,5 +341,7 @@ def test_what_the_function_refuses(tmp_path):
         weitzman.errors.InvalidArgument, match="a fitted model or a replay, but got a str"
     ):
         weitzman.write_report("boxes.json", tmp_path / "r.html")
+    with pytest.raises(weitzman.errors.InvalidArgument, match="nothing is known of a run yet"):
+        weitzman.write_report(learn.from_nothing(price=1), tmp_path / "r.html")
     with pytest.raises(weitzman.errors.InvalidArgument, match="`top` must be"):
         weitzman.write_report(paper(), tmp_path / "r.html", top=0)

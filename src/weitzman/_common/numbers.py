@@ -49,6 +49,14 @@ class Amounts(NamedTuple):
         """An amount without its unit, for the cells of a table."""
         return number(x, spread=self.spread, error=error)
 
+    def typeset(self, x: float, error: float = 0.0) -> str:
+        """An amount with a true minus sign, for pages and pictures.
+
+        >>> Amounts("man-days").typeset(-2.5), Amounts("$").typeset(-500.0)
+        ('−2.5 man-days', '−$500')
+        """
+        return with_unit(self.bare(x, error).replace("-", "−"), self.unit)
+
 
 def number(x: float, *, spread: float = 0.0, error: float = 0.0, digits: int = _DIGITS) -> str:
     """A number as people read it; see the rules at the top of the module.
@@ -163,7 +171,8 @@ def with_unit(text: str, unit: str) -> str:
         return text
     if not is_currency_sign(unit):
         return f"{text} {unit}"
-    return f"-{unit}{text[1:]}" if text.startswith("-") else f"{unit}{text}"
+    sign, text = (text[0], text[1:]) if text[0] in "-−" else ("", text)
+    return f"{sign}{unit}{text}"
 
 
 def is_currency_sign(unit: str) -> bool:

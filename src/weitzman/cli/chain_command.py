@@ -65,15 +65,11 @@ does not exist, and notes says why."""
 @limit_option("Rows of the table")
 def chain(options: Options) -> None:
     """Carry out the command."""
-    from ..errors import InvalidArgument
     from ..files.chain_files import read_chain
 
     with given_file(options.file, ".json") as path:
         given = read_chain(path)
-    try:
-        report = _Report(given, options.delta)
-    except ImportError as error:  # SciPy
-        raise InvalidArgument(str(error)) from None
+    report = _Report(given, options.delta)
     print(_as_json(report) if options.json else "\n".join(_text(report, options.limit)))
 
 

@@ -71,4 +71,9 @@ def completions(options: Options) -> None:
     kind = get_completion_class(options.shell)
     root = click.get_current_context().find_root()
     assert kind is not None
-    print(kind(root.command, {}, "weitzman", "_WEITZMAN_COMPLETE").source())
+    script = kind(root.command, {}, "weitzman", "_WEITZMAN_COMPLETE").source()
+    if options.shell == "zsh":  # a bare zsh has no completions until it is told to load them
+        first, _, rest = script.partition("\n")
+        load = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }"
+        script = f"{first}\n{load}\n{rest}"
+    print(script)

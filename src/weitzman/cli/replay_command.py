@@ -108,19 +108,15 @@ def _column_options(command: F) -> F:
 @json_option
 def replay(options: Options) -> None:
     """Carry out the command."""
-    from ..errors import InvalidArgument
 
     if (options.price is None) == (options.full_run_costs is None):
         raise click.UsageError("say either --price or --full-run-costs.")
     if not (options.plot or ".png").endswith((".png", ".svg", ".pdf")):
         raise click.UsageError("the name after --plot must end with .png, .svg or .pdf.")
-    try:
-        with given_file(options.file, ".csv") as options.file:
-            found = _found(options)
-        if options.plot is not None:
-            _draw(found, options.plot)
-    except ImportError as error:
-        raise InvalidArgument(str(error)) from error
+    with given_file(options.file, ".csv") as options.file:
+        found = _found(options)
+    if options.plot is not None:
+        _draw(found, options.plot)
     if options.json:
         print(found.to_json())
         return

@@ -110,15 +110,15 @@ class _Printed:
 
 def _source(path: str, options: Options) -> Source:
     """What a file holds, recognized by its first bytes."""
+    from ..learn import model_files
     from ..policy.search import Search
-    from ..show.report import learned
 
     head, text = _head(path), path.lower().endswith(".json")
     if head.startswith(_SQLITE):
         with Search.look(path) as search:
             return search
-    if text and learned.FORMAT in head:
-        return learned.load(path)
+    if text and model_files.FORMAT.rpartition("/")[0].encode() in head:
+        return model_files.load(path)
     replay = _replay(path) if text and _SUMMARY in head else None
     return read_problem(path, options) if replay is None else _Printed(replay)
 

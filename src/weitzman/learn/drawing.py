@@ -14,7 +14,7 @@ from ..engine.indices import choose
 from ..engine.plan import Progress
 from ..engine.solver import solve
 from ..errors import InvalidArgument
-from .line_model import LineModel
+from .log_model import LearntModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,10 +23,10 @@ class Draws:
 
     Attributes
     ----------
-    models : tuple of LineModel
+    models : tuple of LineModel or ResemblanceModel
     """
 
-    models: tuple[LineModel, ...]
+    models: tuple[LearntModel, ...]
 
     @property
     def fresh_index(self) -> FloatArray:
@@ -64,7 +64,7 @@ class Draws:
 
 
 def draws(
-    model: LineModel,
+    model: LearntModel,
     n: int = 50,
     *,
     seed: int | np.random.Generator = 0,
@@ -75,7 +75,7 @@ def draws(
 
     Parameters
     ----------
-    model : LineModel
+    model : LineModel or ResemblanceModel
     n : int
     seed : int or numpy.random.Generator
     executor : optional
@@ -108,7 +108,7 @@ def draws(
     return Draws(tuple(spread(executor, _relearnt, model, list(weights), progress)))
 
 
-def _relearnt(model: LineModel, weight: FloatArray) -> LineModel:
+def _relearnt(model: LearntModel, weight: FloatArray) -> LearntModel:
     return model.relearnt(replace(model.ladder, weight=weight))
 
 

@@ -149,7 +149,7 @@ class Comparison:
                 [
                     s.name, say(s.value, z * s.error),
                     with_unit(rough(z * s.error), say.unit) if s.error else "",
-                    self._about(self.lost(s.key)),
+                    say(self.lost(s.key), z * s.error),
                     "" if math.isnan(share) else f"{about(100 * share)}%",
                     _known(s.openings, about),
                     "" if s.bound == s.value else _known(s.bound, lambda x: say(x)), s.how,
@@ -157,14 +157,11 @@ class Comparison:
             )  # fmt: skip
         return cells
 
-    def _about(self, x: float) -> str:
-        return with_unit(about(x), self.forest.unit)
-
     def _gaps(self) -> Iterator[str]:
         for key, what in (("fixed_order", "fixed order"), ("fixed_set", "fixed set")):
             low, high = self.gap(key)
-            gap = self._about(high)
-            gap = gap if low == high else f"between {self._about(low)} and {gap}"
+            gap = self.forest.amounts(high)
+            gap = gap if low == high else f"between {self.forest.amounts(low)} and {gap}"
             yield f"adaptivity gap over the best {what}: {gap}"
 
     def __str__(self) -> str:

@@ -89,7 +89,7 @@ function edge(up, at, width) {
 
 /** What stands below the name: the index on the left, the cost on the right. */
 function notesOf({ index, cost }) {
-  return [short(index, 22), short(cost, 20)];
+  return [index, cost]; // a number is never cut
 }
 
 function node(problem, v, at, look, choose, chosen) {

@@ -33,17 +33,17 @@ from typing import TYPE_CHECKING
 from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...engine.solution import Solution
+from ...policy.payoff_laws import payoff_law
 from ...strategies.dags import Dag
-from .boxes_data import break_even_data, openings_data, strategies_data
+from .boxes_data import break_even_data, check_solution, openings_data, strategies_data
 from .draw_boxes import break_even, openings, strategies
 from .draw_graph import bounds, dag, endless
-from .draw_laws import capped_value, payoff, phi
+from .draw_laws import capped_law, capped_value, payoff, phi
 from .draw_paths import learning_curves, line, search, truncation
 from .draw_questions import frontier, risk_sweep, tornado
 from .draw_replay import replay
 from .draw_tree import forest
 from .graph_data import bounds_data, endless_data, graph_places
-from .laws_data import capped_law, check_solution, payoff_law
 from .paths_data import decision_region, follow_line, line_grid, search_path, truncation_data
 from .tree_data import tree
 

@@ -1,4 +1,4 @@
-"""Numbers a box or a strategy, the most telling ones first, as plain columns."""
+"""Numbers for each box or strategy as plain columns, the most telling first."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ from ...engine.solution import Solution
 from ...engine.what_if import break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
+from ...policy.payoff_laws import state_called
 from ...policy.simulation import at_least_one
 from ...policy.simulation_result import two_sided
 from ...strategies.comparison import Comparison
-from .laws_data import check_solution, state_called
+
+
+def check_solution(solution: object, what: str) -> None:
+    """Most pictures need a solution: anything else gets a clear message."""
+    if not isinstance(solution, Solution):
+        raise InvalidArgument(
+            f"{what} needs a solution, but got a {type(solution).__name__}. Call solve(forest) "
+            f"first."
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,20 @@ from ...engine.indices import Policy
 from ...engine.solution import Solution
 from ...strategies.comparison import Comparison
 from .boxes_data import break_even_data, openings_data, strategies_data
-from .style import BLUE, SKY, VERMILION, axes, calm, ink, key, muted, named_rows, number
+from .style import (
+    BLUE,
+    PLAIN,
+    SKY,
+    VERMILION,
+    amount_axis,
+    axes,
+    calm,
+    ink,
+    key,
+    muted,
+    named_rows,
+    number,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,12 +122,14 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
             if not comparison.forest.minimize else "least that this kind can cost",
         )  # fmt: skip
     named_rows(ax, d.names)
-    for y, value in enumerate(d.value):  # in a column of their own
+    say, errors = comparison.forest.amounts, np.nan_to_num(d.error)
+    for y, (value, wide) in enumerate(zip(d.value, errors, strict=True)):  # in a column of its own
         ax.text(
-            1.01, y, number(value), transform=ax.get_yaxis_transform(), va="center",
+            1.01, y, number(value, say, wide), transform=ax.get_yaxis_transform(), va="center",
             fontsize="small",
         )  # fmt: skip
     ax.set_xlabel(what)
+    amount_axis(ax, "x", say)
     key(ax)
     return ax
 
@@ -145,7 +160,7 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
         now: dict[str, Any] = {"color": BLUE, "label": "cost now", "clip_on": False}
         ax.scatter(d.cost[pays], rows[pays], s=36, zorder=3, **now)
     if not pays.all():
-        late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "too dear now"}
+        late: dict[str, Any] = {"marker": "X", "color": VERMILION, "label": "too expensive"}
         ax.scatter(d.cost[~pays], rows[~pays], s=42, zorder=3, clip_on=False, **late)
     if np.isfinite(d.first_below).any():
         turn: dict[str, Any] = {
@@ -157,6 +172,8 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
     named_rows(ax, d.names)
     ax.set_xlim(0, right)
     some = "" if d.boxes == len(rows) else f"\nthe {len(rows)} most often opened of {d.boxes:,}"
-    ax.set_xlabel(f"cost of opening{some}")
+    ax.set_xlabel("cost of opening")
+    amount_axis(ax, "x", solution.forest.amounts)
+    ax.set_xlabel(ax.get_xlabel() + some, **PLAIN)
     key(ax)
     return ax

@@ -17,6 +17,7 @@ from .style import (
     PLAIN,
     SKY,
     VERMILION,
+    amount_axis,
     axes,
     calm,
     heading,
@@ -143,6 +144,7 @@ def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
     named_rows(ax, d.states)
     ax.set_xlim(low - room, high + room)
     ax.set_xlabel("best reward in hand")
+    amount_axis(ax, "x")
     key(ax)
     heading(ax, "After each state, go on while the best in hand is within the bar")
     return ax
@@ -161,6 +163,7 @@ def _endless_curve(line: EndlessLine, ax: Axes | None) -> Axes:
         ax.plot(x[here], y[here], mark, color=color, ms=5, label=label)
     ax.set_xlabel("reward just seen")
     ax.set_ylabel("index of the next box")
+    amount_axis(ax, "xy")
     key(ax)
     return ax
 
@@ -188,9 +191,11 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
         ax.xaxis.set_major_formatter(plain_ticks)
     ax.set_xlim(float(expanded[0]), max(float(expanded[-1]), float(expanded[0]) + 1))
     ax.set_xlabel("nodes expanded")
-    ax.set_ylabel("expected loss and cost" if found.solution.forest.minimize else "value")
+    f = found.solution.forest
+    ax.set_ylabel("expected loss and cost" if f.minimize else "value")
+    amount_axis(ax, "y", f.amounts)
     key(ax)
     first = "Open nothing" if found.first_box is None else f"Open {plain(found.first_box)} first"
-    sure = "proven" if found.proven else f"may lose up to {number(found.regret)}"
+    sure = "proven" if found.proven else f"may lose up to {number(found.regret, f.amounts)}"
     heading(ax, f"{first} ({sure})")
     return ax

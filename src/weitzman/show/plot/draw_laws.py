@@ -10,8 +10,22 @@ from ..._common.numbers import percent
 from ...engine.capped_laws import CappedLaw
 from ...engine.indices import Policy
 from ...engine.solution import Solution
-from .laws_data import PayoffLaw, capped_law, payoff_law
-from .style import BLUE, ORANGE, SKY, axes, calm, heading, ink, key, muted, number, plain
+from ...policy.payoff_laws import PayoffLaw, payoff_law
+from .boxes_data import check_solution
+from .style import (
+    BLUE,
+    ORANGE,
+    SKY,
+    amount_axis,
+    axes,
+    calm,
+    heading,
+    ink,
+    key,
+    muted,
+    number,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +34,14 @@ if TYPE_CHECKING:
 
 _STEMS = 40  # at most so many values are drawn one by one
 _BINS = 50
+
+
+def capped_law(
+    solution: Solution, box: str | int | None = None, state: str | int | float | None = None
+) -> CappedLaw:
+    """See :meth:`Solution.capped_law <weitzman.Solution.capped_law>`."""
+    check_solution(solution, "the law of a capped value")
+    return solution.capped_law(box, state)
 
 
 def phi(
@@ -55,16 +77,17 @@ def phi(
     ax.set_xlim(law.low, law.high)
     ax.set_xlabel("x, the best reward in hand" if not law.minimize else "x, the least loss in hand")
     ax.set_ylabel("expected payoff" if not law.minimize else "expected loss and cost")
+    amount_axis(ax, "xy", solution.forest.amounts)
     key(ax)
     heading(ax, _title("What searching on is worth", solution, box, state))
     return ax
 
 
 def _mark_turn(ax: Axes, solution: Solution, law: CappedLaw, box: str | int | None) -> None:
-    f = solution.forest
-    x, text = law.index, f"index {number(law.index)}"
+    f, say = solution.forest, solution.forest.amounts.typeset
+    x, text = law.index, f"index {say(law.index)}"
     if box is None:
-        x, text = f.outside, f"value {number(solution.value)} at {number(f.outside)}"
+        x, text = f.outside, f"value {say(solution.value, solution.gap)} at {say(f.outside)}"
     if not law.low <= x <= law.high:
         return
     ax.plot([x], law.phi(np.array([x])), "o", color=ink(), ms=6, zorder=4, label=text)
@@ -91,6 +114,7 @@ def capped_value(
     ax : Axes, optional
     """
     law, outside = capped_law(solution, box, state), solution.forest.outside
+    say = solution.forest.amounts
     ax = axes(ax, 5.2, 3.4)
     calm(ax, grid="y")
     x, y, how = _steps(law)
@@ -99,11 +123,12 @@ def capped_value(
         x = np.minimum(x, outside) if law.minimize else np.maximum(x, outside)
         gain = abs(float(law.phi(np.array([outside]))[0]) - outside)
         ax.fill_between(
-            x, y, step=how, color=SKY, alpha=0.6, lw=0, label=f"area: a gain of {number(gain)}"
+            x, y, step=how, color=SKY, alpha=0.6, lw=0, label=f"area: a gain of {number(gain, say)}"
         )
         ax.axvline(outside, color=muted(ax), lw=1, ls="--", label="outside option")
         key(ax)
     ax.set_xlabel("x")
+    amount_axis(ax, "x", say)
     ax.set_xlim(law.low, law.high)
     ax.set_ylim(0, 1.04)
     ax.set_ylabel("probability that κ ≤ x" if law.minimize else "probability that κ ≥ x")
@@ -158,8 +183,9 @@ def payoff(
         )  # fmt: skip
     ax.set_ylim(0, 1.06 * float((good + bad).max()))
     word = "cost" if f.minimize else "payoff"
-    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean)}")
+    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean, f.amounts)}")
     ax.set_xlabel("least loss plus all costs" if f.minimize else "payoff: reward less all costs")
+    amount_axis(ax, "x", f.amounts)
     ax.set_ylabel("probability")
     key(ax)
     heading(ax, f"Law of the {word} ({law.how})")

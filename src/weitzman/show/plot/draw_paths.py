@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._common.arrays import FloatArray, IntArray
+from ..._common.numbers import Amounts
 from ..._common.optional import need
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
@@ -20,6 +21,7 @@ from .style import (
     PLAIN,
     SKY,
     VERMILION,
+    amount_axis,
     axes,
     calm,
     heading,
@@ -73,6 +75,7 @@ def search(search: Search, *, ax: Axes | None = None) -> Axes:
     _name_steps(ax, d)
     ax.set_xlim(0.5, n + 1.5)
     ax.set_ylabel("loss" if d.minimize else "reward")
+    amount_axis(ax, "y", search.policy.forest.amounts)
     key(ax)
     return ax
 
@@ -104,7 +107,7 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
         The first box of the line; by default the root of highest index.
     ax : Axes, optional
     """
-    d = line_grid(solution, box)
+    d, say = line_grid(solution, box), solution.forest.amounts
     k, t = d.index.shape
     ax = axes(ax, float(np.clip(2.6 + 0.5 * t, 5.0, 9.0)), float(np.clip(1.6 + 0.3 * k, 2.6, 6.5)))
     shown = np.ma.array(d.index, mask=~(d.go_on & np.isfinite(d.index)))
@@ -119,21 +122,25 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
         interpolation="nearest", extent=(1.5, t + 1.5, -0.5, k - 0.5),
     )  # fmt: skip
     if k * t <= _NUMBERED:
-        _write_cells(ax, d, (low + high) / 2)
+        _write_cells(ax, d, (low + high) / 2, say)
     _line_ticks(ax, d)
     if shown.count():
         bar = ax.figure.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
         bar.outline.set_visible(False)
         bar.set_label("index")
-    first = "" if np.isnan(d.first) else f"First box: index {number(d.first)}. "
+        amount_axis(bar.ax, "y", say)
+    first = "" if np.isnan(d.first) else f"First box: index {number(d.first, say)}. "
     heading(ax, f"{first}Go on where it is colored")
     return ax
 
 
-def _write_cells(ax: Axes, d: LineGrid, middle: float) -> None:
+def _write_cells(ax: Axes, d: LineGrid, middle: float, say: Amounts) -> None:
+    bare = Amounts("", say.spread)  # the bar beside the map has the unit
     for (s, j), index in np.ndenumerate(d.index):
         color = muted(ax) if not d.go_on[s, j] else "white" if index > middle else ink()
-        ax.text(j + 2, s, number(index), ha="center", va="center", fontsize="x-small", color=color)
+        ax.text(
+            j + 2, s, number(index, bare), ha="center", va="center", fontsize="x-small", color=color
+        )
 
 
 def _line_ticks(ax: Axes, d: LineGrid) -> None:
@@ -265,6 +272,7 @@ def truncation(
     ax.set_yscale("log")
     ax.set_xlabel("depth: boxes kept of each line")
     ax.set_ylabel("loss of value")
+    amount_axis(ax, "y")
     if ax.get_legend_handles_labels()[1]:
         key(ax)
     return ax

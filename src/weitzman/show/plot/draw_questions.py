@@ -14,6 +14,7 @@ from .style import (
     BLUE,
     SKY,
     VERMILION,
+    amount_axis,
     axes,
     calm,
     colors,
@@ -48,6 +49,7 @@ def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
     )  # fmt: skip
     ax.set_xlabel("expected spend", color=ink())
     ax.set_ylabel(f"expected {'loss' if curve.forest.minimize else 'reward'}", color=ink())
+    amount_axis(ax, "xy", curve.forest.amounts)
     key(ax)
     return ax
 
@@ -84,6 +86,7 @@ def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.set_xlabel("risk tolerance: careful to bold", color=ink())
     ax.set_ylabel("certainty equivalent", color=ink())
+    amount_axis(ax, "xy", sweep.solution.forest.amounts)
     key(ax)
     return ax
 
@@ -113,6 +116,7 @@ def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
     ax.axvline(found.solution.value, color=ink(), linewidth=0.8, label="as things stand")
     named_rows(ax, names)
     ax.set_xlabel("value", color=ink())
+    amount_axis(ax, "x", found.solution.forest.amounts)
     if names:
         key(ax)
     return ax

@@ -58,7 +58,7 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     _folded(ax, t, size)
     gain = "costs" if solution.forest.minimize else "earns"
     what = "copies opened on average" if (t.opened > 1 + _ROUNDING).any() else "chance to be opened"
-    value = number(solution.value)
+    value = number(solution.value, solution.forest.amounts, solution.gap)
     heading(ax, f"Searching well {gain} {value} on average\nIn the circles: {what}")
     return ax
 
@@ -100,14 +100,14 @@ def _circles(ax: Axes, t: TreeLayout, size: float) -> None:
 
 def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
     """Beside a leaf; below a box that has others to its right."""
-    f, inner = solution.forest, set(t.above.tolist())
+    f, say, inner = solution.forest, solution.forest.amounts, set(t.above.tolist())
     font = max(_LEAST_FONT, _FONT * size)
     letters = max(6, int(1.25 * _COLUMN * 72 * size / font))
     for i, v in enumerate(t.box.tolist()):
         copies = f" ×{f.count[v]}" if f.count[v] > 1 else ""
         name = _cut(plain(f.name(v)), letters - len(copies)) + copies
         more = f"; {t.hidden[i]:,} more" if t.hidden[i] and i not in inner else ""
-        detail = f"cost {span(t.cost[i])}, index {span(t.index[i])}{more}"
+        detail = f"cost {span(t.cost[i], say)}, index {span(t.index[i], say)}{more}"
         where = (0, -0.62 * _CIRCLE * size) if i in inner else (0.68 * _CIRCLE * size, 0)
         lines = ((name, ink(), 0.1), (detail, muted(ax), -1.15))
         for text, color, lift in lines if size > _LEAST_DETAIL else lines[:1]:

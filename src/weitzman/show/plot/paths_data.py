@@ -15,8 +15,9 @@ from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...learn.run_model import RunModel
+from ...policy.payoff_laws import state_called
 from ...policy.search import Search
-from .laws_data import check_solution, state_called
+from .boxes_data import check_solution
 from .tree_data import children
 
 

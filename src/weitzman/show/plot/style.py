@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common import numbers
 from ..._common.arrays import FloatArray
+from ..._common.numbers import Amounts
 from ..._common.optional import need
 from ..._common.text import cell
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BLUE, SKY, ORANGE, VERMILION = "#0072B2", "#9BCDEB", "#E69F00", "#D55E00"
 CYCLE = (BLUE, ORANGE, "#009E73", VERMILION, "#CC79A7", "#56B4E9", "#7F7F7F")
 _KEY_LETTER, _KEY_MARK, _KEY_LINE = 0.062, 0.42, 16.0  # inches, inches, and points of a key
+BARE = Amounts()  # of a problem without a unit
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for text with names in it
 
 
@@ -121,15 +122,24 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset(found)
 
 
-def number(x: float) -> str:
-    """A number as everywhere else, with a true minus sign."""
-    return numbers.number(x).replace("-", "\u2212")
+def number(x: float, say: Amounts = BARE, error: float = 0.0) -> str:
+    """A number as everywhere else, with a true minus sign; an amount with its unit."""
+    return say.typeset(x, error)
 
 
-def span(ends: FloatArray) -> str:
-    """The least and the largest of some numbers, or the one if they are the same."""
-    low, high = map(number, ends)
+def span(ends: FloatArray, say: Amounts = BARE) -> str:
+    """The least and the largest of some amounts, or the one if they are the same."""
+    low, high = map(say.typeset, ends)
     return low if low == high else f"{low} to {high}"
+
+
+def amount_axis(ax: Axes, which: str, say: Amounts = BARE) -> None:
+    """Write amounts along axes with commas, never as powers of ten, and the unit at the label."""
+    bare = Amounts("", say.spread)
+    for axis in (ax.xaxis if letter == "x" else ax.yaxis for letter in which):
+        axis.set_major_formatter(lambda x, _: bare.typeset(x))
+        if say.unit:
+            axis.set_label_text(f"{axis.get_label_text()} ({plain(say.unit)})", **PLAIN)
 
 
 def colors(n: int) -> list[str]:

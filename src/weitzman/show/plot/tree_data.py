@@ -14,7 +14,7 @@ from ...engine.indices import Policy
 from ...engine.solution import Solution, mean_cost
 from ...forest.model import Forest
 from ...policy.simulation import at_least_one
-from .laws_data import check_solution
+from .boxes_data import check_solution
 
 
 @dataclass(frozen=True, slots=True, eq=False)

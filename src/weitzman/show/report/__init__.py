@@ -23,8 +23,7 @@ from . import flow_chart, replayed
 from . import html_tables as tables
 from . import phrases as words
 from .decision_tree import decisions, table
-from .findings import TOP, Content, content, cost_now
-from .learned import RUNS
+from .findings import RUNS, TOP, Content, content, cost_now
 from .summary import glance
 
 Path = str | os.PathLike[str]
@@ -94,7 +93,7 @@ def write_report(
         text = replayed.render(replayed.read(source.document()), title)
     elif kind in (".svg", ".tex", ".csv"):
         policy = _policy(source, runs)
-        found, say = decisions(policy), words.amounts_of(policy.forest)
+        found, say = decisions(policy), policy.forest.amounts.typeset
         text = table(found) if kind == ".csv" else (
             flow_chart.svg(found, say) if kind == ".svg" else flow_chart.latex(found, say)
         )  # fmt: skip

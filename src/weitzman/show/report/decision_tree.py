@@ -16,7 +16,6 @@ from ...engine.solution import mean_cost
 from ...forest.model import Forest
 from ...policy.frontier import Box
 from ...policy.search import Search
-from .phrases import amounts_of
 
 LIMIT = 40
 """Decisions that are written out unless told otherwise."""
@@ -170,7 +169,9 @@ def _shown(f: Forest, v: int, y: int) -> str:
     """A state by its name; without names by its reward, if that is a number of its own."""
     rewards, names = f.rewards[int(f.reward[v])][0], f.state_names[int(f.reward[v])]
     alone = np.isfinite(rewards[y]) and np.count_nonzero(rewards == rewards[y]) == 1
-    return f.states(v)[y] if names is not None or not alone else amounts_of(f)(float(rewards[y]))
+    return (
+        f.states(v)[y] if names is not None or not alone else f.amounts.typeset(float(rewards[y]))
+    )
 
 
 def _search(policy: Policy, steps: tuple[Step, ...]) -> tuple[Search, tuple[str, ...]]:

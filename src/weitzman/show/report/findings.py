@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from ...engine.solver import solve
 from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
+from ...learn.drawing import draws
+from ...learn.log_model import LearntModel
 from ...learn.run_model import RunModel
 from ...policy.frontier import Box
 from ...policy.reasons import why
@@ -27,12 +29,15 @@ from ...policy.walk import Opened, Walk
 from ...strategies.comparison import Comparison, compare
 from ..page.further_answers import LARGEST, answers
 from ..page.page_data import important
-from .learned import RUNS, forest, spread
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
 
+RUNS = 20
+"""Runs of a fitted model that may be started unless told otherwise."""
+
 _EPISODES = 20_000
+_DRAWS = 30  # models that the log might have led to
 _LARGE = 2000  # boxes: beyond, a solve takes long enough to do fewer
 _EXAMINED = 8  # boxes whose costs are looked into
 _STEPS = 32  # of its cost from free to more than it is worth
@@ -113,7 +118,7 @@ class Content:
 
     def say(self, x: float, error: float = 0.0) -> str:
         """An amount of the problem as people read it, with its unit."""
-        return self.amounts(x, error).replace("-", "−")
+        return self.amounts.typeset(x, error)
 
     def bare(self, x: float) -> str:
         """The same without the unit."""
@@ -130,8 +135,9 @@ def content(
     """Compute all that a report on a problem, a fitted model or a search under way says."""
     between = None
     if isinstance(source, RunModel):
-        between = spread(source, runs)
-        source = forest(source, runs)
+        between = _likely_values(source, runs) if isinstance(source, LearntModel) else None
+        steps = tuple(f"run to step {step}" for step in source.rungs)
+        source = replace(source.lines(runs), names=steps)
     if isinstance(source, Search):
         solution, policy = solve(source.policy.forest), source.policy
     elif isinstance(source, Forest | Solution):
@@ -174,6 +180,12 @@ def content(
         answers=answers(solution, found),
         amounts=solution.forest.amounts,
     )
+
+
+def _likely_values(model: LearntModel, runs: int) -> tuple[float, float]:
+    """The values between which nine in ten of the models lie that the log might have led to."""
+    low, high = np.quantile(draws(model, _DRAWS).value_at(runs), [0.05, 0.95])
+    return float(low), float(high)
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | str:
@@ -245,7 +257,7 @@ def _state(f: Forest, box: int, state: int) -> str | int:
 
 
 def _factors(turns: BreakEven, steps: int) -> list[float]:
-    """Even steps from free to somewhat dearer than pays, the cost as it is now among them."""
+    """Even steps from zero to somewhat above the highest cost that pays, through the cost now."""
     pays = turns.opened_below / turns.cost if turns.cost > 0 else np.inf
     last = min(max(_CHEAPEST_END, _BEYOND * pays), float(steps))
     part = max(1, round(steps / last))  # steps up to the cost as it is now

@@ -11,10 +11,11 @@ from ..page.html import Markup, h
 from .decision_tree import MORE, STOP, Situated
 from .phrases import number
 
-_WIDE, _HIGH = 176, 40  # of a box
+_WIDE, _HIGH = 190, 40  # of a box
 _ACROSS, _DOWN = 118, 14  # room for what was seen; between boxes
 _MARGIN = 8
-_LETTERS = 21  # of a line in a box, at most
+_LETTERS = 23  # of the first line in a box, at most
+_SMALL = 31  # of the second line
 _SEEN = 16  # of a label on an edge
 _UNIT = 0.0175  # centimeters of paper for a unit of the drawing
 
@@ -125,7 +126,7 @@ def _box(p: Places, i: int, d: Situated, lines: tuple[str, str]) -> Markup:
             text_anchor="middle", font_weight="600",
         ),
         h(
-            "text", _cut(second, _LETTERS + 4), x=f"{p.x[i] + _WIDE / 2:g}",
+            "text", _fit(second, _SMALL), x=f"{p.x[i] + _WIDE / 2:g}",
             y=f"{p.y[i] + 32:g}", text_anchor="middle", font_size="11",
         ),
     )  # fmt: skip
@@ -134,6 +135,14 @@ def _box(p: Places, i: int, d: Situated, lines: tuple[str, str]) -> Markup:
 def _cut(text: str, most: int) -> str:
     text = printable(text)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _fit(text: str, most: int) -> str:
+    """As many parts of a line as there is room for; numbers stay whole."""
+    parts = text.split(", ")
+    while len(parts) > 1 and len(", ".join(parts)) > most:
+        parts.pop()
+    return _cut(", ".join(parts), most)
 
 
 # -- LaTeX -------------------------------------------------------------------------------------
@@ -202,7 +211,7 @@ def _latex_tree(found: list[Situated], say: Say) -> list[str]:
         first, second = lines_of(d, say)
         kind = "end" if d.action == STOP else "so on" if d.action == MORE else "do"
         at = f"({p.x[i] + _WIDE / 2:g}, {p.y[i] + _HIGH / 2:g})"
-        text = rf"{tex(_cut(first, _LETTERS))}\\{tex(_cut(second, _LETTERS + 4))}"
+        text = rf"{tex(_cut(first, _LETTERS))}\\{tex(_fit(second, _SMALL))}"
         out.append(rf"  \node[{kind}] (n{i}) at {at} {{{text}}};")
     for i, d in enumerate(found):
         if d.up >= 0:

@@ -18,8 +18,8 @@ from ..page.page_data import alone
 from .findings import Content, WhatIf, cost_now
 from .phrases import often
 
-_STUB = 3.0  # per cent of the width: what stands beyond the break of a bar
-_CLOSE = 0.9  # of the gain of the best strategy: who reaches it is drawn to scale
+_STUB = 3.0  # percent of the width: the piece beyond the break of a bar
+_CLOSE = 0.9  # of the gain of the best strategy: strategies that reach it are drawn to scale
 _VISIBLE = 0.5  # of the length of a bar: such differences show on a scale that begins at zero
 _STATES = 3  # indices told one by one; beyond, their range
 
@@ -52,7 +52,7 @@ def boxes(c: Content) -> Markup:
 
 
 def break_even_costs(c: Content) -> Markup:
-    """How dear the boxes on which most is spent may become before decisions turn."""
+    """How expensive boxes may become before decisions turn, for those on which most is spent."""
     f = c.forest
     slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are no chances
     opened = c.evaluation.worth.opened_after.totals()
@@ -87,7 +87,7 @@ def strategies(c: Content) -> Markup | None:
             h("th", s.name, scope="row"),
             h("td", estimate(c, s.value, z * s.error), class_="number"),
             h("td", _bar(s.value, scale), class_="bar"),
-            h("td", c.bare(found.lost(s.key)), class_="number"),
+            h("td", estimate(c, found.lost(s.key), z * s.error), class_="number"),
             h("td", "" if math.isnan(s.openings) else about(s.openings), class_="number"),
             h("td", s.how),
         )
@@ -238,10 +238,10 @@ def _scale(c: Content, values: Sequence[float]) -> _Scale:
         reach = 2 * max(abs(best), abs(outside) if math.isfinite(outside) else 0.0) or 1.0
         end = max((min(max(x, -reach), reach) for x in known), key=abs, default=1.0) or 1.0
         return _Scale(0.0, end, "Bars begin at 0.")
-    if best < max(close):  # losses: the shorter the better
+    if c.forest.minimize:  # losses: the shorter the better
         start, end = best - spread / 2, best + 1.1 * spread
     else:
-        start, end = best - 1.3 * spread, best
+        start, end = best - 1.3 * spread, max(best, *close)  # by chance, a mean may be above
     said = f"Bars begin at {c.say(start)}, so that small differences show."
     beyond = any(not min(start, end) <= x <= max(start, end) for x in known)
     return _Scale(start, end, said + (" A broken bar lies beyond the scale." if beyond else ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -11,7 +11,6 @@ from ..._common import numbers
 from ..._common.arrays import FloatArray
 from ..._common.numbers import about, percent
 from ...engine.solution import Status, mean_cost
-from ...forest.model import Forest
 from ...policy.words import explain
 from ..page.html import Child, Markup, h, name
 from ..page.page_data import alone
@@ -271,12 +270,6 @@ def footer() -> Markup:
 
 def _extreme(c: Content) -> str:
     return "lowest" if c.forest.minimize else "highest"
-
-
-def amounts_of(forest: Forest) -> Callable[[float], str]:
-    """How amounts of a problem are written, with a true minus sign."""
-    say = forest.amounts
-    return lambda x: say(x).replace("-", "−")
 
 
 def number(x: float) -> str:
