@@ -85,7 +85,7 @@ class Worker:
     """A process that runs cases on one checkout."""
 
     def __init__(self, folder: Path, counter: Path | None) -> None:
-        env = {**os.environ, "PYTHONPATH": str(folder / "src")}
+        env = {**os.environ, "PYTHONPATH": str(folder / "src"), "WEITZMAN_COMPILE": "always"}
         command = [sys.executable, "-c", WORKER]
         if counter is not None:
             command = ["perf", "stat", "-x,", "-e", "instructions:u", "-o", str(counter), *command]

@@ -78,14 +78,40 @@ def test_optimal_and_other_policies_on_large_trees(boxes, k, back):
 def test_boxes_out_of_reach_change_nothing(monkeypatch):
     rng = np.random.default_rng(5)
     solution = solve(_forest(rng, 3000, 3, 2))
-    in_reach, kept = evaluation._in_reach, []
+    in_reach, kept = evaluation.in_reach, []
     monkeypatch.setattr(
-        evaluation, "_in_reach", lambda *given: kept.append(in_reach(*given)) or kept[-1]
+        evaluation, "in_reach", lambda *given: kept.append(in_reach(*given)) or kept[-1]
     )
     some = evaluate(solution)
     assert 0 < len(kept[0]) < 1500
-    monkeypatch.setattr(evaluation, "_in_reach", lambda policy, weights, order: order)
+    monkeypatch.setattr(evaluation, "in_reach", lambda policy, weights, order: order)
     every = evaluate(solution)
     assert np.allclose(some.opened_after.data, every.opened_after.data, rtol=0, atol=1e-15)
     assert np.allclose(some.chosen.data, every.chosen.data, rtol=0, atol=1e-15)
     assert some.value == pytest.approx(every.value, rel=1e-14)
+
+
+@pytest.mark.parametrize("terms", [{}, {"prizes": 2}, {"duration": 1.0, "rate": 0.05}])
+def test_many_siblings_of_which_few_are_opened(terms, monkeypatch):
+    rng = np.random.default_rng(6)
+    n, k = 800, 3
+    parent = np.where(np.arange(n) < 2, -1, rng.integers(0, 2, n))
+    parent[700:] = rng.integers(2, 700, 100)
+    law = rng.dirichlet(np.ones(k), (n, k))
+    law[parent < 0] = law[parent < 0][:, :1]
+    solution = solve(
+        Forest.from_arrays(
+            parent=parent, cost=rng.uniform(0.01, 0.1, n), rewards=rng.random((n, k)), law=law,
+            count=rng.integers(1, 3, n), **terms,
+        )
+    )  # fmt: skip
+    in_reach, kept = evaluation.in_reach, []
+    monkeypatch.setattr(
+        evaluation, "in_reach", lambda *given: kept.append(in_reach(*given)) or kept[-1]
+    )
+    some = evaluate(solution)
+    assert len(kept[0]) < n / 2
+    monkeypatch.setattr(evaluation, "in_reach", lambda policy, weights, order: order)
+    every = evaluate(solution)
+    assert np.allclose(some.opened_after.data, every.opened_after.data, rtol=0, atol=1e-14)
+    assert np.allclose(some.chosen.data, every.chosen.data, rtol=0, atol=1e-14)

@@ -17,8 +17,7 @@ from reference import Problem, to_arrays
 from same_forests import assert_paper, assert_same
 
 from weitzman.errors import InvalidForest
-from weitzman.files.networkx_graphs import from_networkx, to_networkx
-from weitzman.files.pandas_tables import from_pandas, to_pandas
+from weitzman.files.other_libraries import from_networkx, from_pandas, to_networkx, to_pandas
 from weitzman.forest.combining import side_by_side
 from weitzman.forest.model import Forest
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import weitzman
+from weitzman._kernels import kernel_cache
 
 PACKAGE = Path(weitzman.__file__).parent
 # two small kernels, and how often each was found on disk
@@ -119,6 +120,17 @@ def test_a_change_in_another_file_counts(copy, tmp_path):
         path = copy / "_kernels" / name
         path.write_text(path.read_text("utf-8").replace("LANES = 8", "LANES = 16"), "utf-8")
     assert run_code(package=copy, **cache)[0] == ["3", "108", "0", "0"]
+
+
+def test_when_to_compile_does_not_count(copy, tmp_path):
+    """Both modules decide when, not what: neither is compiled."""
+    cache = {"WEITZMAN_CACHE_DIR": str(tmp_path / "cache")}
+    run_code(package=copy, **cache)
+    for name in kernel_cache._WHEN:
+        path = copy / "_kernels" / name
+        assert "@helper" not in path.read_text("utf-8")
+        path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+    assert run_code(package=copy, **cache)[0] == ["3", "60", "1", "1"]
 
 
 def test_processes_that_start_together(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import struct
 import subprocess
 import sys
@@ -116,6 +117,30 @@ def test_compile_at_once(kernel):
 
 def test_a_kernel_without_a_twin(kernel):
     assert not not_compiled(kernel(twin=False))
+
+
+def test_a_kernel_can_be_sent_to_others(kernel):
+    assert pickle.loads(pickle.dumps(kernel()))(np.arange(4.0)).last == 6
+
+
+def test_an_interrupted_twin_can_be_called_again(kernel):
+    f = kernel()
+    with pytest.raises(KeyboardInterrupt):
+        f(Interrupting(4))
+    assert f(np.arange(4.0)).last == 6
+    assert not f.signatures
+
+
+class Interrupting:
+    """As long as an array, but nobody gets beyond its second number."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __getitem__(self, i):
+        if i == 2:
+            raise KeyboardInterrupt
+        return float(i)
 
 
 def test_threads_that_begin_together(kernel):

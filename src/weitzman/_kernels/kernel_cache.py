@@ -34,6 +34,7 @@ from numba.core.serialize import dumps
 VARIABLE = "WEITZMAN_CACHE_DIR"
 _HERE = Path(__file__).parent
 _KEPT = 4  # folders of other versions beside this one
+_WHEN = ("tiers.py", "efforts.py")  # which decide when to compile, and nothing else
 _SUM = hashlib.sha256().digest_size
 
 _state: dict[str, Path | None] = {}  # "folder": where files are written; None after a failure
@@ -72,7 +73,7 @@ def _version() -> str:
     known = hashlib.sha256()
     for version in (sys.version, numba.__version__, llvmlite.__version__, np.__version__):
         known.update(version.encode())
-    for path in sorted(_HERE.glob("*.py")):
+    for path in sorted(set(_HERE.glob("*.py")) - {_HERE / name for name in _WHEN}):
         known.update(path.name.encode() + path.read_bytes())
     return f"weitzman-{sys.implementation.cache_tag}-{known.hexdigest()[:16]}"
 
@@ -82,14 +83,10 @@ class KernelCache(NullCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        self._found = False
 
     def has_files(self) -> bool:
         """Whether compiled code of this kernel lies on disk, for whatever types."""
-        self._found = self._found or any(
-            any(folder.glob(f"{self._name}-*.bin")) for folder in folders()
-        )
-        return self._found
+        return any(any(folder.glob(f"{self._name}-*.bin")) for folder in folders())
 
     @property
     def cache_path(self) -> str | None:

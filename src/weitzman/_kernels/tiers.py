@@ -15,7 +15,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from threading import RLock
 from types import FunctionType
 from typing import Any
 
@@ -28,7 +27,7 @@ from .efforts import STEP
 Work = Callable[..., float]
 
 VARIABLE = "WEITZMAN_COMPILE"
-_TO_COMPILE, _TO_LOAD = 4e-4, 1e-5  # seconds for each byte of Python's own code
+_TO_COMPILE, _TO_LOAD = 3e-4, 5e-6  # half the seconds, for each byte of Python's own code
 _CHOICES = {"always": 0.0, "never": np.inf, "": 1.0}
 _scale = {"patience": 1.0}  # factor of how long a twin may take
 
@@ -61,14 +60,16 @@ class Tiers:
     def __init__(self, dispatcher: Any, work: Work) -> None:
         self._dispatcher, self._work, self._spent = dispatcher, work, 0.0
         self._compiled = dispatcher._compile_for_args
+        self._most: float | None = None  # seconds; known when it is asked for
 
     def choose(self, *args: Any) -> Callable[..., Any]:
         """The compiled kernel if that pays, else its twin."""
         patience = _scale["patience"]
         if patience and not self._dispatcher.signatures:
-            wait = _TO_LOAD if self._dispatcher._cache.has_files() else _TO_COMPILE
-            seconds = self._spent + STEP * self._work(*args)
-            if seconds < patience * wait * _length(self._dispatcher, set()):
+            if self._most is None:
+                wait = _TO_LOAD if self._dispatcher._cache.has_files() else _TO_COMPILE
+                self._most = wait * _length(self._dispatcher, set())
+            if self._spent + STEP * self._work(*args) < patience * self._most:
                 return self._run
         return self._compiled(*args)  # type: ignore[no-any-return]
 
@@ -102,7 +103,6 @@ def _as_returned(x: Any) -> Any:
     return x
 
 
-_lock = RLock()
 _twins: dict[Any, Callable[..., Any]] = {}  # by function
 _plain: dict[str, dict[str, Any]] = {}  # by module: its global names, in plain form
 
@@ -110,23 +110,28 @@ _plain: dict[str, dict[str, Any]] = {}  # by module: its global names, in plain 
 def twin(dispatcher: Any) -> Callable[..., Any]:
     """The source of a compiled function with the plain form of all that it calls."""
     function = dispatcher.py_func
-    with _lock:
-        if function not in _twins:
-            names = _plain_names(function)
-            _twins[function] = FunctionType(function.__code__, names, function.__name__)
-        return _twins[function]
+    if function not in _twins:  # threads that come together each make one: no lock, which a fork
+        twins, plain = dict(_twins), dict(_plain)  # could leave closed for ever
+        _make_twin(function, twins, plain)
+        _plain.update(plain)
+        _twins.update(twins)
+    return _twins[function]
 
 
-def _plain_names(function: Any) -> dict[str, Any]:
-    """The global names of a function, with twins of what is compiled."""
+def _make_twin(
+    function: Any, twins: dict[Any, Callable[..., Any]], plain: dict[str, dict[str, Any]]
+) -> Callable[..., Any]:
+    """The twin of a function, and along with it those of all compiled functions of its module."""
     from . import lanes_compiled, lanes_plain
 
-    names = _plain.get(function.__module__)
+    names = plain.get(function.__module__)
     if names is None:
-        names = _plain[function.__module__] = dict(function.__globals__)
+        names = plain[function.__module__] = dict(function.__globals__)
         for name, value in function.__globals__.items():
             if isinstance(value, Dispatcher):
-                names[name] = twin(value)
+                names[name] = _make_twin(value.py_func, twins, plain)
             elif value is vars(lanes_compiled).get(name) and name in vars(lanes_plain):
                 names[name] = getattr(lanes_plain, name)
-    return names
+    if function not in twins:
+        twins[function] = FunctionType(function.__code__, names, function.__name__)
+    return twins[function]

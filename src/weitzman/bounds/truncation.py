@@ -198,8 +198,9 @@ class _DepthSearch:
     def least(self, high: int, best: float) -> int:
         """The least depth up to ``high`` that is within the gap of the bound.
 
-        Losses mostly fall by a constant factor a level, so a straight line through their logarithms
-        tells where to look; every other time the interval is halved, in case they do not.
+        Losses mostly fall by a constant factor per level, so a straight line through their
+        logarithms tells where to look; every other time the interval is halved, in case they do
+        not.
         """
         low = max((t for t in self._lower if best - self._lower[t] > self.gap), default=0)
         high = min((t for t in self._lower if low < t <= high), default=high)

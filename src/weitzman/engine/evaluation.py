@@ -25,6 +25,7 @@ from .evaluation_result import Worth
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees, is_long
 from .prizes import openings_left, ranks_by_tree
+from .reaching import NEVER, box_count, in_reach
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .weights import Weights
 
@@ -33,7 +34,6 @@ _Steps = tuple[FloatArray, FloatArray]  # points, and rows of states (n, k)
 # masses below this (in units of one rank over all ranks) are merged in the forward pass
 _EPS = 1e-20
 _LEAST = 1e-17  # steps of a probability not worth keeping on the way back
-_NEVER = 1e-18  # a probability that counts as none
 _FIRST_ROOTS = 64  # trees looked at before more are
 _KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
 
@@ -98,7 +98,7 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
     while found is None:  # the best trees alone, until the next is practically never reached
         roots = policy.root[: min(tried, useful)]
         beyond = float(first[tried]) if tried < useful else None
-        boxes = np.sort(_in_reach(policy, weights, order[in_trees(f.parent, order, roots)]))
+        boxes = np.sort(in_reach(policy, weights, order[in_trees(f.parent, order, roots)]))
         ranks = _ranks(policy, opened_at, chosen_at, boxes, beyond)
         keys = np.arange(len(f))
         lines = _lines(weights, ranks, opened_at, chosen_at, boxes)
@@ -121,29 +121,6 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
     back = np.zeros(opened_at[-1])
     back[take] = opened
     return _Followed(back, opened_at, chosen, chosen_at, none)
-
-
-def _in_reach(policy: Policy, weights: Weights, order: IntArray) -> IntArray:
-    """Of a postorder, the boxes that are opened with more than next to no probability.
-
-    With a risk tolerance all of them: rare ends may count most.
-    """
-    f = policy.forest
-    if weights.tolerance > 0:
-        return order
-    paths = reach.Paths(
-        parent=f.parent, count=f.count, laws=f.laws.data, law_at=f.laws.start[f.law],
-        index=policy.index, index_at=policy.index_at, rewards=policy.rewards,
-        reward_at=f.rewards.start[f.reward], own_at=_starts(f.rewards.shape[f.reward, 1]),
-        outside=policy.outside,
-    )  # fmt: skip
-    kept = reach.reachable(order, paths, _NEVER / _boxes(f))
-    return np.asarray(order[kept[order]])
-
-
-def _boxes(f: Forest) -> float:
-    """How many boxes there are: among many, even the rarest find counts."""
-    return float(min(f.boxes, 10**300))
 
 
 def _starts(sizes: IntArray) -> IntArray:
@@ -221,7 +198,7 @@ def _both_ways(
     """
     rewards, beyond = ranks.rewards, ranks.beyond
     opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
-    copies = _boxes(plan.forest)
+    copies = box_count(plan.forest)
     eps, least = _EPS * max(plan.span, 1.0) / copies, _LEAST / copies
     eps = -np.inf if plan.weights.all_points else eps  # masses may be negative
     step = Pass.start(plan, eps, -np.inf, sigma)
@@ -266,7 +243,7 @@ def _both_ways(
     def reached(values: FloatArray) -> bool:
         at = int(step.loc[plan.last])
         left = 0.0 if beyond is None else reach.none_above(values, at, beyond, plan.last_power)
-        return bool(left > _NEVER / copies)
+        return bool(left > NEVER / copies)
 
     outside = plan.outside if np.isfinite(plan.outside) else -1.0
     start = np.array([outside]), np.ones((1, 1))
@@ -277,7 +254,7 @@ def _both_ways(
             step.refs[plan.root_ops(p)] += 1
         heaps = step.parts(lambda p: step.work(orders[p], nothing), threads)
         left, more = openings_left(step, heaps, trees, beyond)
-        if more > _NEVER / copies:
+        if more > NEVER / copies:
             return None
         step.parts(
             lambda p: back(

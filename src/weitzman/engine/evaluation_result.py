@@ -12,7 +12,7 @@ from .._common.numbers import about, counted, number
 from .._common.text import as_html, cell, columns
 from ..forest.model import Forest
 from .by_box import ByBox, PerBox
-from .opening_costs import mean_costs
+from .weights import mean_costs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ import numpy as np
 from .._common.arrays import BoolArray, FloatArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .opening_costs import mean_cost
+from .weights import mean_cost
 
 End = tuple[float, float]  # the best reward of the boxes opened from here on, and what they cost
 

@@ -19,8 +19,7 @@ from ..chains.chain import Chain
 from ..chains.endless import solve_line
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .opening_costs import mean_cost
-from .weights import Weights
+from .weights import Weights, mean_cost
 
 Progress = Callable[[int, int], None]
 Line = Callable[[int], tuple[FloatArray, FloatArray, FloatArray]]

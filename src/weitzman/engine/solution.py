@@ -17,9 +17,9 @@ from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
 from .capped_laws import CappedLaw, capped_law_of
 from .indices import Policy, choose
-from .opening_costs import mean_cost as mean_cost
-from .opening_costs import mean_costs as mean_costs
-from .opening_costs import mean_durations as mean_durations
+from .weights import mean_cost as mean_cost
+from .weights import mean_costs as mean_costs
+from .weights import mean_durations as mean_durations
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ May import ``forest``, ``chains`` and what lies below them.
 from .instances import load as load
 from .instances import save as save
 from .mapped import save_many as save_many
-from .networkx_graphs import from_networkx as from_networkx
-from .networkx_graphs import to_networkx as to_networkx
-from .pandas_tables import from_pandas as from_pandas
-from .pandas_tables import to_pandas as to_pandas
+from .other_libraries import from_networkx as from_networkx
+from .other_libraries import from_pandas as from_pandas
+from .other_libraries import to_networkx as to_networkx
+from .other_libraries import to_pandas as to_pandas

@@ -24,9 +24,8 @@ from ..forest.rules import like
 from .known import Config
 from .log_checks import Blank, check_scores, kept_rows, step_costs, with_skipped
 from .log_joining import frame_columns, joined_columns
-from .log_settings import settings_of
 from .log_sources import LogSources
-from .log_tables import LogColumns, columns_of, numbers, steps, words
+from .log_tables import LogColumns, columns_of, numbers, settings_of, steps, words
 
 if TYPE_CHECKING:
     import pandas

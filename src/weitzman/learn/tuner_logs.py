@@ -134,7 +134,7 @@ def rising_results(
     """(step, score, cost) of results; rising steps only.
 
     Results that repeat a step (trained again since a checkpoint) count with their cost. The last
-    result of a trial is logged once more when it is done, which costs nothing.
+    result of a trial is logged again when it is done, which costs nothing.
     """
     last, extra = -1, 0.0
     told: dict[int, Mapping[str, Any]] = {}

@@ -187,7 +187,7 @@ def tabulate(policy: Policy) -> kernel.Tables:
 
 
 class Layout(NamedTuple):
-    """How episodes are cut into chunks: by their number alone, whoever plays them."""
+    """How episodes are cut into chunks: by their number alone, not by who plays them."""
 
     episodes: int
     keep: int

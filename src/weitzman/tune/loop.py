@@ -170,7 +170,7 @@ class Loop:
         return known or takes_past(self.start) or self.settings.lost == "replay"
 
     def learn(self) -> None:
-        """Fit the model anew, and its price, if it is time; to be called before each decision."""
+        """Fit the model again, and its price, if it is time; to be called before each decision."""
         if self._refit is not None:
             self._refit()
         if self._allowance is not None:

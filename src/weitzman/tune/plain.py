@@ -88,7 +88,7 @@ def optimize(
         If a run raises one of these exceptions, the run has failed and the search goes on. Other
         exceptions end the search; when it is started again, it begins with that step.
     refit : bool, optional
-        Fit the model anew now and then, to what it knew and what this search has shown. By default
+        Fit the model again now and then, to what it knew and what this search has shown. By default
         if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
     reprice : bool
         Find the price of a score by itself: the one at which the ``budget`` is spent on average,

@@ -67,7 +67,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         How many trials to run at once; by default as many as the cluster has room for. One is
         optimal; more save time and cost payoff.
     refit : bool, optional
-        Fit the model anew now and then, to what it knew and what the trials have shown. By default
+        Fit the model again now and then, to what it knew and what the trials have shown. By default
         if it can.
 
     Attributes

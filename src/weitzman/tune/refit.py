@@ -16,7 +16,7 @@ from .race import Race
 if TYPE_CHECKING:
     from ..learn.curves import Curves
 
-GROWTH = 1.25  # fit anew when so many times as many runs have shown something,
+GROWTH = 1.25  # fit again when this many times as many runs have shown something,
 FEWEST = 5  # and at least so many more;
 _FEW = 20  # without a log, as long as less was seen, each time that something was
 
@@ -39,7 +39,7 @@ class Refit:
     def __init__(self, race: Race) -> None:
         if not hasattr(race.model, "updated"):
             raise InvalidArgument(
-                f"to fit it anew, the model must have `updated`, but a "
+                f"to fit it again, the model must have `updated`, but a "
                 f"{type(race.model).__name__} does not."
             )
         self._race = race
@@ -48,15 +48,24 @@ class Refit:
         self._knows = not isinstance(race.model, FirstRuns)
         self._more = FEWEST if self._knows else 1
         self._best = race.best
+        self._compares = hasattr(race.model, "costs_differ")
+        self._compared = 0
 
     def __call__(self) -> None:
-        """Fit anew if enough runs have come in since the last time."""
+        """Fit again if enough runs have come in since the last time."""
         seen = self._seen()
-        often = not self._knows and seen < _FEW
+        often = not self._knows and (seen < _FEW or isinstance(self._race.model, FirstRuns))
         due = max((1.0 if often else GROWTH) * self._fitted, self._fitted + self._more)
-        if seen >= due or self._would_stop_early():
+        if seen >= due or self._would_stop_early() or self._dearer(seen):
             self._fitted, self._best = seen, self._race.best
             self._race.change_model(self._first.updated(curves_of(self._race)))
+
+    def _dearer(self, seen: int) -> bool:
+        """Whether the first runs, before any fit, cost clearly more or less than the log says."""
+        if not self._compares or self._fitted or seen <= self._compared:
+            return False
+        self._compared = seen
+        return bool(self._first.costs_differ(curves_of(self._race)))
 
     def _would_stop_early(self) -> bool:
         """Whether the race is about to stop at a score better than any that its model knows."""
