@@ -330,7 +330,7 @@ def test_intervals_hold_what_they_should():
 def test_tables_and_frames():
     played = simulate(solve(Forest.from_arrays(**PAPER)), 1000, 1)
     text = str(played)
-    assert "1000 episodes, one box at a time" in text
+    assert "1,000 episodes, one box at a time" in text
     assert "worse than opening nothing" in text
     assert "payoff" in repr(played)
     assert "<table>" in played._repr_html_()
@@ -342,7 +342,7 @@ def test_tables_and_frames():
 def test_the_command(tmp_path, capsys):
     out = run_command(tmp_path, capsys, "simulate", "--episodes", "2000", "--workers", "2")
     assert "value 94.325, computed" in out
-    assert "2000 episodes, 2 boxes at once" in out
+    assert "2,000 episodes, 2 boxes at once" in out
     assert "one box at a time: payoff" in out
     out = run_command(tmp_path, capsys, "simulate", "--json", "--seed", "3", "--episodes", "2000")
     found = json.loads(out)

@@ -120,6 +120,7 @@ def test_runs_come_back_from_checkpoints(tmp_path):
 # -- plain objectives of Optuna ---------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the runs of this search cost")  # the log counts steps
 def test_a_plain_objective_of_optuna():
     optuna = pytest.importorskip("optuna")
     from weitzman.tune.optuna import optimize, plain

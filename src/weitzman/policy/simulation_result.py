@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.numbers import Amounts, percent, rough, with_unit
+from .._common.numbers import Amounts, counted, percent, rough, with_unit
 from .._common.text import cells_html
 from .._common.text import columns as aligned
 from ..forest.model import Forest
@@ -201,7 +201,7 @@ class Simulation:
         low, high = self.loss_interval(level)
         return "\n".join(
             [
-                f"{self.episodes} episodes, {at_once}",
+                f"{counted(self.episodes, 'episode')}, {at_once}",
                 *aligned(self._cells(level), right=1),
                 f"worse than opening nothing: {percent(self.loss)} of the episodes "
                 f"({percent(low)} to {percent(high)})",
@@ -232,5 +232,6 @@ class Simulation:
         )
 
     def _repr_html_(self) -> str:
-        head = f"{self.episodes} episodes, {percent(self.loss)} of them worse than opening nothing"
+        played, worse = counted(self.episodes, "episode"), percent(self.loss)
+        head = f"{played}, {worse} of them worse than opening nothing"
         return cells_html([head], self._cells(0.95))

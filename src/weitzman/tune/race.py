@@ -262,6 +262,14 @@ class Race:
 
     def ended(self, run: int) -> None:
         """A run has come to its natural end and cannot be advanced."""
+        it, first = self._going(run), int(self.model.rungs[0])
+        if it.steps and it.steps[-1] < first and not math.isnan(it.scores[-1]):
+            warnings.warn(
+                f"run {run} ended at step {it.steps[-1]}, but the first decision on a run falls at "
+                f"step {first}, as the log has it. Are steps counted in the same unit?",
+                UserWarning,
+                stacklevel=2,
+            )
         self._stop(run, "ended")
 
     def failed(self, run: int) -> None:
