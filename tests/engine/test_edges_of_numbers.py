@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -141,13 +142,69 @@ def test_amounts_whose_sums_would_overflow_are_refused(tmp_path: Any) -> None:
         weitzman.load(tmp_path / "x.json")
 
 
-def test_counts_up_to_the_most_and_rare_prizes() -> None:
-    """One prize in 10^15 among 10^15 free boxes is found with the chance 1 - 1/e."""
-    rare = {1: 1e-15, 0: 1 - 1e-15}
-    f = weitzman.Builder().add("A", cost=0, outcomes=rare, count=10**15).build()
-    assert weitzman.solve(f).value == pytest.approx(1 - np.exp(-1), rel=1e-12)
-    with pytest.raises(InvalidForest, match="a count must be from 1 to"):
-        weitzman.Builder().add("A", cost=0, outcomes={1: 1.0}, count=2**53).build()
+@pytest.mark.parametrize("count", [10**15, 2**52 + 1, 2**53 - 1])
+@pytest.mark.parametrize("chance", [2.0**-60, 1e-16, 2.0**-53, 1e-15, 1e-12, 0.25])
+def test_counts_up_to_the_most_and_rare_prizes(count: int, chance: float) -> None:
+    """The chance that one of many boxes holds the prize, against sixty decimal digits.
+
+    A box that costs a tenth of what it gives on average is worth nine tenths of that chance.
+    """
+    rare = {1: chance, 0: 1 - chance}
+    with localcontext() as context:
+        context.prec = 60
+        found = 1 - (1 - Decimal(chance)) ** count
+    for cost, share in (
+        (0.0, Decimal(1)),
+        (chance / 10, 1 - Decimal(chance / 10) / Decimal(chance)),
+    ):
+        f = weitzman.Builder().add("A", cost=cost, outcomes=rare, count=count).build()
+        s = weitzman.solve(f)
+        assert f.boxes == count
+        assert s.status in (Status.EXACT, Status.CERTIFIED)
+        for value in (s.value, weitzman.evaluate(s).value):
+            assert abs(Decimal(value) - found * share) <= Decimal(s.gap) + Decimal("4e-16") * found
+
+
+def test_counts_that_floats_cannot_hold_are_refused(tmp_path: Any) -> None:
+    for count in (2**53, 2**53 + 1, 2**63 - 1):
+        with pytest.raises(InvalidForest, match="a count must be from 1 to 9007199254740991"):
+            weitzman.Builder().add("A", cost=0, outcomes={1: 1.0}, count=count).build()
+    for cell in ("9007199254740992", "9007199254740993", "1e16"):
+        text = f"box,state,reward,probability,cost,count\nA,a,1,1,0,{cell}\n"
+        (tmp_path / "x.csv").write_text(text)
+        with pytest.raises((InvalidForest, InvalidFile), match="counts must be at most 90071992"):
+            weitzman.load(tmp_path / "x.csv")
+    (tmp_path / "x.csv").write_text(text.replace("1e16", "9007199254740991"))
+    assert weitzman.load(tmp_path / "x.csv").boxes == 2**53 - 1
+
+
+def tied(rng: np.random.Generator, kind: str) -> dict[str, Any]:
+    """Boxes whose rewards, costs and indices are equal again and again; sums that are nearly 1."""
+    parent = [[-1, 0, 0, -1], [-1, 0, 1, -1], [-1] * 4][rng.integers(3)]
+    cost = rng.choice([0.0, 0.25, 0.5], 4) if kind == "ties" else rng.random(4)
+    rewards = rng.choice([0.0, 1.0, 2.0], (4, 2)) if kind == "ties" else rng.random((4, 2))
+    law: list[Any] = []
+    for p in parent:
+        rows = rng.choice([0.25, 0.5, 0.75], 1 if p < 0 else 2)
+        one = np.column_stack([rows, 1 - rows])
+        if kind == "sums":
+            one *= 1 + rng.uniform(-9.9e-10, 9.9e-10, (len(one), 1))
+        law.append(one[0] if p < 0 else one)
+    return {"parent": parent, "cost": cost, "rewards": rewards, "law": law, "outside": 0.0}
+
+
+@pytest.mark.parametrize("kind", ["ties", "sums"])
+def test_ties_everywhere_and_sums_that_are_nearly_one(kind: str) -> None:
+    """Against the same laws with sums of one, in exact rationals."""
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        columns = tied(rng, kind)
+        solution = weitzman.solve(Forest.from_arrays(**columns))
+        truth = exact_value(**columns)
+        assert solution.status in (Status.EXACT, Status.CERTIFIED)
+        allowed = Fraction(solution.gap) + Fraction(1, 10**14)
+        assert abs(Fraction(solution.value) - truth) <= allowed
+        assert abs(Fraction(weitzman.evaluate(solution).value) - truth) <= allowed
 
 
 def test_errors_of_means_of_any_size() -> None:

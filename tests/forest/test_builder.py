@@ -380,9 +380,12 @@ def test_outside_options() -> None:
     ("counts", "message"),
     [
         ([1], r"`counts` must have one entry per forest, but has 1 for 2"),
-        ([1, 0], r"a count must be from 1 to 1e\+15, but that of forest 1 is 0 \(1 such count\)"),
+        (
+            [1, 0],
+            r"from 1 to 9007199254740991, but that of forest 1 is 0 \(1 such count\)",
+        ),
         ([1, 0.5], r"`counts` must hold whole numbers"),
-        ([10**15, 1], r"at most 1e\+15 copies of a root, but `counts` makes them 2e\+15"),
+        ([2**53 - 1, 1], r"at most 9007199254740991 copies of a root, but .* makes them 1.8e\+16"),
     ],
 )
 def test_counts_errors(counts: list[Any], message: str) -> None:

@@ -13,7 +13,10 @@ from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
 from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown, forecasts
 from weitzman.learn.kin import Trees
 from weitzman.learn.known import Encoder, features
+from weitzman.learn.ladder import climb
+from weitzman.learn.live import compared_costs
 from weitzman.tune import Race
+from weitzman.tune.refit import Refit
 
 PLAIN = Resemblance(tail=0.0, ratio=1.01, trees=16, leaf=2)
 PRICE = 10.0
@@ -359,6 +362,45 @@ def test_costs_in_another_unit_are_scaled(settings):
     assert same.ladder.cost[:30] == pytest.approx(model.ladder.cost)
 
 
+def test_costs_are_compared_from_the_first_step_on():
+    curves = log(7, n=40)
+    model = fitted(curves)
+    race = Race(model, candidates=[{"rate": 0.5, "kind": "a"}, {"rate": 0.4, "kind": "a"}])
+    learn_now = Refit(race)
+    run = race.started(race.next().candidate)
+    race.observe(run, 1, 0.3, 10.0)
+    said = r"cost 10 times what the log says \(mean of 1 run: 10 instead of 1 for the same"
+    with pytest.warns(UserWarning, match=said):
+        learn_now()
+    assert race.model.ladder.cost[:40] == pytest.approx(10.0 * model.ladder.cost)
+    learn_now()  # neither a warning nor another fit
+
+
+def test_how_much_costs_vary_in_the_log_decides_what_one_run_tells():
+    usual = climb(log(7, n=40), np.array([1, 2, 3]))
+    random = np.random.default_rng(0)
+    varied = replace(usual, cost=usual.cost * np.exp(random.normal(size=(40, 1))))
+    dear = replace(usual, cost=4.0 * usual.cost).select(np.arange(1))
+    assert compared_costs(usual, dear).ratio == pytest.approx(4.0)
+    assert compared_costs(varied, dear).ratio == 1.0
+    # the rule in other words: log 4 must exceed log 2 and two standard deviations of the log
+    paid = varied.cost.sum(axis=1)
+    ratio = dear.cost.sum() / np.exp(np.log(varied.cost).mean(axis=0)).sum()
+    assert np.log(ratio) < np.log(2.0) + 2.0 * np.log(paid).std()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_run_that_ends_before_the_first_decision_is_noticed():
+    curves = log(0)
+    model = fitted(replace(curves, step=1000 * curves.step))
+    race = Race(model, available=1)
+    race.next()
+    run = race.started()
+    race.observe(run, 3, 0.3, 1.0)
+    with pytest.warns(UserWarning, match="ended at step 3, but the first decision on a run falls"):
+        race.ended(run)
+
+
 def test_steps_in_another_unit_are_noticed():
     race = Race(fitted(log(0)), candidates=[{"rate": 0.5, "kind": "a"}])
     run = race.started(race.next().candidate)
@@ -458,7 +500,7 @@ def test_errors_of_forecasts_are_those_of_the_definition():
     row = random.dirichlet(np.ones(7), size=7)
     grid = np.linspace(-5, 5, 20001)
     below = (final[None] <= grid[:, None]).astype(float)
-    for i, score in enumerate(forecasts._scores(row, final)):
+    for i, score in enumerate(forecasts.ranked_errors(row, final)):
         wanted = np.trapezoid(np.square(below @ row[i] - (grid >= final[i])), grid)
         assert score == pytest.approx(wanted, abs=1e-3)
 

@@ -9,7 +9,6 @@ import pytest
 
 from weitzman import learn, tune
 from weitzman.errors import InvalidArgument
-from weitzman.learn.first_runs import END
 from weitzman.tune.race import Race
 
 LENGTH = 20
@@ -43,7 +42,7 @@ def test_both_ways_to_state_the_price_agree():
 
 def test_the_dearer_a_run_the_less_is_spent():
     spent = [tune.optimize(train, pool(60), full_run_cost=x).spent for x in (0.001, 0.02, 0.5)]
-    assert spent[0] > spent[1] > spent[2]
+    assert spent[0] > spent[1] >= spent[2]  # the first runs are trained at any price
     assert spent[2] < 3 * LENGTH
 
 
@@ -69,28 +68,57 @@ def test_the_unit_of_scores_does_not_matter():
     assert other.spent == one.spent
 
 
-def test_three_runs_are_started_and_the_best_is_trained_to_its_end():
-    race = Race(learn.from_nothing(full_run_cost=0.01), available=5)
+def halved(score, ended=()):
+    """Which run is advanced to which step, by a plain twin; ``score[run]`` is its constant score.
+
+    Of the eight first runs, 8 / 1.4 ** k, rounded up, go on from rung k, the lowest rung first.
+    """
+    steps = [1, 2, 3, 4, 6, 8, 11, 15, 21]
+    alive, moves = [run for run in range(8) if run not in ended], []
+    for k, step in enumerate(steps[1:], 1):
+        keep = sorted(alive, key=lambda run: -score[run])[: math.ceil(8 / 1.4**k)]
+        alive = [run for run in alive if run in keep]
+        moves += [(run, step) for run in alive]
+    return moves
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_eight_runs_are_started_and_ever_fewer_go_on(seed):
+    race = Race(learn.from_nothing(full_run_cost=0.01), available=12)
     learner = tune.Refit(race)
-    order, shown = [], {0: 0.2, 1: 0.4, 2: 0.3}
-    for _ in range(3):
+    score = np.random.default_rng(seed).uniform(size=8).round(3)
+    for number in range(8):
         learner()
         move = race.next()
         assert (move.run, move.until) == (None, 1)
-        run = race.started()
-        race.observe(run, 1, shown[run], 1.0)
-        order.append(run)
-    learner()
-    move = race.next()
-    assert (move.run, move.until) == (1, END)
-    assert move.reason == "Advance run 1 to its end: too little is known of runs to judge any."
-    for step in range(2, 9):
-        race.observe(1, step, 0.4 + step / 100, 1.0)
-    race.ended(1)
+        race.observe(race.started(), 1, score[number], 1.0)
+    moves = []
+    race.ended(0)  # a run that ends this early says nothing of how long runs are
+    while not moves or moves[-1][1] < 20:
+        learner()
+        move = race.next()
+        assert move.reason.endswith("too little is known of runs to judge any.")
+        moves.append((move.run, move.until))
+        for step in range(race.runs[move.run].steps[-1] + 1, min(move.until, 20) + 1):
+            race.observe(move.run, step, score[move.run], 1.0)
+    assert moves == halved(score, ended=(0,))[: len(moves)]
+    race.ended(move.run)
     learner()
     assert isinstance(race.model, learn.ResemblanceModel)
-    assert race.model.rungs[-1] == 8
-    assert race.model.full_run_cost == pytest.approx(0.01, rel=0.5)
+    assert race.model.rungs[-1] == 20
+    assert race.model.price == pytest.approx(20 / 0.01)
+
+
+def test_a_worker_that_waits_for_the_first_runs_starts_another():
+    race = Race(learn.from_nothing(full_run_cost=0.01), available=12)
+    learner = tune.Refit(race)
+    for number in range(8):
+        race.next()
+        race.observe(race.started(), 1, number / 10, 1.0)
+        learner()
+    flying = [race.next().run for _ in range(6)]
+    assert flying == [2, 3, 4, 5, 6, 7]
+    assert race.next().run is None
 
 
 def test_runs_that_never_end_by_themselves_need_a_last_step():
@@ -138,7 +166,7 @@ def test_a_search_is_taken_up_where_it_stood(tmp_path):
 
 
 def test_a_log_can_be_given_instead_of_a_model():
-    first = tune.optimize(train, pool(40), full_run_cost=0.01)
+    first = tune.optimize(train, pool(40), full_run_cost=0.001)
     second = tune.optimize(train, pool(40, seed=1), first.curves, full_run_cost=0.01)
     assert second.best_score > 0.93
     assert second.spent < first.spent

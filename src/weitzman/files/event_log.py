@@ -77,8 +77,6 @@ class EventLog:
     ----------
     path : str
     settings : dict
-    seen : int
-        The last event that was read or written, and applied.
     workers : Workers
         Who is using the log.
     """
@@ -91,8 +89,13 @@ class EventLog:
         self.path, self.kind = os.fspath(path), kind
         self.settings: Content = {}
         self.workers = Workers(self.path, me)
-        self.seen = self._crc = 0
+        self._last = 0, 0  # number and checksum, in one step: an interrupt may come between two
         self._added: list[tuple[int, int]] = []
+
+    @property
+    def seen(self) -> int:
+        """The last event that was read or written, and applied."""
+        return self._last[0]
 
     @classmethod
     def create(
@@ -169,10 +172,10 @@ class EventLog:
         # all at once: a statement left half read would keep its lock as long as an error lives
         sql = "SELECT * FROM event WHERE number > ? ORDER BY number"
         for number, when, worker, content, crc in db.execute(sql, (self.seen,)).fetchall():
-            if crc != _checksum(self._crc, number, when, worker, content):
+            if crc != _checksum(self._last[1], number, when, worker, content):
                 raise self.damaged(f"event {self.seen + 1} is missing or was changed")
             yield Entry(number, worker, json.loads(content))
-            self.seen, self._crc = number, crc
+            self._last = number, crc
 
     def add(
         self,
@@ -181,7 +184,7 @@ class EventLog:
         parts: Mapping[str, bytes] | None = None,
     ) -> list[Entry]:
         """Write events, and bytes that belong to the last of them."""
-        crc, entries = self._crc, []
+        crc, entries = self._last[1], []
         self._added = []
         for number, content in enumerate(contents, self.seen + 1):
             row = number, time.time(), self.workers.me, json.dumps(content)
@@ -197,21 +200,21 @@ class EventLog:
 
     def step(self) -> None:
         """Count the next of the added events as applied."""
-        self.seen, self._crc = self._added.pop(0)
+        self._last = self._added.pop(0)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """Events that were seen or added within count as such only if there is no error."""
-        before = self.seen, self._crc
+        before = self._last
         try:
             yield
         except BaseException:
-            self.seen, self._crc = before
+            self._last = before
             raise
 
     def rewind(self) -> None:
         """Forget which events were seen."""
-        self.seen = self._crc = 0
+        self._last = 0, 0
         self._added = []
 
     def part(self, db: sqlite3.Connection, event: int, part: str) -> bytes:

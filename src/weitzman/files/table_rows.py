@@ -14,7 +14,7 @@ from ..errors import InvalidForest
 from ..forest.columns import default_outside, label, short
 from ..forest.model import Forest
 from ..forest.pools import Pool, intern_pool, starts
-from ..forest.rules import SUM_TOLERANCE, like
+from ..forest.rules import MAX_COUNT, SUM_TOLERANCE, like
 from ..forest.terms import pair
 from .parsing import check_dense
 
@@ -156,7 +156,9 @@ class Rows:
             return np.ones(len(self.names), np.int64)
         count = self._numbers("count")
         self._refuse(count != np.floor(count), "counts must be whole numbers", "has another")
-        self._refuse(np.abs(count) > 2**53, "counts must be at most 1e15", "has another")
+        self._refuse(
+            np.abs(count) > MAX_COUNT, f"counts must be at most {MAX_COUNT}", "has another"
+        )
         out = count[_first(self.box, len(self.names))]
         self._refuse(count != out[self.box], "a box has one count", "has another than the first")
         return out.astype(np.int64)

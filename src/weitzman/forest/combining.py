@@ -180,15 +180,15 @@ def _multiply(parts: Sequence[Forest], counts: Sequence[int] | None) -> IntArray
     bad = np.flatnonzero((times < 1) | (times > MAX_COUNT))
     if len(bad):
         raise InvalidForest(
-            f"a count must be from 1 to {MAX_COUNT:.0e}, but that of forest {bad[0]} is "
+            f"a count must be from 1 to {MAX_COUNT}, but that of forest {bad[0]} is "
             f"{times[bad[0]]} "
             f"({such(len(bad), 'count')}). Leave out a forest of which there are none."
         )
     root = np.concatenate([f.parent for f in parts]) < 0
     copies = np.where(root, np.repeat(times, [len(f) for f in parts]), 1)
-    if (count.astype(float) * copies > MAX_COUNT).any():
+    if (count > MAX_COUNT // copies).any():
         raise InvalidForest(
-            f"there may be at most {MAX_COUNT:.0e} copies of a root, but `counts` makes them "
+            f"there may be at most {MAX_COUNT} copies of a root, but `counts` makes them "
             f"{float(np.max(count.astype(float) * copies)):.3g}."
         )
     return count * copies

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .model import Forest
 
 SUM_TOLERANCE = 1e-9
-MAX_COUNT = 10**15
+MAX_COUNT = 2**53 - 1  # the last number up to which floats are exact
 MAX_AMOUNT = 1e300  # of rewards and costs: sums of many stay finite
 MAX_OUTSIDE = 1e306  # of the outside option, which may be far from all rewards
 
@@ -154,7 +154,7 @@ def _check_count(f: Forest) -> None:
     bad = np.flatnonzero((f.count < 1) | (f.count > MAX_COUNT))
     if len(bad):
         raise InvalidForest(
-            f"a count must be from 1 to {MAX_COUNT:.0e}, but that of box {f.name(bad[0])!r} is "
+            f"a count must be from 1 to {MAX_COUNT}, but that of box {f.name(bad[0])!r} is "
             f"{f.count[bad[0]]} ({such(len(bad), 'box')})."
         )
 

@@ -11,34 +11,39 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
+from .continuations import completed
 from .curves import Curves
 from .fitting import price_of
 from .known import Config, Encoder
 from .ladder import Ladder, choose_rungs, climb
 from .laws import Recipe
-from .log_model import check_price
+from .log_model import ceiling_of, check_price
 from .resemblance import Resemblance, ResemblanceModel
 from .run_model import RunModel, Shown
-from .shapes import Shape, continued, mixture
+from .shapes import Shape, mixture
 
 END = 2**53  # a step that no run reaches: until its end
-_STARTS = 3  # runs that must have shown something before any of them is judged
+_STARTS = 8  # runs that are started first,
+_RATE = 1.4  # and of which this many times fewer go on at each rung, that many times as far
+_FEWEST = 3  # runs that a model is learned from
 _KNOWING = 8  # runs from which on settings are looked at
-_WEIGHT = 2.0  # for how many runs the prior counts
-_RISING = 0.5  # for how much a run that was cut off counts, as it may go on
-_TAIL = 0.5  # for how many runs those count that are better than all: half of what is fair
-_LEAST = 2.0  # by how much they are better at least, in costs of a full run
+_WEIGHT = 2.0  # for how many runs those of other tasks count
+_TREES = 24
+_TAIL = 1.0  # for how many runs those count that are better than all, which is fair
+_LEAST = 0.3  # by how much they are better at least, in costs of a full run
 UNKNOWN = 1e290  # indices from here on say that nothing is known
 _BEYOND = 1e300  # more than any worth
+_ROUNDED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class FirstRuns(RunModel):
     """The model of a run of which nothing is known, made by :func:`weitzman.learn.from_nothing`.
 
-    Three runs are started, and the best of them is trained to its end: it shows how long runs are,
-    what they cost and how scores rise. From then on :meth:`updated` gives a model learned from the
-    runs of this search and a weak prior.
+    Eight runs are started, and the best of them go on, ever fewer of them, until one has come to
+    its end. That run shows how long runs are, what they cost and how scores rise. From then on
+    :meth:`updated` gives a model learned from the runs of this search. Runs that were cut off go
+    on in ways that :mod:`weitzman.learn.continuations` states.
 
     Attributes
     ----------
@@ -58,6 +63,7 @@ class FirstRuns(RunModel):
     limit: float | None = None
     shapes: tuple[Shape, ...] = ()
     started: int = 0
+    bars: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         stated = (
@@ -83,11 +89,30 @@ class FirstRuns(RunModel):
         costs: Sequence[float] | None = None,
         settings: Config | None = None,
     ) -> float:
-        """Beyond all worths, the higher the better the score; -inf for a run that has diverged."""
+        """Beyond all worths: highest for a run that is to go on and has come least far.
+
+        A run that is not among the best of its rung has a lower index than a new run. The index is
+        -inf for a run that has diverged or ended.
+        """
         if self.next_rung(steps[-1]) is None or math.isnan(scores[-1]):
             return -math.inf
         best = max(-x if self.minimize else x for x in scores if not math.isnan(x))
-        return _BEYOND * (2.0 + best / (1.0 + abs(best)))
+        level = int(np.searchsorted(self.rungs, steps[-1], "right"))
+        if 0 < level <= len(self.bars) and self._below(best, level, steps, costs):
+            return _BEYOND * (0.25 + 0.1 * best / (1.0 + abs(best)))
+        return _BEYOND * (1.0 + 1.0 / (1.0 + level))
+
+    def _below(
+        self, best: float, level: int, steps: Sequence[int], costs: Sequence[float] | None
+    ) -> bool:
+        """Whether a run is not among the best, less what the next segment may cost.
+
+        That is what the last one did, where the price is known.
+        """
+        before, paid = (self.rungs[level - 2] if level > 1 else -END), 0.0
+        if costs is not None and self.full_run_cost is None:
+            paid = sum(c for s, c in zip(steps, costs, strict=True) if s > before) / self.price
+        return best - paid < self.bars[level - 1] - _ROUNDED * (abs(best) + paid)
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
         """Infinite, that is: not known."""
@@ -98,9 +123,31 @@ class FirstRuns(RunModel):
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         whole = _whole(curves, int(self.rungs[-1]))
-        if not whole.any():
-            return replace(self, started=len(curves))
+        first = curves.select(np.arange(min(len(curves), _STARTS)))
+        now = replace(self, started=len(curves), bars=self._bars(first))
+        if not whole.any() or (now._waits(first) and not _far(curves.select(whole), self.rungs)):
+            return now
         return self._learnt(curves, curves.select(whole))
+
+    def _waits(self, curves: Curves) -> bool:
+        """Whether one of these runs is to go on before a model is learned."""
+        shown = curves.step, curves.score, curves.cost
+        for i in np.flatnonzero(~curves.ended).tolist():
+            rows = slice(curves.start[i], curves.start[i + 1])
+            if self.next_index(*(x[rows].tolist() for x in shown)) > _BEYOND:
+                return True
+        return False
+
+    def _bars(self, curves: Curves) -> tuple[float, ...]:
+        """What the first runs need at each rung to go on: successive halving."""
+        ladder, bars = climb(curves, self.rungs), []
+        net = ladder.best if self.full_run_cost else ladder.best - ladder.cost / self.price
+        for r in range(int(ladder.seen.max()) if len(ladder) else 0):
+            able = (ladder.seen > r) & ~(ladder.gone & (ladder.seen == r + 1))
+            there = np.sort(net[able, r])
+            keep = math.ceil(_STARTS / _RATE ** (r + 1))
+            bars.append(float(there[::-1][min(keep, len(there)) - 1]) if len(there) else -math.inf)
+        return tuple(bars)
 
     def _learnt(self, curves: Curves, whole: Curves) -> RunModel:
         price = price_of(whole, None, self.full_run_cost) if self.full_run_cost else self.price
@@ -109,20 +156,31 @@ class FirstRuns(RunModel):
         if (np.diff(curves.start) > 0).sum() < _KNOWING:
             encoder = Encoder((), ())
         new = climb(curves, rungs, encoder)
-        if len(new) < _STARTS:
+        if len(new) < _FEWEST:
             return replace(self, price=price, rungs=rungs, started=len(new))
-        paid = _paid(new)
-        known = mixture(self.shapes, new, paid, _WEIGHT).joined(continued(new, _RISING))
-        recipe = Resemblance(tail=_TAIL, least=_LEAST * float(paid[-1]) / price, limit=self.limit)
+        paid, known = _paid(new), completed(new)
+        if self.shapes:
+            known = known.joined(mixture(self.shapes, new, paid, _WEIGHT))
+        least = _LEAST * float(paid[-1]) / price
+        recipe = Resemblance(trees=_TREES, tail=_TAIL, least=least, limit=self.limit)
+        ceiling = ceiling_of(self.limit, self.minimize)
+        known = replace(known, best=np.minimum(known.best, ceiling))
         return ResemblanceModel(
-            known.joined(new), encoder, price=price, minimize=self.minimize, settings=recipe
+            known, encoder, price=price, minimize=self.minimize, settings=recipe
         )
 
 
+def _far(whole: Curves, rungs: IntArray) -> bool:
+    """Whether one of these runs went so far that only one of the first runs was to go on."""
+    level = min(math.ceil(math.log(_STARTS) / math.log(_RATE)), len(rungs) - 1)
+    return bool((whole.step[whole.start[1:] - 1] >= rungs[level]).any())
+
+
 def _whole(curves: Curves, last: int) -> np.ndarray:
-    """Which runs have come to their end with a score."""
+    """Which runs have come to their end with a score, and not long before others would."""
     end = curves.start[1:] - 1
-    return (curves.ended | (curves.step[end] >= last)) & ~np.isnan(curves.score[end])
+    over = (curves.ended | (curves.step[end] >= last)) & ~np.isnan(curves.score[end])
+    return np.asarray(over & (2 * curves.step[end] >= curves.step[end].max()))
 
 
 def _paid(new: Ladder) -> FloatArray:
@@ -156,9 +214,8 @@ def from_nothing(
     last_step : int, optional
         The last step of a full run, if runs do not end by themselves.
     others : Curves, optional
-        Logs of other tasks, on whatever scales: how their runs rise becomes the prior, weighted by
-        how well it fits the first runs. By default a stated guess; see
-        :mod:`weitzman.learn.shapes`.
+        Logs of other tasks, on whatever scales: how their runs rise is added to what the runs of
+        the search show, weighted by how well it fits the first runs.
 
     Examples
     --------
@@ -178,11 +235,19 @@ def from_nothing(
         )
     if last_step is not None and (isinstance(last_step, bool) or not isinstance(last_step, int)):
         raise InvalidArgument(f"`last_step` must be a whole number, but it is {last_step!r}.")
-    shapes = [Shape.default()]
+    shapes: list[Shape] = []
     if others is not None:
         shapes = [Shape.of(others.of_task(task)) for task in others.tasks]
     return FirstRuns(
         1.0 if price is None else check_price(price), minimize,
-        np.array([1, END if last_step is None else max(last_step, 2)]), full_run_cost,
+        _levels(END if last_step is None else max(last_step, 2)), full_run_cost,
         limit, tuple(shapes),
     )  # fmt: skip
+
+
+def _levels(last: int) -> IntArray:
+    """Steps at which the first runs are compared."""
+    out = [1]
+    while out[-1] < last:
+        out.append(min(max(round(_RATE * out[-1]), out[-1] + 1), last))
+    return np.array(out)

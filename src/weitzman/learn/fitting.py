@@ -11,8 +11,9 @@ from ..errors import InvalidArgument
 from .curves import Curves
 from .known import Encoder
 from .ladder import choose_rungs, climb
-from .laws import Recipe
+from .laws import Recipe, Settings
 from .line_model import LineModel
+from .preference import resemblance_wins
 from .rehearsal import choices, choose, make
 from .resemblance import ResemblanceModel
 
@@ -40,8 +41,9 @@ def fit(
     settings : Settings or Resemblance, or several, optional
         How curves become laws. Of several, those are taken that earn most when each half of the log
         is searched with what the other half teaches. By default :class:`Resemblance` if the curves
-        have settings; else two :class:`Settings`, with and without imagined runs that are better
-        than all.
+        have settings, and if it forecasts the last scores of logged runs, each from the others,
+        better than best scores so far do; else two :class:`Settings`, with and without imagined
+        runs that are better than all.
 
     Returns
     -------
@@ -81,6 +83,12 @@ def fit(
             "no run was seen as far as the first rung: nothing can be learned from this log."
         )
     minimize = curves.minimize
+    if settings is None and encoder.names:
+        model = make(ladder, encoder, price=worth, minimize=minimize, settings=tried[0])
+        assert isinstance(model, ResemblanceModel)
+        if len(ladder) > model.settings.states or resemblance_wins(model, Settings().neighbors):
+            return model
+        tried = [replace(s, limit=tried[0].limit) for s in choices()]
     chosen = choose(ladder, encoder, price=worth, minimize=minimize, candidates=tried)
     return make(ladder, encoder, price=worth, minimize=minimize, settings=chosen)
 

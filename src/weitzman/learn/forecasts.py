@@ -40,7 +40,7 @@ def knowledge(
     errors, inside = {}, 0.0
     for name, used in kinds.items():
         row = _rows(known[:, used], category[used], final, runs.weight, settings)
-        errors[name] = float(np.mean(_scores(row, final)))
+        errors[name] = float(np.mean(ranked_errors(row, final)))
         inside = float(np.mean(_covered(row, final)))
     return errors, inside
 
@@ -63,7 +63,7 @@ def _rows(
     return grown.rows(known, np.arange(len(final)))
 
 
-def _scores(row: FloatArray, final: FloatArray) -> FloatArray:
+def ranked_errors(row: FloatArray, final: FloatArray) -> FloatArray:
     """The continuous ranked probability score of each forecast."""
     gap = np.abs(final[:, None] - final[None])
     return np.asarray((row * gap).sum(axis=1) - 0.5 * ((row @ gap) * row).sum(axis=1))

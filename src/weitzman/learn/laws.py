@@ -199,10 +199,8 @@ def imagined(ladder: Ladder, recipe: Recipe, ceiling: float) -> Ladder:
     size = best.shape[1]
     top, excess = np.zeros(size), np.zeros(size)
     for r in range(int(ladder.seen.max())):
-        down = np.unique(best[ladder.seen > r, r])[::-1]
-        few = min(max(3, int(np.cbrt(len(down)))), len(down) - 1)
-        mean = float(np.mean(down[:few] - down[few])) if few else 0.0
-        top[r], excess[r] = down[0], max(mean, recipe.least)
+        top[r], mean = _top(best[ladder.seen > r, r], ladder.weight[ladder.seen > r])
+        excess[r] = max(mean, recipe.least)
     last = int(ladder.seen.max()) - 1
     top[last + 1 :], excess[last + 1 :] = top[last], excess[last]
     # early scores are spread wider than late ones: none may exceed what it leads to
@@ -221,6 +219,19 @@ def imagined(ladder: Ladder, recipe: Recipe, ceiling: float) -> Ladder:
         mean=runs.mean + rise,
         weight=recipe.tail * _CHANCE,
     )
+
+
+def _top(score: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """The best score, and by how much the best few are above the next one on average.
+
+    Parts of runs count as parts; of runs with the same score one counts.
+    """
+    up, place = np.unique(score, return_inverse=True)
+    down, runs = up[::-1], np.minimum(np.bincount(place, weight), 1.0)[::-1]
+    enough = max(3, int(np.cbrt(runs.sum() + 1e-9)))
+    few = min(int(np.searchsorted(np.cumsum(runs), enough - 1e-9)) + 1, len(down) - 1)
+    excess = float(np.average(down[:few] - down[few], weights=runs[:few])) if few else 0.0
+    return float(down[0]), excess
 
 
 def _grid(score: FloatArray, points: int) -> FloatArray:

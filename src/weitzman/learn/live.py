@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,32 +13,72 @@ from .._common.arrays import FloatArray
 from .ladder import Ladder
 from .laws import usual_cost
 
-_FEWEST = 5  # runs from which a difference is believed,
-_FACTOR = 2.0  # if it is larger than this,
+_FACTOR = 2.0  # a difference in costs is believed if it is larger than this,
 _SURE = 2.0  # by so many standard errors
+_FEWEST = 3  # runs whose first scores are compared
 _AWAY = 3.0  # from how many widths of the log's scores on others are of another kind
+
+
+class Dearer(NamedTuple):
+    """How the costs of a search compare with those of the log.
+
+    Attributes
+    ----------
+    ratio : float
+        The geometric mean of what runs cost over what the log says; 1 if that is no clear sign.
+    runs : int
+        How many runs were compared.
+    paid, expected : float
+        What these runs cost together, and what the log says of the same segments.
+    """
+
+    ratio: float
+    runs: int
+    paid: float
+    expected: float
+
+
+def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> Dearer:
+    """Compare the costs of new runs with those of known ones, from the first segment on.
+
+    Each new run is compared with the usual cost of the segments that it was seen to finish, times
+    ``level``: how dear runs with its settings are. How much a single run tells is known from the
+    log: costs of runs that vary much there must differ much here.
+    """
+    usual = usual_cost(known)
+    apart, paid, expected = _apart(new, usual, level)
+    if not len(apart):
+        return Dearer(1.0, 0, 0.0, 0.0)
+    varies = max(float(_apart(known, usual, 1.0)[0].std()), float(apart.std()))
+    sure = math.log(_FACTOR) + _SURE * varies / math.sqrt(len(apart))
+    mean = float(apart.mean())
+    return Dearer(math.exp(mean) if abs(mean) >= sure else 1.0, len(apart), paid, expected)
+
+
+def _apart(
+    runs: Ladder, usual: FloatArray, level: FloatArray | float
+) -> tuple[FloatArray, float, float]:
+    """The log of what each run cost over what is usual, and both sums."""
+    seen = np.arange(runs.cost.shape[1]) < runs.seen[:, None]
+    paid = (runs.cost * seen).sum(axis=1)
+    expected = (usual * seen).sum(axis=1) * level
+    both = (paid > 0) & (expected > 0)
+    paid, expected = paid[both], expected[both]
+    return np.log(paid / expected), float(paid.sum()), float(expected.sum())
 
 
 def at_live_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> Ladder:
     """Known runs with their costs scaled to those of new runs, if these clearly differ.
 
-    Each new run is compared with the usual cost of the segments that it was seen to finish, times
-    ``level``: how dear runs with its settings are. A warning says by how much costs were scaled.
+    A warning says by how much costs were scaled.
     """
-    seen = np.arange(new.cost.shape[1]) < new.seen[:, None]
-    paid = (new.cost * seen).sum(axis=1)
-    expected = (usual_cost(known) * seen).sum(axis=1) * level
-    both = (paid > 0) & (expected > 0)
-    if both.sum() < _FEWEST:
+    ratio, runs, paid, expected = compared_costs(known, new, level)
+    if ratio == 1.0:
         return known
-    apart = np.log(paid[both] / expected[both])
-    error = float(apart.std()) / np.sqrt(len(apart))
-    if abs(float(apart.mean())) < np.log(_FACTOR) + _SURE * error:
-        return known
-    ratio = float(np.exp(apart.mean()))
     warnings.warn(
-        f"the runs of this search cost {ratio:.3g} times what the log says (mean of {len(apart)} "
-        f"runs), so the costs of the log were scaled. Are both in the same unit?",
+        f"the runs of this search cost {ratio:.3g} times what the log says (mean of {runs} "
+        f"run{'s' * (runs > 1)}: {paid:.4g} instead of {expected:.4g} for the same steps), so the "
+        f"costs of the log were scaled. Are costs and steps in the same units?",
         UserWarning,
         stacklevel=4,
     )

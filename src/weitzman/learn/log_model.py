@@ -13,7 +13,7 @@ from ..errors import InvalidArgument
 from .curves import Curves
 from .known import NOTHING, Config, Encoder
 from .ladder import Ladder, climb
-from .live import at_live_costs, check_scores_alike
+from .live import at_live_costs, check_scores_alike, compared_costs
 from .run_model import RunModel, Shown
 
 if TYPE_CHECKING:
@@ -112,6 +112,11 @@ class LearntModel(RunModel):
         new = climb(curves, self.ladder.rungs, self.encoder)
         check_scores_alike(self.ladder, new, self.minimize)
         return self.relearnt(at_live_costs(self.ladder, new, self._dearness(new)).joined(new))
+
+    def costs_differ(self, curves: Curves) -> bool:
+        """Whether these runs clearly cost more or less than the log says."""
+        new = climb(curves, self.ladder.rungs, self.encoder)
+        return bool(len(new)) and compared_costs(self.ladder, new, self._dearness(new)).ratio != 1.0
 
     def relearnt(self, ladder: Ladder) -> Self:
         """The same kind of model, learned from other runs."""

@@ -162,6 +162,18 @@ class ResemblanceModel(LearntModel):
         law, _ = self._kin.logged_law(r, self._kin.stages[r].runs)
         return np.asarray(1.0 / np.square(law).sum(axis=1))
 
+    def resembling(self, r: int, runs: IntArray) -> FloatArray:
+        """How much these runs of the log resemble each other before segment r, none itself.
+
+        The runs must have gone through the segment, and the log must not have been thinned.
+        """
+        law, _ = self._kin.logged_law(r, runs)
+        among = law[:, np.searchsorted(self._kin.stages[r].runs, runs)]
+        np.fill_diagonal(among, 0.0)
+        total = among.sum(axis=1, keepdims=True)
+        alone = 1.0 - np.eye(len(runs))  # a run that resembles imagined runs only
+        return np.where(total > 0, among / np.where(total > 0, total, 1.0), alone / alone.sum(1))
+
     def _gain(self, best: float, laws: Sequence[tuple[int, FloatArray, FloatArray, int]]) -> float:
         """The same for runs by stage, rows, costs and numbers of copies."""
         indices = [self._capped.index(r, row, cost) for r, row, cost, _ in laws]

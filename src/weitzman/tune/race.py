@@ -166,14 +166,15 @@ class Race:
 
     # -- what happened -------------------------------------------------------------------------
 
-    def offer(self, candidates: Sequence[Config]) -> None:
-        """Add runs that can be started, by their settings; they are numbered on."""
+    def offer(self, candidates: Sequence[Config]) -> int:
+        """Add runs that can be started, by their settings; gives the number of the first."""
         first = len(self._candidates)
         self._candidates.extend(candidates)
         self._unused.update(range(first, len(self._candidates)))
         index = self.model.start_indices(candidates)
         for number, x in enumerate(index.tolist(), first):
             self._offers.put((_CANDIDATE, number), x)
+        return first
 
     def started(self, candidate: int | None = None) -> int:
         """A new run was started; returns its number. It is in flight until its first rung.
@@ -262,6 +263,14 @@ class Race:
 
     def ended(self, run: int) -> None:
         """A run has come to its natural end and cannot be advanced."""
+        it, first = self._going(run), int(self.model.rungs[0])
+        if it.steps and it.steps[-1] < first and not math.isnan(it.scores[-1]):
+            warnings.warn(
+                f"run {run} ended at step {it.steps[-1]}, but the first decision on a run falls at "
+                f"step {first}, as the log has it. Are steps counted in the same unit?",
+                UserWarning,
+                stacklevel=2,
+            )
         self._stop(run, "ended")
 
     def failed(self, run: int) -> None:

@@ -48,15 +48,24 @@ class Refit:
         self._knows = not isinstance(race.model, FirstRuns)
         self._more = FEWEST if self._knows else 1
         self._best = race.best
+        self._compares = hasattr(race.model, "costs_differ")
+        self._compared = 0
 
     def __call__(self) -> None:
         """Fit again if enough runs have come in since the last time."""
         seen = self._seen()
-        often = not self._knows and seen < _FEW
+        often = not self._knows and (seen < _FEW or isinstance(self._race.model, FirstRuns))
         due = max((1.0 if often else GROWTH) * self._fitted, self._fitted + self._more)
-        if seen >= due or self._would_stop_early():
+        if seen >= due or self._would_stop_early() or self._dearer(seen):
             self._fitted, self._best = seen, self._race.best
             self._race.change_model(self._first.updated(curves_of(self._race)))
+
+    def _dearer(self, seen: int) -> bool:
+        """Whether the first runs, before any fit, cost clearly more or less than the log says."""
+        if not self._compares or self._fitted or seen <= self._compared:
+            return False
+        self._compared = seen
+        return bool(self._first.costs_differ(curves_of(self._race)))
 
     def _would_stop_early(self) -> bool:
         """Whether the race is about to stop at a score better than any that its model knows."""

@@ -116,7 +116,7 @@ class Live:
         except StopIteration:
             given = None
         now = self._clock()
-        took, self._since = now - self._since, now
+        took, self._since = max(0.0, now - self._since), now  # a clock may be set back
         if given is None:
             return None
         score, cost, step = _parts(given)
@@ -126,7 +126,7 @@ class Live:
     @property
     def took(self) -> float:
         """The time since the last step."""
-        return self._clock() - self._since
+        return max(0.0, self._clock() - self._since)
 
     def wake(self) -> None:
         """Restart the clock: the time of a pause is not a cost."""
@@ -184,7 +184,7 @@ def carry_out(start: Start, config: object, past: Past, until: int, clock: Clock
             rows.append(row)
         live.close()
     except Exception as error:
-        return Moved(rows, error=error, took=clock() - since)
+        return Moved(rows, error=error, took=max(0.0, clock() - since))
     return Moved(rows)
 
 
