@@ -3,8 +3,8 @@
 ``python -m benchmarks.compare A B`` checks out both commits into temporary folders, starts one
 process for each, and lets the processes take turns on the same seeded problems. Ratios are B over
 A: below 1, B is faster. Values and indices of both are compared to the last bit, and the table says
-where they differ. ``--instructions`` counts instructions with ``perf stat`` instead of time, where
-the machine has it: then noise hides nothing.
+where they differ. ``--instructions`` also counts instructions with ``perf stat``, where the machine
+has counters: then noise hides nothing. A virtual machine often has none, and the table says so.
 
 Only names that have never changed are used, so that old commits can take part.
 """
@@ -182,7 +182,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.instructions:
             with suppress(FileNotFoundError):
                 counts = [instructions(c, case, given.repeats) for c in (given.a, given.b)]
-                if None not in counts:
+                if None in counts:
+                    print("| instructions | not counted | not counted | | |")
+                else:
                     print(f"| instructions | {counts[0]} | {counts[1]} | | |")
     return 0
 
