@@ -148,3 +148,79 @@ def test_devices_and_endless_digits_are_refused(tmp_path, capsys):
     broken = path.rename(tmp_path / "log.parquet")
     assert cli.main(["replay", str(broken), "--price", "1"]) in (1, 3)
     assert "log.parquet: " in capsys.readouterr().err
+
+
+# -- settings and samplers ---------------------------------------------------------------------
+
+FEW = ["--workers", "1", "--repeats", "1", "--orders", "2", "--price", "20"]
+
+
+def with_settings(folder: Path) -> tuple[str, str]:
+    """A table whose scores follow a setting, and the settings as a table of their own."""
+    rng = np.random.default_rng(1)
+    rates = rng.random(24)
+    curves, table = ["run,step,score,cost,lr"], ["run,lr,kind"]
+    for run, rate in enumerate(rates):
+        curves += [f"r{run},{k},{rate * k / 4:.4f},1,{rate:.6f}" for k in range(1, 5)]
+        table.append(f"r{run},{rate:.6f},{'ab'[run % 2]}")
+    (folder / "runs.csv").write_text("\n".join(curves) + "\n")
+    (folder / "settings.csv").write_text("\n".join(table) + "\n")
+    return str(folder / "runs.csv"), str(folder / "settings.csv")
+
+
+def regrets(capsys) -> dict[str, float]:
+    return {row["method"]: row["regret"] for row in json.loads(capsys.readouterr().out)["summary"]}
+
+
+def test_settings_from_columns_or_a_table_are_the_same(tmp_path, capsys):
+    pytest.importorskip("sklearn")
+    file, table = with_settings(tmp_path)
+    found = []
+    for said in ("lr", table):
+        argv = ["replay", file, "--settings", said, "--methods", "index,cost-aware", "--json", *FEW]
+        assert cli.main(argv) == 0
+        found.append(regrets(capsys))
+    assert set(found[0]) == {"index policy", "full runs, cost-aware BO", "hindsight"}
+    assert cli.main(["replay", file, "--methods", "index", "--json", *FEW]) == 0
+    blind = regrets(capsys)
+    for known in found:
+        assert known["index policy"] < blind["index policy"]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "there", "missing"),
+    [
+        ("random", "top-K after one epoch", "Optuna TPE"),
+        ("tpe", "Optuna TPE + SuccessiveHalvingPruner", "top-K"),
+        ("bo", "full runs, cost-aware BO", "Optuna"),
+    ],
+)
+def test_samplers_choose_the_peers(tmp_path, capsys, sampler, there, missing):
+    pytest.importorskip("optuna")
+    pytest.importorskip("sklearn")
+    file, table = with_settings(tmp_path)
+    words = "index,successive,top,cost-aware" if sampler == "random" else "index"
+    more = {"tpe": ",tpe + s", "bo": ",cost-aware", "random": ""}[sampler]
+    methods = words.replace(",cost-aware", "") + more
+    argv = ["replay", file, "--settings", table, "--sampler", sampler, "--methods", methods]
+    assert cli.main([*argv, "--json", *FEW]) == 0
+    names = regrets(capsys)
+    assert there in names
+    assert not any(missing in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (["--sampler", "tpe"], 2, "--sampler tpe or bo needs --settings"),
+        (["--sampler", "random,bo"], 2, "--sampler tpe or bo needs --settings"),
+        (["--sampler", "grid", "--settings", "lr"], 1, "samplers must be some of random, tpe, bo"),
+        (["--sampler", "tpe", "--settings", "lr", "--log-runs", "0"], 2, "--sampler needs a log"),
+        (["--settings", "none.csv"], 3, "none.csv"),
+        (["--settings", "momentum"], 1, "momentum"),
+    ],
+)
+def test_settings_that_cannot_be_used(tmp_path, capsys, argv, code, message):
+    file, _ = with_settings(tmp_path)
+    assert cli.main(["replay", file, *argv, *FEW]) == code
+    assert message in capsys.readouterr().err

@@ -409,3 +409,41 @@ def test_lightning_csv_logs(tmp_path):
         "lr: 0.1\nobject: !!python/object:x.Y {}\n"
     )
     assert Curves.from_lightning(tmp_path, "val_loss").settings[0] == {"lr": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("names", "minimize"),
+    [
+        (("Name", "Step", "val/acc", "_runtime"), False),
+        (("Trial ID", "training_iteration", "eval/accuracy", "time_total_s"), False),
+        (("config_id", "budget", "mean_test_score", "elapsed"), False),
+        (("experiment", "epochs", "Val-Loss", "Wall Time"), True),
+    ],
+)
+def test_usual_names_are_found_however_they_are_written(names, minimize):
+    run, step, score, cost = names
+    columns = {
+        run: ["a", "a", "b"],
+        step: [1, 2, 1],
+        score: [0.1, 0.2, 0.3],
+        cost: [5.0, 12.0, 6.0],
+    }
+    curves = Curves.read(columns)
+    assert (curves.runs, curves.step.tolist()) == (("a", "b"), [1, 2, 1])
+    assert curves.score.tolist() == [0.1, 0.2, 0.3]
+    assert curves.cost.tolist() == [5.0, 7.0, 6.0]  # counted from the start of the run
+    assert curves.minimize is minimize
+
+
+def test_settings_within_settings_are_named_together(tmp_path):
+    rows = [
+        {"run": r, "step": s, "score": 0.1 * s, "cost": 1, "config": {"lr": r, "opt": {"m": 0.9}}}
+        for r in range(2)
+        for s in (1, 2)
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for source in (tmp_path / "log.jsonl", rows):
+        curves = Curves.read(source, settings=["config"])
+        assert curves.settings == (
+            {"config/lr": 0, "config/opt/m": 0.9}, {"config/lr": 1, "config/opt/m": 0.9},
+        )  # fmt: skip

@@ -45,16 +45,16 @@ def test_more_than_can_be_used_gives_a_high_price():
     assert tune.price_within(model_of(10.0), 1e6, fresh=5) > 1e5
 
 
+def start(seed):
+    rng = np.random.default_rng(seed)
+    score = rng.normal(0.5, 0.2)
+    for step in (1, 2, 3):
+        score += float(rng.exponential(0.1))
+        yield score, 1.0, step
+
+
 def test_a_search_keeps_to_its_budget():
     model, spent = model_of(1.0), []
-
-    def start(seed):
-        rng = np.random.default_rng(seed)
-        score = rng.normal(0.5, 0.2)
-        for step in (1, 2, 3):
-            score += float(rng.exponential(0.1))
-            yield score, 1.0, step
-
     for first in range(0, 300, 100):
         configs = list(range(first, first + 60))
         result = tune.optimize(start, configs, model, budget=12, reprice=True, refit=False)
@@ -68,3 +68,35 @@ def test_a_search_keeps_to_its_budget():
 def test_a_price_needs_a_budget():
     with pytest.raises(InvalidArgument, match="needs a `budget`"):
         tune.Allowance(tune.Race(model_of(1.0)))
+
+
+def test_a_study_of_optuna_keeps_to_its_budget_as_the_plain_loop_does():
+    optuna = pytest.importorskip("optuna")
+    from weitzman.tune import optuna as driver
+
+    model, how = model_of(1.0), {"budget": 12.0, "reprice": True, "refit": False}
+    study = optuna.create_study(direction="maximize")
+    found = driver.optimize(study, lambda trial: start(trial.number), model, n_trials=60, **how)
+    wanted = tune.optimize(start, list(range(60)), model, **how)
+    assert [run.steps for run in found.runs] == [run.steps for run in wanted.runs]
+    assert found.spent == wanted.spent > 4
+    with pytest.raises(InvalidArgument, match="needs a `budget`"):
+        driver.optimize(study, lambda trial: start(trial.number), model, reprice=True)
+
+
+def test_a_scheduler_of_ray_finds_the_same_price_as_the_plain_loop():
+    pytest.importorskip("ray")
+    import pickle
+
+    from weitzman.tune.ray import IndexScheduler
+
+    race = tune.Race(model_of(1.0), budget=12.0)
+    tune.Allowance(race)()
+    assert race.model.price != 1.0
+    scheduler = IndexScheduler(model_of(1.0), budget=12.0, reprice=True, refit=False)
+    again = pickle.loads(pickle.dumps(scheduler))
+    for one in (scheduler, again):
+        one._next()
+        assert one.race.model.price == race.model.price
+    with pytest.raises(InvalidArgument, match="needs a `budget`"):
+        IndexScheduler(model_of(1.0), reprice=True)

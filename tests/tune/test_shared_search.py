@@ -168,3 +168,17 @@ def test_what_sharing_needs(tmp_path: Path):
         forgetful, CONFIGS, MODEL, journal=tmp_path / "journal", share=True, lost="replay"
     )
     assert replayed.best_score is not None
+
+
+@pytest.mark.parametrize("configs", [CONFIGS, list(range(12))], ids=["candidates", "numbers"])
+def test_a_search_is_taken_up_with_fewer_configurations(tmp_path: Path, configs):
+    def start(config, past):
+        return train({"curve": config} if isinstance(config, int) else config, past)
+
+    path = tmp_path / "journal"
+    whole = tune.optimize(start, configs, MODEL, journal=path, outside=0.0)
+    assert len(whole.runs) > 2
+    again = tune.optimize(start, configs[:2], MODEL, journal=path, outside=0.0)
+    assert again.runs == whole.runs
+    with pytest.raises(InvalidArgument, match="the journal is of other configurations"):
+        tune.optimize(start, configs[1:3], MODEL, journal=path)

@@ -479,3 +479,19 @@ def test_the_sampler_sees_a_waiting_trial_as_running_never_as_a_bad_one():
     waited = [state for number, state, steps in seen if 0 < steps < ends[number]]
     assert waited  # some trials were resumed after others had started
     assert set(waited) == {"RUNNING"}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda report: callbacks.for_keras(report, "x"),
+        lambda report: callbacks.for_lightning(report, "x"),
+        lambda report: callbacks.for_huggingface(report, "x"),
+        lambda report: callbacks.for_xgboost(report, "x", "y"),
+        lambda report: callbacks.for_lightgbm(report, "x", "y"),
+        lambda report: callbacks.partial_fits(report, dict, list, float, steps=1),
+    ],
+)
+def test_a_wrong_object_in_place_of_the_report(make):
+    with pytest.raises(InvalidArgument, match=r"takes the `report` that `tune\.paced` hands"):
+        make(object())

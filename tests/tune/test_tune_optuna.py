@@ -380,19 +380,6 @@ def test_the_package_for_optunahub_loads_by_its_path(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("Best score 0.9")
 
 
-def test_the_package_for_optunahub_is_laid_out_as_asked():
-    assert {"__init__.py", "README.md", "LICENSE", "example.py"} <= {
-        path.name for path in PACKAGE.iterdir()
-    }
-    text = (PACKAGE / "README.md").read_text("utf-8")
-    head = text.split("---")[1].strip().splitlines()
-    assert [line.partition(":")[0] for line in head] == [
-        "author", "title", "description", "tags", "optuna_versions", "license",
-    ]  # fmt: skip
-    for title in ("Abstract", "Class or Function Names", "Installation", "Example"):
-        assert f"\n## {title}\n" in text
-
-
 def test_a_grid_that_is_used_up():
     """The sampler then calls ``study.stop``, which Optuna refuses outside its own loop."""
     grid = {"kind": ["wide", "deep"], "depth": [1, 2, 3]}
@@ -453,3 +440,11 @@ def test_a_study_is_resumed_with_fewer_trials_than_were_started():
     again = driver.optimize(study, objective, MODEL, n_trials=1)
     assert len(study.get_trials()) == len(whole.runs) > 1
     assert again.best_score == whole.best_score
+
+
+def test_a_wrong_object_as_model():
+    study = optuna.create_study(direction="maximize")
+    for make in (driver.StopWhenNotWorthIt, lambda model: driver.optimize(study, objective, model)):
+        with pytest.raises(InvalidArgument, match=r"the model of a run must be .* it is a dict"):
+            make({"price": 3})
+    assert not study.trials

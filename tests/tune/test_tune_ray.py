@@ -133,6 +133,20 @@ def test_searchers_failures_and_two_at_once(ray_session, tmp_path: Path):
     assert scheduler._capacity() == 2
 
 
+def test_it_begins_from_nothing(ray_session, tmp_path: Path):
+    """No log and no model, only what a full run costs; settings of the trials are known."""
+    scheduler = driver.IndexScheduler(full_run_cost=2.0, minimize=False, cost="paid", workers=1)
+    log = tmp_path / "log"
+    results = tuning_ray.tuner(log, CURVES, scheduler).fit()
+    race = scheduler.race
+    assert race.best_score == results.get_best_result(scope="all").metrics_dataframe["score"].max()
+    assert race.best_score >= 4
+    assert [run.settings["run"] for run in race.runs] == list(range(len(race.runs)))
+    steps = tuning_ray.steps(log)
+    assert len(steps) == len(set(steps)) == sum(len(run.steps) for run in race.runs)
+    assert race.spent == pytest.approx(sum(CURVES[run][step - 1][2] for run, step in steps))
+
+
 FIRST = """
 import sys
 from pathlib import Path
@@ -346,6 +360,29 @@ def test_history_counts_what_was_trained_again(tmp_path: Path):
     )  # fmt: skip
     found = list(driver.history(trial, "m", "training_iteration", "c"))
     assert [(s, c) for s, _, c in found] == [(1, 1.0), (2, 1.0), (3, 2.5)]
+
+
+def test_the_trial_of_highest_index_is_started_first():
+    class Knowing(Chained):
+        def start_indices(self, settings):
+            return np.array([known["lr"] for known in settings])
+
+    model = Knowing([0.5, 0.5], [[1, 0], [0, 1]], [4.0, 12.0], [1.0], [1])
+    scheduler = driver.IndexScheduler(model, metric="m", workers=1)
+    trials = [Fake("a"), Fake("b"), Fake("c")]
+    for trial, rate in zip(trials, (0.1, 0.3, 0.2), strict=True):
+        trial.config = {"lr": rate, "data": object()}
+    controller = Controller(trials)
+    for trial in trials:
+        scheduler.on_trial_add(controller, trial)
+    assert scheduler.choose_trial_to_run(controller) is trials[1]
+    assert scheduler.race.runs[0].settings == {"lr": 0.3}
+
+
+def test_a_wrong_object_as_model():
+    for make in (driver.IndexScheduler, lambda model: driver.NotWorthItStopper(model, "m")):
+        with pytest.raises(InvalidArgument, match=r"the model of a run must be .* it is a dict"):
+            make({"price": 3})
 
 
 def test_stopping_only():

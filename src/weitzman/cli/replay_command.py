@@ -95,13 +95,14 @@ def _column_options(command: F) -> F:
 )  # fmt: skip
 @click.option(
     "--sampler", metavar="WORD,...",
-    help="How peers choose what to start: random, tpe, bo (default: all that can be used). "
-    "tpe and bo need --settings.",
+    help="How peers choose which run to start. random: in random order. tpe: the run nearest to a "
+    "proposal of Optuna's TPE, with its pruners. bo: by Bayesian optimization, with full runs and "
+    "as in Syne Tune. Default: all that can be used; tpe and bo need --settings.",
 )  # fmt: skip
 @click.option(
     "--settings", metavar="FILE",
-    help="What runs were started with: a table with one row for each run, or columns of FILE by "
-    "commas.",
+    help="What runs were started with, for all methods that can use it: a file with one row for "
+    "each run and the column of runs, or columns of FILE by commas (--settings lr,width).",
 )  # fmt: skip
 @click.option("--tasks", is_flag=True, help="Print a table for each task, too.")
 @click.option("--plot", metavar="IMAGE", help="Draw payoff and regret by price: .png, .svg, .pdf.")
@@ -215,10 +216,12 @@ def _methods(options: Options, settings: bool) -> list[Method]:
 
     samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
     there = all_methods(settings=settings, samplers=samplers)
-    if options.log_runs == 0:
-        there = methods_without_log()
-    if options.sampler is not None and not settings and "random" not in samplers:
+    if options.sampler is not None and not settings and set(samplers) - {"random"}:
         raise click.UsageError("--sampler tpe or bo needs --settings.")
+    if options.log_runs == 0:
+        if options.sampler is not None:
+            raise click.UsageError("--sampler needs a log: leave out --sampler or --log-runs 0.")
+        there = methods_without_log()
     if not installed():
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
     if options.methods is None:

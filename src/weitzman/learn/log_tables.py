@@ -144,7 +144,8 @@ def settings_of(
         The columns that name a run.
     """
     if isinstance(source, (list, tuple)):
-        columns = {name: log[name][first].tolist() for name in source}
+        chosen = [inner for name in source for inner in _within(log, name)]
+        columns = {name: log[name][first].tolist() for name in chosen}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     table = columns_of(source)
     shared = [name for name in names if name in table.names]
@@ -163,6 +164,12 @@ def settings_of(
             f"none ({such(len(lost), 'run')})."
         )
     return [rows[key] for key in wanted]
+
+
+def _within(log: LogColumns, name: str) -> list[str]:
+    """A column, or all columns that a mapping of this name was laid out in."""
+    inner = [x for x in log.names if x.startswith(f"{name}/")]
+    return inner if inner and name not in log.names else [name]
 
 
 def _rows(table: LogColumns, shared: Sequence[str]) -> dict[tuple[str, ...], Config]:

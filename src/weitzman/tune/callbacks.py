@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .._common.disk import replaced
-from ..errors import InvalidAnswer
+from ..errors import InvalidAnswer, InvalidArgument
 from .pacing import Reporter
 
 File = str | os.PathLike[str]
@@ -36,7 +36,7 @@ def for_keras(report: Reporter, metric: str, *, checkpoint: File | None = None) 
         Where to save the model after each epoch; the name ends with ``.keras``. To go on, load it
         with ``keras.models.load_model`` and fit with ``initial_epoch=report.past.step``.
     """
-    keras = import_module("keras")
+    keras = _imported(report, "keras")
 
     class KerasReport(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         """Shows a score after each epoch."""
@@ -61,7 +61,7 @@ def for_lightning(report: Reporter, metric: str, *, checkpoint: File | None = No
     checkpoint : path, optional
         Where to save after each epoch. To go on, give it to ``trainer.fit`` as ``ckpt_path``.
     """
-    lightning = import_module("lightning.pytorch")
+    lightning = _imported(report, "lightning.pytorch")
 
     class LightningReport(lightning.Callback):  # type: ignore[misc, name-defined]
         """Shows a score at the end of each epoch, after validation."""
@@ -87,7 +87,7 @@ def for_huggingface(report: Reporter, metric: str, *, save: bool = False) -> Any
         Have the trainer save a checkpoint after each evaluation, and report then. To go on, call
         ``trainer.train(resume_from_checkpoint=True)``.
     """
-    transformers = import_module("transformers")
+    transformers = _imported(report, "transformers")
 
     class HuggingFaceReport(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
         """Shows a score after each evaluation, once it is saved if that is wanted."""
@@ -130,7 +130,7 @@ def for_xgboost(
         Where to save the model before each report; the name ends with ``.json`` or ``.ubj``. To go
         on, give it as ``xgb_model`` and ask for ``report.past.step`` fewer rounds.
     """
-    xgboost = import_module("xgboost")
+    xgboost = _imported(report, "xgboost")
 
     class XGBoostReport(xgboost.callback.TrainingCallback):  # type: ignore[misc, name-defined]
         """Shows a score after every ``every`` rounds."""
@@ -162,7 +162,7 @@ def for_lightgbm(
         Where to save the model before each report. To go on, give it as ``init_model`` and ask for
         ``report.past.step`` fewer rounds.
     """
-    lightgbm = import_module("lightgbm")
+    lightgbm = _imported(report, "lightgbm")
 
     def show(env: Any) -> None:
         rounds = int(env.model.current_iteration())
@@ -208,6 +208,7 @@ def partial_fits(
     -------
     model
     """
+    _check_report(report)
     done, model = _load(report, checkpoint) or (0, make())
     for step in range(done + 1, steps + 1):
         fit(model)
@@ -215,6 +216,20 @@ def partial_fits(
         _save(checkpoint, partial(_pickle, (step, model)))
         report(found, step=step)
     return model
+
+
+def _check_report(report: object) -> None:
+    """Refuse anything but what a function that trains is handed."""
+    if not isinstance(report, Reporter):
+        raise InvalidArgument(
+            f"a callback takes the `report` that `tune.paced` hands to a function that trains, but "
+            f"here is a {type(report).__name__}."
+        )
+
+
+def _imported(report: object, library: str) -> Any:
+    _check_report(report)
+    return import_module(library)
 
 
 def _pickle(what: object, path: str) -> None:

@@ -10,33 +10,33 @@ a crash the same call goes on where it stood.
 
 from __future__ import annotations
 
-import math
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._common.optional import need
 from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
-from ..learn.tuner_logs import COSTS, ENDED, RUN
-from .book import Callback, Catch, LoopSettings, T, check_settings, exceptions
+from ..learn.known import Config
+from ..learn.run_model import check_model
+from ..learn.tuner_logs import RUN
+from .book import Callback, Catch, LoopSettings, check_settings, exceptions
 from .loop import Loop
+from .optuna_book import REASON, StudyBook, clear_waiting
 from .outcome import Display, Result, result_of
 from .pacing import plain as plain
-from .race import Race, Run, RunModel
-from .runs import SECONDS, Clock, Row
-from .stating import Stated, model_of
+from .race import Race, RunModel
+from .runs import SECONDS, Clock
+from .stating import Stated, draw, model_of
 from .whole import whole_index
 
 if TYPE_CHECKING:
-    from optuna import Study, Trial
+    from optuna import Study
     from optuna.trial import FrozenTrial
 
-REPAID = "weitzman:repaid"  # of a trial: what training again up to a checkpoint cost
 OWNER = "weitzman:owner"  # user attribute of the study: the process that drives it
-REASON = "weitzman:reason"  # user attribute of the study: why it has stopped
 
 
 _SETTLE = 0.05  # seconds
@@ -49,6 +49,7 @@ def optimize(
     *,
     price: float | None = None,
     full_run_cost: float | None = None,
+    candidates: Mapping[str, Any] | Sequence[Config] | None = None,
     n_trials: int | None = None,
     outside: float | None = None,
     budget: float | None = None,
@@ -56,6 +57,7 @@ def optimize(
     lost: Literal["abandon", "replay"] = "abandon",
     catch: Catch = (),
     refit: bool | None = None,
+    reprice: bool = False,
     clock: Clock = SECONDS,
     timeout: float | None = None,
     alive: int | None = None,
@@ -77,10 +79,15 @@ def optimize(
         checkpoint; what it suggests is then what was suggested before.
     model : RunModel or Curves, optional
         It must minimize if and only if the study does. Without it all is learned on the way.
+    candidates : mapping, or sequence of mappings, optional
+        What trials may be started with: a space as for :func:`weitzman.tune.draw`, or a list of
+        parameters by name, all that the objective suggests. Then each candidate has an index of its
+        own, and the search, not the sampler, chooses which to start; any other parameter is
+        sampled.
     n_trials : int, optional
         At most so many trials in all, those of earlier calls included.
-    price, full_run_cost, outside, budget, workers, lost, catch, refit, clock, timeout, alive,
-    progress, callback
+    price, full_run_cost, outside, budget, workers, lost, catch, refit, reprice, clock, timeout,
+    alive, progress, callback
         As in :func:`weitzman.tune.optimize`. The configuration in a report is the trial. A trial
         that was PRUNED is not resumed, even if the model changes its mind. Trials that a budget
         kept from going on stay RUNNING: a later call takes them up.
@@ -99,17 +106,21 @@ def optimize(
     _check_study(study, known, optuna)
     settings = LoopSettings(
         workers=workers, executor=None, lost=lost, catch=exceptions(catch), refit=refit,
-        clock=clock,
+        reprice=reprice, clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
         timeout=timeout, alive=alive,
     )  # fmt: skip
     check_settings(settings, objective)
     begun = sum(RUN in trial.user_attrs for trial in study.get_trials(deepcopy=False))
-    available = None if n_trials is None else max(n_trials, begun)
-    race = Race(known, available=available, outside=outside, budget=budget)
-    book = _Trials(study, race, optuna)
+    most = None if n_trials is None else max(n_trials, begun)
+    chosen = draw(candidates) if isinstance(candidates, Mapping) else candidates
+    supply: dict[str, Any] = {"available": most} if chosen is None else {"candidates": chosen}
+    race = Race(known, **supply, outside=outside, budget=budget)
+    book = StudyBook(study, race, optuna, candidates=chosen, most=most)
     loop = Loop(race, book, objective, settings)
     with _owned(study):
+        if chosen is not None:
+            clear_waiting(study, optuna)
         book.tell_again()
         loop.run()
         book.finish()
@@ -166,6 +177,7 @@ class StopWhenNotWorthIt:
     """
 
     def __init__(self, model: Any) -> None:
+        check_model(model)
         self._model: RunModel = model
         self.index = whole_index(model)
 
@@ -194,122 +206,3 @@ def _check_study(study: Study, model: RunModel, optuna: Any) -> None:
             f"the study and the model must agree, but the study "
             f"{'minimizes' if minimizes else 'maximizes'} and the model does not."
         )
-
-
-class _Trials:
-    """The storage of a study as the book of a loop."""
-
-    def __init__(self, study: Study, race: Race, optuna: Any) -> None:
-        self._study, self._race, self._optuna = study, race, optuna
-        self.trials: list[Trial] = []
-        self._told: set[int] = set()  # runs whose trials are not RUNNING
-        self._fate: dict[int, Any] = {}  # states of runs that broke off, unless they win
-
-    def tell_again(self) -> None:
-        """Tell a new race what the storage says."""
-        state = self._optuna.trial.TrialState
-        mine = [t for t in self._study.get_trials(deepcopy=False) if RUN in t.user_attrs]
-        mine.sort(key=lambda t: int(t.user_attrs[RUN]))
-        for trial in mine:
-            self._race.started()
-            self.trials.append(self._optuna.trial.Trial(self._study, trial._trial_id))
-        for number, trial in enumerate(mine):
-            if trial.params:
-                self._race.describe(number, trial.params)
-            steps = sorted(trial.intermediate_values)
-            costs = trial.user_attrs.get(COSTS, [])
-            for step, cost in zip(steps, costs, strict=False):  # the last may be of no step yet
-                self._race.observe(number, step, trial.intermediate_values[step], cost)
-            self._race.pay(trial.user_attrs.get(REPAID, 0.0))
-            if trial.state != state.RUNNING:
-                self._told.add(number)
-                self._close(number, trial)
-
-    def _close(self, run: int, trial: FrozenTrial) -> None:
-        if trial.state == self._optuna.trial.TrialState.FAIL:
-            self._race.failed(run)
-        elif ENDED in trial.user_attrs:
-            self._race.ended(run)
-        else:
-            self._race.leave(run)
-
-    def turn(self, do: Callable[[], T]) -> T:
-        return do()  # one process at a time
-
-    def held(self, run: int) -> bool:
-        return False
-
-    def take(self, run: int, until: int) -> None:
-        """Nothing to note: trials that wait and trials that are advanced are RUNNING."""
-
-    def begin(self, run: int, candidate: int | None) -> None:
-        trial = self._study.ask()
-        trial.set_user_attr(RUN, run)
-        self.trials.append(trial)
-
-    def config(self, run: int) -> Trial:
-        return self.trials[run]
-
-    def seen(self, run: int, row: Row) -> None:
-        trial = self.trials[run]
-        if trial.params:
-            self._race.describe(run, trial.params)
-        trial.set_user_attr(COSTS, [*self._race.runs[run].costs, row.cost])
-        trial.report(row.score, row.step)
-
-    def paid(self, run: int, cost: float) -> None:
-        trial = self.trials[run]
-        trial.set_user_attr(REPAID, trial.user_attrs.get(REPAID, 0.0) + cost)
-
-    def over(self, run: int, how: str, why: str) -> None:
-        state = self._optuna.trial.TrialState
-        if how == "failed":
-            self.trials[run].set_user_attr("weitzman:failure", why)
-        if how == "ended" and self._score(run) is not None:
-            self.trials[run].set_user_attr(ENDED, True)
-            self._complete(run)
-            return
-        self._fate[run] = state.FAIL if how == "failed" else state.PRUNED
-        if run != self._race.best_run:  # else it may win
-            self._tell(run, self._fate[run])
-
-    def settled(self, runs: Sequence[int]) -> None:
-        for run in runs:
-            if run == self._race.best_run:  # it may win
-                continue
-            if self._trained_to_its_end(self._race.runs[run]):
-                self._complete(run)
-                self._race.ended(run)
-            else:
-                self._tell(run, self._optuna.trial.TrialState.PRUNED)
-                self._race.leave(run)
-
-    def finish(self) -> None:
-        """The best trial is complete, and it is noted why the search has stopped."""
-        best = self._race.best_run
-        if best is not None and best not in self._told:
-            self._complete(best)
-        for run in self._fate.keys() - self._told:
-            self._tell(run, self._fate[run])
-        self._study.set_user_attr(REASON, self._race.reason)
-
-    def _trained_to_its_end(self, run: Run) -> bool:
-        return self._race.model.next_rung(run.steps[-1]) is None and not math.isnan(run.scores[-1])
-
-    def _score(self, run: int) -> float | None:
-        """The best score of a run."""
-        scores = [x for x in self._race.runs[run].scores if not math.isnan(x)]
-        return max(scores, key=self._race.model.worth, default=None)
-
-    def _complete(self, run: int) -> None:
-        self._tell(run, None, self._score(run))
-
-    def _tell(self, run: int, state: Any, value: float | None = None) -> None:
-        self._told.add(run)
-        try:
-            self._study.tell(self.trials[run], value, state)
-        except RuntimeError:  # a sampler whose grid is used up wants to stop `study.optimize`
-            number = self.trials[run].number
-            if not self._study.get_trials(deepcopy=False)[number].state.is_finished():
-                raise
-            self._race.exhausted()

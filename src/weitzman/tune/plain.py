@@ -142,10 +142,10 @@ def optimize(
         configs = draw(configs)
     _check_configs(configs)
     known = model_of(model, price=price, full_run_cost=full_run_cost, minimize=minimize)
-    race = Race(known, **_supply(configs), outside=outside, budget=budget)
     kept = None if journal is None else RunJournal(journal, minimize=known.minimize, share=share)
     book = PlainBook(configs, kept)
     try:
+        race = Race(known, **_supply(configs, book.begun), outside=outside, budget=budget)
         loop = Loop(race, book, start, settings)
         book.tell_again(loop)
         loop.run()
@@ -154,11 +154,14 @@ def optimize(
     return result_of(race, book.configs, loop.how_over)
 
 
-def _supply(configs: Configs) -> dict[str, Any]:
-    """What a race is told of the configurations: candidates, their number, or nothing."""
+def _supply(configs: Configs, begun: int) -> dict[str, Any]:
+    """What a race is told of the configurations: candidates, their number, or nothing.
+
+    ``begun`` runs were started before, perhaps from a longer list.
+    """
     if isinstance(configs, Sequence) and configs and all(isinstance(x, Mapping) for x in configs):
         return {"candidates": configs}
-    return {"available": len(configs) if isinstance(configs, Sized) else None}
+    return {"available": max(len(configs), begun) if isinstance(configs, Sized) else None}
 
 
 def _check_configs(configs: object) -> None:

@@ -32,6 +32,12 @@ class PlainBook:
         self._gone: set[str] = set()
         self._loop: Loop | None = None
 
+    @property
+    def begun(self) -> int:
+        """How many runs the journal knew when it was opened."""
+        entries = [] if self._journal is None else self._journal.entries
+        return sum(entry.content.get("event") == "start" for entry in entries)
+
     def tell_again(self, loop: Loop) -> None:
         """Tell a new loop what the journal says."""
         self._loop = loop
@@ -62,6 +68,8 @@ class PlainBook:
             candidate = event.get("candidate")
             self._check_same(run, run if candidate is None else candidate, event["config"])
             self.configs.append(event["config"])
+            if candidate is not None and candidate >= len(self._given):  # type: ignore[arg-type]
+                candidate = race.offer([event["config"]])  # there were more of them before
             race.started(candidate)
             if isinstance(event["config"], Mapping):
                 race.describe(run, event["config"])
@@ -83,7 +91,9 @@ class PlainBook:
         """Whether a list of configurations is that of the journal."""
         if not isinstance(self._given, Sequence):
             return
-        now = as_json(self._given[number], run) if number < len(self._given) else "missing"
+        if number >= len(self._given):
+            return
+        now = as_json(self._given[number], run)
         if now != config:
             assert self._journal is not None
             raise InvalidArgument(

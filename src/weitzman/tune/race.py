@@ -166,14 +166,15 @@ class Race:
 
     # -- what happened -------------------------------------------------------------------------
 
-    def offer(self, candidates: Sequence[Config]) -> None:
-        """Add runs that can be started, by their settings; they are numbered on."""
+    def offer(self, candidates: Sequence[Config]) -> int:
+        """Add runs that can be started, by their settings; gives the number of the first."""
         first = len(self._candidates)
         self._candidates.extend(candidates)
         self._unused.update(range(first, len(self._candidates)))
         index = self.model.start_indices(candidates)
         for number, x in enumerate(index.tolist(), first):
             self._offers.put((_CANDIDATE, number), x)
+        return first
 
     def started(self, candidate: int | None = None) -> int:
         """A new run was started; returns its number. It is in flight until its first rung.

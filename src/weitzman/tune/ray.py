@@ -24,6 +24,8 @@ from typing import Any
 from .._common.optional import need
 from ..errors import InvalidArgument, JournalError
 from ..learn.known import flat
+from ..learn.run_model import check_model
+from .allowance import Allowance
 from .experiment_owner import claim, release
 from .race import Move, Race, Run, RunModel
 from .ray_results import history
@@ -69,6 +71,9 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     refit : bool, optional
         Fit the model again now and then, to what it knew and what the trials have shown. By default
         if it can.
+    reprice : bool
+        Find the price of a score by itself: the one at which the ``budget`` is spent on average;
+        and find it again as money is spent.
 
     Attributes
     ----------
@@ -90,6 +95,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         cost: str = "time_this_iter_s",
         workers: int | None = None,
         refit: bool | None = None,
+        reprice: bool = False,
     ) -> None:
         super().__init__()
         if workers is not None and workers < 1:
@@ -98,13 +104,14 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             model, price=price, full_run_cost=full_run_cost, minimize=minimize
         )
         self._outside, self._workers = outside, workers
-        self._budget = budget
+        self._budget, self._reprice = budget, reprice
         self._metric, self._step, self._cost, self._learn = metric, step, cost, refit
         self._begin()
 
     def _begin(self) -> None:
         self.race = Race(self._model, outside=self._outside, budget=self._budget)
         self._refit = refitting(self.race, self._learn)
+        self._allowance = Allowance(self.race) if self._reprice else None
         self._trials: list[Trial] = []  # by the numbers of their runs
         self._run: dict[str, int] = {}  # trial id -> run
         self._fresh: list[Trial] = []  # not started yet
@@ -117,6 +124,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
         settings = (
             "_model", "_outside", "_budget", "_workers", "_metric", "_step", "_cost", "_learn",
+            "_reprice",
         )  # fmt: skip
         return {name: self.__dict__[name] for name in settings}
 
@@ -239,19 +247,27 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if move is None:
             self._end(controller)
             return None
-        trial = self._fresh[0] if move.run is None else self._trials[move.run]
+        trial = self._best_fresh() if move.run is None else self._trials[move.run]
         if trial.status not in waiting:  # it is being saved
             return None
         self.race.next()
         if move.run is None:
-            self._started(self._fresh.pop(0))
+            self._fresh = [x for x in self._fresh if x is not trial]
+            self._started(trial)
         self._staged = trial
         return trial
+
+    def _best_fresh(self) -> Trial:
+        """Of the trials that can be started, the first of highest index."""
+        index = self.race.model.start_indices([_settings(trial) for trial in self._fresh])
+        return self._fresh[int(index.argmax())]
 
     def _next(self) -> Move | None:
         """The next move, with a model that knows what was seen, if it is to learn."""
         if self._refit is not None:
             self._refit()
+        if self._allowance is not None:
+            self._allowance()
         return self.race.peek()
 
     def _end(self, controller: Controller) -> None:
@@ -314,6 +330,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         run = self.race.runs[self.race.started()]
         self._run[trial.trial_id] = run.number
         self._trials.append(trial)
+        if known := _settings(trial):
+            self.race.describe(run.number, known)
         return run
 
     def _run_of(self, trial: Trial) -> Run:
@@ -350,6 +368,12 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             trials.intersection_update({self._staged})
 
 
+def _settings(trial: Trial) -> dict[str, Any]:
+    """What a trial is started with: numbers and words."""
+    config = flat(getattr(trial, "config", None) or {})
+    return {name: x for name, x in config.items() if isinstance(x, (bool, int, float, str))}
+
+
 class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
     """Ends an experiment when no further trial is worth its cost; for any scheduler.
 
@@ -365,6 +389,7 @@ class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
     """
 
     def __init__(self, model: Any, metric: str) -> None:
+        check_model(model)
         self._model: RunModel = model
         self._metric = metric
         self.index = whole_index(model)

@@ -34,6 +34,19 @@ def serious(visitor: Visitor, axe: str) -> list[str]:
     ]
 
 
+def test_a_key_is_there_if_and_only_if_its_bars_are(visit, explore, tmp_path):
+    """On a phone the bars give way to the numbers; the key of the bars stayed."""
+    weitzman.save(portfolio(4), tmp_path / "boxes.json")
+    for width in (390, 1280):
+        visitor = visit(explore(tmp_path / "boxes.json"), viewport={"width": width, "height": 800})
+        visitor.solved()
+        visitor.page.click(".questions summary")
+        visitor.until("document.querySelector('.questions .swing')")
+        seen = "document.querySelector('.questions %s').getClientRects().length > 0"
+        bars, key = (visitor.page.evaluate(seen % what) for what in (".swing", ".swing-key"))
+        assert bars == key == (width == 1280)
+
+
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)
 def test_a_checker_finds_nothing_serious(visit, explore, tmp_path, axe, width, scheme):
     view = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
