@@ -151,7 +151,14 @@ class EventLog:
             raise JournalError(
                 f"{self.path}: was opened in another process. Use Search.join in each process."
             )
-        until = time.monotonic() + (PATIENCE if patience is None else patience)
+        turn, wait = self._own_turn(), PATIENCE if patience is None else patience
+        first = not turn._is_owned()
+        try:
+            return self._transact(do, time.monotonic() + wait)
+        finally:  # an interrupt may have come where the turn was to be given back
+            _give_back(turn, first)
+
+    def _transact(self, do: Callable[[sqlite3.Connection], T], until: float) -> T:
         with self._explained(), self._turn(until):
             try:
                 db = self._begin(until)
@@ -233,19 +240,19 @@ class EventLog:
                 raise self.damaged(f"the setting {name!r} was changed")
             self.settings[name] = json.loads(value)
 
+    def _own_turn(self) -> Any:
+        return _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
+
     @contextmanager
     def _turn(self, until: float) -> Iterator[None]:
-        turn: Any = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
+        turn = self._own_turn()
         first = not turn._is_owned()  # else this thread has it further up, as when it collects
         try:
             if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
                 raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
             yield
         finally:
-            try:
-                _give_back(turn, first)
-            finally:  # an interrupt may have come between
-                _give_back(turn, first)
+            _give_back(turn, first)
 
     def _begin(self, until: float) -> sqlite3.Connection:
         found = os.stat(self.path)
