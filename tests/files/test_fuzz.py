@@ -162,8 +162,8 @@ def fuzz(request, folder) -> Fuzz:
 
 def test_only_our_errors_come_out(fuzz, capsys, request):
     pick = random.Random(f"{SEED} {request.node.name}")
-    end = time.monotonic() + SECONDS / 5
-    while time.monotonic() < end:
+    end = time.process_time() + SECONDS / 5
+    while time.process_time() < end:
         fuzz.run(pick)
     assert fuzz.ends["InvalidFile"] > 10
     if "WEITZMAN_FUZZ_SECONDS" in os.environ:
