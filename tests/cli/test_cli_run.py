@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+import weitzman
 from weitzman.cli.command_list import program
 from weitzman.cli.run_command import talk
 from weitzman.engine.solver import solve
@@ -212,3 +213,16 @@ def test_an_answer_is_taken_back(command: Command, place: Path) -> None:
         assert [x.state for x in search.history] == ["1"]
     with pytest.raises(InvalidAnswer, match="there is no answer to take back"):
         command("boxes.json", "undo\n")
+
+
+def test_an_answer_is_taken_back_in_the_words_of_the_problem():
+    """It said "0 is spent instead of 10000" where all else was in dollars."""
+    boxes = weitzman.Builder()
+    boxes.add(
+        "survey", cost=10_000, outcomes={"good": 0.5, "bad": 0.5}, rewards={"good": 1e6, "bad": 0}
+    )
+    search = weitzman.Search(weitzman.solve(boxes.build().changed(unit="$")))
+    search.tell(search.ask(), "good")
+    said = search.undo()
+    assert "$0 (the outside option) instead of $1,000,000" in said
+    assert "$0 is spent instead of $10,000" in said

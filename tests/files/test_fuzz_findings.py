@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from specimens import CURVES, TABLE, specimens
+from specimens import CURVES, TABLE, read_curves, specimens
 
 from weitzman import cli, learn
 from weitzman.chains.chain import Chain
@@ -98,3 +98,11 @@ def test_valid_files_are_read(tmp_path: Path, kinds: dict[str, Any]) -> None:
     (tmp_path / "y.csv").write_text(CURVES + "r9,<NA>,1,1\n")
     with pytest.raises(WeitzmanError, match="column 'step'"):
         kinds["curves"].read(tmp_path / "y.csv")
+
+
+def test_an_endless_cost_twice_in_a_run_is_refused_without_a_warning(tmp_path: Path) -> None:
+    rows = CURVES.splitlines()
+    text = "\n".join([rows[0], "r3,3,0.6,inf", *rows[1:]]).replace("r3,3,0.600,2", "r3,3,0.600,inf")
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(WeitzmanError, match="cost"):
+        read_curves(tmp_path / "x.csv")

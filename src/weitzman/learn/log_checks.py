@@ -90,6 +90,8 @@ def _without_start(each: FloatArray, first: BoolArray, run: IntArray) -> FloatAr
 
 def _rises_evenly(cost: FloatArray, run: IntArray) -> bool:
     """Whether the costs of all runs of some length rise by about the same from row to row."""
+    if not np.isfinite(cost).all():  # refused elsewhere
+        return False
     starts = np.flatnonzero(np.diff(run, prepend=-1))
     parts = [x for x in np.split(cost, starts[1:]) if len(x) >= _ROWS]
     rises = [np.diff(x) for x in parts]

@@ -83,18 +83,19 @@ def taken_back(
     walk: Walk, seen: Opened, before: tuple[float, Box | None, float], out: dict[Id, str]
 ) -> str:
     """What is different now that an answer was taken back; ``before`` and ``out`` as they were."""
-    shown = seen.state if seen.reward is None else f"{seen.reward:.6g}"
+    say = walk.amounts
+    shown = seen.state if seen.reward is None else say(seen.reward)
     best, _, spent = walk.best
     what = "The least loss so far" if walk.forest.minimize else "The best so far"
     if best == before[0]:
         better = f"{what} stays {best_text(walk)}"
     else:
         where = "the outside option" if walk.best[1] is None else f"from {walk.best[1]}"
-        held = f"{best:.6g} ({where})" if math.isfinite(best) else "nothing"
-        better = f"{what} is {held} instead of {before[0]:.6g}"
+        held = f"{say(best)} ({where})" if math.isfinite(best) else "nothing"
+        better = f"{what} is {held} instead of {say(before[0])}"
     lost = [str(walk.box(box)) for box in out if box not in walk.out]
     more = f" Not handed out any more: {', '.join(lost)}." if lost else ""
-    paid = f"{spent:.6g} is spent instead of {before[2]:.6g}"
+    paid = f"{say(spent)} is spent instead of {say(before[2])}"
     return f"Took back {shown} from {seen.box}. {better}, and {paid}.{more}"
 
 
