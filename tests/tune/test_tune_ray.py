@@ -133,20 +133,6 @@ def test_searchers_failures_and_two_at_once(ray_session, tmp_path: Path):
     assert scheduler._capacity() == 2
 
 
-def test_it_begins_from_nothing(ray_session, tmp_path: Path):
-    """No log and no model, only what a full run costs; settings of the trials are known."""
-    scheduler = driver.IndexScheduler(full_run_cost=2.0, minimize=False, cost="paid", workers=1)
-    log = tmp_path / "log"
-    results = tuning_ray.tuner(log, CURVES, scheduler).fit()
-    race = scheduler.race
-    assert race.best_score == results.get_best_result(scope="all").metrics_dataframe["score"].max()
-    assert race.best_score >= 4
-    assert [run.settings["run"] for run in race.runs] == list(range(len(race.runs)))
-    steps = tuning_ray.steps(log)
-    assert len(steps) == len(set(steps)) == sum(len(run.steps) for run in race.runs)
-    assert race.spent == pytest.approx(sum(CURVES[run][step - 1][2] for run, step in steps))
-
-
 FIRST = """
 import sys
 from pathlib import Path
