@@ -225,7 +225,7 @@ def from_nothing(
     FirstRuns(a full run costs 0.01 points)
     >>> letter = learn.sample().of_task("letter")
     >>> model.updated(letter.select([0, 20, 40, 60]))
-    ResemblanceModel(52 runs, 8 rungs up to step 19, price ...: a full run costs 0.01 points)
+    ResemblanceModel(4 runs, 8 rungs up to step 19, price ...: a full run costs 0.01 points)
     """
     if (price is None) == (full_run_cost is None):
         raise InvalidArgument("give either `price` or `full_run_cost`.")
