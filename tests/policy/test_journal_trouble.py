@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -139,21 +140,45 @@ def test_a_journal_that_stays_locked_says_by_whom(
 # -- interrupts ----------------------------------------------------------------------------------
 
 
+def is_none(step: dis.Instruction) -> bool:
+    return step.opname == "LOAD_CONST" and step.argval is None
+
+
 class Everywhere:
-    """Raises KeyboardInterrupt at the n-th instruction of the package."""
+    """Raises KeyboardInterrupt at the n-th instruction of the package at which one can come.
+
+    None can come between the end of a ``with`` block and its ``__exit__``: Python looks for signals
+    after calls and at jumps back, and between the two there is only ``None``, three times, to load.
+    """
 
     def __init__(self, at: int) -> None:
         self.left = at
+        self.exits: dict[CodeType, set[int]] = {}
 
     def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
         if os.sep + "weitzman" + os.sep not in frame.f_code.co_filename:
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode":
+        if event == "opcode" and not self.leaves_a_block(frame):
             self.left -= 1
-            if self.left == 0:
+            if self.left <= 0:
                 raise KeyboardInterrupt
         return self
+
+    def leaves_a_block(self, frame: FrameType) -> bool:
+        """Whether the next instruction is one of those that call ``__exit__`` after a block."""
+        if frame.f_code not in self.exits:
+            steps = [x for x in dis.get_instructions(frame.f_code) if x.opname != "CACHE"]
+            self.exits[frame.f_code] = {
+                x.offset
+                for first in range(len(steps) - 3)
+                if all(
+                    x.opname == "LOAD_CONST" and x.argval is None for x in steps[first : first + 3]
+                )
+                for x in steps[first : first + 5]
+                if x.opname in {"LOAD_CONST", "PRECALL", "CALL"}
+            }
+        return frame.f_lasti in self.exits[frame.f_code]
 
 
 def interrupted(call: Callable[[], object], at: int) -> bool:
