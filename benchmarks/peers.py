@@ -186,7 +186,7 @@ def quantecon_pair(size: int) -> dict[str, Any]:
 def _chain(line: instances.Signals) -> tuple[FloatArray, FloatArray]:
     """Transitions and rewards of state 0, then of (boxes opened, last state).
 
-    Those of the last box pay for ever. Paying r at every step is worth r / (1 - beta): in that unit
+    Those of the last box pay forever. Paying r at every step is worth r / (1 - beta): in that unit
     the costs are given, and an index a step is the index of the box. (In the unit of the costs the
     tolerance 1e-12 of the package would be too coarse.)
     """

@@ -70,7 +70,7 @@ def lines(count: int, length: int) -> IntArray:
 
 
 def tuning_model() -> Forest:
-    """The line of a new run of a model learnt from the sample of logs."""
+    """The line of a new run of a model learned from the sample of logs."""
     return learn.fit(learn.sample().of_task("letter"), price=1000).lines()
 
 

@@ -4,7 +4,7 @@ Needs Optuna and scikit-learn.
 """
 
 import optuna
-from tune_plain import EPOCHS, cost_of_full_runs, learnt_model, start
+from tune_plain import EPOCHS, cost_of_full_runs, learned_model, start
 
 from weitzman.tune.optuna import optimize
 
@@ -23,7 +23,7 @@ def objective(trial):
     yield from start(config)
 
 
-model = learnt_model()
+model = learned_model()
 study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
 result = optimize(study, objective, model, n_trials=24)
 print(result)

@@ -40,7 +40,7 @@ def start(config):
         yield float(network.score(images[test], digits[test])), 1.0
 
 
-def learnt_model(runs=8):
+def learned_model(runs=8):
     """What to expect of a run, from full runs of some other configurations."""
     log = [list(start(draw(1000 + i))) for i in range(runs)]
     rows = [(i, step, *row) for i, run in enumerate(log) for step, row in enumerate(run, 1)]
@@ -55,7 +55,7 @@ def cost_of_full_runs(tops, score):
 
 if __name__ == "__main__":
     configs = [draw(i) for i in range(24)]
-    model = learnt_model()
+    model = learned_model()
     began = time.perf_counter()
     result = tune.optimize(start, configs, model)
     print(f"In {time.perf_counter() - began:.1f} s: {result}")

@@ -12,7 +12,7 @@ import numpy as np
 import ray
 from ray import tune
 from sklearn.neural_network import MLPClassifier
-from tune_plain import EPOCHS, cost_of_full_runs, digits, draw, images, learnt_model, start
+from tune_plain import EPOCHS, cost_of_full_runs, digits, draw, images, learned_model, start
 from tune_plain import test as test_rows
 from tune_plain import train as train_rows
 
@@ -45,7 +45,7 @@ class Digits(tune.Trainable):
 
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
 configs = [draw(i) for i in range(24)]
-scheduler = IndexScheduler(learnt_model(), cost="epochs", workers=1)
+scheduler = IndexScheduler(learned_model(), cost="epochs", workers=1)
 tuner = tune.Tuner(
     Digits,
     param_space={"network": tune.grid_search(configs)},

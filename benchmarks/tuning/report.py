@@ -39,7 +39,7 @@ The index policy is told the settings of every run, which `sets.py` reads; in `a
 the same configurations stand in the log, with other seeds. Methods that do not ask for settings
 start runs in the given order. In all three sets a run ends where its rows end.
 
-Two things favor one side. The defaults of the learnt model (its rungs, neighbors, states and the
+Two things favor one side. The defaults of the learned model (its rungs, neighbors, states and the
 way its tail is rehearsed) were settled by comparing some forty variants on these very sets, so its
 rows are a little better than on new ones. And Optuna's pruners start at most 128 trials (Wilcoxon
 96) and rehearse less than the others, since each of their steps takes longer.

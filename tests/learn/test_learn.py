@@ -1,4 +1,4 @@
-"""Learnt lines: against known laws, by symmetry, and through files."""
+"""Learned lines: against known laws, by symmetry, and through files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaying past runs: the bench, the peers, what is learnt on the log, and what comes out."""
+"""Replaying past runs: the bench, the peers, what is learned on the log, and what comes out."""
 
 from __future__ import annotations
 
@@ -378,7 +378,9 @@ def test_learning_on_the_way_changes_the_model():
     assert 0 < told[-1] <= (bench.seen > 0).sum()
     again = Bench(Table.of(random_curves(np.random.default_rng(17))), np.arange(30))
     play(partial(race, model=model, refit=False), again)
-    assert again.seen.tolist() == bench.seen.tolist()  # the model learnt nothing, so the same moves
+    assert (
+        again.seen.tolist() == bench.seen.tolist()
+    )  # the model learned nothing, so the same moves
 
 
 def simple_methods():

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_forests import PAPER, forest_of, random_forest, run_command
 
-from weitzman import Forest, Policy, evaluate, side_by_side, solve
+from weitzman import Forest, Policy, evaluate, side_by_side, simulate, solve
 from weitzman.errors import InvalidForest, TooLarge
 from weitzman.forest import expand
 from weitzman.strategies.comparison import compare
@@ -208,6 +208,16 @@ def test_random_order_as_by_enumeration(problem, budget):
     exact = random_walk(problem, rows if budget is None else None, budget or 9)
     # 6 standard errors, and room for payoffs up to 13 apart that are too rare to be seen
     assert abs(played.mean - exact) <= 6 * played.standard_error + 13 * 20 / 20_000
+
+
+def test_random_order_says_what_has_no_limit_instead():
+    many = solve(
+        Forest.from_arrays(parent=[-1], cost=[1], rewards=[0, 9], law=[[0.5, 0.5]], count=[5001])
+    )
+    with pytest.raises(InvalidForest, match=r"at most 5000 boxes.*has 5001.*budget=") as told:
+        random_order(many, 10, 1)
+    assert "limit`" not in str(told.value)
+    assert simulate(many, 10, 1, budget=3).openings.mean == 3
 
 
 # -- parts that the search rests on ------------------------------------------------------------

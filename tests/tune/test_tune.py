@@ -521,7 +521,7 @@ def test_the_model_may_learn_on_the_way():
 
 
 def test_a_model_that_learns_comes_to_the_same_end_after_a_crash(tmp_path: Path):
-    """What it had learnt by each decision is what it learns from the journal."""
+    """What it had learned by each decision is what it learns from the journal."""
 
     class Learning(Chained):
         def updated(self, curves):
@@ -589,7 +589,7 @@ def test_rows_that_cannot_be(rows, message, tmp_path: Path):
         tune.optimize(lambda config, past: iter(rows[past.step :]), [1], MODEL, journal=path)
 
 
-# -- with learnt models ------------------------------------------------------------------------
+# -- with learned models ------------------------------------------------------------------------
 
 
 def rough(seed: int, minimize: bool) -> list[tuple[float, float]]:
@@ -607,7 +607,7 @@ def rough(seed: int, minimize: bool) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("minimize", [False, True])
-def test_a_learnt_model_with_rough_curves(minimize: bool, tmp_path: Path):
+def test_a_learned_model_with_rough_curves(minimize: bool, tmp_path: Path):
     log = [rough(1000 + i, minimize) for i in range(25)]
     rows = [(i, step, *row) for i, run in enumerate(log) for step, row in enumerate(run, 1)]
     columns = dict(zip(("run", "step", "score", "cost"), zip(*rows, strict=True), strict=True))

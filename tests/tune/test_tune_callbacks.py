@@ -393,7 +393,7 @@ def counted(curves):
     return start, peak
 
 
-def learnt_from_half():
+def learned_from_half():
     """Sixty saturating runs of eight steps, and a model of the first thirty."""
     rng = np.random.default_rng(0)
     top = rng.random((60, 1))
@@ -410,7 +410,7 @@ def learnt_from_half():
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_waiting_runs_are_let_go_of_beyond_a_cap(workers):
-    curves, law = learnt_from_half()
+    curves, law = learned_from_half()
     options = {"refit": False, "workers": workers}
     free, most = counted(curves[30:])
     plain = tune.optimize(free, range(30), law, **options)
@@ -460,7 +460,7 @@ def test_the_sampler_sees_a_waiting_trial_as_running_never_as_a_bad_one():
     from weitzman.tune.optuna import optimize
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    curves, law = learnt_from_half()
+    curves, law = learned_from_half()
     seen = []  # what the sampler is shown before each new trial: (number, state, steps)
 
     class Spy(optuna.samplers.RandomSampler):

@@ -170,7 +170,7 @@ def _promises(
     for _ in range(splits):
         order = random.permutation(len(ladder))
         known, unknown = order[: len(order) // 2], order[len(order) // 2 :]
-        half = model.relearnt(ladder.select(known))
+        half = model.relearned(ladder.select(known))
         said.append(half.promised(ladder.select(unknown)))
         came.append(rehearse(half, ladder.select(unknown)))
     return np.array(said), np.array(came)

@@ -14,7 +14,7 @@ from ..engine.indices import choose
 from ..engine.plan import Progress
 from ..engine.solver import solve
 from ..errors import InvalidArgument
-from .log_model import LearntModel
+from .log_model import LearnedModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Draws:
     models : tuple of LineModel or ResemblanceModel
     """
 
-    models: tuple[LearntModel, ...]
+    models: tuple[LearnedModel, ...]
 
     @property
     def fresh_index(self) -> FloatArray:
@@ -64,7 +64,7 @@ class Draws:
 
 
 def draws(
-    model: LearntModel,
+    model: LearnedModel,
     n: int = 50,
     *,
     seed: int | np.random.Generator = 0,
@@ -101,15 +101,15 @@ def draws(
         tell = progress or _no_progress
         found = []
         for i, w in enumerate(weights, 1):
-            found.append(_relearnt(model, w))
+            found.append(_relearned(model, w))
             tell(i, n)
         return Draws(tuple(found))
     check_executor(executor)
-    return Draws(tuple(spread(executor, _relearnt, model, list(weights), progress)))
+    return Draws(tuple(spread(executor, _relearned, model, list(weights), progress)))
 
 
-def _relearnt(model: LearntModel, weight: FloatArray) -> LearntModel:
-    return model.relearnt(replace(model.ladder, weight=weight))
+def _relearned(model: LearnedModel, weight: FloatArray) -> LearnedModel:
+    return model.relearned(replace(model.ladder, weight=weight))
 
 
 def _no_progress(done: int, total: int) -> None:

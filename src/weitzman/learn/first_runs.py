@@ -127,7 +127,7 @@ class FirstRuns(RunModel):
         now = replace(self, started=len(curves), bars=self._bars(first))
         if not whole.any() or (now._waits(first) and not _far(curves.select(whole), self.rungs)):
             return now
-        return self._learnt(curves, curves.select(whole))
+        return self._learned(curves, curves.select(whole))
 
     def _waits(self, curves: Curves) -> bool:
         """Whether one of these runs is to go on before a model is learned."""
@@ -149,7 +149,7 @@ class FirstRuns(RunModel):
             bars.append(float(there[::-1][min(keep, len(there)) - 1]) if len(there) else -math.inf)
         return tuple(bars)
 
-    def _learnt(self, curves: Curves, whole: Curves) -> RunModel:
+    def _learned(self, curves: Curves, whole: Curves) -> RunModel:
         price = price_of(whole, None, self.full_run_cost) if self.full_run_cost else self.price
         rungs = choose_rungs(whole, Recipe().ratio)
         encoder = Encoder.of(curves.settings)
@@ -225,7 +225,7 @@ def from_nothing(
     FirstRuns(a full run costs 0.01 points)
     >>> letter = learn.sample().of_task("letter")
     >>> model.updated(letter.select([0, 20, 40, 60]))
-    ResemblanceModel(52 runs, 8 rungs up to step 19, price ...: a full run costs 0.01 points)
+    ResemblanceModel(4 runs, 8 rungs up to step 19, price ...: a full run costs 0.01 points)
     """
     if (price is None) == (full_run_cost is None):
         raise InvalidArgument("give either `price` or `full_run_cost`.")

@@ -13,11 +13,11 @@ from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .ladder import Ladder
 from .laws import Segment, Settings, cost_levels, segments
-from .log_model import LearntModel, ceiling_of, check_limit, check_price
+from .log_model import LearnedModel, ceiling_of, check_limit, check_price
 from .run_model import Shown, gain_of
 
 
-class LineModel(LearntModel):
+class LineModel(LearnedModel):
     """A model whose states are best scores so far, by what runs in such a state showed next.
 
     Made by :func:`weitzman.learn.fit`, :func:`~weitzman.learn.load` or
@@ -141,7 +141,7 @@ class LineModel(LearntModel):
         """The same model with another price of a score."""
         return LineModel(self.ladder, price=price, minimize=self.minimize, settings=self.settings)
 
-    def relearnt(self, ladder: Ladder) -> LineModel:
+    def relearned(self, ladder: Ladder) -> LineModel:
         """The same kind of model, learned from other runs."""
         return LineModel(ladder, price=self.price, minimize=self.minimize, settings=self.settings)
 

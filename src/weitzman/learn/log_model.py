@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .laws import Recipe
 
 
-class LearntModel(RunModel):
+class LearnedModel(RunModel):
     """The law of a run, learned from a log, with the index of any run.
 
     Attributes
@@ -111,14 +111,14 @@ class LearntModel(RunModel):
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         new = climb(curves, self.ladder.rungs, self.encoder)
         check_scores_alike(self.ladder, new, self.minimize)
-        return self.relearnt(at_live_costs(self.ladder, new, self._dearness(new)).joined(new))
+        return self.relearned(at_live_costs(self.ladder, new, self._dearness(new)).joined(new))
 
     def costs_differ(self, curves: Curves) -> bool:
         """Whether these runs clearly cost more or less than the log says."""
         new = climb(curves, self.ladder.rungs, self.encoder)
         return bool(len(new)) and compared_costs(self.ladder, new, self._dearness(new)).ratio != 1.0
 
-    def relearnt(self, ladder: Ladder) -> Self:
+    def relearned(self, ladder: Ladder) -> Self:
         """The same kind of model, learned from other runs."""
         raise NotImplementedError
 

@@ -150,7 +150,7 @@ def _check_weights(ladder: Ladder, settings: Settings, size: int) -> None:
 
 
 def _check_trees(ladder: Ladder, settings: Resemblance) -> None:
-    """Refuse a file whose trees would take for ever to grow."""
+    """Refuse a file whose trees would take too long to grow."""
     size = settings.trees * len(ladder) * int(ladder.seen.max())
     if size > _MOST_TREES:
         raise InvalidFile(

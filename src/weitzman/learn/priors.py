@@ -35,7 +35,7 @@ def transfer(
     Parameters
     ----------
     model : LineModel
-        Learnt on another task with the same steps.
+        Learned on another task with the same steps.
     curves : Curves
         What was seen of the new task so far; runs may be cut off anywhere.
     price : float, optional

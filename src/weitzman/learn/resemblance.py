@@ -16,7 +16,7 @@ from .kin import Kin, KinCapped, thinned
 from .known import Config, Encoder
 from .ladder import Ladder, climb_all
 from .laws import Recipe, cost_levels, imagined, usual_cost
-from .log_model import LearntModel, ceiling_of, check_limit, check_price
+from .log_model import LearnedModel, ceiling_of, check_limit, check_price
 from .run_model import Shown
 
 
@@ -49,7 +49,7 @@ class Resemblance(Recipe):
 _FINE = 400  # worths at which the gain is looked at
 
 
-class ResemblanceModel(LearntModel):
+class ResemblanceModel(LearnedModel):
     """A model by resemblance: a run goes on as the logged runs that resemble it.
 
     Made by :func:`weitzman.learn.fit` from curves with settings.
@@ -246,7 +246,7 @@ class ResemblanceModel(LearntModel):
         _, cost = self._kin.law(0, runs, np.zeros_like(runs.cost))
         return cost / self._usual[0] if self._usual[0] > 0 else 1.0
 
-    def relearnt(self, ladder: Ladder) -> ResemblanceModel:
+    def relearned(self, ladder: Ladder) -> ResemblanceModel:
         """The same kind of model, learned from other runs."""
         return ResemblanceModel(
             ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings

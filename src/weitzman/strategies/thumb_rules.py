@@ -19,6 +19,7 @@ from ..engine.indices import Policy
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
 from ..engine.weights import Weights
+from ..errors import InvalidForest
 from ..forest.combining import expand
 from ..forest.model import Forest
 from ..policy.simulation import at_least_one, run_episodes, stream_key, tabulate
@@ -213,6 +214,18 @@ def _narrow(f: Forest) -> bool:
     return int(f.rewards.shape[:, 1].max()) < 2**15
 
 
+def _few_enough(f: Forest) -> Forest:
+    """The forest with copies written out, or an error that says what has no such limit."""
+    f.must_end("a random order")
+    if f.boxes > WRITE_OUT:
+        raise InvalidForest(
+            f"a random order can be played with at most {WRITE_OUT} boxes, but this forest has "
+            f"{f.boxes}, all copies counted. Use fewer boxes or copies, or play "
+            f"simulate(solution, episodes, rng, budget=...), which has no such limit."
+        )
+    return expand(f, WRITE_OUT)
+
+
 def random_order(
     solution: Solution,
     episodes: int,
@@ -242,7 +255,7 @@ def random_order(
     2.0
     """
     at_least_one(budget=1 if budget is None else budget)
-    f = expand(solution.forest, WRITE_OUT)
+    f = _few_enough(solution.forest)
     policy = (solution if f is solution.forest else solve(f)).policy()
     tables, most = tabulate(policy), len(f) if budget is None else budget
     where = places(f)

@@ -61,7 +61,7 @@ class PlainBook:
         race, run, kind = loop.race, event["run"], event["event"]
         decided = kind in ("start", "take")
         if again and (decided or (kind == "seen" and race.runs[run].until is None)):
-            loop.learn()  # a decision was made here, by a model that had learnt until then
+            loop.learn()  # a decision was made here, by a model that had learned until then
         if decided:
             self._holder[run] = entry.worker
         if kind == "start":

@@ -1,4 +1,4 @@
-"""Curves that are made up, a model learnt from some of them, and a study that stops by itself."""
+"""Curves that are made up, a model learned from some of them, and a study that stops by itself."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...learn.drawing import draws
-from ...learn.log_model import LearntModel
+from ...learn.log_model import LearnedModel
 from ...learn.run_model import RunModel
 from ...policy.frontier import Box
 from ...policy.reasons import why
@@ -135,7 +135,7 @@ def content(
     """Compute all that a report on a problem, a fitted model or a search under way says."""
     between = None
     if isinstance(source, RunModel):
-        between = _likely_values(source, runs) if isinstance(source, LearntModel) else None
+        between = _likely_values(source, runs) if isinstance(source, LearnedModel) else None
         steps = tuple(f"run to step {step}" for step in source.rungs)
         source = replace(source.lines(runs), names=steps)
     if isinstance(source, Search):
@@ -182,7 +182,7 @@ def content(
     )
 
 
-def _likely_values(model: LearntModel, runs: int) -> tuple[float, float]:
+def _likely_values(model: LearnedModel, runs: int) -> tuple[float, float]:
     """The values between which nine in ten of the models lie that the log might have led to."""
     low, high = np.quantile(draws(model, _DRAWS).value_at(runs), [0.05, 0.95])
     return float(low), float(high)
