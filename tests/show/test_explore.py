@@ -172,7 +172,9 @@ def test_files_of_all_kinds_can_be_opened(boxes, tmp_path):
         answer = Workbench().answer("read", (tmp_path / name).read_bytes(), name)
         assert_same(forest(answer["document"]), problem)
     answer = Workbench().answer("read", b"hello", "notes.txt")
-    assert answer["message"].startswith("notes.txt: a file of boxes ends in .json, .json.gz, .wz")
+    assert answer["message"].startswith(
+        "notes.txt: a file of boxes must end in .json, .json.gz, .wz"
+    )
     answer = Workbench().answer("read", b"hello", "a.json")
     assert answer["message"].startswith("a.json: not valid JSON")
 

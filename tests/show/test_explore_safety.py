@@ -195,7 +195,7 @@ def test_a_file_of_that_name_is_not_replaced_unasked(boxes):
     text = bench.start()["document"]
     answer = ask(bench, "save", document=text, name="three.json")
     assert answer["taken"]
-    assert "is already there" in answer["message"]
+    assert "already exists" in answer["message"]
     assert other.read_text() == "precious"
     assert ask(bench, "save", document=text, name="three.json", anyway=True)["ok"]
     assert_paper(weitzman.load(other))

@@ -342,7 +342,7 @@ def test_learning_curves_over_the_decisions():
     assert go_on[:, 1].sum() == 0
     assert 0 < go_on[:, 0].sum() < 120  # only from 0.05 on: 10 y + 1 > 1.5
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
-        "worth going on",
+        "worth continuing",
         "run",
         "best so far 0.15",
     ]

@@ -35,7 +35,9 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
         index = solution.indices(first)[0]
         rows.append(("open first", f"{cell(first)}   (index {f.amounts(index)})"))
     if solution.status is Status.COARSE:
-        rows.append(("note", "the error is larger than asked for: --exact has none but rounding"))
+        rows.append(
+            ("note", "the error is larger than requested: --exact leaves only rounding errors")
+        )
     return rows
 
 
@@ -82,7 +84,7 @@ def summary(forest: Forest) -> list[tuple[str, str]]:
 
 
 def _depth(f: Forest) -> int:
-    """Boxes on the longest way down, by doubling the steps up that are taken at once."""
+    """Boxes on the longest path down, found by doubling the number of steps taken at once."""
     n = len(f)
     up = np.append(np.where(f.parent < 0, n, f.parent), n)
     depth = np.append(np.ones(n, np.int64), 0)

@@ -257,7 +257,7 @@ def test_costs_states_copies_and_settings(visit, explore):
     )
     page.get_by_label("What counts", exact=True).select_option("minimize")
     visitor.solved()
-    assert "Loss and costs to expect" in visitor.text("#headline")
+    assert "Expected loss and costs" in visitor.text("#headline")
 
 
 def test_open_files_and_the_example(visit, explore, tmp_path):

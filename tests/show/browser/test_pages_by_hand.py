@@ -51,7 +51,7 @@ def test_opening_another_file_and_saving_replaces_nothing(visit, explore, many, 
     visitor.until("document.activeElement.id === 'save-name'")
     page.fill("#save-name", "three.json")
     page.keyboard.press("Enter")
-    visitor.until("document.querySelector('.save-as').textContent.includes('is already there')")
+    visitor.until("document.querySelector('.save-as').textContent.includes('already exists')")
     assert three.read_bytes() == before
     page.fill("#save-name", "other.json")
     page.keyboard.press("Enter")
@@ -75,7 +75,7 @@ def test_messages_say_what_happened_and_cover_nothing(visit, explore):
     page.click("#undo")
     assert visitor.text("#live") == "Undone: removing C."
     page.click("#redo")
-    assert visitor.text("#live") == "Done again: removing C."
+    assert visitor.text("#live") == "Redone: removing C."
     hidden = page.evaluate(
         """() => { const m = document.getElementById("live").getBoundingClientRect();
           return [...document.querySelectorAll("button:not([disabled])")].filter((b) => {

@@ -112,8 +112,9 @@ def test_sort_and_search_the_table(read):
 def test_what_if_a_cost_were_different(read):
     visitor = read(paper())
     page = visitor.page
-    assert "If A cost 20 (as now), the search would be worth 94.325 and begin with A." in (
-        visitor.text("#curve .reading")
+    assert (
+        "If A cost 20 (the current cost), the search would be worth 94.325 and begin with A."
+        in (visitor.text("#curve .reading"))
     )
     page.locator("#curve input").focus()
     page.keyboard.press("End")
@@ -130,7 +131,7 @@ def test_costs_begin_as_they_are_now(read):
     lottery = weitzman.Builder()
     lottery.add("ticket", cost=1, outcomes={0: 0.5, 1000: 0.5})
     visitor = read(lottery.build())
-    assert "If ticket cost 1 (as now)" in visitor.text("#curve .reading")
+    assert "If ticket cost 1 (the current cost)" in visitor.text("#curve .reading")
     words = visitor.page.locator("#curve text").all_text_contents()
     assert {"cost of opening", "worth of the search", "0", "10", "30"} <= set(words)  # axes
 

@@ -1,4 +1,4 @@
-"""The explorer: a page on this machine on which boxes are built, solved and tried out.
+"""The explorer: a page on this machine to build, solve and try out boxes.
 
 ``document`` turns forests into what the page edits, ``workbench`` answers its questions with the
 real engine, ``server`` lets nobody else ask.

@@ -1,6 +1,6 @@
 // Questions to the program behind the page.
 
-const LOST = "The program behind this page does not answer. Download your work, then start it again.";
+const LOST = "The program behind this page does not answer. Download your work, then start the program again.";
 
 /** The answer to a question; a request that is refused is an error. */
 export async function ask(what, body, headers = { "Content-Type": "application/json" }) {
@@ -9,7 +9,7 @@ export async function ask(what, body, headers = { "Content-Type": "application/j
   return response.json();
 }
 
-/** A question whose answer may be a refusal; a broken connection is told like one. */
+/** A question whose answer may be a refusal; a broken connection counts as a refusal. */
 export async function asked(what, request) {
   try {
     return await ask(what, JSON.stringify(request));

@@ -1,5 +1,5 @@
 // The document and its changes. Every change gives a new document and leaves the old one as it is,
-// so that undoing is going back. What is typed and is not a number stays as text: Python says so.
+// so undo returns to the old document. Input that is not a number stays text: Python reports it.
 //
 // A document: {objective, outside, time ("", "duration" or "factor"), terms ({unit, rate,
 // risk_tolerance, prizes}, those that there are), boxes}. A box: {key, name, parent (a key or null),
@@ -112,14 +112,14 @@ export function setTerm(doc, key, x) {
   return { ...doc, terms: { ...doc.terms, [key]: x } };
 }
 
-/** Whether time counts, and in which words. What the boxes say is kept in case of a return. */
+/** Whether time counts, and in which form. The data of the boxes is kept in case the user returns. */
 export function setTime(doc, time) {
   const { terms } = doc;
   const rate = time === "duration" ? { rate: terms.rate ?? 0.1 } : {};
   return { ...doc, time, terms: { ...terms, ...rate } };
 }
 
-/** Whether a box is followed by its like, and so on without end. */
+/** Whether a box is followed by boxes like itself, without end. */
 export function isEndless(box) {
   return box.more.length === ENDLESS;
 }
@@ -151,7 +151,7 @@ export function childrenOf(doc, key) {
   return doc.boxes.filter((box) => box.parent === key);
 }
 
-/** A box and all behind it. */
+/** A box and all boxes behind it. */
 export function within(doc, key) {
   const inside = new Set([key]);
   for (let before = 0; before < inside.size; ) {
@@ -168,7 +168,7 @@ export function changeBox(doc, key, change) {
   return { ...doc, boxes };
 }
 
-/** Another box, a root or behind one; it can be found as the last. */
+/** Another box, a root or behind another box; it becomes the last one. */
 export function addBox(doc, parent = null) {
   const rows = parent === null ? 1 : boxOf(doc, parent).rewards.length;
   const box = {
@@ -205,8 +205,8 @@ export function moveBox(doc, key, parent) {
   const law = spread(box.law);
   const priced = pricedOf(box, (rows) => (parent === null ? [rows[0]] : spread(rows)));
   const note = fits || same ? null
-    : "Its chances after each state of the new parent are those it had after the first state of "
-      + "the old one. Undo brings the others back.";
+    : "Its chances after each state of the new parent are now the chances that it had after the first "
+      + "state of the old parent. Undo brings the others back.";
   return { doc: changeBox(doc, key, () => ({ parent, law, ...priced })), note };
 }
 
@@ -257,7 +257,7 @@ export function setChance(doc, key, row, y, p) {
   }));
 }
 
-/** Another chance of a state; the others of its row share what is left, as they did. */
+/** Another chance of a state; the other chances of the row share the rest in proportion. */
 export function setChances(doc, key, row, y, p) {
   return changeBox(doc, key, (box) => {
     const rest = box.law[row].reduce((sum, q, i) => (i === y ? sum : sum + Number(q)), 0);
@@ -293,7 +293,7 @@ export function shapePrice(doc, key, what, byParent, byOwn) {
 
 // -- details ------------------------------------------------------------------------------------
 
-/** Costs, durations and factors, changed alike; what is not there stays so. */
+/** Costs, durations and factors, all changed alike; missing ones stay missing. */
 function pricedOf(box, change) {
   return Object.fromEntries(PRICED.map((what) => [what, box[what] && change(box[what])]));
 }

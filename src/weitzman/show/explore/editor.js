@@ -7,7 +7,7 @@ import {
 } from "./edit.js";
 import { Fields, readNumber } from "./fields.js";
 
-const MANY = 1500; // chances beyond which they are not shown one by one
+const MANY = 1500; // with more chances, they are not shown one by one
 const CLOSE = 1e-9; // as in Python: chances must sum to 1 up to this
 
 const PRICES = { cost: "Cost", duration: "Duration", factor: "Factor" };
@@ -51,7 +51,7 @@ export class Editor {
     this.place.querySelector("input")?.focus();
   }
 
-  /** Put the focus back where it was, on what has taken the place of that field or button. */
+  /** Return the focus to the field or button that replaced the one in focus before. */
   #keepingFocus(build) {
     const mark = (x) => x.id || x.getAttribute("aria-label");
     const before = document.activeElement;
@@ -113,7 +113,8 @@ export class Editor {
     const tick = el("input", { type: "checkbox", id: "endless", ".checked": isEndless(box),
       onchange: () => this.act.change((d) => setEndless(d, box.key, tick.checked), null,
         `letting ${box.name} ${tick.checked ? "go on without end" : "end"}`) });
-    return el("p", {}, el("label", {}, tick, " Goes on without end: another one like it follows each"));
+    return el("p", {}, el("label", {}, tick,
+      " Goes on without end: each box is followed by another one like it"));
   }
 
   /** The cost of a box, its duration or its factor; `matrix` as it is now. */
@@ -153,7 +154,7 @@ export class Editor {
     if (box.law.length * box.rewards.length > MANY) {
       this.sums = [];
       return el("p", { class: "hint" }, `Its ${box.law.length} by ${box.rewards.length} chances are `,
-        "too many to be edited here. They are kept as they are.");
+        "too many to edit here. They are kept unchanged.");
     }
     const heads = up ? titles.map((t) => ["after ", name(t)]) : ["chance"];
     this.sums = heads.map(() => ({ sum: el("td"), index: el("td") }));

@@ -19,7 +19,7 @@ import { WhatIf } from "./what_if.js";
 // for tests
 const edits = { addBox, addState, fromFile, moveBox, removeBox, removeState, shapePrice, toFile };
 const DRAWN = 60; // boxes of the drawing
-const PATIENCE = 2000; // milliseconds before the user is told what takes so long
+const PATIENCE = 2000; // milliseconds before the user is told that solving takes a while
 
 const at = (id) => document.getElementById(id);
 const given = JSON.parse(at("data").textContent);
@@ -74,7 +74,7 @@ async function solveNow() {
 // -- changing the document ------------------------------------------------------------------------
 
 /**
- * Change the document; what is typed into one field in a row (the same tag) is one step to undo.
+ * Change the document; consecutive typing into one field (the same tag) is one undo step.
  * `what` says what is done, as in "removing B".
  */
 function change(edit, tag = null, what = "the last change") {
@@ -109,7 +109,7 @@ function travel(from, to, word) {
 }
 
 const undo = () => travel(state.past, state.future, "Undone");
-const redo = () => travel(state.future, state.past, "Done again");
+const redo = () => travel(state.future, state.past, "Redone");
 
 const act = {
   document: () => state.doc,
@@ -137,7 +137,7 @@ const act = {
     const up = parent === null ? null : boxOf(state.doc, parent).name;
     const title = boxOf(state.doc, key).name;
     change(() => moved.doc, null, `moving ${title} ${up === null ? "to the front" : `after ${up}`}`);
-    const now = up === null ? "needs no other box now" : `is now opened after ${up}`;
+    const now = up === null ? "no longer needs another box first" : `is now opened after ${up}`;
     announce(`${title} ${now}. ${moved.note ?? ""}`);
     outline.focus(key);
   },
@@ -150,7 +150,7 @@ const act = {
   },
 };
 
-/** Other boxes in the place of all, from a file of that name (null: from none). */
+/** Replace all boxes by others, from a file of that name (null: not from a file). */
 function load(doc, title, what) {
   change(() => doc, null, `opening ${title}`);
   Object.assign(state, { chosen: doc.boxes[0]?.key ?? null, file: null, title });
@@ -329,7 +329,7 @@ addEventListener("keydown", (event) => {
   if (key !== "s" && typing?.matches("input")) settle(typing);
 });
 
-/** A field that is being typed into shows what an undo has made of it. */
+/** The field in use shows the result of an undo. */
 function settle(input) {
   input.blur();
   show();

@@ -3,9 +3,9 @@
 import { el } from "../page/text.js";
 
 const FIGURE = 9; // letters of a field for a number
-const DIGITS = 7; // of a long number, as long as nobody types into its field
+const DIGITS = 7; // of a long number, unless its field has the focus
 
-/** A long number as it fits into a field; the whole of it shows once the field is used. */
+/** A long number as it fits into a field; all digits show once the field is used. */
 function brief(text) {
   const x = readNumber(text);
   return text.length <= FIGURE || typeof x !== "number" ? text : String(Number(x.toPrecision(DIGITS)));
@@ -63,7 +63,7 @@ export class Fields {
   }
 
   #field(label, show, set, attributes) {
-    const tag = {}; // of its own: one step to undo for all that is typed here in a row
+    const tag = {}; // consecutive typing in this field is one undo step
     const input = el("input", {
       ...attributes, "aria-label": label, title: label, autocomplete: "off", spellcheck: "false",
       oninput: () => this.change((doc) => set(doc, input.value), tag, `typing into “${label}”`),

@@ -1,4 +1,4 @@
-// Files: what Save writes to, and that nothing is replaced without being asked.
+// Files: where Save writes, and the question before a file is replaced.
 
 import { el, refill } from "../page/text.js";
 import { asked, askToRead } from "./ask.js";
@@ -64,7 +64,7 @@ export class Files {
     await this.#write(this.name.value.trim(), false, this.replace);
   }
 
-  /** `own`: the boxes come from the file of that name, so that replacing it is what is meant. */
+  /** `own`: the boxes come from the file of that name, so the user means to replace it. */
   async #write(name, own, anyway = false) {
     const doc = this.page.doc();
     const answer = await asked("save", { document: toFile(doc), name, own, anyway });

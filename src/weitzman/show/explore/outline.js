@@ -5,8 +5,8 @@ import { range } from "../page/draw.js";
 import { about, el, percent, refill } from "../page/text.js";
 import { childrenOf, isEndless } from "./edit.js";
 
-const LONG = 200; // rows beyond which those out of sight are not laid out
-const SEARCHED = 12; // rows from which on a box can be searched for
+const LONG = 200; // with more rows, rows out of sight are not laid out
+const SEARCHED = 12; // with this many rows, a search field appears
 
 /** `act` has choose(key), move(key, parent), add(parent), remove(key). */
 export class Outline {
@@ -15,7 +15,7 @@ export class Outline {
     this.rows = new Map();
     this.tree = el("div", { role: "tree", "aria-label": "Boxes", class: "tree",
       onkeydown: (event) => this.#key(event) });
-    this.root = el("div", { class: "to-root" }, "Drop here to open it without another one first");
+    this.root = el("div", { class: "to-root" }, "Drop here if no other box must be opened first");
     this.find = el("input", { type: "search", id: "find", autocomplete: "off", spellcheck: "false",
       oninput: () => this.#filter(), onkeydown: (event) => this.#findKey(event) });
     this.hits = el("span", { class: "hint", role: "status" });

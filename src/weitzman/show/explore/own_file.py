@@ -26,7 +26,7 @@ class OwnFile:
     Parameters
     ----------
     path : str, optional
-        The file; without it the folder is the current one.
+        The file. Without a path, the folder is the current one.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -40,7 +40,7 @@ class OwnFile:
         return None if self.path is None else os.path.basename(self.path)
 
     def seen(self) -> None:
-        """The file was read: as it is now, it is known."""
+        """Remember the file as it is now, just after it was read."""
         if self.path is not None:
             self._stamps[self.path] = _stamp(self.path)
 
@@ -53,15 +53,15 @@ class OwnFile:
         ----------
         forest : Forest
         name : str, optional
-            Without it, the file at hand.
+            By default, the current file.
         own : bool
-            Whether the boxes come from that file, so that replacing it is what is meant.
+            Whether the boxes come from that file, so that the user means to replace it.
         anyway : bool
             Whether the user wants to replace what is there.
         """
         path = self._target(name)
         if path is None:
-            raise InvalidFile("no file was named. Save as another name, or download instead.")
+            raise InvalidFile("no file was named. Save under a name, or download instead.")
         with one_at_a_time(path):  # another explorer may be saving the same file
             return self._save(forest, path, own=own, anyway=anyway)
 
@@ -77,12 +77,12 @@ class OwnFile:
     def _taken(self, path: str) -> str:
         if self._stamps.get(path) != _stamp(path) and path in self._stamps:
             return (
-                f"{os.path.basename(path)} was changed by another program since it was read. It "
-                f"was not saved. Replace it, or save as another name."
+                f"{os.path.basename(path)} was changed by another program since it was read. "
+                f"Nothing was saved. Replace the file, or save under another name."
             )
         return (
-            f"{os.path.basename(path)} is already there, with other boxes. It was not saved. "
-            f"Replace it, or save as another name."
+            f"{os.path.basename(path)} already exists, with other boxes. Nothing was saved. "
+            f"Replace the file, or save under another name."
         )
 
     def _target(self, name: object) -> str | None:
@@ -96,7 +96,7 @@ class OwnFile:
         strange = any(ord(c) < 32 or c in '/\\:<>"|?*' for c in name)
         if strange or name.startswith((".", " ")) or len(name) > _LONGEST:
             raise InvalidFile(
-                f"a file name must be a plain one without a folder, but it is {name!r}. The folder "
+                f"a file name must be plain, without a folder, but it is {name!r}. The folder "
                 f"is {self.folder}."
             )
         path = os.path.join(self.folder, name)
@@ -106,7 +106,7 @@ class OwnFile:
 
 
 def _stamp(path: str) -> Stamp | None:
-    """What changes when a file is written; None if there is none."""
+    """A stamp that changes when a file is written; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,5 +1,5 @@
 // More questions about the boxes: which numbers matter, what knowing is worth, budgets, risk. They
-// take seconds, so they are asked only while they are open to view.
+// take seconds, so the page asks them only while they are visible.
 
 import { showAnswer } from "../page/answers.js";
 import { el, refill } from "../page/text.js";

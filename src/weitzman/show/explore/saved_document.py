@@ -1,4 +1,4 @@
-"""A forest as the page edits it: the file format, each box with all that it says itself."""
+"""A forest as the page edits it: the file format, with all data of a box in the box itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...files import json_writer as _write
 from ...forest.model import Forest
 
 MOST = 5000
-"""Boxes that a page can hold and still be handled with ease."""
+"""How many boxes a page can hold and stay easy to use."""
 
 
 def document(forest: Forest) -> dict[str, Any]:
@@ -19,8 +19,8 @@ def document(forest: Forest) -> dict[str, Any]:
     if len(forest) > MOST:
         raise InvalidArgument(
             f"the explorer shows at most {MOST} boxes, but there are {len(forest)}. weitzman "
-            f"report and weitzman solve have no such limit; boxes that are alike can be written by "
-            f"counts."
+            f"report and weitzman solve have no such limit. Boxes that are alike can be one box "
+            f"with a count."
         )
     text: dict[str, Any] = json.loads("".join(_write.pieces(forest)))
     kinds = text.pop("kinds", {})

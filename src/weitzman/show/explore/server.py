@@ -1,6 +1,6 @@
 """A server for one page and one user on this machine.
 
-Only 127.0.0.1 is listened on. The address holds a random token; without it nothing is answered.
+The server listens on 127.0.0.1 only. The address holds a random token, which every request needs.
 Requests under another host name (a name server may have been made to point here) or from another
 origin (a page elsewhere) are refused, so that no other page in the same browser can use it.
 Script and style are files of their own, so that the policy of the page allows no inline script.
@@ -32,7 +32,7 @@ from ..page.html import Markup, escape
 from .workbench import Workbench
 
 _MOST = 2**26  # bytes of a request
-_DIGITS = 12  # of its length: more is too long, whatever it says
+_DIGITS = 12  # digits of its length; longer numbers are refused
 _CONNECTIONS = 64  # at a time; a browser opens six
 _PATIENCE = 60.0  # seconds until a request must have arrived, and an answer must have been taken
 _SCRIPTS = (
@@ -140,14 +140,14 @@ class _Refused(Exception):
 
 
 class _Hurried(io.RawIOBase):
-    """What a client sends, as long as it comes in time: a byte a minute is not."""
+    """What a client sends before a deadline: one byte per minute is too slow."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.until = 0.0
 
     def readable(self) -> bool:
-        """It is."""
+        """Say that the stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize, disable_nagle_algorithm = -1, True  # an answer is sent at once, in one piece
 
     def setup(self) -> None:
-        """Read no longer than is decent."""
+        """Give every read a deadline."""
         super().setup()
         self.hurried = _Hurried(self.connection)
         self.rfile = io.BufferedReader(self.hurried)
@@ -236,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _follows_a_link(self) -> bool:
         """Whether a window opens the page itself, as through :meth:`Server.door`.
 
-        Whoever made the link knew the token; and a page in a window of its own is out of reach.
+        Whoever made the link knew the token, and other pages cannot reach into a new window.
         """
         sent = [self.headers.get(f"Sec-Fetch-{key}") for key in ("Mode", "Dest")]
         return self.command == "GET" and sent == ["navigate", "document"]
@@ -244,9 +244,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
-            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a length is needed.")
+            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "the request must give its length.")
         if len(length) > _DIGITS or int(length) > _MOST:
-            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much.")
+            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large.")
         return self.rfile.read(int(length))
 
     def _refuse(self, refused: _Refused) -> None:
@@ -268,4 +268,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing is written for each request."""
+        """Keep no log of requests."""

@@ -1,4 +1,4 @@
-// What if one number of the chosen box were another: a curve of exact answers, and a slider on it.
+// What if one number of the chosen box were different: a curve of exact answers, and a slider on it.
 
 import { Curve } from "../page/chart.js";
 import { amount, el, name, number, refill } from "../page/text.js";
@@ -81,7 +81,7 @@ export class WhatIf {
     const { x, value, first, now } = this.curve.points;
     const { doc, chosen } = this;
     const [was, would] = [value[now], value[i]];
-    const verb = doc.objective === "minimize" ? "cost in all " : "be worth ";
+    const verb = doc.objective === "minimize" ? "cost a total of " : "be worth ";
     const say = PLAIN.includes(chosen.what) ? number : amount;
     const more = i === now ? ", as it is now" : ` (now ${amount(was)} at ${say(x[now])})`;
     const start = first[i] === null ? "and nothing would be opened." : ["and begin with ",

@@ -1,4 +1,4 @@
-"""The value of the search if one number of the document were another, by exact solves."""
+"""The value of the search if one number of the document were different, by exact solves."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ...forest.model import Forest
 from ...questions.caution import tolerances
 from .saved_document import forest
 
-_STEPS = 32  # from one end of the curve to the other, in a small problem
-_LARGE, _LARGE_STEPS = 600, 8  # boxes beyond which fewer are tried
-_WIDER = 20.0  # times a risk tolerance, up and down
-_ROOM = 1.25  # beyond the cost at which opening no longer pays
+_STEPS = 32  # points of the curve in a small problem
+_LARGE, _LARGE_STEPS = 600, 8  # larger problems get fewer points
+_WIDER = 20.0  # the curve goes up and down by this factor of the risk tolerance
+_ROOM = 1.25  # the curve ends at this many times the highest cost that pays
 
 PRICED = ("cost", "duration", "factor")
 TERMS = ("rate", "risk_tolerance")
@@ -42,8 +42,8 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
     -------
     dict
         ``x``, the numbers tried, evenly spaced; ``value``, what the search is worth then;
-        ``first``, the name of the box to open first or None; ``now``, the place in ``x`` of the
-        number as it is.
+        ``first``, the name of the box to open first or None; ``now``, the place of the
+        current number in ``x``.
     """
     f = forest(document)
     _check(f, box, what, row, state)
@@ -102,7 +102,7 @@ def _number(document: Any, *place: Any) -> float:
 
 
 def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, int]:
-    """Numbers evenly spaced, among them the one as it is."""
+    """Numbers evenly spaced, the current number among them."""
     box, what, row, _ = place
     steps = _STEPS if len(f) <= _LARGE else _LARGE_STEPS
     low, high = 0.0, 1.0
@@ -127,7 +127,7 @@ def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, in
     before = round((now - low) / step)
     if before == 0 and now > low:
         before = 1
-    if what == "chance":  # ends are 0 and 1: the number itself takes the place of the nearest
+    if what == "chance":  # ends are 0 and 1: the current number replaces the nearest one
         x = np.linspace(low, high, steps + 1, dtype=np.float64)
         at = min(max(before, 1 if now > 0 else 0), steps - 1 if now < 1 else steps)
         x[at] = now
@@ -137,14 +137,14 @@ def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, in
 
 
 def _tolerances(f: Forest, now: float, steps: int) -> FloatArray:
-    """Risk tolerances around the one as it is, evenly on a logarithmic scale."""
+    """Risk tolerances around the current one, evenly spaced on a logarithmic scale."""
     low = max(now / _WIDER, float(tolerances(f, 2)[-1]))
     down = np.geomspace(min(low, now), now, steps // 2 + 1)
     return np.asarray(np.concatenate([down, np.geomspace(now, now * _WIDER, steps // 2 + 1)[1:]]))
 
 
 def _worth(f: Forest, box: int, row: int) -> float:
-    """The cost from which on opening never pays; 0 where there is none."""
+    """The cost above which opening never pays; 0 if there is none."""
     up = int(f.parent[box])
     names = None if up < 0 else f.state_names[int(f.reward[up])]
     state = None if up < 0 else row if names is None else names[row]

@@ -1,4 +1,4 @@
-"""What the page asks and what it is answered, apart from how it is sent."""
+"""The questions of the page and their answers, independent of how they are sent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Answer = dict[str, Any]
 
 
 class Workbench:
-    """The file that is worked on, and the solutions of what the page has sent last.
+    """The file being edited, and the solutions of what the page sent last.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Workbench:
             "example": self._example, "curve": self._curve, "report": self._report,
             "answers": self._answers,
         }  # fmt: skip
-        self._load()  # what is wrong with the file is said now
+        self._load()  # faults of the file are reported now
 
     def start(self) -> Answer:
         """What the page begins with: the file as it is now."""
@@ -90,7 +90,7 @@ class Workbench:
             return {"ok": False, "message": str(error)}
 
     def knows(self, what: str) -> bool:
-        """Whether that is a question."""
+        """Whether the page can ask this."""
         return what == "read" or what in self._questions
 
     # -- questions -----------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Workbench:
         }
 
     def _expect(self, request: Any) -> Answer:
-        """What going on is worth after some steps: [box, copy, state], or [box, copy]: taken."""
+        """The value of going on after steps: [box, copy, state], or [box, copy] if taken."""
         number = _field(request, "id")
         with self._lock:
             solution = self._solved.get(number) if isinstance(number, int) else None
@@ -172,7 +172,7 @@ class Workbench:
         suffix = next((s for s in _READ if name.lower().endswith(s)), None)
         if suffix is None:
             known = f"{', '.join(_READ[:-1])} or {_READ[-1]}"
-            raise InvalidFile(f"{name}: a file of boxes ends in {known}.")
+            raise InvalidFile(f"{name}: a file of boxes must end in {known}.")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, f"instance{suffix}")
             with open(path, "wb") as file:

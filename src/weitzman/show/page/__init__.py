@@ -1,7 +1,7 @@
 """What the report and the explorer share: one HTML page, its scripts, and its safety.
 
-A report is one file: style, script and data stand in it, and its Content-Security-Policy allows
-this very script and style and nothing else, so that no name of a box can become code. The explorer
+A report is one file that holds its style, script and data. Its Content-Security-Policy allows
+only this script and style, so the name of a box cannot become code. The explorer
 serves script and style as files, and its policy allows no inline script at all. Scripts are ES
 modules, joined here in the order of their imports; there is no build chain.
 """
@@ -25,7 +25,7 @@ STEPPER = (
     "text.js", "problem.js", "hands.js", "walk.js", "draw.js", "chart.js", "stepper.js",
     "answers.js",
 )  # fmt: skip
-"""The scripts that pages share, each after those that it imports."""
+"""The scripts that pages share. Each script comes after the scripts that it imports."""
 
 _ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect "
@@ -43,7 +43,7 @@ def script(package: str, *names: str) -> str:
 
 
 def style(package: str, name: str) -> str:
-    """The style of all pages and of one of them."""
+    """The style that all pages share, followed by the style of one page."""
     parts = files("weitzman.show.page").joinpath("page.css"), files(package).joinpath(name)
     return "\n".join(part.read_text("utf-8") for part in parts)
 
@@ -95,13 +95,13 @@ def policy(script: str, style: str, connect: str) -> str:
 
 
 def embedded(data: Any) -> str:
-    """JSON that can stand in a script element: it cannot end it, whatever it says."""
+    """JSON for a script element. No text in the JSON can end the element."""
     text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def finite(x: Any) -> Any:
-    """The same with null for numbers that are not finite."""
+    """The data with null in place of numbers that are not finite."""
     if isinstance(x, dict):
         return {key: finite(value) for key, value in x.items()}
     if isinstance(x, list | tuple):

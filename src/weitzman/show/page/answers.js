@@ -5,13 +5,13 @@ import { Curve } from "./chart.js";
 import { about, amount, el, name, percent, refill, rough, svg } from "./text.js";
 
 const HINTS = {
-  swings: "Each number is moved by $share of itself, one at a time, and all is solved again. A reward "
-    + "stands for all rewards of its box, a chance for that of its best state.",
-  knowing: "What it is worth to know what a box would show before anything is opened: the most to pay "
-    + "for that.",
-  budget: "The most to be had if the spend on average is limited. The dot marks the policy of this page.",
-  careful: "The value and the first decision for searchers who shun risk: the smaller the risk "
-    + "tolerance, the more careful. The value is a certainty equivalent, a sure payoff worth as much.",
+  swings: "Each number is changed by $share, one at a time, and the problem is solved again. A reward "
+    + "stands for all rewards of its box, and a chance for the chance of the best state.",
+  knowing: "The most that it is worth paying to know what a box would show before anything is opened.",
+  budget: "The best result if the average spend is limited. The dot marks the policy of this page.",
+  careful: "The value and the first decision for searchers who avoid risk: the smaller the risk "
+    + "tolerance, the more careful the searcher. The value is a certainty equivalent: the sure payoff "
+    + "that is worth as much as the search.",
 };
 
 const SHOWN = {
@@ -58,10 +58,10 @@ function showSwings(place, { value, rows }) {
       numberCell(amount(r.high)), el("td", { class: "gauge" }, swingBars(r, value, low, high)),
       el("td", {}, el("span", {}, turnsText(r)))))));
   place.append(el("p", { class: "hint swing-key" }, el("span", { class: "lowered" }), " lowered ",
-    el("span", { class: "raised" }), ` raised; the line marks ${amount(value)}, the value as it is.`));
+    el("span", { class: "raised" }), ` raised; the line marks ${amount(value)}, the current value.`));
 }
 
-/** Two bars from the value as it is: to that with the number lowered, and with it raised. */
+/** Two bars from the current value: to the value with the number lowered, and with it raised. */
 function swingBars({ low, high }, value, least, most) {
   const at = (x) => 1 + (98 * (x - least)) / (most - least || 1);
   const bar = (x, mark, y) => svg("rect", { class: mark, x: Math.min(at(x), at(value)), y,
@@ -71,7 +71,7 @@ function swingBars({ low, high }, value, least, most) {
   svg("rect", { class: "middle", x: at(value) - 0.35, y: 0, width: 0.7, height: 10 }));
 }
 
-/** What the first decision becomes, or how far the number may move before it turns. */
+/** What the first decision becomes, or how far the number may move before the decision changes. */
 function turnsText({ turns, firstLow, firstHigh, lookedAt, turnsAt }) {
   const first = (x) => (x === null ? "nothing" : name(x));
   if (turns) {
@@ -79,9 +79,9 @@ function turnsText({ turns, firstLow, firstHigh, lookedAt, turnsAt }) {
       : ["lowered: ", first(firstLow), "; raised: ", first(firstHigh)];
   }
   if (!lookedAt) return "the same";
-  if (turnsAt === null) return "the same, however far it moves";
+  if (turnsAt === null) return "the same, whatever the number";
   const way = turnsAt > 0 ? "raised" : "lowered";
-  return `turns if ${way} by ${percent(Math.abs(turnsAt))}`;
+  return `changes if ${way} by ${percent(Math.abs(turnsAt))}`;
 }
 
 function showKnowing(place, rows) {
@@ -116,7 +116,7 @@ function showBudget(place, found, problem) {
   readCurve(place, "Budget", { x, value, now, title: `spend on average${later}`,
     yTitle: `${what} on average${later}` }, (i) => [
     `With ${amount(x[i])} to spend on average, the ${what} is `, el("b", {}, amount(value[i])),
-    ` on average${i === now ? ", as by the policy of this page" : ""}. `,
+    ` on average${i === now ? ", as with the policy of this page" : ""}. `,
     price[i] > 0 ? `One more unit of budget ${problem.minimize ? "saves" : "adds"} ${about(price[i])}.`
       : "More budget adds nothing.",
     gap > 0 ? ` The true curve lies above by at most ${rough(gap)}.` : "",
@@ -135,6 +135,6 @@ function showCareful(place, { x, value, first, now, ranges, bold }, problem) {
     `With a risk tolerance of ${amount(x[i])} the search ${problem.minimize ? "costs" : "is worth"} `
       + "as much as a sure ",
     el("b", {}, amount(value[i])), " and ", ...begin(first[i]),
-    `. Without any care for risk it is ${amount(bold)}.`,
+    `. For a searcher who ignores risk the value is ${amount(bold)}.`,
   ]);
 }

@@ -6,7 +6,7 @@ const SPACE = { high: 210, top: 14, bottom: 44, right: 18, narrowest: 240, wides
 const DIGIT = 7; // width of a digit on an axis, about
 const THUMB = 18; // width of the slider's thumb, as in the style
 
-/** Round numbers from low to high, about so many. */
+/** About this many round numbers from low to high. */
 export function ticks(low, high, about = 5) {
   if (!(high > low)) return [low];
   const raw = (high - low) / about;
@@ -42,7 +42,7 @@ export class Curve {
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
-  /** Points, evenly spaced or not; `now` is the place of the number as it is; `log`: the axis. */
+  /** Points, evenly spaced or not; `now` is the place of the current number; `log`: the axis. */
   show(points) {
     this.points = points;
     this.at = points.at ?? points.now;

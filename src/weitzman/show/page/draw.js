@@ -1,13 +1,13 @@
-// The forest as a drawing: roots on the left, what lies behind them to the right.
+// The forest as a drawing: roots on the left, the boxes behind them to the right.
 
 import { about, amount, number, percent, plural, short, svg } from "./text.js";
 
 const NARROW = 190; // width of a box, and of one with a long name
 const WIDE = 250;
-const LETTER = 7.6; // width of a letter of the name, about, and of one below it
+const LETTER = 7.6; // approximate width of a letter of the name, and of a letter below the name
 const SMALL = 6.1;
 const HIGH = 44;
-const ACROSS = 46; // between a box and those behind it
+const ACROSS = 46; // between a box and the boxes behind it
 const DOWN = 12;
 const MARGIN = 6;
 
@@ -145,7 +145,7 @@ export function reveal(place, selector) {
   place.scrollTop += over(box.top, box.bottom, view.top, view.bottom);
 }
 
-/** What a drawing says of a box: its index (or their range) and how likely it is opened. */
+/** What a drawing says about a box: its index (or a range) and how likely it is to be opened. */
 export function lookOf(problem, v, { row = null, opened = null, mark = "closed" } = {}) {
   const { index } = problem.boxes[v];
   const cost = row === null ? costs(problem, v) : amount(problem.meanCost(v, row));

@@ -1,6 +1,7 @@
-"""What both pages tell beyond the decision: which numbers matter, what knowing is worth, budgets.
+"""What both pages say beyond the decision: which numbers matter, what knowing is worth, budgets.
 
-Computed with :mod:`weitzman.questions`; what a question does not cover is left out with its reason.
+The answers come from :mod:`weitzman.questions`. If a question has no answer, the page gives the
+reason.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from .page_data import alone
 LARGEST = 400
 """Boxes up to which these questions are answered within seconds."""
 
-_SHARE = 0.1  # by which each number is moved
-_MOVED = 6  # boxes whose numbers are moved
-_TURNED = 3  # boxes for which the change that turns the decision is looked for
+_SHARE = 0.1  # each number is changed by this share
+_MOVED = 6  # boxes whose numbers are changed
+_TURNED = 3  # boxes for which to look for the change that alters the decision
 _KNOWN = 8  # boxes that might be known beforehand
-_ROWS = 12  # of a tornado
-_STEPS = 32  # of a curve
-_ENTRIES = 20_000  # chances up to which a frontier takes seconds
+_ROWS = 12  # rows of a tornado
+_STEPS = 32  # points of a curve
+_ENTRIES = 20_000  # chances, at most: a frontier then takes seconds
 
 _OPTION = re.compile(r"`(\w+)`")  # pages do not quote options of Python
 
@@ -38,7 +39,7 @@ Found = dict[str, Any]
 
 
 def answers(solution: Solution, evaluation: Evaluation) -> Found:
-    """All of it, as plain lists; ``leftOut`` has the reason for each part that is None."""
+    """All answers as plain lists; ``leftOut`` has the reason for each answer that is None."""
     f = solution.forest
     parts: dict[str, Callable[[], Any]] = {
         "swings": lambda: _swings(solution),
@@ -50,7 +51,7 @@ def answers(solution: Solution, evaluation: Evaluation) -> Found:
     for key, part in parts.items():
         try:
             if len(f) > LARGEST:
-                raise InvalidArgument(f"with {len(f):,} boxes it would take long.")
+                raise InvalidArgument(f"this would take too long with {len(f):,} boxes.")
             found[key] = part()
         except (InvalidArgument, InvalidForest) as error:
             reason = _OPTION.sub(lambda m: f"the {m[1].replace('_', ' ')}", str(error))
@@ -59,7 +60,7 @@ def answers(solution: Solution, evaluation: Evaluation) -> Found:
 
 
 def _swings(solution: Solution) -> Found:
-    """How far the value moves with each number, and what turns the first decision."""
+    """How far the value moves with each number, and what changes the first decision."""
     found = tornado(solution.forest, share=_SHARE, boxes=_MOVED)
     turns = {(t.box, t.number): t.share for t in turning_points(solution, boxes=_TURNED)}
     rows = [
@@ -81,11 +82,11 @@ def _swings(solution: Solution) -> Found:
 
 
 def _knowing(f: Forest, e: Evaluation) -> list[Found]:
-    """What it is worth to know a box before anything is opened, the boxes opened most first."""
+    """What it is worth to know a box before anything is opened, for the boxes opened most often."""
     boxes = [v for v in np.argsort(-e.opened, kind="stable").tolist() if alone(f, v)][:_KNOWN]
     if not boxes:
         raise InvalidArgument(
-            "what is known beforehand must be one box, but all boxes have copies."
+            "only a single box can be known beforehand, but all boxes have copies."
         )
     found = [(v, value_of_knowing(f, [v])) for v in boxes]
     rows = [{"box": f.name(v), "worth": max(k.worth, 0.0), "error": k.error} for v, k in found]
@@ -97,7 +98,7 @@ def _budget(f: Forest, e: Evaluation) -> Found:
     entries = int(f.laws.shape[f.law].prod(axis=1).sum())
     if entries > _ENTRIES:
         raise InvalidArgument(
-            f"with {entries:,} chances it would take long. The command weitzman budget does it."
+            f"this would take too long with {entries:,} chances. Run weitzman budget instead."
         )
     curve = frontier(f, corners=_STEPS)
     if len(curve.corners) < 2:
@@ -124,7 +125,7 @@ def _price(curve: SpendFrontier, spend: float) -> float:
 
 
 def _careful(solution: Solution) -> Found:
-    """The value and the first decision by the risk tolerance, the most careful first."""
+    """The value and the first decision for each risk tolerance, the most careful first."""
     sweep, own = risk_sweep(solution.forest, steps=_STEPS), solution.forest.risk_tolerance
     x, value = sweep.tolerance[::-1].tolist(), sweep.value[::-1].tolist()
     first = [*sweep.first[::-1]]

@@ -1,7 +1,7 @@
 // Several prizes: what each tree holds, what was taken, what is worth taking now. The twin of
 // weitzman.policy.remaining.
 
-/** The tree of a group of boxes that can be opened: that of its root. */
+/** The tree of a group of boxes that can be opened: the tree of its root. */
 export function treeOf(group) {
   return group.tree ?? `${group.v}:${group.copy}`;
 }
@@ -10,9 +10,9 @@ export class Hands {
   constructor(problem) {
     this.problem = problem;
     this.places = problem.prizes;
-    this.held = new Map(); // by tree, the step that showed the best reward of it
+    this.held = new Map(); // by tree, the step that showed its best reward
     this.taken = []; // steps, in the order of taking
-    this.shut = new Set(); // trees of these
+    this.shut = new Set(); // trees of the steps taken
   }
 
   copy() {
@@ -63,7 +63,7 @@ export class Hands {
     return pays && highestIndex <= this.#rank(best) ? best : null;
   }
 
-  /** The sum of all prizes if one stopped now: taken, in hand, and empty places. */
+  /** The sum of all prizes if the search stopped now: taken, in hand, and empty places. */
   total() {
     const left = this.places - this.taken.length;
     const hand = [...this.held.values()].map((s) => this.#rank(s)).sort((a, b) => b - a);

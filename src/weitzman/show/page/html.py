@@ -1,4 +1,4 @@
-"""HTML in which text stays text: what is not `Markup` is escaped."""
+"""HTML in which text stays text: everything except `Markup` is escaped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Child = str | Iterable["Child"] | None
 
 
 def escape(text: str) -> str:
-    """Text as it stands in HTML; in attributes, too."""
+    """Text escaped for HTML, also inside attributes."""
     return text if isinstance(text, Markup) else html.escape(text)
 
 
@@ -51,5 +51,5 @@ def join(children: Iterable[Child]) -> Markup:
 
 
 def name(text: str) -> Markup:
-    """A name in running text: not mixed up with its neighbors, whichever way it is written."""
+    """A name in running text. A name written right to left does not disturb the text around it."""
     return h("bdi", text)

@@ -1,4 +1,4 @@
-"""Boxes and indices as plain lists, for scripts; of a large forest the part that matters most."""
+"""Boxes and indices as plain lists for scripts; for a large forest, the part that matters most."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ...policy.walk import Opened
 
 BoolArray = npt.NDArray[np.bool_]
 
-_BYTES = 700_000  # of laws that a page carries
-_DIGITS = 7  # of a probability; indices, rewards and costs keep all of theirs
+_BYTES = 700_000  # the most bytes of laws in a page
+_DIGITS = 7  # of a probability; indices, rewards and costs keep all digits
 
 
 def important(
     policy: Policy, evaluation: Evaluation, most: int, told: Sequence[Opened]
 ) -> IntArray:
-    """Numbers of at most about ``most`` boxes, in order: those opened most, and all above them."""
+    """The numbers of about ``most`` boxes: the boxes opened most often, and all above them."""
     f = policy.forest
     rows = f.laws.shape[f.law, 0]
     highest = [policy.index[a : a + r].max() for a, r in zip(policy.index_at, rows, strict=True)]
@@ -89,7 +89,7 @@ def terms(f: Forest, keep: IntArray) -> dict[str, Any]:
 
 
 def alone(forest: Forest, box: int) -> bool:
-    """Whether there is one of a box: neither it nor a box before it has copies."""
+    """Whether a box exists only once: neither the box nor a box before it has copies."""
     if forest.endless[box]:
         return False
     while box >= 0:
@@ -116,7 +116,7 @@ def _index(policy: Policy, v: int) -> FloatArray:
 
 
 def _used(column: IntArray, pool: Pool) -> tuple[list[int], list[FloatArray]]:
-    """The matrices that a column points to, and the column that points to these."""
+    """The matrices that a column points to, and a column that points to these matrices."""
     which, place = np.unique(column, return_inverse=True)
     return place.tolist(), [pool[int(i)] for i in which]
 
@@ -126,13 +126,13 @@ def _rounded(row: FloatArray) -> list[float]:
 
 
 def _size(law: FloatArray) -> int:
-    """The bytes that a matrix takes in a page, about."""
+    """About how many bytes a matrix takes in a page."""
     some = int(np.count_nonzero(law))
     return (_DIGITS + 4) * some + 2 * (law.size - some)
 
 
 def _folded(policy: Policy, place: IntArray) -> dict[str, Any]:
-    """The best of what is left out: among the roots, and behind each box after each state."""
+    """The best box left out: among the roots, and behind each box after each state."""
     f = policy.forest
     hidden = np.flatnonzero(place[:-1] < 0)
     below: dict[int, list[Any]] = {}

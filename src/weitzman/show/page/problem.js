@@ -4,7 +4,7 @@ import { amount, amounts } from "./text.js";
 
 /**
  * boxes: [{name, parent (number or -1), count, endless, rewards, states (names or null), law, cost,
- * index}]. An endless box is followed by its like. A reward or index of null stands for the
+ * index}]. An endless box is followed by boxes like itself. A reward or index of null stands for the
  * infinity that never wins. `folded` tells what is left out, and the best of it among the roots
  * and behind each box after each state: {boxes, root: [index, name] or null, below: {box: [...]}}.
  * `timed`: each box has `factors` of what comes later (and `durations`, if these were given), in the
@@ -32,7 +32,7 @@ export class Problem {
     return this.boxes[v].endless ? [v] : this.children[v];
   }
 
-  /** For each box, whether there is one of it: no copies of it or of a box before it. */
+  /** For each box, whether it exists only once: neither it nor a box before it has copies. */
   #singles() {
     const single = this.boxes.map(() => false);
     const waiting = [...this.roots];
@@ -61,7 +61,7 @@ export class Problem {
     return law[row].reduce((sum, p, y) => sum + p * prices[y], 0);
   }
 
-  /** What all that comes after the opening is multiplied by. */
+  /** The factor of everything that comes after the opening. */
   factor(v, row, y) {
     return this.timed ? entry(this.boxes[v].factors, row, y) : 1;
   }
@@ -82,7 +82,7 @@ export class Problem {
     return { mean: (Math.log(mean) + worst) / scale, error: (this.risk * error) / mean };
   }
 
-  /** What opening costs if that is sure, else what it costs on average. */
+  /** What opening costs if the cost is certain, else the average cost. */
   costText(v, row) {
     const sure = this.boxes[v].cost[0].length === 1;
     return `${amount(this.meanCost(v, row))}${sure ? "" : " on average"}`;
@@ -115,7 +115,7 @@ export class Problem {
   }
 }
 
-/** What a matrix says after a state of the parent and of the box itself; it may have one for all. */
+/** What a matrix says after a state of the parent and of the box itself; one entry may stand for all states. */
 function entry(matrix, row, y) {
   const numbers = matrix[matrix.length > 1 ? row : 0];
   return numbers[numbers.length > 1 ? y : 0];

@@ -6,18 +6,18 @@ import { Walk, randomness } from "./walk.js";
 
 const FUTURES = 2000;
 const OTHERS = 100; // boxes offered instead of the best one
-const STATES = 60; // states offered as buttons; beyond, a list to choose from
+const STATES = 60; // states offered as buttons; more states become a list
 
 /**
- * A stepper in an element. `expect(walk)` tells what going on is worth: a promise of {value, error};
- * without it futures are played. `onchange(walk)` is called after each step.
+ * A stepper in an element. `expect(walk)` returns the value of going on: a promise of {value, error};
+ * without `expect`, futures are played. `onchange(walk)` is called after each step.
  */
 export class Stepper {
   constructor(place, problem, { given = [], value = null, expect = null, onchange = null } = {}) {
     this.place = place;
     this.options = { value, expect, onchange };
     this.seed = 1;
-    this.other = null; // a group the user would rather open
+    this.other = null; // a group that the user opens instead
     this.parts = {
       advice: el("p", { class: "advice", role: "status", "aria-live": "polite" }),
       answers: el("div", { class: "answers", role: "group" }),
@@ -32,7 +32,7 @@ export class Stepper {
     this.load(problem, given, value);
   }
 
-  /** Another problem, or other numbers of it; steps that still make sense are kept. */
+  /** Show another problem, or changed numbers; steps that still make sense are kept. */
   load(problem, given = [], value = null) {
     const before = this.walk?.log.slice(this.walk.given.length) ?? [];
     const old = this.walk?.problem;
@@ -96,7 +96,7 @@ export class Stepper {
     const { mean, error } = this.walk.problem.mean(payoffs);
     const at = (q) => amount(payoffs[Math.floor(q * (payoffs.length - 1))]);
     const { minimize, risk } = this.walk.problem;
-    const what = risk !== null ? "certainty equivalent" : minimize ? "mean in all" : "mean payoff";
+    const what = risk !== null ? "certainty equivalent" : minimize ? "mean total" : "mean payoff";
     refill(
       this.parts.played,
       el("p", {}, `${plural(FUTURES, "random future")} from here: ${what} `,
@@ -126,13 +126,13 @@ export class Stepper {
     const { walk } = this;
     if (hidden) {
       const index = amount(walk.problem.sign * hidden[0]);
-      return ["Open ", name(hidden[1]), ` (index ${index}). That box is folded away here: see `,
-        "“weitzman run” or “weitzman explore” for the rest of the way."];
+      return ["Open ", name(hidden[1]), ` (index ${index}). That box is folded away here: use `,
+        "“weitzman run” or “weitzman explore” for the remaining steps."];
     }
     if (!this.other) return walk.why();
     return ["Instead of the best box you open ", name(walk.label(this.other)),
-      `, of index ${amount(walk.problem.sign * this.other.rank)}. `,
-      "What it shows counts all the same, and the advice after it is again the best."];
+      `, with index ${amount(walk.problem.sign * this.other.rank)}. `,
+      "Its result counts all the same, and the advice after that is optimal again."];
   }
 
   #showAnswers(group) {
@@ -264,7 +264,7 @@ export class Stepper {
     refill(this.parts.moves, this.back, this.again, this.one, this.many);
   }
 
-  /** The button that was pressed is gone: go on at the next answer, or at the way back. */
+  /** The pressed button is gone: move the focus to the next answer, or to Back. */
   #focus() {
     const next = this.parts.answers.querySelector("button, select") ?? this.back;
     next.focus({ preventScroll: true });
@@ -275,7 +275,7 @@ export class Stepper {
     return randomness(this.seed * 2654435761);
   }
 
-  /** Tell a step of the walk before, by names, if there still is such a box and state. */
+  /** Repeat a step of the previous walk, by names, if the box and the state still exist. */
   #retell(old, step) {
     const { problem } = this.walk;
     if (step.taken) {

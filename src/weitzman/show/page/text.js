@@ -1,16 +1,16 @@
 // Numbers and text as people read them, and elements that hold text and nothing else.
 
-/** How the amounts of the problem on this page are written: its unit, and the range of them all. */
+/** How the amounts of the problem on this page are written: the unit, and the range of all amounts. */
 export const amounts = { unit: "", spread: 0 };
 
-/** An amount of the problem with its unit; with an error, nothing beyond its second digit. */
+/** An amount of the problem with its unit; with an error, no digits beyond the second digit of the error. */
 export function amount(x, error = 0) {
   return withUnit(number(x, { spread: amounts.spread, error }), amounts.unit);
 }
 
 /**
- * A number as people read it, by the rules of `_common/numbers.py`, which a test compares: six
- * significant digits (from the spread on, where one is given), commas, no zeros at the end.
+ * A number as people read it, by the rules of `_common/numbers.py` (a test compares both): six
+ * significant digits (counted from the spread, if there is one), commas, no zeros at the end.
  */
 export function number(x, { spread = 0, error = 0, digits = 6 } = {}) {
   if (x === null || x === undefined || Number.isNaN(x)) return "none";
@@ -70,7 +70,7 @@ export function withUnit(text, unit) {
   return text.startsWith("−") ? `−${unit}${text.slice(1)}` : `${unit}${text}`;
 }
 
-/** A chance; 0% and 100% are said of what is impossible and what is certain alone. */
+/** A chance; 0% and 100% are only for what is impossible and what is certain. */
 export function percent(p) {
   if (p > 0 && p < 1e-5) return "<0.001%";
   if (p >= 0.9995 && p < 1 - 1e-12) return ">99.9%";
@@ -83,7 +83,7 @@ export function plural(n, one, many = `${one}s`) {
   return `${number(n)} ${n === 1 ? one : many}`;
 }
 
-/** A name in running text: shown whatever it contains, and not mixed up with its neighbors. */
+/** A name in running text: shown whatever it contains, without disturbing the text around it. */
 export function name(text) {
   return { name: text };
 }
@@ -98,7 +98,7 @@ export function el(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** The same for SVG. */
+/** An SVG element, in the same way. */
 export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
@@ -129,13 +129,13 @@ export function put(node, children) {
   return node;
 }
 
-/** Put other children in the place of all. */
+/** Replace all children. */
 export function refill(node, ...children) {
   node.replaceChildren();
   return put(node, children);
 }
 
-/** At most so many characters, cut between letters and not within one. */
+/** At most this many characters, cut between letters and not within a letter. */
 export function short(text, most) {
   const letters = Array.from(text);
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;

@@ -1,11 +1,12 @@
-// One walk through the boxes: what can be opened, what to open next and why, what came of it.
+// One walk through the boxes: what can be opened, what to open next and why, and the result.
 //
-// The rule is that of weitzman.Policy: open the available box of highest index while that exceeds
-// the best reward so far; of equal ones the box of lowest number, of its copies that whose parent
-// showed the state of lowest number, and then the first; an index equal to the best means stop. Of
-// equal rewards the outside option comes first, then box, state and copy in the same order. It is
-// tested step by step against weitzman.policy.walk. Indices never change on the way, so nothing is
-// computed again. With several prizes a reward can be taken for good, see hands.js.
+// The rule is the rule of weitzman.Policy: open the available box with the highest index while that
+// index exceeds the best reward so far. An index equal to the best reward means stop. Among equal
+// indices the box with the lowest number is opened; among its copies, the copy whose parent showed
+// the state with the lowest number, and then the first copy. Among equal rewards the outside option
+// comes first, then box, state and copy in the same order. A test compares each step with
+// weitzman.policy.walk. Indices never change during a search, so nothing is computed again. With
+// several prizes a reward can be taken for good, see hands.js.
 
 import { Hands, treeOf } from "./hands.js";
 import { amount, name } from "./text.js";
@@ -71,7 +72,7 @@ export class Walk {
     return found && found[0] > this.bar() && (!top || found[0] > top.rank) ? found : null;
   }
 
-  /** What an index must exceed, the higher the better: the best so far, or every reward in hand. */
+  /** What an index must exceed: the best reward so far, or every reward in hand. */
   bar() {
     return this.hands ? this.hands.bar() : this.problem.signed(this.best);
   }
@@ -113,7 +114,7 @@ export class Walk {
     return draw(this.problem.boxes[group.v].law[group.row], random);
   }
 
-  /** Why to open the next box, or why to stop: text and names in a row. */
+  /** Why to open the next box, or why to stop, as text and names. */
   why() {
     const { problem } = this;
     const [above, more] = problem.minimize ? ["below", "lower"] : ["above", "higher"];
@@ -165,7 +166,7 @@ export class Walk {
     return label(this.problem, group);
   }
 
-  /** Payoffs of so many random futures from here on. */
+  /** Payoffs of this many random futures from here on. */
   futures(times, random) {
     const start = this.available().sort((a, b) => (before(a, b) ? -1 : 1));
     return Array.from({ length: times }, () => this.#future(start, random));
@@ -298,7 +299,7 @@ function behind(problem, group, u, y) {
   return { ...after, tree: treeOf(group) };
 }
 
-/** One of a group was opened: the next copy is its first now. */
+/** A box of the group was opened: the next copy is now the first of the group. */
 function advance(group) {
   group.left -= 1;
   if (group.left === 0) return;

@@ -1,29 +1,29 @@
 """Pictures that answer questions, drawn with matplotlib (``pip install "weitzman[plot]"``).
 
 ==========================  ======================================================================
-:func:`forest`              which boxes are there, what do they cost, how likely are they opened?
-:func:`line`                where to go on along a line of boxes, and where to stop?
-:func:`phi`                 what is searching on worth with x in hand, and when does it end?
+:func:`forest`              which boxes are there, what do they cost, how likely is each opening?
+:func:`line`                where does the search go on along a line of boxes, and where stop?
+:func:`phi`                 what is it worth to keep searching with x in hand, and when to stop?
 :func:`capped_value`        where does the value come from?
 :func:`payoff`              what can I end with?
 :func:`openings`            which boxes will be opened, and which one will be taken?
 :func:`search`              what happened in this search, and why?
 :func:`strategies`          what would other strategies earn?
-:func:`break_even`          what would have to cost how much for me to decide otherwise?
-:func:`learning_curves`     which training runs are worth going on with?
-:func:`truncation`          what does looking only so deep lose?
+:func:`break_even`          at what costs would the decisions change?
+:func:`learning_curves`     which training runs are worth continuing?
+:func:`truncation`          what is lost by looking only so deep?
 :func:`bounds`              how closely is the value of a lazy forest known?
-:func:`endless`             after which states of an endless line to go on?
+:func:`endless`             after which states of an endless line does the search go on?
 :func:`dag`                 which boxes depend on which, and what to open first?
 :func:`replay`              what would each method have earned on past runs?
-:func:`frontier`            what is the most reward for every spend?
+:func:`frontier`            what is the most reward at each level of spending?
 :func:`tornado`             which numbers matter?
 :func:`risk_sweep`          how does a careful searcher decide?
 ==========================  ======================================================================
 
 Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
-global settings. Names are drawn as they are: ``$`` starts no formula. The numbers behind each
-picture come from functions that do not draw: ``capped_law``, ``payoff_law``, ``openings_data``...
+global settings. Names are drawn as they are: ``$`` does not start a formula. The numbers behind
+each picture come from functions that do not draw: ``capped_law``, ``payoff_law`` and others.
 """
 
 from __future__ import annotations
@@ -85,18 +85,18 @@ __all__ = [
     "truncation_data",
 ]
 
-_SMALL = 30  # boxes that can be looked at one by one
-_LONG = 4  # boxes from which on a line is a map rather than a tree
+_SMALL = 30  # boxes that can be drawn one by one
+_LONG = 4  # a line of this many boxes is a map rather than a tree
 
 
 def solution(
     solution: Solution | LazySolution | EndlessLine | Dag, *, ax: Axes | None = None
 ) -> Axes:
-    """The picture that tells most about a solution.
+    """The picture that says the most about a solution.
 
-    A single line as a map of where to go on; a small forest as a tree; a large one by its boxes
-    most often opened; a lazy forest by its bounds; an endless line by its indices; a graph by its
-    boxes and arrows.
+    A single line is drawn as a map of where to go on, a small forest as a tree, a large forest by
+    the boxes opened most often, a lazy forest by its bounds, an endless line by its indices, and a
+    graph by its boxes and arrows.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from ...strategies.comparison import Comparison
 
 
 def check_solution(solution: object, what: str) -> None:
-    """Most pictures need a solution: anything else gets a clear message."""
+    """Refuse anything but a solution with a clear message: most pictures need a solution."""
     if not isinstance(solution, Solution):
         raise InvalidArgument(
             f"{what} needs a solution, but got a {type(solution).__name__}. Call solve(forest) "
@@ -92,7 +92,7 @@ class Strategies:
     names, how : lists of str
     value, error, bound : (m,) arrays of float
         Expected payoff; half of its 95 % confidence interval; what no strategy of its kind can
-        exceed, NaN where the value itself is that.
+        exceed, NaN where the value itself is the bound.
     nothing : float
         What opening nothing earns.
     """
@@ -109,7 +109,7 @@ def strategies_data(comparison: Comparison) -> Strategies:
     """Values of strategies side by side."""
     if not isinstance(comparison, Comparison):
         raise InvalidArgument(
-            f"the picture of strategies needs what compare(forest) gives, but got a "
+            f"the picture of strategies needs the result of compare(forest), but got a "
             f"{type(comparison).__name__}."
         )
     c = comparison.columns()
@@ -123,17 +123,17 @@ def strategies_data(comparison: Comparison) -> Strategies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BreakEvens:
-    """Costs at which decisions turn, for the boxes that are opened most often.
+    """Costs at which decisions change, for the boxes that are opened most often.
 
     Attributes
     ----------
     names : list of str
-        Of a child with the state of its parent that most often leads to it.
+        The name of a child includes the state of its parent that most often leads to the child.
     cost, opened_below : (m,) arrays of float
-        What opening costs now, and from which cost on it never pays.
+        What opening costs now, and the cost above which opening never pays.
     first_below : (m,) array of float
-        The cost at which the first decision turns: infinity for at no cost, NaN where the search
-        would not begin in this tree even if the box were free.
+        The cost at which the first decision changes: infinity if no cost changes the decision, NaN
+        where the search would not begin in this tree even if the box were free.
     boxes : int
         Boxes in all, as described.
     """
@@ -174,6 +174,6 @@ def break_even_data(solution: Solution, limit: int = 12) -> BreakEvens:
 
 
 def _after(f: Forest, box: int, state: int) -> str:
-    """The name of a box, and after what it is looked at."""
+    """The name of a box, with the state of its parent."""
     up = int(f.parent[box])
     return f.name(box) if up < 0 else f"{f.name(box)} after {f.states(up)[state]}"

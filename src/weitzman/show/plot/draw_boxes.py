@@ -1,4 +1,4 @@
-"""Pictures with one row per box or a strategy."""
+"""Pictures with one row for each box or strategy."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TAKE_NOTHING = "(outside option)"
-_FAR = 4.0  # times the gain of the optimal policy: strategies beyond are told, not drawn to scale
+_FAR = 4.0  # times the gain of the optimal policy; worse strategies are not drawn to scale
 
 
 def _size(names: list[str]) -> tuple[float, float]:
-    """Inches for rows with names: long ones take room beside the picture, not from it."""
+    """Inches for rows with names. Long names make the figure wider, not the picture smaller."""
     return 4.9 + 0.085 * min(40, max(map(len, names))), 1.3 + 0.24 * len(names)
 
 
 def openings(
     source: Evaluation | Solution | Policy, *, limit: int = 25, ax: Axes | None = None
 ) -> Axes:
-    """How likely each box is opened, and how likely it is the one whose reward is taken.
+    """How likely each box is to be opened, and how likely its reward is to be taken.
 
     Parameters
     ----------
     source : Evaluation, Solution or Policy
-        What was evaluated; of a solution, the optimal policy.
+        What to draw; for a solution, its optimal policy is evaluated.
     limit : int
-        Show at most so many boxes, those most often opened.
+        Show at most this many boxes: the boxes opened most often.
     ax : Axes, optional
     """
     d = openings_data(source, limit)
@@ -85,9 +85,9 @@ def _left_out(boxes: int, shown: int, opened: float) -> str:
 def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     """What strategies earn, from :func:`weitzman.compare`.
 
-    A dot is the expected payoff, with a 95 % confidence interval where it was simulated; a triangle
-    at the edge stands for one far beyond, whose number is told. An upright mark says how much the
-    best of its kind could earn at most, where only a bound is known.
+    A dot is the expected payoff, with a 95 % confidence interval where it was simulated. A triangle
+    at the edge stands for a payoff far beyond the axis, and its number is written beside it. Where
+    only a bound is known, a vertical mark shows the most that this kind of strategy can earn.
 
     Parameters
     ----------
@@ -102,7 +102,9 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     start = d.nothing if np.isfinite(d.nothing) else float(known.min())
     colors: list[Any] = [BLUE, *[muted(ax)] * (len(rows) - 1)]
     reach = _FAR * abs(d.value[0] - start) or np.inf
-    shown = np.clip(d.value, start - reach, start + reach)  # a hopeless one must not hide the rest
+    shown = np.clip(
+        d.value, start - reach, start + reach
+    )  # a hopeless strategy must not hide the rest
     ax.hlines(rows, start, shown, color=colors, lw=[3.0, *[1.2] * (len(rows) - 1)])
     error = np.where(shown == d.value, d.error, np.nan)
     what = "expected loss and cost" if comparison.forest.minimize else "expected payoff"
@@ -135,7 +137,7 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
 
 
 def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -> Axes:
-    """What boxes cost, and at which costs decisions would turn.
+    """What boxes cost, and at which costs decisions would change.
 
     A dot is the cost now. The bar ends where the box would never be worth opening; a triangle
     marks the cost at which the search would begin elsewhere.
@@ -144,7 +146,7 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
     ----------
     solution : Solution
     limit : int
-        Show at most so many boxes, those most often opened.
+        Show at most this many boxes: the boxes opened most often.
     ax : Axes, optional
     """
     d = break_even_data(solution, limit)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLUMN, _ROW = 1.9, 0.72  # inches
-_LETTERS = 18  # of a name, at most: names of one row must not meet
-_SMOOTH = 60  # indices beyond which states are drawn as a curve
+_LETTERS = 18  # the most letters of a name: names in one row must not touch
+_SMOOTH = 60  # with more indices, states are drawn as a curve
 
 
 def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -> Axes:
@@ -97,7 +97,7 @@ def _edges(ax: Axes, t: GraphPlaces) -> None:
 
 
 def _captions(ax: Axes, graph: Dag, t: GraphPlaces) -> None:
-    """Name and cost below each box, on a ground of their own: arrows pass behind them."""
+    """Name and cost below each box, on a background of their own: arrows pass behind the text."""
     ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6}
     for v, name in enumerate(graph.names):
         title = plain(name)
@@ -111,7 +111,7 @@ def _captions(ax: Axes, graph: Dag, t: GraphPlaces) -> None:
 
 
 def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
-    """An endless line: after which states to go on, and with how much in hand.
+    """An endless line: after which states the search goes on, and with how much in hand.
 
     The bar of a state ends at its index: go on while the best so far is lower. A dot is the reward
     of the state itself. Where the dot lies within the bar, go on although the state was seen.

@@ -51,7 +51,7 @@ def phi(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """What searching is worth with x in hand, Φ(x) = E max(x, κ), and where it stops to pay.
+    """What searching is worth with x in hand, Φ(x) = E max(x, κ), and where it stops paying.
 
     Above the diagonal it is better to go on than to stop with x. The index is where the two meet.
 
@@ -59,7 +59,7 @@ def phi(
     ----------
     solution : Solution
     box : str or int, optional
-        This box and all behind it; the whole forest by default.
+        This box and all boxes behind it; the whole forest by default.
     state : optional
         What the parent of the box showed.
     ax : Axes, optional
@@ -108,7 +108,7 @@ def capped_value(
     ----------
     solution : Solution
     box : str or int, optional
-        This box and all behind it; by default the largest κ of all trees.
+        This box and all boxes behind it; by default the largest κ of all trees.
     state : optional
         What the parent of the box showed.
     ax : Axes, optional
@@ -156,13 +156,13 @@ def payoff(
     """The law of what a search earns in the end, best reward less all costs.
 
     It is exact where the policy can end in a few thousand ways, and simulated otherwise; the title
-    says which. What is worse than opening nothing is hatched.
+    says which. Payoffs worse than opening nothing are hatched.
 
     Parameters
     ----------
     policy : Solution or Policy
     episodes : int
-        Searches to simulate, if it comes to that.
+        Searches to simulate if the law is not computed exactly.
     rng : Generator or int
         For the simulation.
     ax : Axes, optional
@@ -195,7 +195,8 @@ def payoff(
 def _bars(law: PayoffLaw) -> tuple[FloatArray, float, IntArray]:
     """Left edges and width of bars, and the bar of each value.
 
-    One a value if there are few, else equal ones, of which one begins at the outside option.
+    There is one bar for each of a few values. Many values get bars of equal width, one of which
+    begins at the outside option.
     """
     low, high = float(law.values[0]), float(law.values[-1])
     if len(law.values) <= _STEMS:

@@ -43,9 +43,10 @@ _NUMBERED = 150  # cells up to which numbers are written
 def search(search: Search, *, ax: Axes | None = None) -> Axes:
     """A search step by step: it goes on while the highest index is above the best so far.
 
-    The line is the best reward so far; the band below it (above it, when minimizing) is what was
-    spent, so that its other edge is what stopping there earns. Dots are what was found, ticks the
-    indices of what could be opened next (the twelve highest), the dashed line the highest of them.
+    The line is the best reward so far. The band below it (above it, when minimizing) is the spend
+    so far, so the other edge of the band is the payoff of stopping there. Dots are findings. Ticks
+    are the indices of the boxes that could be opened next (the twelve highest), and the dashed line
+    is the highest index.
 
     Parameters
     ----------
@@ -97,8 +98,8 @@ def _name_steps(ax: Axes, d: SearchPath) -> None:
 def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = None) -> Axes:
     """A line of boxes as a map: the index of the next box for every state and step.
 
-    Where the state just seen is the best reward so far, colored fields mean go on and empty ones
-    stop. With more in hand, go on only where the index is above that.
+    Where the state just seen is the best reward so far, colored fields mean go on and empty
+    fields mean stop. With more in hand, go on only where the index is above what is in hand.
 
     Parameters
     ----------
@@ -184,17 +185,17 @@ def learning_curves(
 ) -> Axes:
     """Learning curves over the decisions of a fitted model.
 
-    The field is blue where a run is worth going on with; outside it the run is paused or dropped.
+    The area where a run is worth continuing is blue. Outside, the run is paused or dropped.
 
     Parameters
     ----------
     curves : Curves
     model : LineModel, optional
-        Without it, the curves alone.
+        Without a model, only the curves are drawn.
     best : float, optional
         The best score in hand; by default that of the run itself.
     limit : int
-        Draw at most so many runs, evenly taken.
+        Draw at most this many runs, evenly sampled.
     ax : Axes, optional
     """
     runs = len(curves.start) - 1
@@ -208,7 +209,7 @@ def learning_curves(
     low, high = float(low - room), float(high + room)
     if model is not None:
         _shade(ax, model, low, high, best)
-    thin = 0.15 + min(0.5, 4 / runs)  # single curves are lines, many a cloud
+    thin = 0.15 + min(0.5, 4 / runs)  # a few curves are lines, many curves are a cloud
     for r in np.unique(np.linspace(0, runs - 1, min(runs, limit)).round().astype(int)):
         rows = slice(int(curves.start[r]), int(curves.start[r + 1]))
         look: dict[str, Any] = {"color": ink(), "lw": 0.7, "alpha": thin}
@@ -234,7 +235,7 @@ def _shade(ax: Axes, model: RunModel, low: float, high: float, best: float | Non
     only = need("matplotlib.colors", "plot").ListedColormap([SKY])
     shown = np.ma.array(np.ones(go_on.shape), mask=~go_on)
     ax.pcolormesh(np.append(steps, last), edges, shown, cmap=only, alpha=0.6, zorder=0)
-    ax.fill_between([], [], color=SKY, alpha=0.6, lw=0, label="worth going on")
+    ax.fill_between([], [], color=SKY, alpha=0.6, lw=0, label="worth continuing")
 
 
 def truncation(
@@ -247,7 +248,7 @@ def truncation(
     Parameters
     ----------
     depth : (m,) numbers
-        Boxes that are kept of each line.
+        How many boxes of each line are kept.
     bound : (m,) numbers
         Certified bounds on the loss.
     loss : (m,) numbers, optional

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
-    """The most expected reward for every expected spend; the slope is the price of money.
+    """The most expected reward for each expected spend; the slope is the price of money.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
     corner = curve.corners[int(np.count_nonzero(curve.price > 1))]  # slopes fall
     ax.plot(
         [corner.spend], [corner.reward], "o", color=VERMILION, markersize=8,
-        label="the best at the costs as they are",
+        label="the best policy at the current costs",
     )  # fmt: skip
     ax.set_xlabel("expected spend", color=ink())
     ax.set_ylabel(f"expected {'loss' if curve.forest.minimize else 'reward'}", color=ink())
@@ -55,7 +55,7 @@ def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
 
 
 def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
-    """The certainty equivalent against the risk tolerance; colors tell the first decision.
+    """The certainty equivalent against the risk tolerance; colors show the first decision.
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
 
 
 def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
-    """How the value moves with each number; marked where another box would come first.
+    """How the value changes with each number, with a mark where another box would come first.
 
     Parameters
     ----------
     found : Tornado
         From :func:`weitzman.questions.tornado`.
     limit : int
-        Show at most so many numbers, those of widest swing.
+        Show at most this many numbers: the numbers with the widest swing.
     ax : Axes, optional
     """
     _check(found, Tornado)

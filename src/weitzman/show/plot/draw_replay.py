@@ -55,7 +55,7 @@ def replay(
     found : Replay
     measure : "payoff", "score", "spend", "regret" or "behind"
     task : str, optional
-        One task only.
+        Draw this task only.
     ax : Axes, optional
     """
     lines = curves_of(found, measure, task)

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLUMN, _ROW = 1.9, 0.58  # inches, at full size
-_FONT, _CIRCLE = 8.0, 23.0  # points, likewise
+_FONT, _CIRCLE = 8.0, 23.0  # points, at full size
 _LEAST_FONT = 5.0
 _ROUNDING = 1e-9  # by which a probability may exceed 1
-_LEAST_DETAIL = 0.65  # of full size: below, there is room for names only
+_LEAST_DETAIL = 0.65  # of full size; below this, there is room for names only
 
 
 def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Axes:
     """The forest with costs, indices and opening probabilities.
 
-    Every circle is a box, darker the more likely the optimal policy opens it; the number inside
-    says how likely (for boxes with copies, how many of them are opened on average). A box stands
-    to the right of its parent. Where cost or index depend on what the parent showed, the least and
-    the largest are given.
+    Every circle is a box. The more likely the optimal policy opens the box, the darker the circle;
+    the number inside is that probability (for boxes with copies, the mean number of copies opened).
+    A box stands to the right of its parent. Where the cost or the index depends on what the parent
+    showed, the least and the largest are given.
 
     Parameters
     ----------
     solution : Solution
     limit : int
-        Show at most so many boxes, those most often opened; the others are folded and counted.
+        Show at most this many boxes: the boxes opened most often. The others are counted.
     ax : Axes, optional
 
     Examples
@@ -77,7 +77,7 @@ def _edges(ax: Axes, t: TreeLayout) -> None:
 
 
 def _bend(ax: Axes, start: tuple[float, float], end: tuple[float, float], **line: Any) -> None:
-    """A line that leaves to the right and turns late: captions below its start stay free of it."""
+    """A line that leaves to the right and turns late, so as not to cross captions."""
     path, patches = need("matplotlib.path", "plot"), need("matplotlib.patches", "plot")
     (x, y), (x1, y1) = start, end
     turns = [(x, y), (x + 0.62, y), (x + 0.5, y1), (x1, y1)]
@@ -99,7 +99,7 @@ def _circles(ax: Axes, t: TreeLayout, size: float) -> None:
 
 
 def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
-    """Beside a leaf; below a box that has others to its right."""
+    """A caption beside a leaf, or below a box that has others to its right."""
     f, say, inner = solution.forest, solution.forest.amounts, set(t.above.tolist())
     font = max(_LEAST_FONT, _FONT * size)
     letters = max(6, int(1.25 * _COLUMN * 72 * size / font))

@@ -13,7 +13,7 @@ from ...chains.endless import EndlessLine
 from ...errors import InvalidArgument
 from ...strategies.dags import Dag
 
-_SWEEPS = 6  # times that rows are put in order of their neighbors: more changes little
+_SWEEPS = 6  # rounds of ordering rows by their neighbors; more rounds change little
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ def graph_places(dag: Dag) -> GraphPlaces:
 
 
 def _rows(depth: IntArray, edges: list[tuple[int, int]]) -> FloatArray:
-    """Columns in the middle; within a column by the mean row of the neighbors."""
+    """Rows of centered columns. A column is sorted by the mean row of the neighbors."""
     columns = [np.flatnonzero(depth == d).tolist() for d in range(int(depth.max()) + 1)]
     most = max(map(len, columns))
     near: list[list[int]] = [[] for _ in depth]
@@ -119,7 +119,7 @@ def endless_data(line: EndlessLine) -> EndlessIndices:
     """
     if not isinstance(line, EndlessLine):
         raise InvalidArgument(
-            f"the picture of an endless line needs what solve_line(chain, cost) gives, but got a "
+            f"the picture of an endless line needs the result of solve_line, but got a "
             f"{type(line).__name__}."
         )
     reward = np.asarray(line.chain.rewards, np.float64)
@@ -132,7 +132,7 @@ def bounds_data(found: LazySolution) -> tuple[FloatArray, FloatArray, FloatArray
     """Nodes expanded, lower and upper bound after each round of a lazy solve."""
     if not isinstance(found, LazySolution):
         raise InvalidArgument(
-            f"the picture of bounds needs what solve(lazy_forest) gives, but got a "
+            f"the picture of bounds needs the result of solve(lazy_forest), but got a "
             f"{type(found).__name__}."
         )
     rounds = np.array([*found.history, (found.expanded, found.lower, found.upper)], np.float64)

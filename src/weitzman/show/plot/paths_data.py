@@ -30,13 +30,13 @@ class SearchPath:
     names : list of str
         What was opened, in order.
     reward : (t,) array of float
-        What it showed; NaN for a signal without a reward.
+        What each box showed; NaN for a signal without a reward.
     best, spent : (t + 1,) arrays of float
         Best reward so far and all costs so far.
     step, index : arrays
-        Indices of the boxes that could be opened, and before which opening (from 0).
+        Indices of the boxes that could be opened, and the opening (from 0) that came next.
     highest : (t + 1,) array of float
-        The best of them; NaN if there was none.
+        The best of these indices; NaN if there was none.
     minimize, done : bool
     """
 
@@ -52,7 +52,7 @@ class SearchPath:
 
 
 def search_path(search: Search, available: int = 12) -> SearchPath:
-    """Tell a search again what it was told, looking at what could be opened before each step.
+    """Replay a search and note which boxes could be opened before each step.
 
     The indices are those of the policy that is followed now.
 
@@ -148,7 +148,7 @@ def line_grid(solution: Solution, box: str | int | None = None) -> LineGrid:
     if way is None:
         raise InvalidArgument(
             f"a heat map needs a line: boxes with the same states, each behind the one before, "
-            f"but the tree of box {f.name(top)!r} is none. Use plot.forest."
+            f"but the tree of box {f.name(top)!r} is not a line. Use plot.forest."
         )
     reward = f.rewards[int(f.reward[top])][0]
     sign = f.sign
@@ -186,7 +186,7 @@ def _same_states(f: Forest, a: int, b: int) -> bool:
 def decision_region(
     model: RunModel, scores: ArrayLike, best: float | None = None
 ) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Where a run is worth going on with.
+    """Where a run is worth continuing.
 
     Parameters
     ----------
@@ -218,22 +218,22 @@ class Cut(Protocol):
 
     @property
     def forest(self) -> Forest:
-        """What is kept."""
+        """The part that is kept."""
         ...
 
     @property
     def depth(self) -> int:
-        """Levels kept."""
+        """How many levels are kept."""
         ...
 
     @property
     def lower(self) -> float:
-        """The value of the whole is no lower."""
+        """A lower bound on the value of the whole forest."""
         ...
 
     @property
     def upper(self) -> float:
-        """Nor higher."""
+        """An upper bound on the value of the whole forest."""
         ...
 
 
@@ -243,7 +243,7 @@ def truncation_data(cuts: Sequence[Cut], value: float) -> tuple[FloatArray, Floa
     Parameters
     ----------
     cuts : Truncations
-        As ``weitzman.truncate`` gives for several gaps.
+        What ``weitzman.truncate`` returns for several gaps.
     value : float
         The true value of the whole forest.
     """

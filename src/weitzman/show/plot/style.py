@@ -1,7 +1,7 @@
 """What all pictures have in common: axes, colors, and text that is shown as it is.
 
-The colors are Okabe and Ito's, which color-blind readers tell apart; lightness and shape say the
-same once more, for print in grey. Text and lines take the color that the user has chosen.
+The colors are Okabe and Ito's, which color-blind readers can tell apart. Lightness and shape carry
+the same information, for print in gray. Text and lines take the color that the user has chosen.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BLUE, SKY, ORANGE, VERMILION = "#0072B2", "#9BCDEB", "#E69F00", "#D55E00"
 CYCLE = (BLUE, ORANGE, "#009E73", VERMILION, "#CC79A7", "#56B4E9", "#7F7F7F")
 _KEY_LETTER, _KEY_MARK, _KEY_LINE = 0.062, 0.42, 16.0  # inches, inches, and points of a key
-BARE = Amounts()  # of a problem without a unit
+BARE = Amounts()  # amounts of a problem without a unit
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for text with names in it
 
 
@@ -37,7 +37,7 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def calm(ax: Axes, grid: str | None = None) -> None:
-    """Leave out what tells nothing; light lines along one axis where values are read off."""
+    """Remove lines that carry no information; add a light grid along one axis to read values."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid == "x":
         ax.spines["left"].set_visible(False)
@@ -53,7 +53,7 @@ def ink() -> str:
 
 
 def mixed(ax: Axes, share: float, color: str | None = None) -> tuple[float, float, float]:
-    """A color (that of text) thinned with that of the background."""
+    """A color (by default the color of text) mixed with the color of the background."""
     to_rgba = need("matplotlib.colors", "plot").to_rgba
     back = to_rgba(ax.get_facecolor())
     back = to_rgba("white") if back[3] == 0 else back
@@ -62,12 +62,12 @@ def mixed(ax: Axes, share: float, color: str | None = None) -> tuple[float, floa
 
 
 def muted(ax: Axes) -> tuple[float, float, float]:
-    """The color of what is second in importance: grey, but well readable."""
+    """The color of secondary text: gray, but easy to read."""
     return mixed(ax, 0.65)
 
 
 def heading(ax: Axes, text: str) -> None:
-    """A title at the left, above the key if there is one. No formulas are read into it."""
+    """A title at the left, above the key if there is one. The text is never read as a formula."""
     legend = ax.get_legend()
     pad = None
     if legend is not None:
@@ -77,7 +77,7 @@ def heading(ax: Axes, text: str) -> None:
 
 
 def key(ax: Axes) -> None:
-    """What the marks mean, above the axes, where nothing can be hidden by it."""
+    """What the marks mean, above the axes, where the key hides nothing."""
     labels = ax.get_legend_handles_labels()[1]
     ax.legend(
         frameon=False, ncols=_key_columns(ax, labels), loc="lower left", bbox_to_anchor=(0.0, 1.0),
@@ -97,7 +97,7 @@ def _key_columns(ax: Axes, labels: list[str]) -> int:
 
 
 def plain(name: str) -> str:
-    """A name that can be drawn: long ones cut, what the font lacks written as an escape.
+    """A name that can be drawn: long names are cut, characters that the font lacks are escaped.
 
     Examples
     --------
@@ -123,12 +123,12 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 
 def number(x: float, say: Amounts = BARE, error: float = 0.0) -> str:
-    """A number as everywhere else, with a true minus sign; an amount with its unit."""
+    """A number in the usual format, with a true minus sign; an amount with its unit."""
     return say.typeset(x, error)
 
 
 def span(ends: FloatArray, say: Amounts = BARE) -> str:
-    """The least and the largest of some amounts, or the one if they are the same."""
+    """The least and the largest of some amounts, or one amount if both are the same."""
     low, high = map(say.typeset, ends)
     return low if low == high else f"{low} to {high}"
 
@@ -143,7 +143,7 @@ def amount_axis(ax: Axes, which: str, say: Amounts = BARE) -> None:
 
 
 def colors(n: int) -> list[str]:
-    """Colors for n things, no two alike: first those that everyone tells apart.
+    """Colors for n things, no two alike: first the colors that everyone can tell apart.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def colors(n: int) -> list[str]:
 
 
 def named_rows(ax: Axes, names: list[str]) -> None:
-    """Rows from the top down, one a name."""
+    """Rows from the top down, one for each name."""
     size = "small" if len(names) <= 40 else "x-small"
     ax.set_yticks(np.arange(len(names)), [plain(x) for x in names], fontsize=size, **PLAIN)
     ax.set_ylim(len(names) - 0.4, -0.6)

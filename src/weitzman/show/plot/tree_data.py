@@ -34,11 +34,11 @@ class TreeLayout:
     cost, index : (m, 2) arrays of float
         Least and largest over the states of the parent.
     hidden : (m,) array of int
-        Boxes folded below each.
+        How many boxes are folded below each box.
     hidden_row : (m,) array of float
-        The row in which this is said; NaN where nothing is folded.
+        The row of the note about the folded boxes; NaN where nothing is folded.
     rest, rest_row
-        Boxes in trees that are folded whole, and where this is said.
+        Boxes in trees that are folded whole, and the row of the note about them.
     rows : int
     """
 
@@ -63,9 +63,9 @@ def tree(solution: Solution, limit: int = 30, levels: int = 7) -> TreeLayout:
     ----------
     solution : Solution
     limit : int
-        Boxes to show, at most.
+        Show at most this many boxes.
     levels : int
-        Boxes from a root on, at most.
+        Show at most this many levels, from the root on.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def children(forest: Forest) -> Below:
 def _most_opened(
     f: Forest, below: Below, opened: FloatArray, limit: int, levels: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Boxes by falling opened, each after its parent; then in the order of the forest."""
+    """Boxes by falling number of openings, each after its parent; then in forest order."""
     heap = [(-opened[v], 0, int(v), -1) for v in f.roots]
     heap.sort()
     chosen: list[tuple[int, int, int]] = []
@@ -148,7 +148,9 @@ def _rows(
     """A row for each leaf in the order of the forest, and for what is folded beside others."""
     row, note = np.full(len(box), np.nan), np.full(len(box), np.nan)
     rows = 0
-    roots = [place[v] for v in policy.root.tolist() if v in place]  # those to open first on top
+    roots = [
+        place[v] for v in policy.root.tolist() if v in place
+    ]  # the tree to open first is on top
     waiting = [(i, False) for i in reversed(roots)]
     while waiting:
         i, children_done = waiting.pop()

@@ -1,4 +1,4 @@
-"""A report that one can send: one HTML file that says what to do, and why, and lets try it out."""
+"""A report to share: one HTML file that says what to do and why, with steps to try out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Path = str | os.PathLike[str]
 
 @runtime_checkable
 class Summarized(Protocol):
-    """What a replay is here: something that has a summary like ``weitzman replay --json``."""
+    """A replay, for this module: an object with a summary like ``weitzman replay --json``."""
 
     def document(self) -> dict[str, Any]:
         """The summary."""
@@ -40,8 +40,8 @@ class Summarized(Protocol):
 
 Source = Forest | Solution | Search | RunModel | Summarized
 
-_CHART = 4  # boxes opened in the flow chart of a report: more is for a file of its own
-_SCRIPT = "This part needs JavaScript. Words and tables do without."
+_CHART = 4  # boxes opened in the flow chart of a report; larger charts need their own file
+_SCRIPT = "This part needs JavaScript. The text and the tables do not."
 
 
 def write_report(
@@ -55,20 +55,20 @@ def write_report(
 ) -> None:
     """Write a report as one HTML file that needs nothing else, not even a network.
 
-    A file that ends in ``.svg`` gets the decisions as a flow chart instead, one in ``.tex`` as a
-    table and a flow chart for LaTeX, one in ``.csv`` as a table.
+    The ending of the path selects other formats: ``.svg`` gives the decisions as a flow chart,
+    ``.tex`` a table and a flow chart for LaTeX, and ``.csv`` a table.
 
     Parameters
     ----------
     source : Forest, Solution, Search, LineModel or Replay
-        A problem; a search under way, of which the report says how it stands; a model fitted to
-        past runs; or a replay of them, of which it says what each method earned.
+        A problem; a search under way (the report says how the search stands); a model fitted to
+        past runs; or a replay of past runs (the report says what each method earned).
     path : str or path
         The file appears complete or not at all; it is replaced if it exists.
     title : str, optional
         What the report is about.
     top : int
-        At most about so many boxes are shown, those opened most often; the others are counted.
+        About how many boxes to show: the boxes opened most often. The other boxes are counted.
     runs : int
         How many runs may be started, if a fitted model is given.
     progress : callable, optional
@@ -104,7 +104,7 @@ def write_report(
 
 
 def _policy(source: Forest | Solution | Search | RunModel, runs: int) -> Policy:
-    """What to follow from the start on."""
+    """The policy to follow from the start."""
     if isinstance(source, Search):
         return source.policy
     if isinstance(source, Solution):
@@ -189,15 +189,15 @@ def _sections(c: Content) -> list[Section | None]:
 
 
 def _from_start(c: Content) -> Child:
-    """What a search has seen so far does not change what was to be expected of it."""
-    text = "As it was at the start of the search, before anything was seen."
+    """A note for a search under way: these numbers describe its start."""
+    text = "As of the start of the search, before anything was seen."
     return h("p", text, class_="hint") if c.told else None
 
 
 def _stepper(c: Content) -> Child:
     text = (
-        "Say what was seen, and the next box shows. Nothing leaves this file; going back is always "
-        "possible."
+        "Enter what you saw to get the next box. Nothing leaves this file, and you can always go "
+        "back."
     )
     place = h("div", id="stepper", class_="stepper")
     return [h("p", text, class_="hint"), place, h("noscript", _SCRIPT)]
@@ -219,8 +219,8 @@ def _flow(c: Content) -> Child:
 
 def _drawing(c: Content) -> Child:
     hint = (
-        "Roots stand on the left; a box can be opened once the one to its left is open. The bar "
-        "shows how likely a box is opened. The drawing follows the steps taken above."
+        "Roots are on the left. A box can be opened once the box to its left is open. The bar "
+        "shows how likely a box is to be opened. The drawing follows the steps taken above."
     )
     return [
         h("p", hint, class_="hint"),
@@ -234,8 +234,8 @@ def _boxes(c: Content) -> Child:
     if shown < n:
         rest = 1 - float(c.evaluation.opened[c.keep].sum()) / max(c.evaluation.openings, 1e-300)
         folded = h(
-            "p", f"{n - shown:,} of {n:,} boxes are folded away: those opened least often. "
-            f"Together they are {percent(max(0.0, rest))} of all openings.", class_="hint",
+            "p", f"{n - shown:,} of {n:,} boxes are folded away, the ones opened least often. "
+            f"Together they make up {percent(max(0.0, rest))} of all openings.", class_="hint",
         )  # fmt: skip
     find = h(
         "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"
@@ -256,8 +256,8 @@ def _what_if(c: Content) -> Child:
     if not c.what_if:
         return h("p", "Nothing is spent, so no cost matters.")
     text = (
-        "The boxes on which most is spent. “Worth opening up to” holds with only the outside "
-        "option and what its parent showed in hand."
+        "The boxes on which the most is spent. “Worth opening up to” assumes that only the outside "
+        "option and what the parent showed are in hand."
     )
     return [
         h("p", text, class_="hint"),

@@ -23,7 +23,7 @@ LIMIT = 40
 
 OPEN, STOP, MORE = "open", "stop", "and so on"
 
-_STATES = 8  # of one box that are told one by one; the least likely of the others are told as one
+_STATES = 8  # states of a box that are listed one by one; the others are combined
 
 Step = tuple[Box, int]
 
@@ -41,17 +41,17 @@ class Situated:
     seen : str
         What the box opened last showed; "" at the start.
     chance : float
-        How likely that is once it is opened.
+        How likely that finding is once the box is opened.
     reached : float
-        How likely the situation comes up at all.
+        How likely the situation is to come up at all.
     action : "open", "stop" or "and so on"
-        The last where the tree is cut off.
+        "and so on" marks a place where the tree is cut off.
     box : str
-        What to open; of "stop", where the best reward comes from ("" for the outside option).
+        The box to open; for "stop", the box with the best reward ("" for the outside option).
     cost, index : float
-        Of the box to open; NaN where none is.
+        Of the box to open; NaN if there is none.
     best : float
-        The best reward so far; of several prizes, their sum if one stopped here.
+        The best reward so far; with several prizes, their sum if the search stopped here.
     taken : tuple of str
         Boxes whose rewards are taken for good now, before the action, where there are several
         prizes.
@@ -71,13 +71,13 @@ class Situated:
 
 
 def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
-    """The likeliest situations of a policy, a situation always after the one that it follows.
+    """The likeliest situations of a policy. Each situation comes after the one that it follows.
 
     Parameters
     ----------
     policy : Policy
     limit : int
-        Boxes opened in the whole tree, at most; what comes after is cut off and says so.
+        The most boxes opened in the whole tree. Later situations are cut off and marked.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
 
 
 def _deep_first(found: list[Situated]) -> list[Situated]:
-    """The same in the order of reading: what follows a situation comes right after it."""
+    """The decisions in reading order: what follows a situation comes right after it."""
     below: list[list[int]] = [[] for _ in found]
     for i, d in enumerate(found):
         if d.up >= 0:
@@ -132,7 +132,7 @@ def _deep_first(found: list[Situated]) -> list[Situated]:
 
 
 def columns(found: list[Situated]) -> dict[str, list[Any]]:
-    """The same as a table with one row for each situation, the way to it in words."""
+    """The decisions as a table: one row for each situation, with the way to it in words."""
     ways = [_way(found, i) for i in range(len(found))]
     takes = {"take": [", ".join(d.taken) for d in found]} if any(d.taken for d in found) else {}
     return {
@@ -199,13 +199,13 @@ def _search(policy: Policy, steps: tuple[Step, ...]) -> tuple[Search, tuple[str,
 
 
 def _law(f: Forest, box: Box, steps: tuple[Step, ...]) -> FloatArray:
-    """The chances of the box, its parent having shown what it showed."""
+    """The chances of the states of the box, given what its parent showed."""
     law = f.laws[int(f.law[box.number])]
     return np.asarray(law[_row(f, box, steps)], np.float64)
 
 
 def _row(f: Forest, box: Box, steps: tuple[Step, ...]) -> int:
-    """The state of the parent, of the very copy that this box is behind; 0 for a root."""
+    """The state of the parent (of the copy that this box is behind); 0 for a root."""
     v, up = box.number, int(f.parent[box.number])
     if f.endless[v] and box.copy[-1] > 1:
         before = (*box.copy[:-1], box.copy[-1] - 1)
@@ -215,7 +215,7 @@ def _row(f: Forest, box: Box, steps: tuple[Step, ...]) -> int:
 
 
 def _likeliest(law: FloatArray) -> list[int]:
-    """The states that can be, or the likeliest of many, in their own order."""
+    """The possible states, or the likeliest of many, in their own order."""
     some = np.flatnonzero(law)
     if len(some) > _STATES:
         some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])

@@ -1,4 +1,4 @@
-"""All that a report says, as numbers: computed once, drawn elsewhere."""
+"""All numbers of a report: computed once, drawn elsewhere."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ RUNS = 20
 
 _EPISODES = 20_000
 _DRAWS = 30  # models that the log might have led to
-_LARGE = 2000  # boxes: beyond, a solve takes long enough to do fewer
-_EXAMINED = 8  # boxes whose costs are looked into
-_STEPS = 32  # of its cost from free to more than it is worth
+_LARGE = 2000  # boxes; larger problems get fewer solves
+_EXAMINED = 8  # boxes whose costs are varied
+_STEPS = 32  # steps from no cost to a cost at which the box is not opened
 _EXAMINED_LARGE = 3
 _STEPS_LARGE = 8
-_BEYOND = 1.25  # times the cost from which on a box is not opened: there the curve ends
-_CHEAPEST_END = 2.0  # times the cost as it is now: so far the curve goes in any case
+_BEYOND = 1.25  # the curve ends at this many times the highest cost that pays
+_CHEAPEST_END = 2.0  # or at this many times the current cost, if that is more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,14 +55,14 @@ class WhatIf:
     ----------
     box : int
     state : int
-        The state of its parent after which it is opened most often (0 for a root).
+        The state of the parent after which the box is opened most often (0 for a root).
     break_even : BreakEven
         After that state.
     factor : list of float
-        Its cost is multiplied by these.
+        Factors by which the cost of the box is multiplied.
     value : list of float
     first : list of str or None
-        The box to begin with then.
+        The box to open first at each of these costs.
     """
 
     box: int
@@ -75,7 +75,7 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class RunnerUp:
-    """The root of second highest index, and what beginning with it would earn, then the best."""
+    """The root with the second highest index, and the value of opening it first."""
 
     box: int
     value: float
@@ -85,12 +85,13 @@ class RunnerUp:
 class Content:
     """The numbers of a report.
 
-    ``comparison`` is the reason instead where strategies cannot be compared. ``runner_up`` is None
-    where it would take long or there is only one root. ``told`` is what a search has seen so far,
-    ``taken`` which prizes it has taken, ``pending`` what is handed out and not answered, ``advice``
-    what to do next, ``now`` what stopping would give, ``expected`` what the search will have earned
-    in the end. ``between`` is where the value lies for nine in ten of the models that the same log
-    might have led to; None if the model was not learned. ``answers`` is for the script of the page.
+    ``comparison`` is a text with the reason if strategies cannot be compared. ``runner_up`` is None
+    where it would take too long or there is only one root. ``told`` is what a search has seen so
+    far, ``taken`` which prizes it has taken, ``pending`` which boxes are handed out but not
+    answered, ``advice`` what to do next, ``now`` what stopping would give, ``expected`` what the
+    search will have earned in the end. ``between`` is where the value lies for nine in ten of the
+    models that the same log might have led to; None if the model was not learned. ``answers`` is
+    for the script of the page.
     """
 
     solution: Solution
@@ -132,7 +133,7 @@ def content(
     runs: int = RUNS,
     progress: Progress | None = None,
 ) -> Content:
-    """Compute all that a report on a problem, a fitted model or a search under way says."""
+    """Compute all numbers of a report on a problem, a fitted model or a search under way."""
     between = None
     if isinstance(source, RunModel):
         between = _likely_values(source, runs) if isinstance(source, LearnedModel) else None
@@ -151,7 +152,9 @@ def content(
     search = source if isinstance(source, Search) else None
     told = () if search is None else tuple(search.history)
     taken = () if search is None else tuple(search.taken)
-    walk = Walk.along(policy, told)  # nothing is out: such boxes may still be the ones to open
+    walk = Walk.along(
+        policy, told
+    )  # no box counts as handed out: such a box may still be the one to open
     if walk.hands is not None:
         for box, reward in taken:
             walk.hands.take((box.number, box.copy), reward)
@@ -183,7 +186,7 @@ def content(
 
 
 def _likely_values(model: LearnedModel, runs: int) -> tuple[float, float]:
-    """The values between which nine in ten of the models lie that the log might have led to."""
+    """The range that holds the values of nine in ten models that the log might have led to."""
     low, high = np.quantile(draws(model, _DRAWS).value_at(runs), [0.05, 0.95])
     return float(low), float(high)
 
@@ -191,9 +194,9 @@ def _likely_values(model: LearnedModel, runs: int) -> tuple[float, float]:
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | str:
     n = len(solution.forest)
     if n > LARGEST:
-        return f"with {n:,} boxes it would take long. The command weitzman compare does it."
+        return f"this would take too long with {n:,} boxes. Run weitzman compare instead."
     if solution.forest.endless.any():
-        return "no fixed order or set fits lines that do not end."
+        return "fixed orders and sets need lines that end."
     half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
     try:
         return compare(solution.forest, solution=solution, episodes=_EPISODES, progress=half)
@@ -226,7 +229,7 @@ def _mean(f: Forest, chances: FloatArray, payoffs: FloatArray) -> float:
 
 
 def _examined(e: Evaluation) -> list[int]:
-    """The boxes on which most is spent."""
+    """The boxes on which the most is spent."""
     spend = np.array(e.columns()["spend"])
     most = _EXAMINED if len(e.forest) <= _LARGE else _EXAMINED_LARGE
     by = np.argsort(-spend, kind="stable")[:most]
@@ -251,7 +254,7 @@ def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
 
 
 def _state(f: Forest, box: int, state: int) -> str | int:
-    """A state in the form in which it can be asked for."""
+    """A state in the form that queries take."""
     names = f.state_names[int(f.reward[box])]
     return state if names is None else names[state]
 
@@ -260,7 +263,7 @@ def _factors(turns: BreakEven, steps: int) -> list[float]:
     """Even steps from zero to somewhat above the highest cost that pays, through the cost now."""
     pays = turns.opened_below / turns.cost if turns.cost > 0 else np.inf
     last = min(max(_CHEAPEST_END, _BEYOND * pays), float(steps))
-    part = max(1, round(steps / last))  # steps up to the cost as it is now
+    part = max(1, round(steps / last))  # steps up to the current cost
     return [i / part for i in range(steps + 1)]
 
 

@@ -35,7 +35,7 @@ class Places:
 
 
 def places(found: list[Situated]) -> Places:
-    """Columns by level; ends one below the other, the others in the middle of what follows."""
+    """Columns by level. Ends are stacked; other boxes are centered on what follows them."""
     below: list[list[int]] = [[] for _ in found]
     for i, d in enumerate(found):
         if d.up >= 0:
@@ -60,7 +60,7 @@ def places(found: list[Situated]) -> Places:
 
 
 def lines_of(d: Situated, say: Say = number) -> tuple[str, str]:
-    """What stands in a box: what to do, and the numbers of it."""
+    """The text in a box: what to do, and the numbers."""
     if d.taken:
         then = f"stop, {say(d.best)} in all" if d.action == STOP else f"open {d.box}"
         return f"Take {', '.join(d.taken)}", f"then {then}"
@@ -71,7 +71,7 @@ def lines_of(d: Situated, say: Say = number) -> tuple[str, str]:
 
 
 def svg(found: list[Situated], say: Say = number, *, standalone: bool = True) -> Markup:
-    """The flow chart as SVG; it takes the color of text from where it stands."""
+    """The flow chart as SVG. Its text takes the color of the text around it."""
     p = places(found)
     edges = [_edge(p, d, i) for i, d in enumerate(found) if d.up >= 0]
     boxes = [_box(p, i, d, lines_of(d, say)) for i, d in enumerate(found)]
@@ -167,7 +167,7 @@ def tex(text: str) -> str:
 
 
 def latex(found: list[Situated], say: Say = number) -> str:
-    """A decision table and the flow chart, to be read into a LaTeX document."""
+    """A decision table and the flow chart, as input for a LaTeX document."""
     return "\n".join(
         [
             r"% Put \usepackage{tikz} into the preamble and \input this file.",

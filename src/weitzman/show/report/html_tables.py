@@ -22,11 +22,11 @@ from .phrases import often
 _STUB = 3.0  # percent of the width: the piece beyond the break of a bar
 _CLOSE = 0.9  # of the gain of the best strategy: strategies that reach it are drawn to scale
 _VISIBLE = 0.5  # of the length of a bar: such differences show on a scale that begins at zero
-_STATES = 3  # indices told one by one; beyond, their range
+_STATES = 3  # indices listed one by one; with more, only their range
 
 
 def boxes(c: Content) -> Markup:
-    """A row for each box that is shown, those opened most often first."""
+    """A row for each box that is shown. The boxes opened most often come first."""
     e, spend = c.evaluation, c.evaluation.columns()["spend"]
     wins = e.wins
     order = sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v))
@@ -53,9 +53,9 @@ def boxes(c: Content) -> Markup:
 
 
 def break_even_costs(c: Content) -> Markup:
-    """How expensive boxes may become before decisions turn, for those on which most is spent."""
+    """How expensive boxes may become before decisions change, for the largest costs."""
     f = c.forest
-    slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are no chances
+    slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are not chances
     opened = c.evaluation.worth.opened_after.totals()
     rows = [
         h(
@@ -72,7 +72,7 @@ def break_even_costs(c: Content) -> Markup:
         "Box", "Costs now|", "Worth opening up to|", "Its tree begins the search up to|",
         *(["Value, per unit of cost|"] if slopes else []),
     )  # fmt: skip
-    return _table("Costs at which decisions turn", head, rows)
+    return _table("Costs at which decisions change", head, rows)
 
 
 def strategies(c: Content) -> Markup | None:
@@ -95,7 +95,7 @@ def strategies(c: Content) -> Markup | None:
         for s in found.strategies
     ]
     earns = "Loss and costs|" if c.forest.minimize else "Earns|"
-    head = _heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "How known")
+    head = _heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "Computed")
     return join([_table("Strategies compared", head, rows), h("p", scale.said, class_="hint")])
 
 
@@ -210,13 +210,13 @@ def _turns(c: Content, w: WhatIf) -> Markup:
 
 
 def estimate(c: Content, x: float, error: float) -> str:
-    """A number and its error, none of them with digits that the error makes void."""
+    """A number and its error, without digits that the error makes meaningless."""
     text = f"{c.amounts.bare(x, error)} ± {rough(error)}" if error else c.bare(x)
     return text.replace("-", "−")
 
 
 class _Scale(NamedTuple):
-    """Where bars begin and end, and what a reader must know of it."""
+    """Where bars begin and end, and what a reader must know about that."""
 
     start: float
     end: float
@@ -227,7 +227,7 @@ def _scale(c: Content, values: Sequence[float]) -> _Scale:
     """A scale on which strategies that come close to the best one can be told apart.
 
     A bar begins at zero only where that shows the differences. Otherwise it begins below the worst
-    of those that reach most of what the best one gains over opening nothing.
+    of the strategies that reach most of the best gain over opening nothing.
     """
     best, outside = c.solution.value, c.forest.outside
     known = [x for x in values if math.isfinite(x)]

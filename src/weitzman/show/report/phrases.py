@@ -17,7 +17,7 @@ from ..page.page_data import alone
 from .findings import Content, RunnerUp
 
 _LINES = 40  # of the plan
-_ROUNDING = 1e-9  # differences, as a share of the value, that are none
+_ROUNDING = 1e-9  # smaller differences, as a share of the value, count as none
 _ENDS = 4  # boxes named among those taken in the end
 
 
@@ -42,7 +42,7 @@ def decision(c: Content) -> Iterator[Child]:
         what = "least loss" if f.minimize else "best reward"
         yield h(
             "p", "No box is worth its cost: the outside option, ", c.say(f.outside),
-            f", is the {what} to be had on average.", class_="lead",
+            f", is the {what} available on average.", class_="lead",
         )  # fmt: skip
         return
     index = float(c.solution.indices(first)[0])
@@ -100,12 +100,12 @@ def _expect(c: Content) -> str:
     later = " All amounts are discounted to the start." if f.factors is not None else ""
     takes = f" It takes {about(e.time)} on average." if f.durations is not None else ""
     if f.minimize:
-        found = f"{f.prizes} losses of {reward} in sum" if f.prizes > 1 else f"a loss of {reward}"
+        found = f"{f.prizes} losses of {reward} in total" if f.prizes > 1 else f"a loss of {reward}"
         return (
             f"Expect a total of {value}: {found} on average, and {spend} spent on opening {boxes}."
             f"{later}{takes}"
         )
-    found = f"{f.prizes} prizes of {reward} in sum" if f.prizes > 1 else f"a reward of {reward}"
+    found = f"{f.prizes} prizes of {reward} in total" if f.prizes > 1 else f"a reward of {reward}"
     return (
         f"Expect {value} from the whole search: {found} on average, less {spend} spent on opening "
         f"{boxes}.{later}{takes}"
@@ -113,7 +113,7 @@ def _expect(c: Content) -> str:
 
 
 def _stop(c: Content) -> str:
-    """When to stop, in general and at once."""
+    """When to stop: the general rule, and the reward that ends the search."""
     f = c.forest
     if f.prizes > 1:
         best = "lowest" if f.minimize else "highest"
@@ -183,7 +183,10 @@ def index_meaning(c: Content) -> str:
         if f.minimize
         else ("reward", "highest", "above", "best reward")
     )
-    rule = f"The best policy opens the box of {best} index while that is {above} the {held} so far"
+    rule = (
+        f"The best policy opens the box with the {best} index while that index is {above} the "
+        f"{held} so far"
+    )
     rule += (
         f" in every tree, takes a {kind} that no index is {above}, and stops once all prizes are "
         f"taken."
@@ -198,8 +201,8 @@ def index_meaning(c: Content) -> str:
     )
     return (
         f"The index of a box is the {kind} in hand at which opening it makes no difference. It "
-        f"takes into account all that lies behind the box.{careful} {rule} Once boxes are open "
-        f"the indices stay what they are."
+        f"takes into account everything behind the box.{careful} {rule} Opening boxes does not "
+        f"change the indices."
     )
 
 
@@ -256,7 +259,7 @@ def _margin(c: Content, second: RunnerUp) -> Markup:
         f"{'more' if c.forest.minimize else 'less'}{mean}"
     )
     begin = ["Beginning with the second best box, ", name(c.forest.name(second.box)), ", "]
-    return h("span", begin, f"{what}, if all goes on in the best way after it.")
+    return h("span", begin, f"{what}, if the search is optimal after that.")
 
 
 def footer() -> Markup:
@@ -265,7 +268,7 @@ def footer() -> Markup:
         made = f"weitzman {version('weitzman')}"
     except PackageNotFoundError:  # run from a checkout
         made = "weitzman"
-    return h("footer", h("p", f"Made with {made}. This file is complete in itself."))
+    return h("footer", h("p", f"Made with {made}. This file is self-contained."))
 
 
 def _extreme(c: Content) -> str:

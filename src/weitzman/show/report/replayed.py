@@ -1,8 +1,8 @@
 """A report on a replay: what each method would have earned on past runs, and how sure that is.
 
-It is made from what ``weitzman replay --json`` prints, so that nothing of a replay is needed here:
-a row for each task (an empty one for all together), price and method, with means and the ends of
-their 95 % intervals.
+The report is made from what ``weitzman replay --json`` prints, so this module does not import
+replays: a row for each task (an empty name stands for all tasks together), price and method, with
+means and the ends of their 95 % intervals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..page import style, whole
 from ..page.html import Child, Markup, h, join, name
 from .phrases import footer, number
 
-_BOUND = "hindsight"  # what nobody can do, for comparison
+_BOUND = "hindsight"  # impossible in practice; shown for comparison
 _MEASURES = ("payoff", "score", "spend", "regret", "behind")
 _ENDS = ("", "_low", "_high")
 
@@ -33,7 +33,7 @@ class Replayed:
     orders: int
 
     def blocks(self, task: str = "") -> Iterator[tuple[float, list[Row]]]:
-        """Each price with the methods, the least regret first."""
+        """Each price with its methods, least regret first."""
         rows = [row for row in self.rows if row["task"] == task]
         for price in dict.fromkeys(row[self.by] for row in rows):
             block = [row for row in rows if row[self.by] == price]
@@ -93,7 +93,7 @@ def render(replayed: Replayed, title: str | None) -> str:
 
 
 def _decision(r: Replayed) -> Iterator[Child]:
-    """Which method to use: the first one, unless another is better and not by chance."""
+    """Which method to use: the first one, unless another is better beyond chance."""
     best = [next(row for row in block if row["method"] != _BOUND) for _, block in r.blocks()]
     winners = {r.first if _by_chance(r, row) else row["method"] for row in best}
     if len(winners) == 1:
@@ -103,9 +103,9 @@ def _decision(r: Replayed) -> Iterator[Child]:
     for row in best:
         chance: Child = None
         if _by_chance(r, row):
-            chance = [" It is ahead of ", name(r.first), " by no more than chance explains."]
+            chance = [" Its lead over ", name(r.first), " may be due to chance."]
         yield h(
-            "p", f"{_price(r, row[r.by])}, ", h("b", name(row["method"])), " earns most: ",
+            "p", f"{_price(r, row[r.by])}, ", h("b", name(row["method"])), " earns the most: ",
             f"{_interval(row, 'payoff')} points on average, {_interval(row, 'regret')} less than "
             f"the best run stopped at its best moment.", chance, class_="lead",
         )  # fmt: skip
@@ -138,9 +138,9 @@ def _table(block: list[Row], first: str) -> Markup:
     head += [h("th", title, scope="col", class_="number") for title in titles]
     head += [h("td"), h("th", "Behind ", name(first), scope="col", class_="number")]
     return h(
-        "div", h("table", h("caption", "Methods, the least regret first"),
+        "div", h("table", h("caption", "Methods, least regret first"),
                  h("thead", h("tr", head)), h("tbody", rows), class_="methods"),
-        class_="wide", tabindex=0, role="region", aria_label="Methods, the least regret first",
+        class_="wide", tabindex=0, role="region", aria_label="Methods, least regret first",
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def _sure(r: Replayed) -> str:
     return (
         f"Every method searched the same runs, in {r.orders} random orders of {r.cells} cells (a "
         f"task with one log). Payoff and regret are in points of score; the intervals are 95% "
-        f"bootstrap intervals of the means over cells. Behind is a paired difference: if its "
+        f"bootstrap intervals of the means over cells. “Behind” is a paired difference: if its "
         f"interval lies above 0, the method is worse, and not by chance."
     )
 
@@ -178,7 +178,7 @@ def _interval(row: Row, measure: str) -> str:
 
 
 def _cell(row: Row, measure: str) -> Child:
-    """The same in two lines: six columns must fit on a sheet."""
+    """A mean above its interval, in two lines: six columns must fit on a sheet of paper."""
     return [number(_short(row[measure])), h("small", _between(row, measure))]
 
 

@@ -9,7 +9,7 @@ import { Walk } from "../page/walk.js";
 import { about, amount, el, name, plural, refill } from "../page/text.js";
 
 const PAPER = 1500; // width of a drawing that can still be read when it is shrunk to a sheet
-const ROWS = 25; // of the table, before all are asked for
+const ROWS = 25; // of the table, until the user asks for all
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const problem = unpack(data.problem);
@@ -120,8 +120,8 @@ function whatIf(place) {
 
   function say(i) {
     const w = data.whatIf[which.value];
-    const verb = problem.minimize ? "cost in all " : "be worth ";
-    const times = w.factor[i] === 1 ? "as now" : `${about(w.factor[i])} times as now`;
+    const verb = problem.minimize ? "cost a total of " : "be worth ";
+    const times = w.factor[i] === 1 ? "the current cost" : `${about(w.factor[i])} times the current cost`;
     refill(text, "If ", name(w.name), ` cost ${amount(w.factor[i] * w.cost)} (${times}), `,
       `the search would ${verb}`, el("b", {}, amount(w.value[i])),
       w.first[i] === null ? " and nothing would be opened." : [" and begin with ", name(w.first[i]), "."]);

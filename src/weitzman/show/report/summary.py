@@ -22,7 +22,7 @@ def worth_title(f: Forest) -> str:
     if f.risk_tolerance is not None:
         return "Certainty equivalent of the search"
     later = ", discounted" if f.factors is not None else ""
-    return f"{'Loss and costs to expect' if f.minimize else 'Worth of the search'}{later}"
+    return f"{'Expected loss and costs' if f.minimize else 'Worth of the search'}{later}"
 
 
 def _facts(c: Content) -> list[tuple[str, Child]]:
