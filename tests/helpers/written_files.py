@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FrameType, SimpleNamespace
+from types import FrameType
 from typing import Any
 
 import weitzman
@@ -28,6 +28,8 @@ from weitzman.show.explore.own_file import OwnFile
 from weitzman.show.report import write_report
 from weitzman.show.report_workbook import write_workbook
 from weitzman.tune.callbacks import partial_fits
+from weitzman.tune.pacing import Reporter
+from weitzman.tune.runs import Past
 
 Write = Callable[[Path, int], object]
 DISK = os.path.join("_common", "disk.py")
@@ -73,11 +75,11 @@ def explored(path: Path, version: int) -> None:
 
 
 def checkpoint(path: Path, version: int) -> None:
-    def report_(*_: Any, **__: Any) -> None:
-        pass
+    class Unheard(Reporter):
+        def __call__(self, *_: Any, **__: Any) -> None:
+            pass
 
-    report_.past = SimpleNamespace(step=0)  # type: ignore[attr-defined]
-    partial_fits(report_, lambda: [version] * 5000, len, len, steps=1, checkpoint=path)  # type: ignore[arg-type]
+    partial_fits(Unheard(Past(0)), lambda: [version] * 5000, len, len, steps=1, checkpoint=path)
 
 
 WRITERS: dict[str, Write] = {

@@ -304,10 +304,12 @@ def test_what_must_agree():
 # -- stopping only -----------------------------------------------------------------------------
 
 
-class Twice:
+class Twice(Chained):
     """A run of two steps: 0 or 8, then 4 or 12; each costs 1."""
 
-    price, minimize = 1.0, False
+    def __init__(self) -> None:
+        half = [0.5, 0.5]
+        super().__init__(half, [half, half], [0.0, 8.0], [1.0, 1.0], [1, 2])
 
     def lines(self, n: int = 1):
         law = [[0.5, 0.5], [0.5, 0.5]]

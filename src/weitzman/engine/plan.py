@@ -350,7 +350,7 @@ def _only(parent: IntArray, boxes: IntArray) -> IntArray:
     """The parents of some boxes; all others stand alone."""
     out = np.full_like(parent, -1)
     out[boxes] = parent[boxes]
-    return out
+    return frozen(out)
 
 
 def is_long(forest: Forest) -> bool:

@@ -91,6 +91,7 @@ class EventLog:
         self.workers = Workers(self.path, me)
         self._last = 0, 0  # number and checksum, in one step: an interrupt may come between two
         self._added: list[tuple[int, int]] = []
+        self._before_adding: tuple[int, int] | None = None
 
     @property
     def seen(self) -> int:
@@ -192,6 +193,8 @@ class EventLog:
     ) -> list[Entry]:
         """Write events, and bytes that belong to the last of them."""
         crc, entries = self._last[1], []
+        if self._before_adding is None:
+            self._before_adding = self._last
         self._added = []
         for number, content in enumerate(contents, self.seen + 1):
             row = number, time.time(), self.workers.me, json.dumps(content)
@@ -211,12 +214,16 @@ class EventLog:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Events that were seen or added within count as such only if there is no error."""
-        before = self._last
+        """Events that are added within count as written only if there is no error.
+
+        Events of others stay seen: whoever read them has acted on them.
+        """
+        self._before_adding = None
         try:
             yield
         except BaseException:
-            self._last = before
+            if self._before_adding is not None:
+                self._last = self._before_adding
             raise
 
     def rewind(self) -> None:

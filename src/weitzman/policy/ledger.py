@@ -208,7 +208,7 @@ class Ledger(Walk):
         """The event of taking a reward, checked; none if it was taken before."""
         if self.hands is None:
             raise InvalidAnswer(
-                "rewards are taken one by one where there are several prizes, but here is one only:"
+                "rewards are taken one by one where there are several prizes, but here is only one:"
                 " stop, and the best reward is yours."
             )
         here = self.locate(box)

@@ -68,7 +68,9 @@ class PlainBook:
             candidate = event.get("candidate")
             self._check_same(run, run if candidate is None else candidate, event["config"])
             self.configs.append(event["config"])
-            if candidate is not None and candidate >= len(self._given):  # type: ignore[arg-type]
+            if not isinstance(self._given, Sequence):
+                candidate = None  # a list before, a function or an iterator now
+            elif candidate is not None and candidate >= len(self._given):
                 candidate = race.offer([event["config"]])  # there were more of them before
             race.started(candidate)
             if isinstance(event["config"], Mapping):
