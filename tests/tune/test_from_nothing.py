@@ -203,7 +203,7 @@ def test_what_cannot_be():
         learn.from_nothing(full_run_cost=0.0)
     with pytest.raises(InvalidArgument, match="`last_step` must be a whole number"):
         learn.from_nothing(price=1.0, last_step=2.5)
-    with pytest.raises(InvalidArgument, match="nothing is known of a run yet"):
+    with pytest.raises(InvalidArgument, match="nothing is known about runs yet"):
         learn.from_nothing(price=1.0).lines()
 
 

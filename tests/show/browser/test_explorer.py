@@ -120,7 +120,7 @@ def test_a_broken_probability_and_undo(visit, explore, tmp_path):
     visitor.until("!document.getElementById('alert').hidden")
     assert visitor.text("#alert") == (
         "probabilities must sum to 1, but those of box 'B' after 'A' shows '900' sum to 0.9 (1 "
-        "such rows). Rescale the row, or give the missing mass a state of its own."
+        "such row). Rescale the row, or give the missing mass a state of its own."
     )
     assert page.locator(".law tfoot .wrong").all_inner_texts() == ["0.9"]
     page.click("#save")  # refused: the file stays what it was
