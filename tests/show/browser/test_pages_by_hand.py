@@ -190,6 +190,41 @@ def test_the_door_opens_the_page(visit, explore):
         thread.join()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_numbers_on_the_axes_of_curves_are_whole(visit, explore, tmp_path, width):
+    """The last number of an axis, 400,000, read 400,00."""
+    path = tmp_path / "well.json"
+    weitzman.save(
+        weitzman.line([[0.5, 0.5]], rewards=[0, 400_000], cost=12_500, names=["well"]), path
+    )
+    visitor = visit(explore(path), viewport={"width": width, "height": 800})
+    visitor.solved()
+    visitor.until("document.querySelector('#what-if .here')")
+    outside = visitor.page.evaluate(
+        """() => { const g = document.querySelector("#what-if .graph");
+          const { left, right } = g.getBoundingClientRect();
+          const cut = (r) => r.left < left || r.right > right;
+          return [...g.querySelectorAll("text")].filter((t) => cut(t.getBoundingClientRect()))
+            .map((t) => t.textContent); }"""
+    )
+    assert outside == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_is_asked_of_a_box_is_read_whole(visit, explore, many, width):
+    """The words above the chances went on beyond the edge of a phone."""
+    visitor = visit(explore(many), viewport={"width": width, "height": 800})
+    visitor.solved()
+    visitor.page.click(".row >> nth=1")
+    words = "document.querySelector('.law caption span')"
+    visitor.until(words)
+    right = visitor.page.evaluate(f"{words}.getBoundingClientRect().right")
+    field = visitor.page.evaluate(
+        "document.querySelector('.law').parentNode.getBoundingClientRect().right"
+    )
+    assert right <= field + 1
+
+
 # -- the report ----------------------------------------------------------------------------------
 
 
@@ -232,3 +267,43 @@ def test_one_page_is_one_page(visit, tmp_path):
     page.evaluate("document.body.classList.add('one-page')")
     pages = page.pdf(format="A4", margin=dict.fromkeys(("top", "bottom", "left", "right"), "12mm"))
     assert pages.count(b"/Type /Page\n") + pages.count(b"/Type /Page ") == 1
+
+
+def test_every_slider_stands_below_its_dot_and_is_moved_by_keys(visit, tmp_path):
+    """The present spend lies between the even steps of a curve: the thumb stood beside its dot."""
+    visitor = read(visit, portfolio(12), tmp_path)
+    page = visitor.page
+    sliders = page.locator(".along")
+    assert sliders.count() == 3  # cost, budget, risk
+    for slider in sliders.all():
+        slider.focus()
+        seen = [slider.input_value()]
+        for key in ("", "ArrowLeft", "ArrowLeft", "ArrowRight", "End", "Home", "ArrowRight"):
+            if key:
+                page.keyboard.press(key)
+                assert slider.input_value() != seen[-1]
+                seen.append(slider.input_value())
+            apart = slider.evaluate(
+                """(s) => { const r = s.getBoundingClientRect(), t = 18;
+                  const thumb = r.left + t / 2 + ((r.width - t) * s.value) / s.max;
+                  const c = s.parentNode.querySelector(".here").getBoundingClientRect();
+                  return Math.abs(thumb - c.left - c.width / 2); }"""
+            )
+            assert apart < 1.5
+        assert seen[1] == seen[3] != seen[2]
+
+
+def test_a_state_that_is_a_number_reads_the_same_everywhere(visit, tmp_path):
+    """Words said $60,000, and the drawing and the table beside them 60000."""
+    boxes = weitzman.Builder()
+    boxes.add("well", cost=100, outcomes={60000: 0.5, 0: 0.5})
+    boxes.add(
+        "rig", parent="well", cost=9000, outcomes={60000: {90000: 1}, 0: {0: 0.5, 90000: 0.5}}
+    )
+    visitor = read(visit, boxes.build().changed(unit="$"), tmp_path)
+    text = visitor.page.evaluate(
+        """[...document.querySelectorAll("body > :not(script)")].map((e) => e.textContent).join()"""
+    )
+    assert "$60,000 (50%)" in text
+    assert "after $60,000" in text
+    assert "60000" not in text

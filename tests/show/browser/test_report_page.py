@@ -114,15 +114,15 @@ def test_what_if_a_cost_were_different(read):
     page = visitor.page
     assert (
         "If A cost 20 (the current cost), the search would be worth 94.325 and begin with A."
-        in (visitor.text("#whatif .reading"))
+        in (visitor.text("#curve .reading"))
     )
     page.locator("#curve input").focus()
     page.keyboard.press("End")
     cost = 20 * page.evaluate("__state.data.whatIf[0].factor.at(-1)")
     dear = weitzman.solve(paper().changed(cost={"A": cost}))
-    assert f"If A cost {cost:g} (" in visitor.text("#whatif .reading")
+    assert f"If A cost {cost:g} (" in visitor.text("#curve .reading")
     assert f"the search would be worth {dear.value:.6g} and begin with C." in (
-        visitor.text("#whatif .reading")
+        visitor.text("#curve .reading")
     )
 
 
@@ -131,7 +131,7 @@ def test_costs_begin_as_they_are_now(read):
     lottery = weitzman.Builder()
     lottery.add("ticket", cost=1, outcomes={0: 0.5, 1000: 0.5})
     visitor = read(lottery.build())
-    assert "If ticket cost 1 (the current cost)" in visitor.text("#whatif .reading")
+    assert "If ticket cost 1 (the current cost)" in visitor.text("#curve .reading")
     words = visitor.page.locator("#curve text").all_text_contents()
     assert {"cost of opening", "worth of the search", "0", "10", "30"} <= set(words)  # axes
 

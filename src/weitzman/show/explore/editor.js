@@ -161,7 +161,8 @@ export class Editor {
     const foot = (title, key, last) => el("tr", {}, el("th", { scope: "row", colspan: 2 }, title),
       this.sums.map((cells) => cells[key]), last);
     return el("div", { class: "wide" }, el("table", { class: "law" },
-      el("caption", {}, "What it may show", up ? [", by what ", name(up.name), " showed"] : ""),
+      el("caption", {},
+        el("span", {}, "What it may show", up ? [", by what ", name(up.name), " showed"] : "")),
       el("thead", {}, el("tr", {},
         ["reward", "name", ...heads].map((t) => el("th", { scope: "col" }, t)), el("td"))),
       el("tbody", {}, box.rewards.map((_, y) => this.#state(box, up, titles, y))),

@@ -35,8 +35,8 @@ export class Curve {
   constructor(place, { label, onmove }) {
     this.place = place;
     this.plot = el("div", { class: "plot" });
-    this.slider = el("input", { type: "range", class: "along", min: 0, step: 1, "aria-label": label,
-      oninput: () => this.move(Number(this.slider.value)) });
+    this.slider = el("input", { type: "range", class: "along", min: 0, step: "any", "aria-label": label,
+      oninput: () => this.move(this.#nearest(Number(this.slider.value))) });
     this.onmove = onmove;
     refill(place, this.plot, this.slider);
     new ResizeObserver(() => this.draw()).observe(place);
@@ -47,16 +47,37 @@ export class Curve {
     this.points = points;
     this.at = points.at ?? points.now;
     this.slider.max = points.x.length - 1;
-    this.slider.value = this.at;
-    this.draw();
-    this.onmove(this.at);
+    this.move(this.at);
   }
 
   move(i) {
     this.at = i;
-    this.slider.value = i;
+    this.slider.value = this.#spot(i);
     this.draw();
     this.onmove(i);
+  }
+
+  /** Where a number lies along the axis, from 0 to 1. */
+  #share(v) {
+    const { x, log } = this.points;
+    const scaled = log ? Math.log : (u) => u;
+    const [from, to] = [scaled(x[0]), scaled(x.at(-1))];
+    return (scaled(v) - from) / (to - from || 1);
+  }
+
+  /** Where the thumb stands for a point, from 0 to the number of the last point. */
+  #spot(i) {
+    const { x } = this.points;
+    return (x.length - 1) * this.#share(x[i]);
+  }
+
+  /** The point nearest to the thumb; a step too small to reach another point goes to the next one. */
+  #nearest(spot) {
+    const apart = this.points.x.map((_, i) => Math.abs(this.#spot(i) - spot));
+    const found = apart.indexOf(Math.min(...apart));
+    if (found !== this.at) return found;
+    const next = found + Math.sign(spot - this.#spot(found));
+    return Math.max(0, Math.min(this.points.x.length - 1, next));
   }
 
   draw() {
@@ -67,19 +88,18 @@ export class Curve {
     const room = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
     const up = ticks(low - room, high + room, 4);
     const along = (log ? logTicks : ticks)(x[0], x.at(-1), wide < 420 ? 3 : 6);
-    const scaled = log ? Math.log : (v) => v;
-    const [from, to] = [scaled(x[0]), scaled(x.at(-1))];
     const left = 16 + DIGIT * Math.max(...up.map((t) => number(t).length));
+    const right = Math.max(SPACE.right, (DIGIT * number(along.at(-1)).length) / 2 + 2);
     const at = {
-      x: (v) => left + ((wide - left - SPACE.right) * (scaled(v) - from)) / (to - from || 1),
+      x: (v) => left + (wide - left - right) * this.#share(v),
       y: (v) => SPACE.high - SPACE.bottom - ((SPACE.high - SPACE.bottom - SPACE.top) * (v - low + room)) / (high - low + 2 * room),
     };
-    refill(this.plot, this.#picture(at, { wide, left, up, along }));
+    refill(this.plot, this.#picture(at, { wide, left, right, up, along }));
     this.slider.style.marginLeft = `${left - THUMB / 2}px`;
-    this.slider.style.width = `${wide - left - SPACE.right + THUMB}px`;
+    this.slider.style.width = `${wide - left - right + THUMB}px`;
   }
 
-  #picture(at, { wide, left, up, along }) {
+  #picture(at, { wide, left, right, up, along }) {
     const { x, value, now, title, yTitle } = this.points;
     const line = (attributes) => svg("line", attributes);
     const text = (px, py, anchor, words, more = {}) =>
@@ -91,9 +111,9 @@ export class Curve {
     return svg("svg", { width: wide, height: SPACE.high, viewBox: `0 0 ${wide} ${SPACE.high}`, role: "img",
       class: "graph", "aria-label": said },
       up.map((t) => [
-        line({ class: "grid", x1: left, x2: wide - SPACE.right, y1: at.y(t), y2: at.y(t) }),
+        line({ class: "grid", x1: left, x2: wide - right, y1: at.y(t), y2: at.y(t) }),
         text(left - 7, at.y(t) + 4, "end", number(t))]),
-      line({ class: "axis", x1: left, x2: wide - SPACE.right, y1: floor, y2: floor }),
+      line({ class: "axis", x1: left, x2: wide - right, y1: floor, y2: floor }),
       along.map((t) => [
         line({ class: "axis", x1: at.x(t), x2: at.x(t), y1: floor, y2: floor + 4 }),
         text(at.x(t), floor + 16, "middle", number(t))]),

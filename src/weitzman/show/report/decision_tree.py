@@ -13,6 +13,7 @@ import numpy as np
 from ..._common.arrays import FloatArray
 from ...engine.indices import Policy
 from ...engine.solution import mean_cost
+from ...forest.columns import label
 from ...forest.model import Forest
 from ...policy.frontier import Box
 from ...policy.search import Search
@@ -110,7 +111,7 @@ def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
         here = len(found) - 1
         law = _law(f, box, steps)
         for y in _likeliest(law):
-            seen = _shown(f, box.number, y)
+            seen = shown(f, box.number, y)
             more = (*steps, (box, y))
             waiting.append((here, seen, float(law[y]), reached * float(law[y]), more))
     return _deep_first(found)
@@ -165,13 +166,21 @@ def _way(found: list[Situated], i: int) -> str:
     return ", ".join(reversed(parts)) or "start"
 
 
-def _shown(f: Forest, v: int, y: int) -> str:
-    """A state by its name; without names, by its reward if no other state has that reward."""
+def shown(f: Forest, v: int, y: int) -> str:
+    """A state by its name; by its reward if the name is that number, or if there is no name.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> well = weitzman.Builder()
+    >>> well.add("well", cost=1, outcomes={60000: 0.5, "dry": 0.5}, rewards={"dry": 0}) and None
+    >>> [shown(well.build(), 0, y) for y in (0, 1)]
+    ['60,000', 'dry']
+    """
     rewards, names = f.rewards[int(f.reward[v])][0], f.state_names[int(f.reward[v])]
     alone = np.isfinite(rewards[y]) and np.count_nonzero(rewards == rewards[y]) == 1
-    return (
-        f.states(v)[y] if names is not None or not alone else f.amounts.typeset(float(rewards[y]))
-    )
+    own = alone if names is None else names[y] == label(rewards[y])
+    return f.amounts.typeset(float(rewards[y])) if own else f.states(v)[y]
 
 
 def _search(policy: Policy, steps: tuple[Step, ...]) -> tuple[Search, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from ...engine.solution import mean_cost
 from ...policy.simulation_result import two_sided
 from ..page.html import Child, Markup, h, join, name
 from ..page.page_data import alone
+from .decision_tree import shown
 from .findings import Content, WhatIf, cost_now
 from .phrases import often
 
@@ -175,8 +176,8 @@ def _indices(c: Content, v: int) -> Markup:
             else h("td", "none", data_key="-1e308", class_="number")
         )
     parts = [
-        h("div", c.bare(float(x)), h("small", " after ", name(s)))
-        for s, x in zip(f.states(up), index, strict=True)
+        h("div", c.bare(float(x)), h("small", " after ", name(shown(f, up, y))))
+        for y, x in enumerate(index)
     ]
     return h("td", parts, data_key=repr(float(index.max())), class_="number")
 
@@ -197,8 +198,7 @@ def _after(c: Content, w: WhatIf) -> Child:
     f, up = c.forest, int(c.forest.parent[w.box])
     if up < 0:
         return name(f.name(w.box))
-    state = f.states(up)[w.state]
-    after = h("small", " after ", name(f.name(up)), " shows ", name(state))
+    after = h("small", " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state)))
     return [name(f.name(w.box)), after]
 
 
