@@ -358,7 +358,7 @@ def test_a_search_without_any_score_comes_to_an_end(run, tmp_path: Path):
 
 @pytest.mark.parametrize("configs", ["abc", None, 3])
 def test_what_is_no_list_of_configurations(configs):
-    with pytest.raises(InvalidArgument, match=f"here is a {type(configs).__name__}"):
+    with pytest.raises(InvalidArgument, match=f"got a {type(configs).__name__}"):
         tune.optimize(train, configs, MODEL)
     table = pytest.importorskip("pandas").DataFrame({"rate": [0.1, 0.2]})
     with pytest.raises(InvalidArgument, match="got a DataFrame"):
