@@ -23,31 +23,31 @@ Each search is one of [`weitzman replay`](../../docs/replay.md): a method may st
 random order and advance any of them; every row of a curve is paid for when it is first seen; it may
 stop at any time. Tables show the mean **regret in points of score** to the best single run stopped
 at its best moment, known only in hindsight, and its 95 % interval (bootstrap over tasks).
-A column stands for a price: the points of score that a full run costs on average. All methods face
+Each column is a price: the points of score that a full run costs on average. All methods face
 the same searches and learn from the same logs, on which their options are chosen, the number of
-runs included. **Bold**: the least of a column.
+runs included. **Bold**: the lowest regret in a column.
 
-* `taskset_text`: 8 tasks, 1000 runs each. The log is 150 of them, the other 850 are searched.
-* `algoperf`: 10 tasks, about 57 runs in each of up to 5 studies. One study is searched, the others
+* `taskset_text`: 8 tasks, 1000 runs each. The log is 150 runs; the other 850 are searched.
+* `algoperf`: 10 tasks, about 57 runs in each of up to 5 studies. One study is searched; the others
   are the log. Costs are training times without evaluation.
-* `lcdb`: every sixth of 165 tasks, about 19 learners, 5 replicates. One replicate is searched, the
+* `lcdb`: every sixth of 165 tasks, about 19 learners, 5 replicates. One replicate is searched; the
   others are the log. A step is a fit from scratch on a larger sample.
 
-How many tasks, logs and orders are taken is set in `sets.py`; more only take more time.
+`sets.py` sets how many tasks, logs and orders are used; more of them only take more time.
 
 The index policy is told the settings of every run, which `sets.py` reads; in `algoperf` and `lcdb`
-the same configurations stand in the log, with other seeds. Methods that do not ask for settings
+the log has the same configurations, with other seeds. Methods that do not ask for settings
 start runs in the given order. In all three sets a run ends where its rows end.
 
 Two things favor one side. The defaults of the learned model (its rungs, neighbors, states and the
-way its tail is rehearsed) were settled by comparing some forty variants on these very sets, so its
-rows are a little better than on new ones. And Optuna's pruners start at most 128 trials (Wilcoxon
-96) and rehearse less than the others, since each of their steps takes longer.
+way its tail is rehearsed) were chosen by comparing about forty variants on these same sets, so
+its rows are a little better than they would be on new sets. And Optuna's pruners start at most 128
+trials (Wilcoxon 96) and rehearse less than the others, since each of their steps takes longer.
 
 The aim: the index policy has the lowest regret everywhere, and at the three higher prices at least
 30 % less than the best other method.
 
-![Mean regret against the price of a full run, one panel a set](regret.png)
+![Mean regret against the price of a full run, one panel for each set](regret.png)
 """
 
 
@@ -96,7 +96,7 @@ def _against_the_best(found: Replay) -> Iterator[str]:
 
 
 def figure(found: dict[str, Replay], path: Path) -> None:
-    """Regret against price, one panel a set."""
+    """Regret against price, one panel for each set."""
     import matplotlib
 
     matplotlib.use("agg")

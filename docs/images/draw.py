@@ -83,6 +83,8 @@ def draw_values(ax: plt.Axes, solution: weitzman.Solution) -> None:
     table = weitzman.compare(solution.forest, solution=solution, episodes=200_000)
     rows = [
         ("optimal", "optimal (index rule)"),
+        ("expected_value", "expected net value"),
+        ("priority_list", "fixed list, skipping"),
         ("fixed_order", "fixed order*"),
         ("myopic", "each box by itself"),
         ("fixed_set", "fixed set*"),
@@ -90,7 +92,8 @@ def draw_values(ax: plt.Axes, solution: weitzman.Solution) -> None:
         ("nothing", "open nothing"),
     ]
     values = [table[key].value for key, _ in rows]
-    ax.barh(range(len(rows)), np.array(values) - 60, left=60, color=[COLOURS["run 1"]] + [GREY] * 5)
+    colors = [COLOURS["run 1"]] + [GREY] * (len(rows) - 1)
+    ax.barh(range(len(rows)), np.array(values) - 60, left=60, color=colors)
     for i, value in enumerate(values):
         ax.annotate(f"{value:.1f}", (value + 0.3, i), va="center")
     ax.set(yticks=range(len(rows)), xlim=(60, 82))

@@ -348,7 +348,7 @@ def test_arguments_are_checked():
         learn.fit(curves, price=1.0, limit=np.nan)
     with pytest.raises(InvalidArgument, match="finite scores, but they are nan"):
         learn.default_curves([1, 2], start=np.nan, poor=0.1, good=0.9)
-    with pytest.raises(InvalidArgument, match=r"a model is of one task.*of 3"):
+    with pytest.raises(InvalidArgument, match=r"a model needs curves of one task.*of 3"):
         learn.fit(learn.sample(), price=1.0)
     with pytest.raises(InvalidArgument, match="tail must be at least 0, but it is -1"):
         Settings(tail=-1)

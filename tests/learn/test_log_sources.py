@@ -209,7 +209,7 @@ def test_optuna_studies_without_reports_and_several_studies():
         Curves.from_optuna(optuna.create_study())
     with pytest.raises(InvalidArgument, match="all maximize or all minimize"):
         Curves.from_optuna([studies[0], optuna.create_study()])
-    with pytest.raises(InvalidArgument, match="here is a int"):
+    with pytest.raises(InvalidArgument, match="got a int"):
         Curves.from_optuna(3)
     with pytest.raises(InvalidArgument, match="one objective"):
         Curves.from_optuna(optuna.create_study(directions=["minimize", "minimize"]))

@@ -506,7 +506,7 @@ def test_errors_of_forecasts_are_those_of_the_definition():
 
 
 def test_another_object_cannot_be_diagnosed_or_saved(tmp_path):
-    with pytest.raises(InvalidArgument, match=r"a diagnosis is of what `learn\.fit` gives"):
+    with pytest.raises(InvalidArgument, match=r"a diagnosis needs a model from `learn\.fit`"):
         learn.diagnose("model", log())
     with pytest.raises(InvalidArgument, match="a file holds a LineModel or a ResemblanceModel"):
         learn.save(learn.from_nothing(price=1.0), tmp_path / "m.json")

@@ -176,7 +176,7 @@ def test_the_methods_by_sampler():
     assert "full runs, cost-aware BO" in [m.name for m in all_methods(settings=True)]
     with pytest.raises(UnknownName, match="samplers must be some of random, tpe, bo"):
         all_methods(samplers=["grid"])
-    with pytest.raises(UnknownName, match="here is none"):
+    with pytest.raises(UnknownName, match="got none"):
         all_methods(samplers=[])
 
 

@@ -341,7 +341,7 @@ def test_what_the_function_refuses(tmp_path):
         weitzman.errors.InvalidArgument, match="a fitted model or a replay, but got a str"
     ):
         weitzman.write_report("boxes.json", tmp_path / "r.html")
-    with pytest.raises(weitzman.errors.InvalidArgument, match="nothing is known of a run yet"):
+    with pytest.raises(weitzman.errors.InvalidArgument, match="nothing is known about runs yet"):
         weitzman.write_report(learn.from_nothing(price=1), tmp_path / "r.html")
     with pytest.raises(weitzman.errors.InvalidArgument, match="`top` must be"):
         weitzman.write_report(paper(), tmp_path / "r.html", top=0)

@@ -97,7 +97,7 @@ def test_eight_runs_are_started_and_ever_fewer_go_on(seed):
     while not moves or moves[-1][1] < 20:
         learner()
         move = race.next()
-        assert move.reason.endswith("too little is known of runs to judge any.")
+        assert move.reason.endswith("too little is known about runs to judge any.")
         moves.append((move.run, move.until))
         for step in range(race.runs[move.run].steps[-1] + 1, min(move.until, 20) + 1):
             race.observe(move.run, step, score[move.run], 1.0)
@@ -203,7 +203,7 @@ def test_what_cannot_be():
         learn.from_nothing(full_run_cost=0.0)
     with pytest.raises(InvalidArgument, match="`last_step` must be a whole number"):
         learn.from_nothing(price=1.0, last_step=2.5)
-    with pytest.raises(InvalidArgument, match="nothing is known of a run yet"):
+    with pytest.raises(InvalidArgument, match="nothing is known about runs yet"):
         learn.from_nothing(price=1.0).lines()
 
 

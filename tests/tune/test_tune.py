@@ -358,10 +358,10 @@ def test_a_search_without_any_score_comes_to_an_end(run, tmp_path: Path):
 
 @pytest.mark.parametrize("configs", ["abc", None, 3])
 def test_what_is_no_list_of_configurations(configs):
-    with pytest.raises(InvalidArgument, match=f"here is a {type(configs).__name__}"):
+    with pytest.raises(InvalidArgument, match=f"got a {type(configs).__name__}"):
         tune.optimize(train, configs, MODEL)
     table = pytest.importorskip("pandas").DataFrame({"rate": [0.1, 0.2]})
-    with pytest.raises(InvalidArgument, match="here is a DataFrame"):
+    with pytest.raises(InvalidArgument, match="got a DataFrame"):
         tune.optimize(train, table, MODEL)
 
 
@@ -578,7 +578,7 @@ def test_settings_that_cannot_be(start, options, message):
         ([(1.0, 0.5, 1.5)], "a step must give"),
         ([(1.0, -0.5)], "a cost must be finite and not negative"),
         ([(4.0, 0.5), (4.0, 0.5, 1)], "the steps of a run must rise"),
-        ([(7.0, 0.5), 4.0], "either all steps or none must tell their cost, but run 0, step 2"),
+        ([(7.0, 0.5), 4.0], "either all steps or none must give their cost, but run 0, step 2"),
     ],
 )
 def test_rows_that_cannot_be(rows, message, tmp_path: Path):

@@ -1,7 +1,7 @@
 """From logged curves to a forest: what past runs say about the next one.
 
-:class:`Curves` holds a log, :func:`fit` learns a model of a run from it, whose ``lines(n)`` is a
-forest of n new runs; :func:`draws` and :func:`diagnose` say how far to trust it.
+:class:`Curves` holds a log, and :func:`fit` learns a model of a run from the log. ``lines(n)`` of a
+model is a forest of n new runs; :func:`draws` and :func:`diagnose` say how far to trust the model.
 
 May import ``policy``, ``engine`` and what lies below them.
 """

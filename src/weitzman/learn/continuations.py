@@ -1,14 +1,15 @@
 r"""How runs that were cut off may go on, where few runs have been seen to their ends.
 
 Segment by segment, the score of a run is forecast by a regression among the better half of the runs
-that went through the segment. Before it they stood at :math:`x` on average, after it at :math:`y`:
+that went through the segment. The average score of these runs is :math:`x` before the segment and
+:math:`y` after it:
 
 .. math:: b_s = y_s + k_s\, (b_{s-1} - x_s) + e_s\, \varepsilon_s.
 
 The share :math:`k_s` of a lead that lasts, and the error :math:`e_s`, begin with a stated prior
 that counts for a few runs: in units of how much runs differ before and after, a lead fades by a
-tenth, and chance moves runs by 0.3. Runs that went through the segment outweigh it. Where none did,
-scores stay.
+tenth, and chance moves runs by 0.3. Runs that went through the segment outweigh the prior. Where
+no run did, scores stay the same.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def completed(runs: Ladder) -> Ladder:
 
 
 def continued(runs: Ladder, cut: np.ndarray) -> Ladder:
-    """Four equally likely continuations of some runs, as the others went on."""
+    """Four equally likely continuations of some runs, based on how the other runs went on."""
     size = runs.best.shape[1]
     out = runs.select(np.repeat(cut, len(_NORMAL)))
     ahead = np.arange(size) >= out.seen[:, None]
@@ -107,7 +108,7 @@ def _forecast(runs: Ladder, ahead: BoolArray, by: Regressions) -> tuple[FloatArr
 
 
 def spreads(best: FloatArray, seen: BoolArray) -> FloatArray:
-    """The standard deviation of the better half at each rung; that of the rung before if of one."""
+    """The standard deviation of the better half at each rung; one run takes the rung before."""
     out = np.zeros(best.shape[1])
     for r in range(len(out)):
         there = np.sort(best[seen[:, r], r])
@@ -117,7 +118,7 @@ def spreads(best: FloatArray, seen: BoolArray) -> FloatArray:
 
 
 def _costs(runs: Ladder, out: Ladder, ahead: BoolArray) -> FloatArray:
-    """What segments cost: as usual, times how dear the last one of the run was."""
+    """What segments cost: the usual cost, scaled by the relative cost of the run's last segment."""
     usual, last = usual_cost(runs), out.seen - 1
-    dear = out.cost[np.arange(len(out)), last] / np.where(usual[last] > 0, usual[last], 1.0)
-    return np.where(ahead, usual * dear[:, None], out.cost)
+    relative = out.cost[np.arange(len(out)), last] / np.where(usual[last] > 0, usual[last], 1.0)
+    return np.where(ahead, usual * relative[:, None], out.cost)

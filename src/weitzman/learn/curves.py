@@ -50,10 +50,10 @@ class Curves(LogSources):
         When the row was seen; what was seen, NaN where the run diverged; and what it cost to see
         it, counted from the row before.
     task, kind : tuples of str
-        Of each run; "" where there is none.
+        The task and kind of each run; "" where there is none.
     ended : (n,) array of bool
-        Whether the run came to its own end with its last row. False: it was cut off there, and
-        nobody knows what would have followed.
+        Whether the run came to its own end with its last row. If False, the run was cut off there,
+        and nobody knows what would have followed.
     minimize : bool
         Lower scores are better.
     settings : tuple of mappings
@@ -110,23 +110,24 @@ class Curves(LogSources):
             Columns that are constant within a run. A task of None takes all runs as one task.
         ended : str, bool or None
             Whether the last row of a run is its own end: a column that says so in its last row,
-            or one answer for all. None: a run that got as far as any run of its task has ended,
-            and the others were cut off.
+            or one answer for all runs. With None, a run that got as far as any run of its task has
+            ended, and the others were cut off.
         minimize : bool, optional
             Lower scores are better. By default if the name of the score says so, as ``val_loss``
             does.
         settings : list of str, path, pandas.DataFrame, or mapping from names to columns
             What runs were started with: columns of the log, or a table of its own with one row for
-            each run, joined by the columns that name a run and its task, or those of them that it
-            has. Numbers, texts, and blanks where a setting does not apply.
+            each run. The table is joined by the columns that name a run and its task, or by those
+            of these columns that the table has. Settings are numbers, texts, or blanks where a
+            setting does not apply.
         cumulative : bool, optional
             Costs are counted from the start of the run, not from the row before; or they are times
             of day, and then the first row of a run costs as much as its rows usually do. By default
             if the name of the cost says so, as ``_runtime`` does.
         blank : "diverged" or "skipped", optional
             What a blank score (or NaN) means: the run diverged, or it was not evaluated in that
-            step, whose cost then belongs to the next score. By default the latter if in most runs
-            with blanks a score follows one.
+            step, whose cost then belongs to the next score. The default is "skipped" if a score
+            follows a blank in most runs with blanks, and "diverged" otherwise.
 
         Notes
         -----
@@ -249,11 +250,11 @@ class Curves(LogSources):
 
     @classmethod
     def concat(cls, logs: Iterable[Curves]) -> Curves:
-        """Several logs as one, so that logs accumulate; ``a + b`` is short for two.
+        """Join several logs into one, so that logs accumulate; ``a + b`` joins two logs.
 
-        A run that stands in several logs under the same task and name counts once, with the longest
-        of its curves. A run of the same name with another curve is another run, whose name is
-        numbered.
+        A run that appears in several logs under the same task and name counts once, with its
+        longest curve. A run of the same name with a different curve is another run, and its name
+        gets a number.
 
         Examples
         --------
@@ -299,7 +300,7 @@ _DTYPES: dict[str, Any] = {
 
 
 def _numbers(which: NDArray[Any], n: int) -> IntArray:
-    """Which of n runs are meant by numbers, or by a mask."""
+    """Which of n runs are selected, by numbers or by a mask."""
     if which.dtype == bool and which.shape == (n,):
         return np.flatnonzero(which)
     whole = np.issubdtype(which.dtype, np.integer) or which.size == 0

@@ -17,7 +17,7 @@ from .line_model import LineModel
 from .rehearsal import rehearse
 from .resemblance import ResemblanceModel
 
-_ELSE = 0.1  # what a run counts that is near in score but not in what else is known
+_ELSE = 0.1  # weight of a run that is near in score but not in the rest of what is known
 _FEWEST = 8  # runs in a log that can be split
 
 
@@ -28,20 +28,21 @@ class Diagnosis:
     Attributes
     ----------
     rungs : (m,) array of int
-        The rungs before which it is predicted.
+        The rungs before which scores are predicted.
     error : dict from str to (m,) array
         The continuous ranked probability score of predicting a run from all others, in points of
         score, averaged over the runs: 0 is perfect, and a smaller mean is a better forecast.
-        Of a :class:`LineModel`, the score at the rung. "no change": the best score stays; "first
-        order": what the model does; "second order": the rise before it is known too; "kind known":
-        so is the kind of the run, where kinds differ.
-        Of a :class:`ResemblanceModel`, the last score of a run, by what is known of the run:
-        "nothing", its "best so far", its "curve", its best so far and its "settings", or "both".
+        For a :class:`LineModel`, the score at the rung is predicted. "no change": the best score
+        stays; "first order": what the model does; "second order": the previous rise is also known;
+        "kind known": the kind of the run is also known, where kinds differ.
+        For a :class:`ResemblanceModel`, the last score of a run is predicted from what is known
+        about the run: "nothing", its "best so far", its "curve", its best score so far and its
+        "settings", or "both".
     runs : (m,) array of float
         The number of runs that the thinnest row of each law rests on.
     coverage : (m,) array of float
-        Of a :class:`ResemblanceModel`: the share of runs whose last score lies in the interval that
-        should hold 90 % of them. Empty for another model.
+        For a :class:`ResemblanceModel`, the share of runs whose last score lies in the interval
+        that should hold 90 % of them. Empty for other models.
     predicted, realized : arrays of float
         The value of searching one half of the log with what the other half teaches, as the model
         says and as it came out, in units of cost.
@@ -101,7 +102,7 @@ def diagnose(
     """
     if not isinstance(model, LineModel | ResemblanceModel):
         raise InvalidArgument(
-            f"a diagnosis is of what `learn.fit` gives, but this is a {type(model).__name__}."
+            f"a diagnosis needs a model from `learn.fit`, but got a {type(model).__name__}."
         )
     if curves.minimize != model.minimize:
         raise InvalidArgument("the model and the curves must both maximize or both minimize.")

@@ -96,7 +96,7 @@ def draws(
     random = np.random.default_rng(seed)
     ladder = model.ladder
     weights = random.dirichlet(ladder.weight, size=n) * ladder.weight.sum()
-    weights = np.maximum(weights, 1e-9)  # no run may vanish, or a row might rest on none
+    weights = np.maximum(weights, 1e-9)  # no weight may be 0, or a row might rest on no run
     if executor is None:
         tell = progress or _no_progress
         found = []
@@ -113,4 +113,4 @@ def _relearned(model: LearnedModel, weight: FloatArray) -> LearnedModel:
 
 
 def _no_progress(done: int, total: int) -> None:
-    """Nobody asked."""
+    """Report no progress."""

@@ -1,4 +1,4 @@
-"""A start without any log: what to expect of runs before any, or many, were seen."""
+"""A start without any log: what to expect of runs before many runs, or any, were seen."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from .resemblance import Resemblance, ResemblanceModel
 from .run_model import RunModel, Shown
 from .shapes import Shape, mixture
 
-END = 2**53  # a step that no run reaches: until its end
+END = 2**53  # a step that no run reaches: the run goes to its end
 _STARTS = 8  # runs that are started first,
 _RATE = 1.4  # and of which this many times fewer go on at each rung, that many times as far
 _FEWEST = 3  # runs that a model is learned from
-_KNOWING = 8  # runs from which on settings are looked at
-_WEIGHT = 2.0  # for how many runs those of other tasks count
+_KNOWING = 8  # runs needed before settings count
+_WEIGHT = 2.0  # runs of other tasks together count for this many runs
 _TREES = 24
 _TAIL = 1.0  # for how many runs those count that are better than all, which is fair
 _LEAST = 0.3  # by how much they are better at least, in costs of a full run
-UNKNOWN = 1e290  # indices from here on say that nothing is known
+UNKNOWN = 1e290  # indices from this number up mean that nothing is known
 _BEYOND = 1e300  # more than any worth
 _ROUNDED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class FirstRuns(RunModel):
-    """The model of a run of which nothing is known, made by :func:`weitzman.learn.from_nothing`.
+    """The model of a run about which nothing is known, made by :func:`weitzman.learn.from_nothing`.
 
-    Eight runs are started, and the best of them go on, ever fewer of them, until one has come to
+    Eight runs are started. Fewer and fewer of them go on, always the best, until one has come to
     its end. That run shows how long runs are, what they cost and how scores rise. From then on
     :meth:`updated` gives a model learned from the runs of this search. Runs that were cut off go
     on in ways that :mod:`weitzman.learn.continuations` states.
@@ -53,7 +53,7 @@ class FirstRuns(RunModel):
     minimize : bool
         Lower scores are better.
     rungs : array of int
-        The steps of decisions; one that no run reaches as long as no run has ended.
+        The steps of decisions. Until a run has ended, a single step that no run reaches.
     """
 
     price: float
@@ -80,7 +80,7 @@ class FirstRuns(RunModel):
 
     def lines(self, n: int = 1) -> Forest:
         """An error: no forest is known before a run has ended."""
-        raise InvalidArgument("nothing is known of a run yet, so there is no forest of runs.")
+        raise InvalidArgument("nothing is known about runs yet, so there is no forest of runs.")
 
     def next_index(
         self,
@@ -89,7 +89,7 @@ class FirstRuns(RunModel):
         costs: Sequence[float] | None = None,
         settings: Config | None = None,
     ) -> float:
-        """Beyond all worths: highest for a run that is to go on and has come least far.
+        """Larger than any worth: highest for the run that is to go on and has come the least far.
 
         A run that is not among the best of its rung has a lower index than a new run. The index is
         -inf for a run that has diverged or ended.
@@ -107,7 +107,7 @@ class FirstRuns(RunModel):
     ) -> bool:
         """Whether a run is not among the best, less what the next segment may cost.
 
-        That is what the last one did, where the price is known.
+        The next segment is taken to cost what the last one did, if the price is known.
         """
         before, paid = (self.rungs[level - 2] if level > 1 else -END), 0.0
         if costs is not None and self.full_run_cost is None:
@@ -119,7 +119,7 @@ class FirstRuns(RunModel):
         return math.inf
 
     def updated(self, curves: Curves) -> RunModel:
-        """What these runs teach: a model, or this one if no run with a score has ended yet."""
+        """A model learned from these runs, or this one if no run with a score has ended yet."""
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         whole = _whole(curves, int(self.rungs[-1]))
@@ -177,7 +177,7 @@ def _far(whole: Curves, rungs: IntArray) -> bool:
 
 
 def _whole(curves: Curves, last: int) -> np.ndarray:
-    """Which runs have come to their end with a score, and not long before others would."""
+    """Which runs have come to their end with a score, and not long before the others."""
     end = curves.start[1:] - 1
     over = (curves.ended | (curves.step[end] >= last)) & ~np.isnan(curves.score[end])
     return np.asarray(over & (2 * curves.step[end] >= curves.step[end].max()))
@@ -206,16 +206,16 @@ def from_nothing(
     price : float
         What one point of score is worth, in units of cost.
     full_run_cost : float
-        Instead: how many points of score a full run costs.
+        Instead of ``price``: how many points of score a full run costs.
     minimize : bool
         Lower scores are better.
     limit : float, optional
-        The best score that there can be, such as 1 for an accuracy, if that is known.
+        The best possible score, such as 1 for an accuracy, if it is known.
     last_step : int, optional
         The last step of a full run, if runs do not end by themselves.
     others : Curves, optional
-        Logs of other tasks, on whatever scales: how their runs rise is added to what the runs of
-        the search show, weighted by how well it fits the first runs.
+        Logs of other tasks, on any scale. Their rises are added to what the runs of the search
+        show, weighted by how well they fit the first runs.
 
     Examples
     --------

@@ -35,15 +35,16 @@ def fit(
     price : float
         What one point of score is worth, in units of cost.
     full_run_cost : float
-        Instead: how many points of score a full run costs, on average.
+        Instead of ``price``: how many points of score a full run costs, on average.
     limit : float, optional
-        The best score that there can be, such as 1 for an accuracy, if that is known.
+        The best possible score, such as 1 for an accuracy, if it is known.
     settings : Settings or Resemblance, or several, optional
-        How curves become laws. Of several, those are taken that earn most when each half of the log
-        is searched with what the other half teaches. By default :class:`Resemblance` if the curves
-        have settings, and if it forecasts the last scores of logged runs, each from the others,
-        better than best scores so far do; else two :class:`Settings`, with and without imagined
-        runs that are better than all.
+        How curves become laws. Among several, the settings are taken that earn the most when each
+        half of the log is searched with what the other half teaches. The default is
+        :class:`Resemblance` if the curves have settings and if resemblance forecasts the last
+        scores of logged runs, each from the others, better than the best scores so far do.
+        Otherwise two :class:`Settings` are tried: with and without imagined runs that are better
+        than all.
 
     Returns
     -------
@@ -64,8 +65,8 @@ def fit(
     """
     if len(curves.tasks) > 1:
         raise InvalidArgument(
-            f"a model is of one task, but the curves are of {len(curves.tasks)}. Choose one with "
-            f"`of_task`, or read them without `task` if their scores mean the same."
+            f"a model needs curves of one task, but these are of {len(curves.tasks)}. Choose one "
+            f"with `of_task`, or read them without `task` if their scores mean the same."
         )
     worth = price_of(curves, price, full_run_cost)
     encoder = Encoder.of(curves.settings)
@@ -94,7 +95,7 @@ def fit(
 
 
 def price_of(curves: Curves, price: float | None, full_run_cost: float | None) -> float:
-    """What a point of score is worth, said directly or by the points that a full run costs."""
+    """What a point of score is worth, given directly or by the points that a full run costs."""
     if (price is None) == (full_run_cost is None):
         raise InvalidArgument("give either `price` or `full_run_cost`.")
     if full_run_cost is None:

@@ -22,7 +22,7 @@ def knowledge(
 
     An error is the mean continuous ranked probability score, in points of score; every run is
     forecast by trees that it did not help to grow. The coverage is the share of runs whose last
-    score lies in the interval of 90 %, if all is known.
+    score lies in the interval of 90 %, if everything is known.
     """
     runs = ladder.select(np.flatnonzero(ladder.gone & (ladder.seen > r)))
     final = runs.best[np.arange(len(runs)), runs.seen - 1]
@@ -52,7 +52,7 @@ def _rows(
     weight: FloatArray,
     settings: Resemblance,
 ) -> FloatArray:
-    """How much each run resembles each other, none itself."""
+    """How much each run resembles each other run. No run resembles itself."""
     if not known.shape[1]:
         row = (1.0 - np.eye(len(final))) * weight
         return np.asarray(row / row.sum(axis=1, keepdims=True))

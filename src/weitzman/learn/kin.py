@@ -1,7 +1,7 @@
 r"""A run goes on as the logged runs that it resembles, each in its own way.
 
-Before segment r a run of which :math:`x` is known resembles the logged runs j that were seen to its
-end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
+Before segment r, a run about which :math:`x` is known resembles the logged runs j that were seen to
+its end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
 :math:`K_{jr}` be what run j was worth from there on to a searcher who follows indices: its *capped
 value*.
 The index of going on is the root of
@@ -77,7 +77,7 @@ class Trees:
         leaf: int,
         random: np.random.Generator,
     ) -> Trees:
-        """Trees that tell runs apart, by what is known of them, where their targets differ."""
+        """Trees that separate runs with different targets, by what is known about the runs."""
         bags = _bags(len(known), trees, random)
         seeds = random.integers(1, 2**31 - 1, trees)
         seen = Known(np.ascontiguousarray(known), category)
@@ -87,8 +87,8 @@ class Trees:
     def rows(self, known: FloatArray, own: IntArray) -> FloatArray:
         """How much each run resembles each row of what is known; a row sums to 1.
 
-        ``own`` says which of the runs a row is itself, -1 for none. Such a row is compared by trees
-        that it did not help to grow, so that no run resembles itself.
+        ``own`` gives the run that a row describes, -1 for none. Such a row is compared by trees
+        that the run did not help to grow, so no run resembles itself.
         """
         leaf = fall(Known(np.ascontiguousarray(known), self.category), self.nodes)
         runs = Fallen(self.leaf, self.bags, self.weight)
@@ -113,7 +113,7 @@ class Stage:
     trees : Trees
         Grown from the runs that were seen to its end.
     runs : (n,) array of int
-        These runs, as numbers in the ladder.
+        The numbers of these runs in the ladder.
     cost, level : (n,) arrays of float
         What the segment cost each run, and the cost level of the segment before it.
     """
@@ -128,7 +128,7 @@ class Stage:
     ) -> tuple[FloatArray, FloatArray]:
         """Rows over the runs, and mean costs, by what is known and the last segment's cost level.
 
-        ``own`` says which runs of the ladder these are, if they are any.
+        ``own`` gives the numbers of these runs in the ladder, if they are in the ladder.
         """
         place = np.full(len(known), -1)
         if own is not None:
@@ -139,7 +139,7 @@ class Stage:
         return row, np.asarray((row * scale * self.cost).sum(axis=1))
 
     def usual(self) -> tuple[FloatArray, FloatArray]:
-        """The same for a run of which nothing is known: one row and its cost."""
+        """The row and the mean cost for a run about which nothing is known."""
         row = (self.trees.weight / self.trees.weight.sum())[None]
         return row, (row * self.cost).sum(axis=1)
 
@@ -187,7 +187,7 @@ class Kin:
         return self.stages[r].law(features(runs, r, levels), before, own)
 
     def logged_law(self, r: int, own: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The same for runs of the log, each by what the others teach."""
+        """Rows and mean costs for runs of the log, each learned from the other runs."""
         return self.law(r, self.ladder.select(own), self.levels[own], own)
 
     def goes_on(self, r: int) -> BoolArray:
@@ -215,12 +215,12 @@ def _target(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
 
 
 def _upper(score: FloatArray) -> FloatArray:
-    """Scores as they differ above the median: how bad a bad run is does not matter."""
+    """Scores cut off at the median from below: how bad a bad run is does not matter."""
     return _standard(np.maximum(score, np.median(score)))
 
 
 def _standard(x: FloatArray) -> FloatArray:
-    """With mean 0, in standard deviations."""
+    """The numbers with mean 0, in standard deviations."""
     width = float(x.std())
     return (x - x.mean()) / width if width > 0 else np.zeros_like(x)
 
@@ -305,7 +305,7 @@ def _roots(value: FloatArray, row: FloatArray, cost: FloatArray) -> FloatArray:
 
 
 def _quantiles(value: FloatArray, row: FloatArray) -> FloatArray:
-    """Capped values spread as those of the runs that each row resembles."""
+    """Capped values spread like the capped values of the runs that each row resembles."""
     flat = value.ravel()
     up = np.argsort(flat, kind="stable")
     reached = np.cumsum(np.repeat(row / value.shape[1], value.shape[1], axis=1)[:, up], axis=1)

@@ -1,9 +1,9 @@
-"""What is known of a run at a rung, as a row of numbers for trees to split by.
+"""What is known about a run at a rung, as a row of numbers for trees to split by.
 
 Settings come as one mapping for each run, from names to numbers, texts or anything else. A name
 whose values are all numbers is a number; trees look only at the order of values, so a logarithmic
 scale makes no difference. Any other name is a category. A setting that a run does not have, because
-it was not noted or depends on another setting, is missing, and trees can split by that.
+it was not logged or depends on another setting, is missing, and trees can split by that.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _number(x: Any, kind: dict[str, int] | None) -> float | None:
 
 
 def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
-    """What is known of each run before segment r: its curve so far, then its settings.
+    """What is known about each run before segment r: its curve so far, then its settings.
 
     ``level`` is the cost level of its segments. Before anything was seen (r is 0) there are only
     settings.

@@ -32,9 +32,9 @@ class Ladder:
     seen : (n,) array of int
         How many segments were seen to their end. What follows is padding in ``best`` and ``cost``.
     gone : (n,) array of bool
-        Whether nothing can follow what was seen: the run ended or diverged. False: it was cut off.
+        Whether nothing can follow: the run ended or diverged. If False, the run was cut off.
     weight : (n,) array of float
-        How much a run counts; 1 for one that was seen.
+        How much a run counts; 1 for a run that was seen.
     """
 
     rungs: IntArray
@@ -77,20 +77,20 @@ def choose_rungs(curves: Curves, ratio: float) -> IntArray:
     while chosen[-1] < len(steps) - 1:
         enough = int(np.searchsorted(paid, ratio * paid[chosen[-1]]))
         chosen.append(min(max(enough, chosen[-1] + 1), len(steps) - 1))
-    # a last rung that comes too soon after the one before replaces it
+    # a last rung too close to the rung before replaces that rung
     if len(chosen) > 2 and paid[chosen[-1]] < (1 + ratio) / 2 * paid[chosen[-2]]:
         del chosen[-2]
     return steps[np.minimum(chosen, len(steps) - 1)]
 
 
 def climb(curves: Curves, rungs: IntArray, encoder: Encoder = NOTHING) -> Ladder:
-    """The curves as seen from the rungs; runs of which no segment was seen are left out."""
+    """The curves as seen from the rungs, without the runs that did not finish a segment."""
     ladder = climb_all(curves, rungs, encoder)
     return ladder.select(ladder.seen > 0)
 
 
 def climb_all(curves: Curves, rungs: IntArray, encoder: Encoder = NOTHING) -> Ladder:
-    """The curves as seen from the rungs, all of them."""
+    """All curves as seen from the rungs."""
     n, size = len(curves), len(rungs)
     run, segment = curves.run_of_row, np.searchsorted(rungs, curves.step)
     score = -curves.score if curves.minimize else curves.score
@@ -131,7 +131,7 @@ def _shown(
 
 
 def _diverged(bad: BoolArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> IntArray:
-    """The first segment of each run at whose end it had no score; a large number if none."""
+    """The first segment that each run ended without a score; a large number if there is none."""
     state = np.zeros(shape, bool)
     state[at] = bad  # rows ascend, so the last one of a segment stays
     return np.where(state.any(axis=1), state.argmax(axis=1), np.iinfo(np.int64).max)

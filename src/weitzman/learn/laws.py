@@ -30,7 +30,7 @@ _EXCESS = np.array([0.35, 1.0, 2.2])  # imagined runs, in mean excesses above th
 _CHANCE = np.array([0.5, 0.35, 0.15])  # and their shares: an exponential tail in three points
 _OWN = 0.4  # share of the grid that holds the best scores one by one
 _FEWEST = 4.0  # runs that a row rests on at least, where there are as many
-_FAINT = 1e-4  # what a run of quite another cost counts, so that no row is empty
+_FAINT = 1e-4  # weight of a run with a very different cost, so that no row is empty
 _FAR = 3.0  # beyond a factor of 20 costs are not scaled further
 _ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
 
@@ -42,9 +42,9 @@ class Recipe:
     Attributes
     ----------
     ratio : float
-        A rung is set where a run has paid this many times what it had paid at the one before.
+        A rung is set where a run has paid this many times what it had paid at the rung before.
     tail : float
-        For how many runs of the log the imagined ones count that are better than all.
+        How many runs of the log the imagined runs count for, which are better than all.
     least : float
         The least average distance of imagined runs above the best, in points of score.
     limit : float or None
@@ -125,7 +125,7 @@ class Segment:
     runs: FloatArray
 
     def places(self, score: ArrayLike, level: ArrayLike) -> FloatArray:
-        """The weights of the states that stand for scores and levels between them; a row each."""
+        """The weights of states for scores and levels that lie between states, one row for each."""
         x, z = (np.asarray(v, np.float64).reshape(-1, 1) for v in (score, level))
         return _spread(self.grid, self.levels, x, z, np.ones_like(x))
 
@@ -186,7 +186,7 @@ def usual_cost(ladder: Ladder) -> FloatArray:
 
 
 def cost_levels(cost: FloatArray, usual: FloatArray) -> FloatArray:
-    """The log of each segment's cost over the usual one; that of the segment before if free."""
+    """The log of each segment's relative cost; for a free segment, that of the segment before."""
     level = np.log(np.where(cost > 0, cost / usual, 1.0))
     for r in range(1, level.shape[1]):
         level[:, r] = np.where(cost[:, r] > 0, level[:, r], level[:, r - 1])
@@ -224,7 +224,7 @@ def imagined(ladder: Ladder, recipe: Recipe, ceiling: float) -> Ladder:
 def _top(score: FloatArray, weight: FloatArray) -> tuple[float, float]:
     """The best score, and by how much the best few are above the next one on average.
 
-    Parts of runs count as parts; of runs with the same score one counts.
+    Parts of runs count as parts. Runs with the same score count once.
     """
     up, place = np.unique(score, return_inverse=True)
     down, runs = up[::-1], np.minimum(np.bincount(place, weight), 1.0)[::-1]
@@ -235,7 +235,7 @@ def _top(score: FloatArray, weight: FloatArray) -> tuple[float, float]:
 
 
 def _grid(score: FloatArray, points: int) -> FloatArray:
-    """Scores that serve as states, ascending: the best few, then ever fewer; both ends."""
+    """Scores that serve as states, ascending: all of the best few, fewer below, and both ends."""
     down = np.unique(score)[::-1]
     own = int(_OWN * points)
     sparse = np.geomspace(own, max(len(down), own), points - own).round().astype(np.int64) - 1
@@ -251,7 +251,7 @@ def _levels(level: FloatArray, count: int) -> FloatArray:
 
 
 def _same_level(shift: FloatArray, levels: FloatArray) -> FloatArray:
-    """How much a run counts for a state of another level of cost."""
+    """How much a run counts for a state with a different level of cost."""
     if len(levels) == 1:
         return np.ones_like(shift)
     width = (levels[-1] - levels[0]) / (len(levels) - 1)

@@ -21,7 +21,7 @@ class LineModel(LearnedModel):
     """A model whose states are best scores so far, by what runs in such a state showed next.
 
     Made by :func:`weitzman.learn.fit`, :func:`~weitzman.learn.load` or
-    :func:`~weitzman.learn.transfer`. To this model all runs are alike until they start.
+    :func:`~weitzman.learn.transfer`. In this model all runs are alike until they start.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class LineModel(LearnedModel):
         return self._line.take(range(len(self.rungs)), count=[n] + [1] * (len(self.rungs) - 1))
 
     def rest(self, runs: Sequence[Sequence[Any]], fresh: int) -> Forest | None:
-        """What can still be opened: the rest of some runs, and new ones; None if nothing.
+        """What can still be opened: the rest of some runs, and new runs; None if there is nothing.
 
         Parameters
         ----------
@@ -138,11 +138,11 @@ class LineModel(LearnedModel):
         return out
 
     def at_price(self, price: float) -> LineModel:
-        """The same model with another price of a score."""
+        """The model with another price of a score."""
         return LineModel(self.ladder, price=price, minimize=self.minimize, settings=self.settings)
 
     def relearned(self, ladder: Ladder) -> LineModel:
-        """The same kind of model, learned from other runs."""
+        """A model of the same kind, learned from other runs."""
         return LineModel(ladder, price=self.price, minimize=self.minimize, settings=self.settings)
 
     def _state(
@@ -151,7 +151,7 @@ class LineModel(LearnedModel):
         scores: Sequence[float],
         costs: Sequence[float] | None = None,
     ) -> tuple[int, FloatArray | None]:
-        """Segments done, and the weights of the states it is in; None if it cannot go on."""
+        """Segments done, and the weights of the states of a run; None if the run cannot go on."""
         if len(scores) != len(steps) or (costs is not None and len(costs) != len(steps)):
             raise InvalidArgument("a run must have one score and one cost per step.")
         if not len(steps):
@@ -183,9 +183,9 @@ def _mixed(weight: FloatArray, matrix: FloatArray) -> FloatArray:
 def _line(parts: Sequence[Segment], price: float, rungs: IntArray) -> Forest:
     """A new run as boxes in a line, one for each segment.
 
-    A box has the states of a run that is alive, then those of one that is gone. What follows a run
-    that is gone shows its lowest score and costs so much that it never beats the lowest of all,
-    which is held by then: no policy opens it.
+    A box has the states of a run that is alive, then the states of a run that is gone. A box after
+    a run that is gone shows the lowest score and costs so much that no policy opens it: a better
+    score is in hand by then.
     """
     cost: list[FloatArray | float] = []
     rewards, law = [], []
@@ -195,8 +195,8 @@ def _line(parts: Sequence[Segment], price: float, rungs: IntArray) -> Forest:
             nothing = np.zeros((len(parts[r - 1].grid), matrix.shape[1]))
             nothing[:, s.alive.shape[1]] = 1.0
             matrix = np.vstack([matrix, nothing])
-            dear = paid.max() + price * (s.grid[0] - parts[0].grid[0])
-            paid = np.concatenate([paid, np.full(len(nothing), dear)])
+            high = paid.max() + price * (s.grid[0] - parts[0].grid[0])
+            paid = np.concatenate([paid, np.full(len(nothing), high)])
         law.append(matrix / matrix.sum(axis=1, keepdims=True))
         cost.append(paid if r else float(paid[0]))
         rewards.append(price * np.concatenate([np.repeat(s.grid, len(s.levels)), s.grid]))

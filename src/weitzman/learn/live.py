@@ -16,20 +16,20 @@ from .laws import usual_cost
 _FACTOR = 2.0  # a difference in costs is believed if it is larger than this,
 _SURE = 2.0  # by so many standard errors
 _FEWEST = 3  # runs whose first scores are compared
-_AWAY = 3.0  # from how many widths of the log's scores on others are of another kind
+_AWAY = 3.0  # scores this many widths of the log's scores away are in other units
 
 
-class Dearer(NamedTuple):
-    """How the costs of a search compare with those of the log.
+class CostRatio(NamedTuple):
+    """How the costs of a search compare with the costs in the log.
 
     Attributes
     ----------
     ratio : float
-        The geometric mean of what runs cost over what the log says; 1 if that is no clear sign.
+        The geometric mean of what runs cost over what the log says; 1 if the evidence is weak.
     runs : int
         How many runs were compared.
     paid, expected : float
-        What these runs cost together, and what the log says of the same segments.
+        What these runs cost together, and what the log says about the same segments.
     """
 
     ratio: float
@@ -38,27 +38,27 @@ class Dearer(NamedTuple):
     expected: float
 
 
-def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> Dearer:
-    """Compare the costs of new runs with those of known ones, from the first segment on.
+def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> CostRatio:
+    """Compare the costs of new runs with the costs of known runs, from the first segment on.
 
     Each new run is compared with the usual cost of the segments that it was seen to finish, times
-    ``level``: how dear runs with its settings are. How much a single run tells is known from the
-    log: costs of runs that vary much there must differ much here.
+    ``level``, the relative cost of runs with these settings. The log shows how much evidence a
+    single run is: where costs vary a lot in the log, they must differ a lot here.
     """
     usual = usual_cost(known)
     apart, paid, expected = _apart(new, usual, level)
     if not len(apart):
-        return Dearer(1.0, 0, 0.0, 0.0)
+        return CostRatio(1.0, 0, 0.0, 0.0)
     varies = max(float(_apart(known, usual, 1.0)[0].std()), float(apart.std()))
     sure = math.log(_FACTOR) + _SURE * varies / math.sqrt(len(apart))
     mean = float(apart.mean())
-    return Dearer(math.exp(mean) if abs(mean) >= sure else 1.0, len(apart), paid, expected)
+    return CostRatio(math.exp(mean) if abs(mean) >= sure else 1.0, len(apart), paid, expected)
 
 
 def _apart(
     runs: Ladder, usual: FloatArray, level: FloatArray | float
 ) -> tuple[FloatArray, float, float]:
-    """The log of what each run cost over what is usual, and both sums."""
+    """The logarithm of what each run cost over the usual cost, and both sums."""
     seen = np.arange(runs.cost.shape[1]) < runs.seen[:, None]
     paid = (runs.cost * seen).sum(axis=1)
     expected = (usual * seen).sum(axis=1) * level
@@ -68,7 +68,7 @@ def _apart(
 
 
 def at_live_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> Ladder:
-    """Known runs with their costs scaled to those of new runs, if these clearly differ.
+    """Known runs with their costs scaled to the costs of new runs, if the costs clearly differ.
 
     A warning says by how much costs were scaled.
     """
@@ -88,8 +88,8 @@ def at_live_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -
 def check_scores_alike(known: Ladder, new: Ladder, minimize: bool) -> None:
     """Warn if the first scores of a search lie far from all that the log has shown there.
 
-    Looked at are the scores at the first rung of the first few runs; a log and a search in
-    different units (percent and shares, say) are told by this.
+    The check compares the scores of the first few runs at the first rung. It detects a log and a
+    search in different units (percent and shares, for example).
     """
     first = new.best[new.seen > 0, 0]
     there = known.best[known.seen > 0, 0]

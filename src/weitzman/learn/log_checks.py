@@ -29,7 +29,7 @@ def check_scores(score: FloatArray, name: str) -> None:
 def kept_rows(score: FloatArray, run: IntArray, blank: Blank | None) -> BoolArray:
     """Which rows of a log count, by run and step: all, or those that were evaluated.
 
-    Unless it is said, blanks mean "not evaluated" if in most runs with blanks a score follows one.
+    By default, blanks mean "not evaluated" if a score follows a blank in most runs with blanks.
     """
     if blank not in (None, "diverged", "skipped"):
         raise InvalidArgument(f'`blank` must be "diverged" or "skipped", but it is {blank!r}.')
@@ -45,7 +45,7 @@ def kept_rows(score: FloatArray, run: IntArray, blank: Blank | None) -> BoolArra
 
 
 def with_skipped(cost: FloatArray, run: IntArray, kept: BoolArray) -> FloatArray:
-    """The costs of the rows that count, with those of the rows skipped before them in a run."""
+    """The costs of the rows that count, plus the costs of the rows skipped before them."""
     rows = np.flatnonzero(kept)
     ahead = np.minimum(np.cumsum(kept) - kept, len(rows) - 1)  # the row that counts next
     same = run[rows[ahead]] == run
@@ -53,7 +53,7 @@ def with_skipped(cost: FloatArray, run: IntArray, kept: BoolArray) -> FloatArray
 
 
 def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
-    """What each row cost; of cumulative costs the differences within a run."""
+    """What each row cost; for cumulative costs, the differences within a run."""
     if cumulative:
         first = np.diff(run, prepend=-1) != 0
         each = cost - np.where(first, 0.0, np.roll(cost, 1))
@@ -76,7 +76,7 @@ def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
 
 
 def _without_start(each: FloatArray, first: BoolArray, run: IntArray) -> FloatArray:
-    """Costs by the clock, where nobody saw a run start: its first row costs what its rows do.
+    """Costs by the clock. The start of a run is unknown, so its first row costs what its rows do.
 
     A run of one row costs the median of all rows.
     """

@@ -20,11 +20,11 @@ from .logged_runs import by_column, json_lines
 _CELLS = 10_000_000  # of a table, beyond one for each byte of its file
 _COLUMNS = 10_000
 _BYTES = 2**27  # of a Parquet file once unpacked, beyond 24 for each byte of the file
-_BATCH = 2**13  # rows that are read before the memory is looked at
+_BATCH = 2**13  # rows that are read between checks of memory
 
 
 def read_log(path: str) -> Any:
-    """The table in a file, as a pandas table; the name tells the kind of file."""
+    """The table in a file, as a pandas table; the ending of the name gives the kind of file."""
     pandas = need("pandas", "learn")
     try:
         check_regular(os.stat(path))

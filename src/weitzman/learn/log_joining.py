@@ -19,7 +19,7 @@ _OWN = ("task", "run", "kind", "step", "score", "cost", "ended")
 def frame_columns(curves: Curves) -> dict[str, Any]:
     """One entry for each row of the curves; a setting is under its name.
 
-    A setting whose name is taken stands under ``setting NAME``.
+    A setting whose name is taken is stored under ``setting NAME``.
     """
     run = curves.run_of_row
     by_run = {"task": curves.task, "run": curves.runs, "kind": curves.kind}
@@ -34,7 +34,7 @@ def frame_columns(curves: Curves) -> dict[str, Any]:
 
 
 class _Place(NamedTuple):
-    """Where a run stands: the number of its log, and its number there."""
+    """Where a run is: the number of its log, and its number there."""
 
     log: int
     run: int
@@ -43,7 +43,7 @@ class _Place(NamedTuple):
 def joined_columns(logs: Sequence[Curves]) -> dict[str, Any]:
     """The columns of all logs together, each run once."""
     if not logs:
-        raise InvalidArgument("logs to be joined must be at least one, but there is none.")
+        raise InvalidArgument("joining needs at least one log, but there is none.")
     if len({log.minimize for log in logs}) > 1:
         raise InvalidArgument("logs to be joined must all maximize or all minimize.")
     kept = _named(logs)
@@ -75,7 +75,7 @@ def _settings(log: Curves, run: int) -> Any:
 
 
 def _named(logs: Sequence[Curves]) -> dict[tuple[str, str], _Place]:
-    """A place for each task and name: that of the longest curve, where curves continue others."""
+    """A place for each task and name: the longest curve, where one curve continues another."""
     kept: dict[tuple[str, str], _Place] = {}
     for number, log in enumerate(logs):
         for run, (task, name) in enumerate(zip(log.task, log.runs, strict=True)):

@@ -32,9 +32,9 @@ class LearnedModel(RunModel):
     settings : Recipe
         How the law was learned.
     rungs : (R,) array of int
-        The steps at which it is decided whether a run goes on.
+        The steps at which to decide whether a run goes on.
     ladder : Ladder
-        The runs that it was learned from, as seen from the rungs.
+        The runs that the law was learned from, as seen from the rungs.
     encoder : Encoder
         How the settings of runs become numbers.
     """
@@ -74,7 +74,7 @@ class LearnedModel(RunModel):
     ) -> float:
         """The index of going on with a run that has shown these scores, in units of cost.
 
-        Minus infinity at its end, and where its last score is NaN: it has diverged.
+        Minus infinity at the end of a run, and if its last score is NaN: such a run has diverged.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class LearnedModel(RunModel):
             All that was seen of the run, by ascending step.
         costs : sequence, optional
             What each row cost. Where runs differ in cost, the costs so far tell what the next steps
-            will cost; without them the usual cost is taken.
+            will cost; without costs, the usual cost is taken.
         settings : mapping, optional
             What the run was started with, for a model that was learned from runs with settings.
 
@@ -103,26 +103,30 @@ class LearnedModel(RunModel):
     def updated(self, curves: Curves) -> Self:
         """The model learned from these curves too, with the same rungs and settings.
 
-        For runs of a search under way: they are cut off where they stand, unless they have ended.
-        If they clearly cost more or less than the log says, its costs are scaled, with a warning.
-        If their first scores are far from all of the log, a warning says so.
+        This is for the runs of a search under way: a run is cut off where it stands unless it has
+        ended. If the runs clearly cost more or less than the log says, the costs of the log are
+        scaled, with a warning. If their first scores are far from all scores of the log, a warning
+        says so.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         new = climb(curves, self.ladder.rungs, self.encoder)
         check_scores_alike(self.ladder, new, self.minimize)
-        return self.relearned(at_live_costs(self.ladder, new, self._dearness(new)).joined(new))
+        return self.relearned(at_live_costs(self.ladder, new, self._relative_cost(new)).joined(new))
 
     def costs_differ(self, curves: Curves) -> bool:
         """Whether these runs clearly cost more or less than the log says."""
         new = climb(curves, self.ladder.rungs, self.encoder)
-        return bool(len(new)) and compared_costs(self.ladder, new, self._dearness(new)).ratio != 1.0
+        return (
+            bool(len(new))
+            and compared_costs(self.ladder, new, self._relative_cost(new)).ratio != 1.0
+        )
 
     def relearned(self, ladder: Ladder) -> Self:
-        """The same kind of model, learned from other runs."""
+        """A model of the same kind, learned from other runs."""
         raise NotImplementedError
 
-    def _dearness(self, runs: Ladder) -> FloatArray | float:
+    def _relative_cost(self, runs: Ladder) -> FloatArray | float:
         """How many times the usual cost each of these runs should cost, by its settings."""
         return 1.0
 
@@ -151,5 +155,5 @@ def check_limit(ladder: Ladder, limit: float | None, minimize: bool) -> None:
     if best > ceiling_of(limit, minimize):
         raise InvalidArgument(
             f"no score may be better than the limit of {limit:g}, but a run showed "
-            f"{-best if minimize else best:g}. Give the best score that there can be, or none."
+            f"{-best if minimize else best:g}. Give the best possible score, or none."
         )

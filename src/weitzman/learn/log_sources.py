@@ -40,12 +40,12 @@ class LogSources:
 
     @classmethod
     def from_optuna(cls, studies: Any, **options: Any) -> Curves:
-        """The trials of an Optuna study, or of several: then each is a task of its own.
+        """The trials of an Optuna study, or of several studies; then each study is a task.
 
-        A trial that was pruned, has failed or still runs was cut off; one that is complete has
+        A trial that was pruned, has failed or still runs was cut off; a complete trial has
         ended. Optuna does not log when a value was reported, so each report costs the same part of
         the time that its trial took, unless :func:`weitzman.tune.optuna.optimize` has noted costs.
-        Trials that report nothing on the way are runs of one step, if no trial does.
+        If no trial reports anything on the way, trials are runs of one step.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class LogSources:
         source : ResultGrid, or path
             What ``Tuner.fit`` returns, or the folder of the experiment, which is read without Ray.
         metric, step, cost : str
-            Names in the results; those of results within results are joined by slashes.
+            Names in the results. Names of nested results are joined by slashes.
         **options
             As in :meth:`Curves.read`.
         """
@@ -83,7 +83,7 @@ class LogSources:
     def from_mlflow(
         cls, experiments: Any, metric: str, *, tracking_uri: str | None = None, **options: Any
     ) -> Curves:
-        """The runs of MLflow experiments; of several, each is a task of its own.
+        """The runs of MLflow experiments. With several experiments, each is a task of its own.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class LogSources:
             Names of experiments, or their ids.
         metric : str
         tracking_uri : str, optional
-            By default the one that MLflow is set to.
+            By default the tracking URI that MLflow is set to.
         **options
             As in :meth:`Curves.read`.
         """
@@ -139,7 +139,7 @@ class LogSources:
         source : path or several
             Files, or folders that hold ``.csv`` files.
         metric : str
-            Such as ``val_accuracy``.
+            A name such as ``val_accuracy``.
         **options
             As in :meth:`Curves.read`.
         """
@@ -152,7 +152,7 @@ class LogSources:
         """Logs of Lightning's ``CSVLogger``: every ``metrics.csv`` is a run.
 
         Rows without the metric are left out; a row costs the steps since the row before. Settings
-        are those of ``hparams.yaml`` beside the file, which needs PyYAML.
+        come from ``hparams.yaml`` beside the file; reading it needs PyYAML.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class LogSources:
 
 
 def keras_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
-    """Files of Keras' CSVLogger; epochs are counted from 1, and a repeated epoch counts last."""
+    """Files of Keras' CSVLogger; epochs count from 1. Of a repeated epoch the last row counts."""
     for name, path in files_below(source, "*.csv"):
         epoch, score = _columns(path, "epoch", metric)
         order = np.arange(len(epoch)).tolist()  # after a restart epochs are logged again

@@ -1,4 +1,4 @@
-"""Tables of logs, whatever they come as, and tables of the settings of runs."""
+"""Tables of logs in any form, and tables of the settings of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is mi
 
 
 class LogColumns:
-    """Named columns of equal length; asking for one that is not there says what there is."""
+    """Named columns of equal length. The error for a missing column lists the columns."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -28,7 +28,7 @@ class LogColumns:
 
     @property
     def names(self) -> list[str]:
-        """What the columns are called."""
+        """The names of the columns."""
         return self._names
 
     def role(self, role: str, name: Any) -> Any:
@@ -38,7 +38,7 @@ class LogColumns:
         return usual(role, self._names) or name
 
     def optional(self, role: str, name: Any) -> Any:
-        """The same; None if the role itself is named and no column plays it."""
+        """The column of a role; None if the default name is given and no column has the role."""
         found = self.role(role, name)
         return None if found == role and role not in self._names else found
 

@@ -20,13 +20,13 @@ class LoggedRun(NamedTuple):
     ----------
     name : str
     steps, scores : sequences of equal length
-        In the order in which they were logged. A score of NaN: nothing was seen in that step.
+        In the order of the log. A score of NaN means that nothing was seen in that step.
     costs : sequence, or None
-        What each row cost, or the time since the run started; None: not known.
+        What each row cost, or the time since the run started; None if not known.
     settings : mapping
     task : str
     ended : bool or None
-        Whether the run came to its own end; None: not known.
+        Whether the run came to its own end; None if not known.
     """
 
     name: str
@@ -62,7 +62,7 @@ def as_table(runs: Iterable[LoggedRun], what: str, cost: str) -> tuple[dict[str,
 def _paid(run: LoggedRun) -> list[float]:
     if run.costs is None:
         raise InvalidArgument(
-            f"either all runs or none must tell their costs, but run {run.name!r} does not."
+            f"either all runs or none must give their costs, but run {run.name!r} does not."
         )
     return [float(x) for x in run.costs]
 
@@ -104,7 +104,7 @@ def number_or_text(x: Any) -> Any:
 def last_of_each(
     steps: Sequence[int], scores: Sequence[float], times: Sequence[float]
 ) -> tuple[list[int], list[float], list[float]]:
-    """Rows by rising step, the last of those that were logged twice.
+    """Rows by rising step; of a step logged twice, the last row.
 
     If all rows have the same step, they are counted from 1 in the order of time.
     """
@@ -141,7 +141,7 @@ def _called(path: Path, folder: Path, name: str) -> str:
 
 
 def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Rows as columns; what a row lacks is None there, and mappings within are laid flat."""
+    """Rows as columns. Missing entries are None, and nested mappings are flattened."""
     even = [flat(row) for row in rows]
     names = dict.fromkeys(name for row in even for name in row)
     return {name: [row.get(name) for row in even] for name in names}

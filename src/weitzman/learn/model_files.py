@@ -28,7 +28,9 @@ FORMAT = "weitzman/line-model/1"
 RESEMBLING = "weitzman/resemblance-model/1"
 _KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "known", "runs")
 _LAST_RUNG, _MOST_ENTRIES = 2**53, 5_000_000
-_MOST_WEIGHTS = 3_000_000  # of the laws learned again, beyond four for each byte of the file
+_MOST_WEIGHTS = (
+    3_000_000  # weights of the laws learned again, beyond four for each byte of the file
+)
 _MOST_TREES = 100_000_000  # trees times runs times rungs
 _LARGEST = 1e100  # of all numbers: products of them stay finite
 _RUN_KEYS = ("best", "cost", "gone", "weight")
@@ -79,7 +81,7 @@ def save(model: LineModel | ResemblanceModel, path: Path) -> None:
 
 
 def _more(ladder: Ladder, i: int, sign: float) -> dict[str, Any]:
-    """What a model by resemblance knows of a run beside its best scores; null where nothing."""
+    """What a resemblance model knows about a run besides its best scores; null where nothing."""
     seen = int(ladder.seen[i])
     rows = {"last": sign * ladder.last[i, :seen], "mean": sign * ladder.mean[i, :seen]}
     rows["settings"] = ladder.config[i]
@@ -110,7 +112,7 @@ def _model(x: Any, size: int) -> LineModel | ResemblanceModel:
     check.choice(x["format"], (FORMAT, RESEMBLING), "format")
     resembling = x["format"] == RESEMBLING
     if resembling != ("known" in x):
-        raise InvalidFile("a model by resemblance, and no other, must say which settings it knows.")
+        raise InvalidFile("a resemblance model, and no other, must say which settings it knows.")
     price = _number(x["price"], "price", above=0.0)
     minimize = _bool(x["minimize"], "minimize")
     rungs = _array(x["rungs"], "rungs")

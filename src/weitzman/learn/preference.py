@@ -20,8 +20,8 @@ _FEWEST = 8  # runs that went through a segment, for their forecasts to count
 def resemblance_wins(model: ResemblanceModel, neighbors: float) -> bool:
     """Whether resemblance forecasts the log better than the best score so far does.
 
-    ``neighbors`` is that of the first-order model: see :class:`~weitzman.learn.Settings`. Of equal
-    errors resemblance wins, as it also knows the settings of runs to come.
+    ``neighbors`` belongs to the first-order model: see :class:`~weitzman.learn.Settings`. If errors
+    are equal, resemblance wins, because it also knows the settings of runs to come.
     """
     errors = forecast_errors(model, neighbors)
     return float(errors[:, 2] @ (errors[:, 0] - errors[:, 1])) <= 0.0
@@ -30,9 +30,9 @@ def resemblance_wins(model: ResemblanceModel, neighbors: float) -> bool:
 def forecast_errors(model: ResemblanceModel, neighbors: float) -> FloatArray:
     """Errors by resemblance, by the best score so far, and a weight, one row for each segment.
 
-    Errors are in units of that of a forecast that knows nothing of the run. A good search spends
-    about as much on every segment, so that decisions before it are the rarer the more is paid up to
-    its end: that many times less they count.
+    Errors are in units of the error of a forecast that knows nothing about the run. A good search
+    spends about as much on every segment, so decisions before expensive segments are rare. A
+    decision is weighted by the inverse of the cost up to the end of its segment.
     """
     ladder, found = model.ladder, []
     paid = np.cumsum(usual_cost(ladder))
@@ -53,7 +53,7 @@ def forecast_errors(model: ResemblanceModel, neighbors: float) -> FloatArray:
 
 
 def _nearest(ladder: Ladder, r: int, runs: IntArray, neighbors: float) -> FloatArray:
-    """How much each run counts for each other, by the best score before segment r."""
+    """How much each run counts for each other run, by the best score before segment r."""
     weight = (1.0 - np.eye(len(runs))) * ladder.weight[runs]
     if r:
         before = ladder.best[runs, r - 1]

@@ -1,4 +1,4 @@
-"""A prior for a task of which little has been seen: runs of another task, or a stated default."""
+"""A prior for a task about which little is known: runs of another task, or a stated default."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def transfer(
     weight: float = 10.0,
     rescale: bool = True,
 ) -> LineModel:
-    """A model for another task: a known one, fitted to the first runs of the new task, and these.
+    """A model for a new task: a known model fitted to the first runs of the task, plus these runs.
 
     The scores of the known runs are shifted and stretched so that, rung by rung, their mean and
-    spread are about those of the new runs; costs are scaled to the new ones. Together they count
-    for ``weight`` runs, so that the runs of the new task soon outweigh them.
+    spread are about the same as for the new runs; costs are scaled to the new costs. Together the
+    known runs count for ``weight`` runs, so the runs of the new task soon outweigh them.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def transfer(
     curves : Curves
         What was seen of the new task so far; runs may be cut off anywhere.
     price : float, optional
-        What a point of the new task's score is worth; by default as before.
+        What a point of the new task's score is worth; by default the price of the model.
     limit : float, optional
-        The best score that there can be in the new task. Without it a prior may promise too much.
+        The best possible score of the new task. Without a limit, a prior may promise too much.
     weight : float
-        For how many runs of the new task the known ones count together.
+        How many runs of the new task the known runs count for together.
     rescale : bool
-        False: the scores of both tasks already mean the same. Fewer than three new runs at every
-        rung tell nothing of the spread; then scores are only shifted.
+        If False, the scores of both tasks already mean the same. Fewer than three new runs at every
+        rung say nothing about the spread; then scores are only shifted.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def transfer(
 def _rescaled(known: Ladder, new: Ladder) -> Ladder:
     """The known runs with the mean and spread of the new ones at each rung.
 
-    Where a rung was not reached, the shift at the last one before it that was is kept. The
-    spread at a rung is drawn towards what all rungs together say, the more the fewer runs it has.
+    A rung that was not reached takes the shift of the last rung before it that was. The spread at a
+    rung is drawn toward the spread of all rungs; the fewer runs a rung has, the more.
     """
     count = _seen(new).sum(axis=0)
     (mean, spread), (wanted, width) = _moments(known), _moments(new)
@@ -111,7 +111,7 @@ def _moments(ladder: Ladder) -> tuple[FloatArray, FloatArray]:
 
 
 def _cost_ratio(known: Ladder, new: Ladder) -> float:
-    """How much dearer the new task is, where both were paid for."""
+    """How many times as expensive the new task is, where both tasks have costs."""
     (paid, runs), (known_paid, known_runs) = (
         ((x.cost * _seen(x)).sum(axis=0), _seen(x).sum(axis=0)) for x in (new, known)
     )
@@ -132,7 +132,7 @@ def default_curves(
     runs: int = 64,
     minimize: bool = False,
 ) -> Curves:
-    """A stated default where no curves are at hand: power laws that end between poor and good.
+    """A stated default if there are no curves: power laws that end between poor and good.
 
     Run i starts at ``start`` and approaches a limit as ``(1 + t) ** -a``, where t counts steps. The
     limits are spread evenly from ``poor`` to ``good`` and the exponents a from 0.3 to 2, in an
@@ -144,7 +144,7 @@ def default_curves(
     start, poor, good : float
         The score before anything was learned, and what a poor and a good run tend to.
     cost : float
-        Of each step.
+        The cost of each step.
     runs : int
     minimize : bool
 

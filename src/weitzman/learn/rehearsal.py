@@ -23,8 +23,8 @@ _SEED = 20160  # of the splits, so that the same log gives the same model
 def choices(encoder: Encoder = NOTHING) -> list[Recipe]:
     """What is tried unless the user says otherwise.
 
-    Where settings are known, runs are told apart by resemblance; else by their best score, with and
-    without a tail.
+    Where settings are known, runs are told apart by resemblance; otherwise by their best score,
+    with and without a tail.
     """
     usual = Settings()
     return [Resemblance()] if encoder.names else [usual, replace(usual, tail=0.0)]
@@ -34,7 +34,7 @@ def make(
     ladder: Ladder, encoder: Encoder, *, price: float, minimize: bool, settings: Recipe
 ) -> LineModel | ResemblanceModel:
     """The model that the settings stand for."""
-    if isinstance(settings, Settings):  # to which settings of runs mean nothing
+    if isinstance(settings, Settings):  # this kind of model ignores the settings of runs
         ladder = replace(ladder, config=ladder.config[:, :0])
         return LineModel(ladder, price=price, minimize=minimize, settings=settings)
     assert isinstance(settings, Resemblance)
@@ -51,8 +51,8 @@ def choose(
 ) -> Recipe:
     """The settings that earned most when each half of the log was searched by the other's model.
 
-    A search is among as many runs as the log has, drawn from that half with replacement: among
-    fewer there is less to find, so that it would pay too rarely to hope for the best of all.
+    A search has as many runs as the log, drawn from that half with replacement. With fewer runs
+    there is less to find, and hoping for the best run of all would pay too rarely.
     """
     if len(candidates) == 1 or len(ladder) < _FEWEST:
         return candidates[0]
@@ -73,7 +73,7 @@ def choose(
 
 
 def rehearse(model: LineModel | ResemblanceModel, runs: Ladder) -> float:
-    """What following the model's indices earns on these runs; of equal ones the first counts."""
+    """What following the model's indices earns on these runs; ties go to the first run."""
     index = model.indices_of(runs)
     size = index.shape[1]
     worth = model.price * runs.best

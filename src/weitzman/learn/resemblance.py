@@ -1,4 +1,4 @@
-"""A model whose states are the logged runs themselves: a run goes on as those that it resembles."""
+"""A model whose states are the logged runs: a run goes on like the runs that it resembles."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ class Resemblance(Recipe):
     trees : int
         Trees grown for each segment.
     leaf : int
-        Runs that a leaf keeps at least.
+        The fewest runs in a leaf.
     states : int
-        Runs of the log that serve as states at most. Of more, some below the best stand for others.
+        The most runs of the log that serve as states. In a larger log, some runs below the best
+        stand for several runs.
     """
 
     trees: int = 64
@@ -46,7 +47,7 @@ class Resemblance(Recipe):
         }
 
 
-_FINE = 400  # worths at which the gain is looked at
+_FINE = 400  # worths at which the gain is computed
 
 
 class ResemblanceModel(LearnedModel):
@@ -60,7 +61,7 @@ class ResemblanceModel(LearnedModel):
 
     Examples
     --------
-    Runs of a higher rate score higher, so one with a high rate is worth more before it starts.
+    Runs with a higher rate score higher, so a run with a high rate is worth more before it starts.
 
     >>> from weitzman import learn
     >>> rate = [i / 20 for i in range(20) for _ in range(2)]
@@ -103,7 +104,7 @@ class ResemblanceModel(LearnedModel):
         self._fresh = float(self._capped.index(0, *self._kin.stages[0].usual())[0])
 
     def at_price(self, price: float) -> ResemblanceModel:
-        """The same law at another price."""
+        """The model with another price of a score."""
         other = copy.copy(self)
         other._solve(price)
         return other
@@ -112,7 +113,7 @@ class ResemblanceModel(LearnedModel):
 
     @property
     def fresh_index(self) -> float:
-        """The index of starting a run of which nothing is known."""
+        """The index of starting a run about which nothing is known."""
         return self._fresh
 
     def start_indices(self, settings: Sequence[Config]) -> FloatArray:
@@ -163,7 +164,7 @@ class ResemblanceModel(LearnedModel):
         return np.asarray(1.0 / np.square(law).sum(axis=1))
 
     def resembling(self, r: int, runs: IntArray) -> FloatArray:
-        """How much these runs of the log resemble each other before segment r, none itself.
+        """How much these runs of the log resemble each other before segment r, never themselves.
 
         The runs must have gone through the segment, and the log must not have been thinned.
         """
@@ -238,16 +239,16 @@ class ResemblanceModel(LearnedModel):
     # -- as a forest, and learning more ----------------------------------------------------------
 
     def lines(self, n: int = 1) -> Forest:
-        """A forest of n new runs of which nothing is known before they start, in worth and cost."""
+        """A forest of n new runs, unknown before they start, in worth and cost."""
         return _forest(self._kin, self.price, n)
 
-    def _dearness(self, runs: Ladder) -> FloatArray | float:
+    def _relative_cost(self, runs: Ladder) -> FloatArray | float:
         """How many times the usual cost each of these runs should cost, by its settings."""
         _, cost = self._kin.law(0, runs, np.zeros_like(runs.cost))
         return cost / self._usual[0] if self._usual[0] > 0 else 1.0
 
     def relearned(self, ladder: Ladder) -> ResemblanceModel:
-        """The same kind of model, learned from other runs."""
+        """A model of the same kind, learned from other runs."""
         return ResemblanceModel(
             ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings
         )
@@ -260,7 +261,7 @@ def _some(values: FloatArray, most: int) -> FloatArray:
 
 
 def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
-    """Runs under way as curves. Without costs a run is as dear as usual, as one that is free."""
+    """Runs under way as curves. A run without costs, or with no costs above 0, costs the usual."""
     for run in runs:
         costs = run.steps if run.costs is None else run.costs
         if not len(run.steps) == len(run.scores) == len(costs):
@@ -283,9 +284,9 @@ def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
 def _forest(kin: Kin, price: float, n: int) -> Forest:
     """New runs as lines; the states of a box are runs of the log.
 
-    A forest has no memory but the state of a box, so a run goes on from rung to rung as those that
-    it resembles, and resembles itself no more than others do. What follows a run that is over shows
-    the lowest score, and costs so much that no policy opens it.
+    A forest remembers only the state of a box. So a run goes on from rung to rung like runs that
+    it resembles, and it resembles itself no more than others do. A box after a run that is over
+    shows the lowest score and costs so much that no policy opens it.
     """
     worth = price * kin.ladder.best
     low = min(float(worth[s.runs, r].min()) for r, s in enumerate(kin.stages))
@@ -297,11 +298,11 @@ def _forest(kin: Kin, price: float, n: int) -> Forest:
         going, runs = kin.goes_on(r - 1), kin.stages[r - 1].runs
         matrix = np.zeros((len(runs), len(kin.stages[r].runs)))
         matrix[:, int(np.argmin(rewards[r]))] = 1.0
-        dear = np.full(len(runs), 1.0 + float(rewards[r].max()) - low)
+        high = np.full(len(runs), 1.0 + float(rewards[r].max()) - low)
         if going.any():
-            matrix[going], dear[going] = kin.logged_law(r, runs[going])
+            matrix[going], high[going] = kin.logged_law(r, runs[going])
         law.append(matrix)
-        paid.append(dear)
+        paid.append(high)
     size = len(kin.stages)
     return Forest.from_arrays(
         parent=np.arange(-1, size - 1), cost=paid, rewards=rewards, law=law,

@@ -1,4 +1,4 @@
-"""What every model of a run tells a race, a replay, a picture or a report."""
+"""What every model of a run offers to races, replays, pictures and reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Shown(NamedTuple):
     steps, scores : sequences of equal length
         All that was seen, by ascending step; NaN where the run had diverged.
     costs : sequence, optional
-        What each row cost. Without them the usual cost is taken.
+        What each row cost. Without costs, the usual cost is taken.
     settings : mapping, optional
     """
 
@@ -46,7 +46,7 @@ class RunModel(Protocol):
     minimize : bool
         Lower scores are better.
     rungs : (R,) array of int
-        The steps at which it is decided whether a run goes on; one box of ``lines`` for each.
+        The steps at which to decide whether a run goes on; ``lines`` has one box for each.
     """
 
     price: float
@@ -55,7 +55,7 @@ class RunModel(Protocol):
 
     @property
     def fresh_index(self) -> float:
-        """The index of starting a run of which nothing is known."""
+        """The index of starting a run about which nothing is known."""
         ...
 
     def lines(self, n: int = 1) -> Forest:
@@ -67,7 +67,7 @@ class RunModel(Protocol):
         return -self.price * score if self.minimize else self.price * score
 
     def next_rung(self, step: int | None) -> int | None:
-        """The step at which the next decision falls; None where the line ends."""
+        """The step of the next decision; None where the line ends."""
         place = 0 if step is None else int(np.searchsorted(self.rungs, step, "right"))
         return int(self.rungs[place]) if place < len(self.rungs) else None
 
@@ -80,7 +80,7 @@ class RunModel(Protocol):
     ) -> float:
         """The index of going on with a run that has shown this; see :class:`Shown`.
 
-        -inf at its end, and for one that has diverged, if such runs do not recover.
+        -inf at the end of a run, and for a run that has diverged, if such runs do not recover.
         """
         ...
 
@@ -104,7 +104,7 @@ def check_model(model: object) -> None:
     what = type(model).__name__
     lacking = [name for name in _MEMBERS if not hasattr(model, name)]
     raise InvalidArgument(
-        f"the model of a run must be what `learn.fit(curves, price=...)` gives, or have all that "
+        f"the model of a run must come from `learn.fit(curves, price=...)`, or have all that "
         f"`learn.RunModel` has, but it is a {what} without {', '.join(lacking[:3])}"
         f"{' and more' if len(lacking) > 3 else ''}."
     )

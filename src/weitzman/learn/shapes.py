@@ -3,7 +3,7 @@
 A *shape* is a set of curves without units: how runs stand to the mean run, at fractions of the cost
 of a full run, in units of how much the mean run has risen lately (since it had paid a quarter). At
 the first rung the unit is a standard deviation. So where scores of a new task have come near to
-what they tend to, runs are not expected to differ much, and where scores still rise, they are.
+their limits, runs are expected to differ little; where scores still rise, to differ more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Shape:
 
     @classmethod
     def of(cls, curves: Curves) -> Shape:
-        """The shape of the runs of a task that came to their ends; of all if none did."""
+        """The shape of the runs of a task that came to their ends; of all runs if none did."""
         whole = np.flatnonzero(curves.ended)
         runs = curves.select(whole if len(whole) else np.arange(len(curves)))
         runs = runs.select(np.linspace(0, len(runs) - 1, min(len(runs), _MOST)).astype(np.int64))
@@ -51,7 +51,7 @@ class Shape:
         return cls(at, np.clip(gap / np.where(unit > 0, unit, 1.0), -_FURTHEST, _FURTHEST))
 
     def fitted(self, new: Ladder, paid: FloatArray) -> Ladder:
-        """The runs of the shape as runs of a new task, of which some were seen.
+        """The runs of the shape as runs of a new task, fitted to the runs seen so far.
 
         ``paid`` is what a full run costs on average up to each rung.
         """
@@ -62,14 +62,14 @@ class Shape:
         # as a best score so far it never falls: no early one exceeds what it leads to
         best = np.minimum.accumulate(best[:, ::-1], axis=1)[:, ::-1]
         n, size = best.shape
-        config = new.config[np.arange(n) % len(new)]  # as if settings told nothing
+        config = new.config[np.arange(n) % len(new)]  # settings are ignored
         cost = np.tile(np.diff(paid, prepend=0.0), (n, 1))
         seen, gone = np.full(n, size), np.ones(n, bool)
         return Ladder(new.rungs, best, best, best, cost, config, seen, gone, np.full(n, 1.0 / n))
 
 
 def _unit(course: FloatArray, paid: FloatArray, first: float) -> FloatArray:
-    """How much a course has risen since a quarter was paid; at first a number of its own."""
+    """How much a course has risen since a quarter was paid; a separate number at the start."""
     before = np.searchsorted(paid, paid / _LATELY, "right") - 1
     rise = course - course[np.maximum(before, 0)]
     rise[0] = first
@@ -98,8 +98,8 @@ def _course(new: Ladder) -> FloatArray:
 def mixture(shapes: Sequence[Shape], new: Ladder, paid: FloatArray, weight: float) -> Ladder:
     """Runs of all shapes, fitted to the new runs; together they count for ``weight`` runs.
 
-    A shape counts the more the better it tells how the new runs rose: by the mean error of saying
-    the last score that was seen of a run from its first one.
+    The better a shape predicts how the new runs rose, the more it counts. The measure is the mean
+    error of predicting the last score seen of a run from its first score.
     """
     ladders = [shape.fitted(new, paid) for shape in shapes]
     error = np.array([_error(ladder, new) for ladder in ladders])
@@ -120,7 +120,7 @@ def mixture(shapes: Sequence[Shape], new: Ladder, paid: FloatArray, weight: floa
 
 
 def _error(known: Ladder, new: Ladder) -> float:
-    """The mean error of the last score of each new run, as told by the runs nearest at first."""
+    """The mean error of the last score of each new run, as predicted by the nearest runs."""
     errors = []
     for i in np.flatnonzero(new.seen > 1).tolist():
         last = int(new.seen[i]) - 1

@@ -68,7 +68,7 @@ def _all_runs(client: Any, experiment: str) -> Sequence[Any]:
 def tensorboard_runs(folder: Any, tag: str) -> Iterator[LoggedRun]:
     """The folders whose event files have a tag, with the settings of the HParams plugin.
 
-    ``SummaryWriter.add_hparams`` makes a folder of its own within that of the run.
+    ``SummaryWriter.add_hparams`` makes a folder of its own within the folder of the run.
     """
     backend = need(_BACKEND, "tensorboard")
     folders = {path.parent: name for name, path in _folders(folder)}

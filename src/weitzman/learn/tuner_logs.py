@@ -12,7 +12,7 @@ from ..errors import InvalidArgument
 from .known import flat
 from .logged_runs import LoggedRun, files_below, json_lines
 
-RUN = "weitzman:run"  # user attribute of a trial: its number among those of a search of ours
+RUN = "weitzman:run"  # user attribute of a trial: its number in a search of this package
 COSTS = "weitzman:costs"  # of its steps, in their order
 ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that was left
 
@@ -53,7 +53,7 @@ def _several(studies: Any) -> Sequence[Study]:
     for study in found:
         if not hasattr(study, "get_trials"):
             raise InvalidArgument(
-                f"trials are read from an optuna.Study or a list of them, but here is a "
+                f"trials are read from an optuna.Study or a list of them, but got a "
                 f"{type(study).__name__}."
             )
         if len(study.directions) != 1:
@@ -65,7 +65,7 @@ def _several(studies: Any) -> Sequence[Study]:
 
 
 def _shown(trial: Trial, whole: bool) -> dict[int, float]:
-    """What a trial has reported, by step; the value of a complete one if no trial reports."""
+    """What a trial has reported, by step; the value of a complete trial if no trial reports."""
     if not whole:
         return dict(trial.intermediate_values)
     return {1: trial.value} if trial.state.name == "COMPLETE" and trial.value is not None else {}
@@ -84,7 +84,7 @@ def _costs(trial: Trial, size: int, usual: float) -> list[float]:
 
 
 def _usual_cost(trials: Sequence[Trial], whole: bool) -> float:
-    """What a report costs on average, for trials that are not over; 1 if nobody knows."""
+    """What a report costs on average, for trials that are not over; 1 if unknown."""
     over = [(_seconds(t), len(_shown(t, whole))) for t in trials]
     paid = [(took, size) for took, size in over if took is not None and size]
     total = sum(took for took, _ in paid)
@@ -108,7 +108,7 @@ def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedR
         return
     if not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
         raise InvalidArgument(
-            f"trials are read from a ResultGrid or the folder of an experiment, but here is a "
+            f"trials are read from a ResultGrid or the folder of an experiment, but got a "
             f"{type(source).__name__}."
         )
     for i in range(len(source)):

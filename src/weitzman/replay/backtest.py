@@ -38,9 +38,9 @@ def replay(
 ) -> Replay:
     """What would each method have earned on past runs?
 
-    For each task part of the runs is the log, from which methods learn; the others are searched in
-    random orders, the same for all methods. A row of a curve is seen once its cost has been paid.
-    A run ends with its last row.
+    For each task, part of the runs are the log that methods learn from. The other runs are searched
+    in random orders, the same orders for all methods. A row of a curve is seen once its cost has
+    been paid. A run ends with its last row.
 
     Parameters
     ----------
@@ -48,25 +48,26 @@ def replay(
     price : float or several
         What one point of score is worth, in units of cost.
     full_run_costs : float or several
-        Instead: how many points a full run costs on average. It sets the price for each task.
+        Instead of ``price``: how many points a full run costs on average. This sets the price for
+        each task.
     instance : sequence of str, optional
         A label for each run, such as a seed. Then the runs of a task that share a label are
         searched together, and its other runs are the log.
     methods : sequence of Method, optional
-        By default :func:`all_methods`; the first is the one that the others are compared with.
+        By default :func:`all_methods`. The others are compared with the first method.
     log_runs : int, optional
         Runs in a log: by default 150, or half of the runs of a smaller task; with instances all
-        runs of the others. 0: no log; then the index policy learns on the way, and the others have
-        their documented options.
+        runs of the others. With 0 there is no log; then the index policy learns during the search,
+        and the other methods have their documented options.
     repeats : int
         How many logs are drawn for each task.
     orders : int
-        In how many orders the other runs are searched after each.
+        In how many orders the other runs are searched after each log.
     seed : int
     workers : int
-        Processes to share the work. The result does not depend on it.
+        Processes to share the work. The result does not depend on their number.
     executor : optional
-        Instead: workers of a pool or a cluster, as for :func:`~weitzman.solve`.
+        Instead of ``workers``: workers of a pool or a cluster, as for :func:`~weitzman.solve`.
     progress : function, optional
         Called with (cells done, cells in all).
 
@@ -134,7 +135,7 @@ def _carried_out(
     work: Sequence[Job], how: Rules, workers: int, executor: Executor | None,
     progress: Progress | None,
 ) -> list[Done]:  # fmt: skip
-    """All jobs, in their order: here, by processes of our own, or by somebody's workers."""
+    """All jobs, in order: here, by processes started here, or by the user's workers."""
     check_executor(executor)
     if executor is not None:
         return spread(executor, _one_job, how, work, progress)

@@ -1,4 +1,4 @@
-"""Past runs as something to search again: every row stays hidden until it is paid for."""
+"""Past runs to search again: every row stays hidden until it is paid for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Table:
     ----------
     step : (n, s) array of int
     score : (n, s) array of float
-        Minus infinity where a run has diverged, and behind its end.
+        Minus infinity where a run has diverged, and after its end.
     top : (n, s) array of float
         The best score of the run so far, at least the floor.
     spend : (n, s + 1) array of float
@@ -105,7 +105,7 @@ class Bench:
         return len(self._order)
 
     def advance(self, run: int, rows: int) -> float:
-        """Reveal a run up to so many rows, or to its end, and give the last score seen.
+        """Reveal a run up to this many rows, or to its end, and return the last score seen.
 
         What was revealed before is not paid for again. The score is turned so that higher is
         better; it is minus infinity where the run has diverged.
@@ -128,14 +128,14 @@ class Bench:
         return np.asarray(table.score[r, after - 1])
 
     def first_epoch(self, runs: IntArray) -> FloatArray:
-        """Reveal runs up to the first step that costs something; gives the scores there."""
+        """Reveal runs up to the first step that costs something; returns the scores there."""
         paid = self._table.spend[self._order[runs], 1:] > 0
         return self.advance_all(runs, np.argmax(paid, axis=1) + 1)
 
     def follow(self, run: int, until: int) -> list[tuple[int, float, float]]:
         """Reveal a run until a step, or to its end: the new steps, scores and costs.
 
-        Scores as they stand in the curves, NaN where the run has diverged.
+        Scores are the scores of the curves, NaN where the run has diverged.
         """
         table, r, before = self._table, self._order[run], int(self.seen[run])
         length = int(table.length[r])

@@ -2,9 +2,9 @@
 
 A Gaussian process over the settings forecasts the best score of a run, another one the logarithm of
 its cost. The index of a candidate is the g that solves E(f(x) - g)+ = c(x) / price (Xie et al.,
-2024, "Cost-aware Bayesian optimization via the Pandora's box Gittins index"). The candidate of
-highest index is trained to its end; stop when no index is above the best score so far (Xie et al.,
-2025, "Cost-aware stopping for Bayesian optimization").
+2024, "Cost-aware Bayesian optimization via the Pandora's box Gittins index"). The candidate with
+the highest index is trained to its end; stop when no index is above the best score so far (Xie et
+al., 2025, "Cost-aware stopping for Bayesian optimization").
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .methods import Log, MethodPlan
 from .pool_space import PoolSpace
 
 _BISECTIONS = 60
-_WIDEST = 40.0  # standard deviations that an index may lie from the mean
+_WIDEST = 40.0  # the most standard deviations between an index and the mean
 _RESTARTS = 2
-_LENGTHS = 20  # features that get a length of their own; where there are more, all share one
+_LENGTHS = 20  # features that get a length of their own; with more features, all share one length
 
 
 def sklearn_installed() -> bool:
@@ -136,7 +136,7 @@ def gittins(mean: FloatArray, spread: FloatArray, cost: FloatArray) -> FloatArra
 
 
 def bayes(bench: Bench, known: Surrogate, price: float) -> Iterator[None]:
-    """Full runs of highest index until no index is above the best score; at least one."""
+    """Full runs by falling index until no index is above the best score; at least one run."""
     x = known.space.features(bench.settings or [{}] * len(bench))
     free = np.ones(len(bench), bool)
     begun: list[int] = []

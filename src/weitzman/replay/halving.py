@@ -29,8 +29,8 @@ def top_k(bench: Bench, runs: int, keep: int) -> Iterator[None]:
 def successive_halving(bench: Bench, runs: int, rate: int, least: int, most: int) -> Iterator[None]:
     """Successive halving (Jamieson and Talwalkar, 2016): one synchronous bracket.
 
-    All runs see ``least`` rows. Then, and whenever those left have seen ``rate`` times as many, the
-    best ``ceil(runs / rate**k)`` go on; those left at the last rung go on to their ends.
+    All runs see ``least`` rows. Then, and whenever the remaining runs have seen ``rate`` times as
+    many, the best ``ceil(runs / rate**k)`` go on. Runs that reach the last rung go to their ends.
     """
     alive = np.arange(min(runs, len(bench)))
     size, k, rows = len(alive), 0, least
@@ -82,9 +82,9 @@ def asha(bench: Bench, rate: int, least: int, most: int) -> Iterator[None]:
 
 
 def percentile(bench: Bench, share: float, first: int, finished: int) -> Iterator[None]:
-    """Percentile stopping, the rule of Ax: one run after the other, left if it is among the worst.
+    """Percentile stopping, the rule of Ax: run after run, dropped if among the worst.
 
-    At rows 1, 2, 4, ... from row ``first`` on, once so many runs have ``finished``, a run goes on
+    At rows 1, 2, 4, ... from row ``first`` on, once ``finished`` runs have ended, a run goes on
     only if its score is at least the ``share`` percentile of all scores at that row, its own
     included. Yields after each run.
     """
@@ -136,7 +136,7 @@ def _promoted(rungs: Sequence[_Rung]) -> tuple[int, int] | None:
 
 
 def _best(runs: IntArray, score: FloatArray, keep: int) -> IntArray:
-    """The runs of highest score, earlier ones first among equals, none that has diverged."""
+    """The runs with the highest scores, earlier runs first among equals, no diverged runs."""
     order = np.argsort(-score, kind="stable")[:keep]
     return runs[order[score[order] > -np.inf]]
 

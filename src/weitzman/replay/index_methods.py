@@ -22,7 +22,7 @@ Fit = Callable[[Curves, float], RunModel]
 
 
 def fit(curves: Curves, price: float) -> RunModel:
-    """The model of :func:`weitzman.learn.fit` as it comes."""
+    """The model of :func:`weitzman.learn.fit` with its defaults."""
     from ..learn.fitting import fit as learn
 
     return learn(curves, price=price)
@@ -30,7 +30,7 @@ def fit(curves: Curves, price: float) -> RunModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexPolicy:
-    """Advance the run of highest index, start a new one or stop; indices learned from the log.
+    """Advance the run with the highest index, start a new run or stop; indices come from the log.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class IndexPolicy:
         The model of the curves of a log at a price.
     name : str
     refit : bool
-        Learn from the runs of the search, too, while it goes on.
+        Also learn from the runs of the search while it goes on.
     """
 
     fit: Fit
@@ -87,7 +87,7 @@ class FullRuns:
     """Random search with full runs, stopped by Weitzman's rule.
 
     A run is one box: its reward is its best score and its cost the mean cost of a full run. Start
-    another one while its reservation value, learned from the log, is above the best so far.
+    another run while its reservation value, learned from the log, is above the best so far.
     """
 
     name: str = "full runs, Weitzman's rule"
@@ -95,7 +95,9 @@ class FullRuns:
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The reservation value at each price."""
         if log.given is None:
-            raise InvalidArgument("a reservation value is learned from a log, but it has no runs.")
+            raise InvalidArgument(
+                "a reservation value is learned from a log, but the log has no runs."
+            )
         best = np.unique(log.table.top[:, -1], return_counts=True)
         cost = float(log.table.spend[:, -1].mean())
         plans = []

@@ -1,8 +1,8 @@
 """Methods to compare: each method learns from the log and then searches a bench.
 
-To play is to advance runs on the bench and to yield whenever one might stop. What is still open is
-when to stop and, for most methods, how to set their options: both are chosen on the log, by playing
-searches made up of its runs and taking the choice of highest mean payoff.
+To play is to advance runs on the bench and to yield whenever the search might stop. When to stop
+and, for most methods, which options to use are chosen on the log: by playing searches among its
+runs and taking the choice with the highest mean payoff.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Log:
     Parameters
     ----------
     given : Curves or None
-        All runs are taken to have ended with their last row, as on the bench; None: no log.
+        All runs are taken to have ended with their last row, as on the bench; None if no log.
     table : Table
-        The same runs; without a log those that are searched, of which only the length counts.
+        The same runs; without a log, the searched runs, of which only the length counts.
     orders : (k, m) array of int
         For each of k rehearsals m runs of the log, drawn with replacement: as many as the searches
         to come will have.
@@ -60,9 +60,9 @@ class Log:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodPlan:
-    """What a method does at one price: play a rule, and stop when it has yielded so many times.
+    """What a method does at one price: play a rule, and stop after it has yielded ``stops`` times.
 
-    ``stops`` of None: play it to its end. ``told`` says how options were chosen.
+    With None, the rule is played to its end. ``told`` says how options were chosen.
     """
 
     rule: Rule
@@ -75,10 +75,10 @@ class Method(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """The name of the method in tables."""
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
-        """What to do at each price; nothing but the log may be used to find out."""
+        """What to do at each price. Only the log may be used to find out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,7 @@ class Tuned:
     ----------
     name : str
     rules : function
-        Gives for a log all settings to choose from: what is told about each, and its rule.
+        Returns all settings to choose from for a log: a description of each, and its rule.
     rehearsals : int
         How many searches among the runs of the log each setting plays.
     longest : int
@@ -120,9 +120,9 @@ class Tuned:
 def best_plans(
     rules: Mapping[str, Rule], means: Sequence[FloatArray], prices: Sequence[float]
 ) -> list[MethodPlan]:
-    """For each price the rule and the stop of highest payoff.
+    """For each price, the rule and the stop with the highest payoff.
 
-    ``means`` has for each rule the mean score and spend at each stop, one row for a stop.
+    ``means`` has the mean score and spend of each rule, one row for each stop.
     """
     plans = []
     for price in prices:
@@ -135,13 +135,13 @@ def best_plans(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documented:
-    """A method without a log: its options are those that its authors or its package state.
+    """A method without a log: its options are the defaults of its authors or its package.
 
     Parameters
     ----------
     name : str
     rule : function
-        Gives the rule for runs of at most this many rows.
+        Returns the rule for runs of at most this many rows.
     stops : int, optional
         How often the rule may yield: for rules that yield after each run, the number of runs.
     """
@@ -151,7 +151,7 @@ class Documented:
     stops: int | None = None
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
-        """The same at every price."""
+        """The same rule at every price."""
         return [MethodPlan(self.rule(log.most), self.stops, "as documented")] * len(prices)
 
 

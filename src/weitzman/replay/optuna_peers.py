@@ -4,8 +4,8 @@ A trial is a run of the bench. Steps are rows of its curve, counted from 1. Scor
 the rows given; a run that has diverged is pruned. A pruned trial is never resumed, as always in
 Optuna.
 
-With TPE as the sampler a trial is the run whose settings are nearest to the proposal, among those
-that were not started; the runs of the log are in the study from the beginning.
+With TPE as the sampler a trial is the run whose settings are nearest to the proposal, among the
+runs that were not started; the runs of the log are in the study from the beginning.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .pool_space import PoolSpace
 
 _RATES = (2, 3, 4)
 _LEAST = (1, 2, 4)  # rows of the first rung
-_REHEARSALS = 8  # a step in Optuna takes as long as a hundred elsewhere
+_REHEARSALS = 8  # Optuna is about a hundred times slower per step
 _LONGEST = 128  # trials
 _FEW, _TREES = 3, 64  # rehearsals and trials of a study whose sampler is TPE
-_WILCOXON = 2, 96  # the same for a pruner that is a hundred times slower still
+_WILCOXON = 2, 96  # for a pruner that is another hundred times slower
 
 
 def installed() -> bool:
@@ -136,7 +136,7 @@ def tree_methods() -> list[Method]:
 def pruned(
     bench: Bench, pruner: Callable[[], Any], rows: Sequence[int], known: KnownRuns | None = None
 ) -> Iterator[None]:
-    """Play a study with a pruner, one trial after the other; yields after each.
+    """Play a study with a pruner, one trial after the other; yields after each trial.
 
     Runs are started in the order of the bench, or, if something is known, as TPE proposes.
     """
@@ -204,7 +204,7 @@ def _quiet(optuna: Any) -> Iterator[None]:
 
 
 def _ladder(least: int, rate: int, most: int) -> tuple[int, ...]:
-    """Rows at which scores are reported. Between its rungs successive halving takes no notice."""
+    """Rows at which scores are reported. Successive halving ignores rows between rungs."""
     rows = []
     while least < most:
         rows.append(least)

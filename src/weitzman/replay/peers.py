@@ -20,7 +20,7 @@ _MOST = 256  # runs that Hyperband starts
 
 
 def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS) -> list[Method]:
-    """The index policy, then its peers; those of other libraries if they are installed.
+    """The index policy, then its peers, including those of other libraries that are installed.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS)
     odd = set(samplers) - set(SAMPLERS)
     if odd or not samplers:
         raise UnknownName(
-            f"samplers must be some of {', '.join(SAMPLERS)}, but here is "
+            f"samplers must be some of {', '.join(SAMPLERS)}, but got "
             f"{', '.join(sorted(odd)) or 'none'}."
         )
     return [
@@ -67,8 +67,8 @@ def _in_order() -> list[Method]:
 def methods_without_log() -> list[Method]:
     """Methods without a log: documented options, and 10, 30 or 100 runs.
 
-    Successive halving and Hyperband with a rate of 3 from one row, as in the paper of Hyperband;
-    pruners of Optuna with their defaults.
+    Successive halving and Hyperband have a rate of 3 from one row, as in the Hyperband paper;
+    pruners of Optuna have their defaults.
     """
     halved = {"successive halving": _halving.successive_halving, "Hyperband": _halving.hyperband}
     return [

@@ -19,15 +19,16 @@ Space = dict[str, Any]
 
 
 class PoolSampler(_optuna.samplers.BaseSampler):  # type: ignore[misc]
-    """Proposes runs not started yet; without a proposal to follow, the next one in order.
+    """Proposes runs not started yet; without a proposal to follow, the next run in order.
 
     Parameters
     ----------
     sampler : optuna.samplers.BaseSampler
-        Whose relative proposals are followed.
+        The sampler whose relative proposals are followed.
     space : PoolSpace
     settings : sequence of mappings
-        Of the runs to choose from, in the order in which to start them without a proposal.
+        The settings of the runs to choose from, in the order in which to start them without a
+        proposal.
     """
 
     def __init__(self, sampler: Any, space: PoolSpace, settings: Sequence[Config]) -> None:

@@ -1,7 +1,7 @@
 """The settings of past runs as points, so that a sampler can choose among these runs.
 
-A sampler proposes a point of the whole space; the run is taken that is nearest to it among those
-that were not started. So every method chooses from the same runs.
+A sampler proposes a point of the whole space. The nearest run that was not started is taken. So
+every method chooses from the same runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..learn.known import Config, Encoder
 
-_DECADES = 100.0  # a ratio of the largest to the least number from which on a scale is logarithmic
+_DECADES = 100.0  # a scale is logarithmic if the ratio of its ends is at least this
 
 
 @dataclass(frozen=True, slots=True, eq=False)

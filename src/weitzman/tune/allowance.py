@@ -22,9 +22,9 @@ from ..forest.pools import Pool
 from ..learn.run_model import Shown
 from .race import ENDLESS, Race, RunModel
 
-SHARE = 0.1  # of the budget: when this much more is spent, the price is found again
-_GOING = 8  # runs under way that a price is found with: those of highest index
-_STEP, _HALVINGS = 4.0, 5  # how a price is looked for: within 5 % of it
+SHARE = 0.1  # share of the budget; after spending this much, the price is found again
+_GOING = 8  # runs under way that count for a price: those with the highest indices
+_STEP, _HALVINGS = 4.0, 5  # accuracy of a price: within 5 %
 _MOST = 4.0**10  # no price is changed by more at once: then the model has no use for the budget
 _CLOSE = 1e-6  # of the range of the rewards: how well problems are solved on the way
 
@@ -49,7 +49,7 @@ def price_within(
     fresh : int
         New runs that can be started.
     best : float, optional
-        The best score so far; without it at least one run is started.
+        The best score so far; without a score, at least one run is started.
 
     Examples
     --------
@@ -91,8 +91,8 @@ def _slope(forest: Forest, budget: float) -> float:
 def _spend(forest: Forest, price: float) -> float:
     """What the optimal policy spends on average if money has this price."""
     f = forest
-    dearer = replace(f, costs=Pool(price * f.costs.data, f.costs.start, f.costs.shape))
-    indices = solve(dearer, tolerance=_CLOSE).index_columns()
+    costly = replace(f, costs=Pool(price * f.costs.data, f.costs.start, f.costs.shape))
+    indices = solve(costly, tolerance=_CLOSE).index_columns()
     return evaluate(Policy.of(f, *indices)).spend
 
 
@@ -102,7 +102,7 @@ class Allowance:
     Parameters
     ----------
     race : Race
-        With a budget. Its model must have ``at_price(price)``, as those of
+        A race with a budget. Its model must have ``at_price(price)``, as models from
         :func:`weitzman.learn.fit` do.
     """
 
@@ -115,7 +115,7 @@ class Allowance:
                 f"{type(race.model).__name__} does not."
             )
         self._race = race
-        self._model: Any = None  # that of the last price
+        self._model: Any = None  # the spend at the last price
         self._spent = 0.0
 
     def __call__(self) -> None:

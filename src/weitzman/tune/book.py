@@ -21,7 +21,7 @@ class NoMore(Exception):
 
 
 class TakenOver(Exception):
-    """Another process has taken over a run, so what it shows here does not count."""
+    """Another process has taken over a run, so what the run shows here does not count."""
 
 
 class Book(Protocol):
@@ -59,7 +59,7 @@ class Book(Protocol):
         """Note that a run has ended, failed or was lost."""
 
     def settled(self, runs: Sequence[int]) -> None:
-        """By the present model these runs will no longer be advanced."""
+        """By the current model, these runs will no longer be advanced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ def for_keras(report: Reporter, metric: str, *, checkpoint: File | None = None) 
     ----------
     report : Reporter
     metric : str
-        Such as ``"val_accuracy"``.
+        A name such as ``"val_accuracy"``.
     checkpoint : path, optional
         Where to save the model after each epoch; the name ends with ``.keras``. To go on, load it
         with ``keras.models.load_model`` and fit with ``initial_epoch=report.past.step``.
@@ -57,7 +57,7 @@ def for_lightning(report: Reporter, metric: str, *, checkpoint: File | None = No
     ----------
     report : Reporter
     metric : str
-        As it was logged, such as ``"val_acc"``.
+        The name in the log, such as ``"val_acc"``.
     checkpoint : path, optional
         Where to save after each epoch. To go on, give it to ``trainer.fit`` as ``ckpt_path``.
     """
@@ -82,7 +82,7 @@ def for_huggingface(report: Reporter, metric: str, *, save: bool = False) -> Any
     ----------
     report : Reporter
     metric : str
-        Such as ``"eval_loss"``; shown after each evaluation.
+        A name such as ``"eval_loss"``; shown after each evaluation.
     save : bool
         Have the trainer save a checkpoint after each evaluation, and report then. To go on, call
         ``trainer.train(resume_from_checkpoint=True)``.
@@ -90,7 +90,7 @@ def for_huggingface(report: Reporter, metric: str, *, save: bool = False) -> Any
     transformers = _imported(report, "transformers")
 
     class HuggingFaceReport(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
-        """Shows a score after each evaluation, once it is saved if that is wanted."""
+        """Shows a score after each evaluation, once the model is saved if that is wanted."""
 
         def __init__(self) -> None:
             self._score: float | None = None
@@ -123,9 +123,9 @@ def for_xgboost(
     ----------
     report : Reporter
     data, metric : str
-        Which of ``evals`` by its name, and which metric of it.
+        The name of one of the ``evals``, and one of its metrics.
     every : int
-        Report after every this many rounds.
+        Report each time after this many rounds.
     checkpoint : path, optional
         Where to save the model before each report; the name ends with ``.json`` or ``.ubj``. To go
         on, give it as ``xgb_model`` and ask for ``report.past.step`` fewer rounds.
@@ -155,9 +155,9 @@ def for_lightgbm(
     ----------
     report : Reporter
     data, metric : str
-        Which of ``valid_names``, and which metric of it.
+        One of the ``valid_names``, and one of its metrics.
     every : int
-        Report after every this many rounds.
+        Report each time after this many rounds.
     checkpoint : path, optional
         Where to save the model before each report. To go on, give it as ``init_model`` and ask for
         ``report.past.step`` fewer rounds.
@@ -219,11 +219,11 @@ def partial_fits(
 
 
 def _check_report(report: object) -> None:
-    """Refuse anything but what a function that trains is handed."""
+    """Refuse anything but the ``report`` that a training function receives."""
     if not isinstance(report, Reporter):
         raise InvalidArgument(
             f"a callback takes the `report` that `tune.paced` hands to a function that trains, but "
-            f"here is a {type(report).__name__}."
+            f"got a {type(report).__name__}."
         )
 
 
@@ -245,7 +245,7 @@ def _load(report: Reporter, checkpoint: File | None) -> tuple[int, Any] | None:
 
 
 def _save(checkpoint: File | None, save: Callable[[str], Any]) -> None:
-    """Save beside the checkpoint and then replace it, so that a whole one always exists."""
+    """Save beside the checkpoint and then replace it, so that a whole checkpoint always exists."""
     if checkpoint is None:
         return
     path = Path(checkpoint)

@@ -15,19 +15,19 @@ from ..errors import JournalError
 def owner_file(folder: str) -> str:
     """The file that says which process drives an experiment, beside the folder.
 
-    Within the folder Ray would copy it to and fro.
+    Ray would copy a file within the folder back and forth.
     """
     parent, name = os.path.split(os.path.abspath(folder))
     return os.path.join(parent, f".{name}.owner.json")
 
 
 def claim(folder: str) -> str:
-    """Note that this process drives the experiment; an error if another one does.
+    """Note that this process drives the experiment; an error if another process does.
 
     Returns
     -------
     token : str
-        What `release` needs: this process may claim it again before.
+        What `release` needs, because this process may claim the experiment again before.
     """
     path, token = owner_file(folder), secrets.token_hex(8)
     with one_at_a_time(path):
@@ -43,7 +43,7 @@ def claim(folder: str) -> str:
 
 
 def release(folder: str, token: str) -> None:
-    """The experiment is free for others, unless it was claimed anew."""
+    """Free the experiment for others, unless it was claimed again."""
     path = owner_file(folder)
     with one_at_a_time(path):
         if _owner(path) == (this_process(), token):

@@ -24,8 +24,8 @@ from .race import Move, Race
 from .refit import refitting
 from .runs import Live, Moved, Past, Row, Start, carry_out, takes_past
 
-_HOPELESS = 100  # runs without a score, after which something else must be wrong
-_PATIENCE = 20  # times as long as the gain took, until it is computed again
+_HOPELESS = 100  # after this many runs without a score, something else must be wrong
+_PATIENCE = 20  # wait this many times as long as computing the gain took before doing it again
 _SOON, _LATER = 0.02, 0.5  # seconds between two looks at what other processes do
 
 
@@ -35,7 +35,7 @@ class Loop:
     Parameters
     ----------
     race : Race
-        As the books have it.
+        In the state that the book records.
     book : Book
     start : callable
         As in :mod:`weitzman.tune.runs`.
@@ -45,7 +45,7 @@ class Loop:
     def __init__(self, race: Race, book: Book, start: Start, settings: LoopSettings) -> None:
         self.race, self.book, self.start, self.settings = race, book, start, settings
         self.how_over: dict[int, str] = {}
-        self.measured: bool | None = None  # whether costs are times; None: not known yet
+        self.measured: bool | None = None  # whether costs are times; None if not known yet
         self._refit = refitting(race, settings.refit)
         self._allowance = Allowance(race) if settings.reprice else None
         self._live: dict[int, Live] = {}
@@ -92,7 +92,7 @@ class Loop:
                 self.race.release(run)
 
     def _wait_for_others(self) -> bool:
-        """Nothing is to be done here: wait while other processes advance runs; False if none do."""
+        """Wait while other processes advance runs; False if none do. Nothing is left to do here."""
         if self._is_late() or not any(self.book.held(run) for run in self.race.in_flight):
             return False
         time.sleep(self._pace)
@@ -177,7 +177,7 @@ class Loop:
             self._allowance()
 
     def _let_go(self) -> None:
-        """Free what runs hold that will no longer be advanced."""
+        """Free the resources of runs that will no longer be advanced."""
         runs = self.race.settled()
         self.book.settled(runs)
         for run in runs:
@@ -185,7 +185,7 @@ class Loop:
                 self._drop(run)
 
     def _pause(self) -> None:
-        """Let go of waiting runs beyond the cap, those of lowest index; checkpoints remain."""
+        """Release waiting runs beyond the cap, lowest index first; checkpoints remain."""
         if self.settings.alive is None:
             return
         waiting = self.race.waiting
@@ -194,7 +194,7 @@ class Loop:
             self._drop(run)
 
     def _is_late(self) -> bool:
-        """Whether the time is up; then nothing is begun any more."""
+        """Whether the time is up; then nothing more is begun."""
         limit = self.settings.timeout
         if limit is None or time.monotonic() - self._began < limit:
             return False
@@ -209,7 +209,7 @@ class Loop:
 
     def _carry_out(self, run: int, until: int) -> None:
         """A move, here or in a thread; each row is written down as soon as it is seen."""
-        with suppress(TakenOver):  # this process was taken for gone, and another has the run
+        with suppress(TakenOver):  # others took this process for dead, and another one has the run
             self._advance(run, until)
 
     def _advance(self, run: int, until: int) -> None:
@@ -274,7 +274,7 @@ class Loop:
             self.race.check(run, row.step, row.cost)
             if self.measured is not None and self.measured != row.measured:
                 raise InvalidAnswer(
-                    f"either all steps or none must tell their cost, but run {run}, step "
+                    f"either all steps or none must give their cost, but run {run}, step "
                     f"{row.step} {'does not, unlike' if row.measured else 'does, unlike'} those "
                     f"before."
                 )
@@ -284,9 +284,9 @@ class Loop:
             self._tell("seen", run, row)
 
     def _failed(self, run: int, error: Exception, took: float) -> None:
-        """A run has crashed: as one that diverges, in the time that it took."""
+        """A run has crashed. It counts as diverged, at the cost of the time that it took."""
         if isinstance(error, WeitzmanError):
-            raise error  # ours, not the run's
+            raise error  # an error of this package, not of the run
         with self._lock:
             steps = self.race.runs[run].steps
             cost = took if self.measured else 0.0
@@ -315,7 +315,7 @@ class Loop:
             return
         self._reason = move.reason
         began = time.monotonic()
-        if began - self._gained > _PATIENCE * self._took:  # not to spend more time on it than that
+        if began - self._gained > _PATIENCE * self._took:  # limits the time that this takes
             self._gain, self._gained = self.race.expected_gain, time.monotonic()
             self._took = self._gained - began
 

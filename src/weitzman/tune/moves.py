@@ -20,11 +20,11 @@ class Move:
     Attributes
     ----------
     run : int or None
-        The number of the run; None for a new one, whose number :meth:`Race.started` gives.
+        The number of the run; None for a new run, whose number :meth:`Race.started` gives.
     until : int
         The step at which the next decision falls.
     index : float
-        Its index, in units of cost.
+        The index of the move, in units of cost.
     best : float
         The worth of the best score when the move was chosen.
     candidate : int or None
@@ -46,7 +46,7 @@ class Move:
         if not math.isfinite(self.best):
             return f"{what} to {goal}: nothing has been seen yet."
         if self.index >= UNKNOWN:
-            return f"{what} to {goal}: too little is known of runs to judge any."
+            return f"{what} to {goal}: too little is known about runs to judge any."
         return (
             f"{what} to {goal}: its index {self.index:.6g} is above the best so far, "
             f"worth {self.best:.6g}, and no other is higher."
@@ -55,19 +55,19 @@ class Move:
 
 @dataclass(slots=True)
 class Run:
-    """What is known of a run.
+    """What is known about a run.
 
     Attributes
     ----------
     number : int
     steps, scores, costs : lists
-        What was seen, in the order of the steps; a score of nan: the run had diverged.
+        What was seen, in the order of the steps; a score of nan means that the run had diverged.
     until : int or None
-        Until which step it is being advanced; None while it waits or once it is over.
+        The step to which the run is being advanced; None while it waits or once it is over.
     over : str
-        "" as long as it can go on, otherwise "ended", "failed" or "left".
+        "" as long as the run can go on, otherwise "ended", "failed" or "left".
     settings : mapping or None
-        What it was started with, if that is known.
+        What the run was started with, if that is known.
     """
 
     number: int
@@ -80,5 +80,5 @@ class Run:
 
     @property
     def shown(self) -> Shown:
-        """What a model is told of the run."""
+        """What a model is told about the run."""
         return Shown(self.steps, self.scores, self.costs, self.settings)

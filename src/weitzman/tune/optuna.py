@@ -4,8 +4,8 @@ The objective is a generator: it suggests, trains a step, yields a score, and so
 wait stay RUNNING; the best is COMPLETE in the end, as are trials that were trained to their end,
 and the others are PRUNED as soon as it is clear that they will not be resumed, so that the sampler
 learns from them. Scores are reported as intermediate values; what they cost is in the user
-attributes of the trials. So the storage holds all there is to know, a dashboard shows it, and after
-a crash the same call goes on where it stood.
+attributes of the trials. So the storage holds everything, a dashboard shows it, and after a crash
+the same call continues the search.
 """
 
 from __future__ import annotations
@@ -69,28 +69,29 @@ def optimize(
     Parameters
     ----------
     study : optuna.Study
-        Of one objective, with any sampler and storage. Its pruner is not asked. If an earlier call
-        was cut short, this one goes on where that stood; one process at a time.
+        A study with one objective, any sampler and any storage. Its pruner is not used. If an
+        earlier call was cut short, this call continues it; one process at a time.
     objective : callable
-        ``objective(trial)`` returns a generator that suggests parameters and yields, for each
-        step, a score, ``(score, cost)`` or ``(score, cost, step)``. One that reports and returns,
-        as for ``study.optimize``, is given as ``plain(objective)``. With a second parameter
-        ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
+        ``objective(trial)`` returns a generator that suggests parameters and yields, for each step,
+        a score, ``(score, cost)`` or ``(score, cost, step)``. An objective that reports and
+        returns, as for ``study.optimize``, is given as ``plain(objective)``. With a second
+        parameter ``past`` (a :class:`~weitzman.tune.Past`) it must also bring back a trial from its
         checkpoint; what it suggests is then what was suggested before.
     model : RunModel or Curves, optional
-        It must minimize if and only if the study does. Without it all is learned on the way.
+        It must minimize if and only if the study does. Without a model, everything is learned
+        during the search.
     candidates : mapping, or sequence of mappings, optional
         What trials may be started with: a space as for :func:`weitzman.tune.draw`, or a list of
         parameters by name, all that the objective suggests. Then each candidate has an index of its
         own, and the search, not the sampler, chooses which to start; any other parameter is
         sampled.
     n_trials : int, optional
-        At most so many trials in all, those of earlier calls included.
+        The most trials in all, including trials of earlier calls.
     price, full_run_cost, outside, budget, workers, lost, catch, refit, reprice, clock, timeout,
     alive, progress, callback
         As in :func:`weitzman.tune.optimize`. The configuration in a report is the trial. A trial
-        that was PRUNED is not resumed, even if the model changes its mind. Trials that a budget
-        kept from going on stay RUNNING: a later call takes them up.
+        that was PRUNED is not resumed, even if the model changes its mind. Trials that the
+        budget stopped stay RUNNING, and a later call continues them.
 
     Returns
     -------
@@ -133,7 +134,7 @@ def _owned(study: Study) -> Iterator[None]:
     me = [*this_process(), secrets.token_hex(8)]
     _check_owner(study, me)
     study.set_user_attr(OWNER, me)
-    time.sleep(_SETTLE)  # of two that come at once, the one that wrote last goes on
+    time.sleep(_SETTLE)  # if two processes come at once, the one that wrote last goes on
     _check_owner(study, me)
     try:
         yield
@@ -169,7 +170,7 @@ class StopWhenNotWorthIt:
     Attributes
     ----------
     index : float
-        That index, in units of cost.
+        The index of that box, in units of cost.
 
     Examples
     --------

@@ -23,7 +23,7 @@ REASON = "weitzman:reason"  # of the study: why it has stopped
 
 
 def clear_waiting(study: Study, optuna: Any) -> None:
-    """Let go of candidates that a crash left enqueued; refuse a queue of somebody else's."""
+    """Drop candidates that a crash left in the queue; refuse a queue made by others."""
     state = optuna.trial.TrialState
     waiting = study.get_trials(deepcopy=False, states=[state.WAITING])
     others = [trial.number for trial in waiting if CANDIDATE not in trial.user_attrs]
@@ -47,7 +47,7 @@ class StudyBook:
     candidates : sequence of mappings, optional
         What trials may be started with.
     most : int, optional
-        How many trials may be started in all.
+        The most trials that may be started in all.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class StudyBook:
                 self._race.leave(run)
 
     def finish(self) -> None:
-        """The best trial is complete, and it is noted why the search has stopped."""
+        """Complete the best trial, and note why the search has stopped."""
         best = self._race.best_run
         if best is not None and best not in self._told:
             self._complete(best)

@@ -35,20 +35,20 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
     """Sampler, pruner and terminator of a study in one.
 
     * As a sampler it draws candidates from the space that trials have shown, and proposes the one
-      of highest index.
-    * As a pruner it ends a trial once its index is below that of a new trial of which nothing is
-      known, or not above the worth of the best score so far. The trial with the best score is not
+      with the highest index.
+    * As a pruner it ends a trial once its index is below the index of an unknown new trial,
+      or not above the worth of the best score so far. The trial with the best score is not
       pruned, since Optuna counts the values of complete trials only.
     * After each trial it stops the study if no candidate is worth its cost.
 
     Parameters
     ----------
     model : RunModel or Curves, optional
-        What to expect of a trial. It must minimize if and only if the study does. Without it all is
-        learned on the way.
+        What to expect of a trial. It must minimize if and only if the study does. Without a model,
+        everything is learned during the search.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
-        them, unless a model is given.
+        the two is needed unless a model is given.
     cost : float or callable
         What one step costs, or a function of the parameters that says so. What a trial has in its
         user attribute ``weitzman:costs``, one number for each report, comes first.
@@ -57,7 +57,7 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
     Attributes
     ----------
     race : Race or None
-        What is known of the trials.
+        What is known about the trials.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
         return {name: what for name, what in space.items() if not what.single()}
 
     def sample_relative(self, study: Study, trial: Trial, search_space: Space) -> Space:
-        """The candidate of highest index."""
+        """The candidate with the highest index."""
         found, self._proposed = self._proposed, {}
         if found.keys() == search_space.keys():  # chosen after the last trial
             return found
@@ -121,7 +121,7 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
         return drawn[int(index.argmax())]
 
     def sample_independent(self, study: Study, trial: Trial, name: str, distribution: Any) -> Any:
-        """At random, as long as the space is not known."""
+        """Sample at random as long as the space is not known."""
         return self._random.sample_independent(study, trial, name, distribution)
 
     def after_trial(self, study: Study, trial: Trial, state: Any, values: Any) -> None:

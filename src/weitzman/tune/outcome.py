@@ -27,20 +27,20 @@ class Report:
     Attributes
     ----------
     event : str
-        "start" (a run was started), "seen" (it has shown a score), "over" (it has ended, failed
-        or was lost) or "stop" (the search has).
+        "start" (a run was started), "seen" (a run has shown a score), "over" (a run has ended,
+        failed or was lost) or "stop" (the search has stopped).
     run, config, step, score, cost
-        Of the event; None where there are none.
+        The data of the event; None where there is none.
     best_score, best_run : float and int, or None
         The best score so far.
     worth : float
-        What it is worth, in units of cost.
+        What the best score is worth, in units of cost.
     spent : float
     expected_gain : float
-        What going on is expected to add to the payoff, as of a decision not long ago: it is
-        computed again as often as that takes little of the time.
+        What going on is expected to add to the payoff, as of a recent decision. The gain is
+        computed again only as often as that takes little time.
     started, in_flight : int
-        How many runs were started, and are being advanced.
+        How many runs were started, and how many are being advanced.
     reason : str
         Why the last move was made, or why to stop.
     """
@@ -102,12 +102,12 @@ class Result:
     price : float
         What one point of score is worth, in units of cost.
     full_run_cost : float or None
-        How many points of score a full run has cost on average; None if none was trained to its
-        end.
+        How many points of score a full run has cost on average; None if no run was trained
+        to its end.
     runs : tuple of Record
-        By the numbers of the runs.
+        The runs in the order of their numbers.
     curves : Curves
-        The same as logged curves, to learn from for the next search; None if nothing was seen.
+        The runs as logged curves, to learn from for the next search; None if nothing was seen.
     """
 
     best_score: float | None

@@ -23,7 +23,7 @@ Train = Callable[..., Any]
 
 
 class Ended(Exception):
-    """The run should not be trained any further; raised where it reports, and expected there."""
+    """The run should not be trained any further; raised in ``report``, and expected there."""
 
 
 class Reporter:
@@ -61,7 +61,7 @@ class Reporter:
         self._wait()
 
     def offer(self, score: float, cost: float | None = None, step: int | None = None) -> bool:
-        """The same for callbacks that must not raise: whether to go on."""
+        """Show a score without raising, for callbacks: returns whether to go on."""
         try:
             self(score, cost, step)
         except Ended:
@@ -180,7 +180,7 @@ def paced(train: Train, *, resumes: bool = False) -> Callable[..., Paced]:
 
 
 class PacedTrial:
-    """A trial whose ``report`` waits until the trial is advanced; else as the trial itself."""
+    """A trial whose ``report`` waits until the trial is advanced; otherwise like the trial."""
 
     def __init__(self, trial: Trial, report: Reporter) -> None:
         self._trial, self._report = trial, report
@@ -195,7 +195,7 @@ class PacedTrial:
         self._report(value, step=step)
 
     def should_prune(self) -> bool:
-        """Never: a trial that is not worth going on with waits, or ends where it reports."""
+        """Never: a trial that is not worth continuing waits, or ends where it reports."""
         return False
 
 

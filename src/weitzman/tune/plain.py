@@ -55,26 +55,26 @@ def optimize(
         candidates are drawn: see :func:`draw`.
     model : RunModel or Curves, optional
         What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`. A log is
-        fitted at ``price`` or ``full_run_cost``. Nothing: all is learned on the way, from a weak
-        prior; see :func:`weitzman.learn.from_nothing`.
+        fitted at ``price`` or ``full_run_cost``. Without either, everything is learned during the
+        search, from a weak prior; see :func:`weitzman.learn.from_nothing`.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
-        them, unless a model is given.
+        the two is needed unless a model is given.
     minimize : bool, optional
         Lower scores are better; by default as the model or the log says.
     journal : str or path, optional
-        A file that makes the search survive crashes. If it is there, the search goes on where it
-        stood, and nothing that was paid for is repeated.
+        A file that makes the search survive crashes. If the file exists, the search continues from
+        it, and nothing that was paid for is repeated.
     share : bool
         Let other processes take part, on this machine or on others that reach the journal: each
         makes the same call. Every run is started once, and any process may go on with any run, so
         ``start`` must take ``past``, with checkpoints where all processes find them. Each process
-        returns the result of the whole search. Without it a second process is refused.
+        returns the result of the whole search. Without ``share`` a second process is refused.
     outside : float, optional
         The worth of what is available without any run, in units of cost.
     budget : float, optional
-        Begin nothing once this much is spent, even if it were worth its cost: a brake, in case the
-        model promises more than these runs deliver.
+        Begin nothing once this much is spent, even if it would be worth its cost: a safeguard in
+        case the model promises more than these runs deliver.
     workers : int
         How many runs to advance at once. One is optimal; more save time and cost payoff.
     executor : object with ``submit``, optional
@@ -88,21 +88,22 @@ def optimize(
         If a run raises one of these exceptions, the run has failed and the search goes on. Other
         exceptions end the search; when it is started again, it begins with that step.
     refit : bool, optional
-        Fit the model again now and then, to what it knew and what this search has shown. By default
-        if it can (if it has ``updated``, as that of :func:`weitzman.learn.fit`).
+        Fit the model again now and then, to what it knew and what this search has shown. The
+        default is to refit if the model has ``updated``, as models from :func:`weitzman.learn.fit`
+        do.
     reprice : bool
-        Find the price of a score by itself: the one at which the ``budget`` is spent on average,
-        in place of that of the model; and find it again as money is spent.
+        Find the price of a score automatically: the price at which the ``budget`` is spent on
+        average, in place of the price of the model. The price is updated as money is spent.
     clock : callable
-        What a step costs that does not say so: the difference of two readings.
+        The cost of a step that does not give its cost: the difference of two readings.
     timeout : float, optional
         Begin nothing once this many seconds have passed; steps under way are finished.
     alive : int, optional
-        How many waiting runs to keep in memory: those of highest index. The others are let go of,
-        and brought back from their checkpoints when their turn comes, so ``start`` must take
-        ``past``. By default all.
+        How many waiting runs to keep in memory: those with the highest index. The others are
+        released, and brought back from their checkpoints when their turn comes, so ``start`` must
+        take ``past``. By default all.
     progress : bool
-        Show on standard error how it stands.
+        Show the state of the search on standard error.
     callback : callable, optional
         Called with a :class:`Report` after each event, once it is on disk.
 
@@ -155,7 +156,7 @@ def optimize(
 
 
 def _supply(configs: Configs, begun: int) -> dict[str, Any]:
-    """What a race is told of the configurations: candidates, their number, or nothing.
+    """What a race is told about the configurations: candidates, their number, or nothing.
 
     ``begun`` runs were started before, perhaps from a longer list.
     """
@@ -165,10 +166,10 @@ def _supply(configs: Configs, begun: int) -> dict[str, Any]:
 
 
 def _check_configs(configs: object) -> None:
-    """Refuse iterables that are hardly meant as configurations, such as texts."""
+    """Refuse iterables that are probably not meant as configurations, such as strings."""
     odd = isinstance(configs, str | bytes) or hasattr(configs, "columns")
     if odd or not (callable(configs) or isinstance(configs, Iterable)):
         raise InvalidArgument(
             f"configurations are a list, an iterable, a function of the number of the run or a "
-            f"space, but here is a {type(configs).__name__}."
+            f"space, but got a {type(configs).__name__}."
         )

@@ -1,16 +1,17 @@
 """Which run to advance, whether to start another, when to stop: the one rule behind every driver.
 
 A run is a line of boxes. Its model (see :class:`~weitzman.learn.RunModel`) says at which steps a
-decision falls, and gives the index of going on with a run that has shown certain scores, and that
-of starting a new one. Where the settings of the runs that can be started are known, each of these
-*candidates* has an index of its own, so that the race also chooses what to start. The rule is that
-of :class:`~weitzman.Policy`, kept by the same :class:`~weitzman.policy.frontier.Offers`: make the
-move of highest index while it exceeds the worth of the best score so far; otherwise stop. Equal
-indices: the run that was started first, then the first candidate, then a new run, as on a forest of
-lines side by side. Of equal scores that of the first run counts, whichever was seen first.
+decision falls, and gives the index of going on with a run that has shown certain scores, and the
+index of starting a new run. Where the settings of the runs that can be started are known, each of
+these *candidates* has an index of its own, so the race also chooses what to start. The rule is the
+rule of :class:`~weitzman.Policy`, kept by the same :class:`~weitzman.policy.frontier.Offers`: make
+the move of highest index while it exceeds the worth of the best score so far; otherwise stop. Among
+equal indices, the run that was started first comes first, then the first candidate, then a new run,
+as on a forest of lines side by side. Among equal scores, the score of the first run counts,
+whichever was seen first.
 
-A race trains nothing and waits for nothing. It is told what was seen, in whatever order that comes,
-and says what to do next; the same reports in the same order lead to the same moves.
+A race does not train or wait. It is told what was seen, in any order, and says what to do next; the
+same reports in the same order lead to the same moves.
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ class Race:
     def next(self) -> Move | None:
         """The next move, which is then in flight: it is not offered again before it is over.
 
-        None: nothing is worth its cost, given what is known. If moves are in flight, what they
-        show may change that: see :attr:`done`.
+        None means that nothing is worth its cost, given what is known. If moves are in flight,
+        their results may change that: see :attr:`done`.
         """
         move = self.peek()
         if move is None:
@@ -223,14 +224,14 @@ class Race:
         the run has diverged, and ends the move.
         """
         it = self.check(run, step, cost)
-        if it.until is None:  # nobody asked for it: a move has begun all the same
+        if it.until is None:  # nobody asked for this move, but it has begun
             it.until = self.model.next_rung(it.steps[-1])
             self._offers.withdraw((_RUN, run))
         score = float(score) if math.isfinite(score) else math.nan
         if not it.steps and step > (end := int(self.model.rungs[-1])):
             warnings.warn(
                 f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
-                f"nothing is known of what follows. Are steps counted in the same unit?",
+                f"nothing is known about what follows. Are steps counted in the same unit?",
                 UserWarning,
                 stacklevel=2,
             )
@@ -278,7 +279,7 @@ class Race:
         self._stop(run, "failed")
 
     def leave(self, run: int) -> None:
-        """A run is no longer to be advanced, though it could be."""
+        """Mark a run that could be advanced but should not be."""
         self._stop(run, "left")
 
     def release(self, run: int) -> None:
@@ -315,12 +316,12 @@ class Race:
 
     @property
     def going(self) -> list[Shown]:
-        """What runs have shown that are not over and can go on."""
+        """What the runs that can go on have shown."""
         return [run.shown for run in self.runs if run.steps and not run.over]
 
     @property
     def startable(self) -> int:
-        """How many runs can still be started; a large number stands for any."""
+        """How many runs can still be started; a large number stands for any number."""
         return int(min(self._left, ENDLESS)) + len(self._unused)
 
     def change_model(self, model: RunModel) -> None:
@@ -386,7 +387,7 @@ class Race:
 
     @property
     def best_step(self) -> int | None:
-        """The step at which it did."""
+        """The step at which that run showed the best score."""
         return None if self._peak is None else self._peak[0].steps[self._peak[1]]
 
     @property
@@ -402,7 +403,7 @@ class Race:
     def settled(self) -> list[int]:
         """Runs that wait and will no longer be advanced, unless the model changes.
 
-        The index of a run that waits stays what it is, and the best only rises.
+        The index of a run that waits does not change, and the best only rises.
         """
         return sorted(
             key[1] for key, index in self._offers if key[0] == _RUN and not index > self.best
@@ -456,7 +457,7 @@ class Race:
 
     @property
     def reason(self) -> str:
-        """One sentence why to stop, or what it waits for."""
+        """One sentence: why to stop, or what the race waits for."""
         top, flying = self._top(), len(self.in_flight) + self._handed_out
         what = f"Wait for {flying} run{'s' * (flying > 1)}" if flying else "Stop"
         if self._halted:

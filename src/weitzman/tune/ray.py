@@ -1,15 +1,15 @@
 """Tune with Ray: a scheduler that pauses and resumes trials and ends the experiment by itself.
 
 The scheduler keeps no state of its own that matters. What it knows follows from the results of the
-trials, so after ``Tuner.restore`` it reads these and stands where it stood.
+trials, so after ``Tuner.restore`` it reads the results and continues.
 
 Use ``reuse_actors=True``, or every resumed trial waits for a new process; and leave
-``max_concurrent_trials`` unset, for it would hide trials from the scheduler. How many trials run at
-once is said by ``workers``, by default as many as the cluster has room for.
+``max_concurrent_trials`` unset, because it would hide trials from the scheduler. ``workers`` says
+how many trials run at once, by default as many as the cluster has room for.
 
 One process at a time drives an experiment: a second one that starts or restores it is refused and
-told which process has it. This holds where the folder of the experiment is one of the machine or of
-a network drive; in the object stores of clouds nobody is kept apart.
+told which process has it. This works if the folder of the experiment is on the machine or on a
+network drive. In object stores of clouds, processes are not kept apart.
 """
 
 from __future__ import annotations
@@ -51,29 +51,29 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     ----------
     model : RunModel or Curves, optional
         What to expect of a trial. It must minimize if and only if the mode of the tuner is "min".
-        Without it all is learned on the way.
+        Without a model, everything is learned during the search.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
-        them, unless a model is given.
+        the two is needed unless a model is given.
     minimize : bool, optional
         Lower scores are better; state it if there is no model.
     outside : float, optional
         The worth of what is available without any trial, in units of cost.
     budget : float, optional
-        Begin nothing once this much is spent, even if it were worth its cost.
+        Begin nothing once this much is spent, even if it would be worth its cost.
     metric : str, optional
-        The score in the results; by default that of ``TuneConfig``.
+        The score in the results; by default the metric of ``TuneConfig``.
     step, cost : str
         The step and its cost in the results.
     workers : int, optional
         How many trials to run at once; by default as many as the cluster has room for. One is
         optimal; more save time and cost payoff.
     refit : bool, optional
-        Fit the model again now and then, to what it knew and what the trials have shown. By default
-        if it can.
+        Fit the model again now and then, to what it knew and what the trials have shown. The
+        default is to refit if the model can.
     reprice : bool
-        Find the price of a score by itself: the one at which the ``budget`` is spent on average;
-        and find it again as money is spent.
+        Find the price of a score automatically: the price at which the ``budget`` is spent on
+        average. The price is updated as money is spent.
 
     Attributes
     ----------
@@ -287,7 +287,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     def _claim(self, controller: Controller) -> None:
         """Refuse to drive an experiment that another process drives, when the first step is due.
 
-        Ray takes an error before for an experiment that cannot be restored, and begins a new one.
+        Ray takes an earlier error as a sign that the experiment cannot be restored, and begins a
+        new one.
         """
         inner = getattr(controller, "_tune_controller", controller)
         folder = getattr(inner, "experiment_path", None)
@@ -335,7 +336,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         return run
 
     def _run_of(self, trial: Trial) -> Run:
-        """The run of a trial, also of one that Ray has started unasked."""
+        """The run of a trial, also of a trial that Ray has started on its own."""
         if trial.trial_id not in self._run:
             self._fresh = [x for x in self._fresh if x is not trial]
             self._started(trial)
@@ -358,8 +359,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     def _hold(self, controller: Controller) -> None:
         """Keep Ray from starting trials that were not chosen.
 
-        It would start every pending trial that there is room for. What it takes them from has no
-        public name; if it is gone, some trials will be started too early and nothing worse.
+        Ray would start every pending trial that there is room for. The list of these trials has no
+        public name. If the list is gone, some trials are started too early, and nothing worse.
         """
         inner = getattr(controller, "_tune_controller", controller)
         queue = getattr(inner, "_pending_trials_list", [])

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 GROWTH = 1.25  # fit again when this many times as many runs have shown something,
 FEWEST = 5  # and at least so many more;
-_FEW = 20  # without a log, as long as less was seen, each time that something was
+_FEW = 20  # without a log, fit after every report until that much was seen
 
 
 def refitting(race: Race, wanted: bool | None) -> Refit | None:
-    """Whether to learn on the way; by default if the model can."""
+    """Whether to learn during the search; by default if the model can."""
     able = hasattr(race.model, "updated")
     return Refit(race) if wanted or (wanted is None and able) else None
 
@@ -87,7 +87,7 @@ class Refit:
 def curves_of(race: Race) -> Curves:
     """The runs of a race that have shown something, under their numbers, as curves.
 
-    Only those that have come to their end count as ended; the others were cut off.
+    Only runs that have come to their end count as ended; the others were cut off.
     """
     from ..learn.curves import Curves  # here, since few need it
 
@@ -108,7 +108,7 @@ def curves_of(race: Race) -> Curves:
 
 
 def _settings(runs: Sequence[Run]) -> tuple[Config, ...]:
-    """What the runs were started with; nothing if that is known of none."""
+    """What the runs were started with; nothing if that is not known for any run."""
     if all(run.settings is None for run in runs):
         return ()
     return tuple(run.settings or {} for run in runs)

@@ -40,7 +40,7 @@ class RunJournal:
     Parameters
     ----------
     path : str or path
-        Read and continued if it is there, otherwise made.
+        The file is continued if it exists; otherwise it is created.
     minimize : bool
         Whether low scores are good; must be what the journal says.
     share : bool
@@ -49,9 +49,9 @@ class RunJournal:
     Attributes
     ----------
     entries : list of Entry
-        What it held when it was opened.
+        What the journal held when it was opened.
     me : str
-        Under which name this process writes.
+        The name under which this process writes.
     """
 
     def __init__(self, path: Path, *, minimize: bool, share: bool = False) -> None:
@@ -84,7 +84,8 @@ class RunJournal:
     def turn(self, do: Callable[[Iterable[Entry]], T]) -> T:
         """Do something with what others have written, while nobody else writes.
 
-        ``do`` must read all of it before it adds events. What it adds is on disk when this returns.
+        ``do`` must read everything before it adds events. What it adds is on disk when this
+        returns.
         """
         if not self.share:
             return do(())
@@ -117,12 +118,12 @@ class RunJournal:
         self._log.add(db, [event])
 
     def gone(self, workers: set[str]) -> set[str]:
-        """Which of these processes are not there any more; to be asked in the course of a turn."""
+        """Which of these processes no longer exist; to be called during a turn."""
         assert self._db is not None
         return self._log.workers.gone(self._db, workers)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._log.close()
 
     def _enter(self, db: sqlite3.Connection) -> None:
@@ -156,7 +157,7 @@ def as_json(config: object, number: int) -> Any:
 
 
 def as_score(score: float) -> float | None:
-    """A score as it stands in a journal."""
+    """A score in the form that a journal holds."""
     return score if math.isfinite(score) else None
 
 

@@ -1,8 +1,8 @@
 """What users give: configurations, and runs that advance a step at a time.
 
 A run is a generator (or any iterator), or an object with ``advance()``. Each step gives the score;
-or the score and what the step cost; or score, cost and the number of the step. Without a cost the
-time it took is the cost. The end of the iterator, or None from ``advance()``, is the end of the
+or the score and what the step cost; or score, cost and the number of the step. Without a cost, the
+time of the step is the cost. The end of the iterator, or None from ``advance()``, is the end of the
 run.
 
 ``start(config)`` makes a run. If it takes a second parameter called ``past``, it can also bring
@@ -28,14 +28,14 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is known of a run when it is started or brought back.
+    """What is known about a run when it is started or brought back.
 
     Attributes
     ----------
     run : int
-        Its number: a good name for the folder of its checkpoints.
+        The number of the run: a good name for the folder of its checkpoints.
     steps, scores : tuples
-        What it has shown, all of it paid for and written down; empty for a new run.
+        What the run has shown, all paid for and recorded; empty for a new run.
     """
 
     run: int
@@ -78,8 +78,8 @@ class Live:
     config : object
     past : Past
     clock : callable
-        Tells the time, in units of cost. It runs from here on, so the first step pays for the
-        start.
+        Gives the time, in units of cost. The clock starts here, so the first step also pays for
+        the start.
     again : bool
         Whether to train a run that cannot be brought back up to where it was.
     """
@@ -133,7 +133,7 @@ class Live:
         self._since = self._clock()
 
     def close(self) -> None:
-        """Let go of what the run holds."""
+        """Release the resources of the run."""
         close = getattr(self._run, "close", None)
         if close is not None:
             close()
@@ -159,7 +159,7 @@ def _parts(given: Any) -> tuple[float, float | None, int | None]:
 
 
 class Moved(NamedTuple):
-    """What came of a move that was carried out elsewhere."""
+    """The result of a move that was carried out elsewhere."""
 
     rows: list[Row]
     ended: bool = False

@@ -26,9 +26,9 @@ def draw(space: Mapping[str, Any], n: int = CANDIDATES, *, seed: int = 0) -> lis
     Parameters
     ----------
     space : mapping from names to what may be tried
-        A list: one of its entries. A pair ``(low, high)``: a number in between, a whole one if both
-        are whole. ``(low, high, "log")``: the same on a logarithmic scale. A distribution with
-        ``rvs`` as in SciPy. Anything else stands for itself.
+        A list gives one of its entries. A pair ``(low, high)`` gives a number in between, a whole
+        number if both ends are whole. ``(low, high, "log")`` does so on a logarithmic scale. A
+        distribution with ``rvs``, as in SciPy, is sampled. Anything else stands for itself.
     n : int
     seed : int
 
@@ -84,12 +84,12 @@ def model_of(
     ----------
     model : RunModel, Curves or None
         A model; a log, from which one is learned; or nothing, so that the runs of the search itself
-        are all there is to learn from.
+        are the only data.
     price, full_run_cost : float, optional
         What a point is worth in units of cost, or how many points a full run costs; for a log or
         nothing one of them.
     minimize : bool, optional
-        Lower scores are better; None: as the model or the log says, and without any: no.
+        Lower scores are better. By default as the model or the log says; without either, False.
     """
     stated = price is not None or full_run_cost is not None
     if model is None:

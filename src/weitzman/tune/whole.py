@@ -27,7 +27,7 @@ def whole_index(model: RunModel) -> float:
 
     Examples
     --------
-    A run of two steps, each at a cost of 1: 0 or 8, and then as before or 4 more.
+    A run has two steps, each at a cost of 1: first 0 or 8, and then the same or 4 more.
 
     >>> import weitzman
     >>> class Two:
@@ -52,7 +52,7 @@ def whole_index(model: RunModel) -> float:
 
 
 def one_box(weight: ArrayLike, worth: ArrayLike, cost: float) -> float:
-    """The index of a whole run, which is worth so much with these weights, at its mean cost.
+    """The index of a whole run with these worths, their weights and its mean cost.
 
     Examples
     --------

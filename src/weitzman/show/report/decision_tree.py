@@ -175,7 +175,7 @@ def shown(f: Forest, v: int, y: int) -> str:
     >>> well = weitzman.Builder()
     >>> well.add("well", cost=1, outcomes={60000: 0.5, "dry": 0.5}, rewards={"dry": 0}) and None
     >>> [shown(well.build(), 0, y) for y in (0, 1)]
-    ['60,000', 'dry']
+    ['dry', '60,000']
     """
     rewards, names = f.rewards[int(f.reward[v])][0], f.state_names[int(f.reward[v])]
     alone = np.isfinite(rewards[y]) and np.count_nonzero(rewards == rewards[y]) == 1
