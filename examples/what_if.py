@@ -1,4 +1,4 @@
-"""What if it cost more? Derivatives for free, and the costs at which decisions turn."""
+"""What if it cost more? Derivatives for free, and the costs at which decisions change."""
 
 import weitzman
 

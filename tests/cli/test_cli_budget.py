@@ -77,3 +77,11 @@ def test_a_run_takes_prizes(tmp_path, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "Take 10 from A for good" in out
     assert "prizes taken: 10 from A, 10 from C; spent 3, payoff 17" in out
+
+
+def test_a_wrong_number_of_prizes_is_told_as_an_option(path, capsys):
+    """The message quoted the keyword of Python."""
+    assert main(["solve", str(path), "--prizes", "0"]) == 2
+    error = capsys.readouterr().err
+    assert "'--prizes'" in error
+    assert "`" not in error

@@ -425,7 +425,7 @@ def test_a_race_starts_the_best_candidate_and_learns_what_it_was():
     race.offer([{"rate": 1.0, "kind": "b"}])
     race.change_model(model.at_price(20.0))
     assert race.next().run in (None, run)
-    with pytest.raises(InvalidArgument, match=r"the model of a run must be what `learn\.fit"):
+    with pytest.raises(InvalidArgument, match=r"the model of a run must be one that `learn\.fit"):
         Race("model")
 
 

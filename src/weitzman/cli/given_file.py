@@ -125,7 +125,7 @@ def table_options(command: F) -> F:
                 help="Count certainty equivalents: a payoff z has the utility -exp(-z / T).",
             ),
             click.option(
-                "--prizes", type=click.INT, metavar="K",
+                "--prizes", type=click.IntRange(min=1), metavar="K",
                 help="Take up to K rewards, one from each tree.",
             ),
             click.option(

@@ -104,8 +104,8 @@ def check_model(model: object) -> None:
     what = type(model).__name__
     lacking = [name for name in _MEMBERS if not hasattr(model, name)]
     raise InvalidArgument(
-        f"the model of a run must come from `learn.fit(curves, price=...)`, or have all that "
-        f"`learn.RunModel` has, but it is a {what} without {', '.join(lacking[:3])}"
+        f"the model of a run must be one that `learn.fit(curves, price=...)` returns, or have all "
+        f"that `learn.RunModel` has, but it is a {what} without {', '.join(lacking[:3])}"
         f"{' and more' if len(lacking) > 3 else ''}."
     )
 

@@ -195,7 +195,7 @@ def test_move_boxes_by_mouse_and_by_keyboard(visit, explore, tmp_path):
     page.get_by_label("Opened after", exact=True).focus()
     page.get_by_label("Opened after", exact=True).select_option("C")
     assert parents()["B"] == "C"
-    assert "after the first state of the old one" not in visitor.text("#live")  # two states each
+    assert "after the first state of the old parent" not in visitor.text("#live")  # two states each
     page.click("#remove")
     assert parents() == {"A": None, "C": None}
     page.click("#undo")
