@@ -222,8 +222,7 @@ class EventLog:
         try:
             yield
         except BaseException:
-            if self._before_adding is not None:
-                self._last = self._before_adding
+            self._last = self._before_adding or self._last
             raise
 
     def rewind(self) -> None:

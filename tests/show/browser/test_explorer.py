@@ -291,7 +291,7 @@ def test_play_random_futures(visit, explore):
     assert page.locator(".history li").count() >= 2
     page.get_by_text("Start again").click()
     page.get_by_label("Open another box instead").select_option("0")
-    assert "you open C, of index 40" in visitor.text(".advice")
+    assert "you open C, with index 40" in visitor.text(".advice")
     page.click(".answer[data-state='1']")
     assert "Open A (cost 20): its index 707 is above the best so far (50 from C)" in visitor.text(
         ".advice"
