@@ -421,6 +421,14 @@ def test_threads_share_a_search() -> None:
     assert search.spent == 200
 
 
+def test_a_thread_that_is_just_being_started_holds_no_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a thread is listed and has no ident yet."""
+    threads = [*threading.enumerate(), threading.Thread()]
+    monkeypatch.setattr(threading, "enumerate", lambda: threads)
+    box = Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5}).build()
+    assert Search(solve(box)).ask() == "A"
+
+
 def test_what_a_thread_has_given_back_goes_to_the_others() -> None:
     search = Search(roots(6, outside=-1))
     first, given_back, over = search.ask(), threading.Event(), threading.Event()

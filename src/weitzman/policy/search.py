@@ -192,7 +192,8 @@ opened has a higher one.'
         out = [ledger.box(box) for box in ledger.mine()]
         if not out:
             self._threads.clear()
-        others = {t.ident for t in threading.enumerate()} - {threading.get_ident()}
+        # a thread that is just being started has no ident, nor has a box that nobody holds
+        others = {t.ident for t in threading.enumerate()} - {threading.get_ident(), None}
         return [box for box in out if self._threads.get(box) not in others]
 
     def _choose(self, ledger: Ledger, wanted: int) -> list[Event]:
