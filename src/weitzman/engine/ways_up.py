@@ -22,7 +22,7 @@ from .solution import Solution, Status
 from .spreading import PartDone, PartShare, carry_out_share, share_of
 
 
-class Trees(NamedTuple):
+class TreesBeside(NamedTuple):
     """Of a forest with several prizes: the values of its trees, and which one is on the way."""
 
     values: list[TreeValue]
@@ -40,7 +40,7 @@ class Way(NamedTuple):
     width: int  # breakpoints of the operations on the way, before
     span: float  # the range of the rewards, in payoffs
     growth: float  # of utilities on a way down, where risk counts
-    trees: Trees | None
+    trees: TreesBeside | None
 
     def walked(self, new: Replaced) -> PlanPass:
         """The pass that a new solve would make; its indices are those on the way, by place."""
@@ -122,7 +122,7 @@ class Kept(NamedTuple):
         place = runs(self.step.sigma_of[boxes], plan.ops[boxes, STATES])
         on_the_way = None
         if trees:
-            on_the_way = Trees(trees, int(np.flatnonzero(plan.op_of[plan.top] == last)[0]))
+            on_the_way = TreesBeside(trees, int(np.flatnonzero(plan.op_of[plan.top] == last)[0]))
         return Way(
             plan, before, share, int(np.flatnonzero(order == op)[0]), place,
             int(self.step.width[order].sum()), plan.payoff_span(), growth, on_the_way,
