@@ -169,7 +169,8 @@ def test_small_problems_of_every_kind(problem, data):
     for cost in (data.draw(price), np.reshape(data.draw(numbers), shape)):
         changed = forest.changed(cost={box: cost})
         assert same(resolver.change(box, cost=cost).solution(), weitzman.solve(changed))
-    finite = forest.rewards.data[np.isfinite(forest.rewards.data)]
+    finite = np.append(forest.rewards.data, forest.outside)
+    finite = finite[np.isfinite(finite)]
     within = st.sampled_from(sorted({*finite.tolist(), *((finite + finite.min()) / 2).tolist()}))
     rewards = data.draw(st.lists(within, min_size=shape[1], max_size=shape[1]))
     changed = with_rewards(forest, box, rewards)
