@@ -100,7 +100,7 @@ def solve_file(
     _check_sizes(cuts, part)
     low, high = file.reward_range()
     target = tolerance * max(high - low, 0.0) / (len(cuts) - 1)
-    where = file if executor is None else _Place.of(path)
+    where = file if executor is None else _FileThere.of(path)
     data = where, target, threads if executor is None else 1
     found = spread(executor, _solve_part, data, list(pairwise(cuts)), progress)
     if indices is not None:
@@ -108,7 +108,7 @@ def solve_file(
     return _together(file, found)
 
 
-class _Place(NamedTuple):
+class _FileThere(NamedTuple):
     """A file as a worker finds it; another file of the same name is not the same."""
 
     path: str
@@ -116,7 +116,7 @@ class _Place(NamedTuple):
     changed: int
 
     @classmethod
-    def of(cls, path: Path) -> _Place:
+    def of(cls, path: Path) -> _FileThere:
         told = os.stat(path)
         return cls(os.path.abspath(path), told.st_size, told.st_mtime_ns)
 
@@ -132,19 +132,19 @@ class _PartFound(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _opened(place: _Place) -> MappedFile:
+def _opened(place: _FileThere) -> MappedFile:
     """On a worker: the file, mapped once. The caller has compared the checksums."""
-    if _Place.of(place.path) != place:
+    if _FileThere.of(place.path) != place:
         raise InvalidFile(f"{place.path} is another file here than where the work was given out.")
     return MappedFile.open(place.path, check=False)
 
 
 def _solve_part(
-    data: tuple[MappedFile | _Place, float, int | None], piece: tuple[int, int]
+    data: tuple[MappedFile | _FileThere, float, int | None], piece: tuple[int, int]
 ) -> _PartFound:
     """Solve some trees of a file."""
     where, target, threads = data
-    file = _opened(where) if isinstance(where, _Place) else where
+    file = _opened(where) if isinstance(where, _FileThere) else where
     forest = file.part(*piece)
     file.forget()
     plan = Plan.of(forest)
