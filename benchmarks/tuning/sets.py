@@ -35,7 +35,6 @@ class Set:
     cost: str
     instance: str | None
     full: Size
-    part: Size
     quick: Size
 
     def read(self, folder: Path) -> tuple[Curves, tuple[str, ...] | None]:
@@ -77,9 +76,9 @@ def _settings(folder: Path) -> Any:
 
 
 SETS = (
-    Set("taskset_text", "cost_units", None, Size(8, 1, 10), Size(8, 1, 3), Size(3, 1, 5)),
-    Set("algoperf", "cost_seconds", "study", Size(10, 4, 10), Size(5, 1, 3), Size(3, 1, 5)),
-    Set("lcdb", "cost_seconds", "replicate", Size(28, 1, 10), Size(14, 1, 3), Size(6, 1, 5)),
+    Set("taskset_text", "cost_units", None, Size(8, 1, 3), Size(3, 1, 2)),
+    Set("algoperf", "cost_seconds", "study", Size(10, 1, 3), Size(3, 1, 2)),
+    Set("lcdb", "cost_seconds", "replicate", Size(14, 1, 3), Size(6, 1, 2)),
 )
 
 # What a reader should know about a result; above all, what limits it where an aim is missed.
