@@ -30,6 +30,7 @@ from .cells import CellKeeper  # noqa: E402
 from .joining import join  # noqa: E402
 from .report import figure, markdown, page  # noqa: E402
 from .sets import FULL_RUN_COSTS, SETS, Set, Size  # noqa: E402
+from .speed import table  # noqa: E402
 
 HERE = Path(__file__).parent
 LOGS = ("with", "without")
@@ -46,9 +47,11 @@ def main(argv: list[str] | None = None) -> None:
         for each in SETS:
             if arguments.set in (None, each.name):
                 found[log][each.name] = played(each, log, arguments)
-                print(f"\n{markdown(each.name, log, found[log][each.name])}", flush=True)
+                text = markdown(each.name, found[log][each.name], every=log == "without")
+                print(f"\n{text}", flush=True)
     if arguments.write:
-        (HERE / "RESULTS.md").write_text(page(found["with"], found["without"], HERE / "LIVE.md"))
+        text = page(found["with"], found["without"], HERE / "LIVE.md", table(arguments.folder))
+        (HERE / "RESULTS.md").write_text(text)
         figure(found["with"], HERE / "regret.png")
 
 

@@ -10,6 +10,7 @@ import pickle
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class CellKeeper:
         _, (design, _), job = args
         assert isinstance(job, Job)
         path = self._folder / f"{job.task}-{job.log}.pickle"
-        searches = design, job.prices, job.curves.runs
+        searches = astuple(design), job.prices, job.curves.runs
         kept = pickle.loads(path.read_bytes()) if path.exists() else None
         if kept is None or kept[0] != searches:
             began = time.process_time()

@@ -237,7 +237,8 @@ class StudyBook:
         )
         number = self._storage.create_new_trial(study._study_id, template_trial=template)
         study._thread_local.cached_all_trials = None  # as `ask` does, so that samplers read anew
-        return self._optuna.trial.Trial(study, number)
+        made: Trial = self._optuna.trial.Trial(study, number)
+        return made
 
     def _id(self, run: int) -> int:
         return self._known[run]._trial_id

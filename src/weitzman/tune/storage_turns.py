@@ -35,6 +35,10 @@ class Place(NamedTuple):
     number: int
     choosing: bool
 
+    def turn(self, name: str) -> tuple[int, str]:
+        """Who comes first: the lowest number, then the name; without a number nobody."""
+        return (self.number, name) if self.number else (0, "")
+
 
 def living(study: Study) -> list[Process]:
     """The processes that share a study, as far as they are not known to be gone."""
@@ -111,12 +115,11 @@ class StorageTurns:
         self._say(0, choosing=True)
         number = 1 + max((place.number for place in self._places().values()), default=0)
         self._say(number, choosing=False)
-        before, pause = self._places().keys(), _SOON
-        while before := {
+        first, pause = set(self._places()), _SOON
+        while first := {
             name
             for name, place in self._places().items()
-            if name in before
-            and (place.choosing or 0 < place.number and (place.number, name) < (number, self.me))
+            if name in first and (place.choosing or (0, "") < place.turn(name) < (number, self.me))
         }:
             time.sleep(pause)
             pause = min(1.5 * pause, _LATER)
