@@ -1,9 +1,9 @@
 """Solve against the matrix products that it cannot do without, for many shapes.
 
-``python -m benchmarks.roofline`` prints the table of ``roofline.md``, and ``--write`` puts it there.
-All times are processor time on one thread, so that a loaded machine disturbs them little. The
-contestants take turns, and the least time of each counts. A certified gap, and values of `evaluate` that agree with those of
-`solve`, are asserted.
+``python -m benchmarks.roofline`` prints the table of ``roofline.md``; ``--write`` writes it. All
+times are processor time on one thread, so that a loaded machine disturbs them little. The
+contestants take turns, and the least time of each counts. A certified gap, and values of `evaluate`
+that agree with those of `solve`, are asserted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What time, risk and several prizes cost: each variant against the plain solve of the same boxes.
 
 Run ``python benchmarks/terms.py`` (about a minute), with ``--quick`` (seconds), or with ``--write``
-to write ``terms.md``. Processor time on one thread; the contestants take turns, and the least of their times counts. Answers are asserted:
-factors of one change nothing, a discounted value is no higher than the plain one, a certainty
-equivalent neither, and K prizes are worth at most K times one.
+to write ``terms.md``. Processor time on one thread; the contestants take turns, and the least of
+their times counts. Answers are asserted: factors of one change nothing, a discounted value is no
+higher than the plain one, a certainty equivalent neither, and K prizes are worth at most K times
+one.
 """
 
 from __future__ import annotations

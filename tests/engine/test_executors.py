@@ -7,7 +7,7 @@ import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_laws_that_parts_share_are_sent_once(terms):
     """An executor that keeps data: the laws are there, and no piece has any."""
 
     class Keeping(Fragile):
-        kept: list[Any] = []
+        kept: ClassVar[list[Any]] = []
 
         def scatter(self, data: Any) -> Any:
             self.kept.append(data)
