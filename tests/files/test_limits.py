@@ -222,7 +222,7 @@ def test_a_workbook_that_would_take_too_much_memory_is_refused_beforehand(tmp_pa
     monkeypatch.setattr(written_tables, "_MOST_ROWS", 5)
     monkeypatch.setattr(written_tables, "written_columns", None)  # nothing is laid out before
     with pytest.raises(
-        InvalidForest, match=r"at most 4 rows, but here are 5.*GB of memory. Write .csv"
+        InvalidForest, match=r"at most 5 rows, but here are 6.* GB of memory. Write .csv"
     ):
         weitzman.save(chest, tmp_path / "b.xlsx")
     assert not (tmp_path / "b.xlsx").exists()
