@@ -327,7 +327,8 @@ def test_a_few_segments_with_inexact_times_do_not_decide_costs():
     first[:2] = 1e-5  # too short for the clock: afterwards these runs seem to grow without bounds
     table = {
         "run": np.repeat(np.arange(40), 2), "step": np.tile([1, 2], 40),
-        "score": random.uniform(0, 1, 80), "cost": np.column_stack([first, np.full(40, 2.0)]).ravel(),
+        "score": random.uniform(0, 1, 80),
+        "cost": np.column_stack([first, np.full(40, 2.0)]).ravel(),
     }  # fmt: skip
     model = fitted(Curves.read(table), settings=replace(PLAIN, leaf=10))
     _, cost = model._kin.logged_law(1, np.arange(2, 40))
