@@ -352,7 +352,7 @@ def _carry_out(step, order, program, slate, store_, desk):
         _give_back(row[RIGHT], task.right, task.states, slate, store_.state)
         at = allocate(store_.heap, store_.state, block_size(draft.m, lanes))
         slate.loc[task.op] = at
-        thin(draft, program.eps, desk.loose, pointer(store_.heap, at))
+        thin(draft, program.eps, pointer(store_.heap, at))
     return step, ZERO, ZERO
 
 
