@@ -32,6 +32,7 @@ class Desk(NamedTuple):
     numbers: np.ndarray  # [j] 0, 1, 2, ...
     pos: np.ndarray  # [j] numbers of rows
     source: np.ndarray
+    active: np.ndarray  # [y] numbers of states
     most: int
     widest: int
 
@@ -41,7 +42,7 @@ def desk_size(most, widest):
     """Floats, and integers, to work on ``most`` breakpoints and ``widest`` states."""
     room, by_state = most + 1 + LANES, 8 * widest + padded(block_size(0, widest))
     table = (most + 1 + GROUP) * widest
-    return 2 * table + widest * widest + by_state + 2 * padded(room), 3 * room
+    return 2 * table + widest * widest + by_state + 2 * padded(room), 3 * room + widest
 
 
 @helper()
@@ -57,5 +58,5 @@ def set_desk(floats, ints, most, widest):
         pointer(by_state, 2 * widest), pointer(by_state, 3 * widest), pointer(by_state, 4 * widest),
         pointer(by_state, 5 * widest), pointer(by_state, 6 * widest), pointer(by_state, 7 * widest),
         pointer(by_state, 8 * widest), ints, pointer(ints, room), pointer(ints, 2 * room),
-        most, widest,
+        pointer(ints, 3 * room), most, widest,
     )  # fmt: skip

@@ -28,7 +28,6 @@ from .lanes import (
     where,
 )
 
-
 _FIRST, _SECOND = np.int64(0), np.int64(LANES)  # groups of eight states
 
 
@@ -94,8 +93,14 @@ def _may_go(draft, right, at, bound, first):
 
 
 @helper()
+def _also_goes(draft, c, j, bound):
+    """May the breakpoint j go as well, alone and together with all those after c?"""
+    return _may_go(draft, j - 1, j, bound, _FIRST) and _may_go(draft, c, j, bound, _FIRST)
+
+
+@helper()
 def _copy_row(draft, j, tail, row):
-    """Write the capped tails at a breakpoint, of which those of the first eight states are known."""
+    """Write the capped tails at a breakpoint; those of the first eight states are known."""
     store(row, 0, tail)
     for u in range(_SECOND, draft.lanes, LANES):
         store(row, u, _capped_tail(draft, _eight(draft, u), j))
@@ -168,7 +173,7 @@ def thin(draft, eps, value):
         kept, c, j = kept + a - j, a - 1, a
         if j < m:
             j += 1
-            while j < m - 1 and _may_go(draft, j - 1, j, bound, _FIRST) and _may_go(draft, c, j, bound, _FIRST):
+            while j < m - 1 and _also_goes(draft, c, j, bound):
                 j += 1
             _average(draft, c, j, value, pointer(rows, (kept - 1) * lanes))
     finish(value, kept, lanes)
