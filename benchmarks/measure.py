@@ -74,6 +74,16 @@ def race(
     return best
 
 
+def put(path: Path, name: str, text: str) -> None:
+    """Replace what stands between the marks of a section of a page."""
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    page = path.read_text("utf-8")
+    if start not in page or end not in page:
+        raise ValueError(f"{path} has no section between {start} and {end}.")
+    between = re.compile(f"(?<={re.escape(start)}).*?(?={re.escape(end)})", re.DOTALL)
+    path.write_text(between.sub(lambda _: f"\n\n{text}\n\n", page), "utf-8")
+
+
 def aim(ratio: float, most: float) -> str:
     """A ratio beside what it should be at most."""
     return f"{ratio:.2f} (aim {most:g}: {'met' if ratio <= most else 'missed'})"
@@ -110,11 +120,16 @@ def peak_during(task: Callable[[], object]) -> tuple[int, int]:
     return before, more
 
 
-def _status(key: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
+def peak_of(process: int) -> int:
+    """Bytes of memory that another process held at its highest."""
+    return _status("VmHWM", str(process))
+
+
+def _status(key: str, process: str = "self") -> int:
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith(key):
             return int(line.split()[1]) * 1024
-    raise RuntimeError(f"no {key} in /proc/self/status")
+    raise RuntimeError(f"no {key} in /proc/{process}/status")
 
 
 # -- child processes -------------------------------------------------------------------------------
