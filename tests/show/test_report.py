@@ -293,7 +293,7 @@ def test_a_hundred_thousand_boxes(tmp_path):
     words = text_of((tmp_path / "r.html").read_text("utf-8"))
     assert (tmp_path / "r.html").stat().st_size < 400_000
     assert re.search(r"99,\d\d\d of 100,000 boxes are folded away", words)
-    assert "Left out: this would take too long with 100,000 boxes." in words
+    assert "Which numbers matter: this would take too long with 100,000 boxes." in words
 
 
 def test_copies_are_numbers_and_not_chances():
