@@ -21,7 +21,7 @@ from weitzman.engine.plan import Plan
 from weitzman.forest.pools import stack_pool
 
 from . import baselines, instances
-from .measure import Table, seconds
+from .measure import Table, race, seconds
 
 EPS, ROUNDS = 1e-12, 3
 
@@ -102,12 +102,7 @@ def row(name: str, forest: Forest) -> list[str]:
         "solve": lambda: weitzman.solve(forest, threads=1),
         "evaluate": lambda: weitzman.evaluate(solution, threads=1),
     }
-    best = dict.fromkeys(tasks, float("inf"))
-    for _ in range(ROUNDS):
-        for key, task in tasks.items():
-            start = time.process_time()
-            task()
-            best[key] = min(best[key], time.process_time() - start)
+    best = race(tasks, ROUNDS, clock=time.process_time, free=0)
     speed = products.operations / best["bare"] / 1e9
     return [
         name, f"{width.mean():.0f}", seconds(best["solve"] / len(forest)), f"{speed:.0f}",

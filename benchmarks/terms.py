@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.measure import race
 from weitzman import Forest, Solution, evaluate, solve
 from weitzman.forest import Pool
 
@@ -54,17 +55,6 @@ def variants(plain: Forest) -> dict[str, Forest]:
     }
 
 
-def race(forests: dict[str, Forest], task: Callable[[Forest], object]) -> dict[str, float]:
-    """The least processor time of each."""
-    best = dict.fromkeys(forests, float("inf"))
-    for _ in range(ROUNDS):
-        for name, forest in forests.items():
-            start = time.process_time()
-            task(forest)
-            best[name] = min(best[name], time.process_time() - start)
-    return best
-
-
 def main() -> None:
     n = 2_000 if "--quick" in sys.argv else 100_000
     forests = variants(boxes(n))
@@ -82,7 +72,8 @@ def main() -> None:
         ("solve", lambda f: solve(f, threads=1)),
         ("evaluate", lambda f: evaluate(solve(f, threads=1), threads=1)),
     ):
-        times = race(forests, task)
+        contest = {name: partial(task, f) for name, f in forests.items()}
+        times = race(contest, ROUNDS, clock=time.process_time, free=0)
         for name, seconds in times.items():
             print(f"{what:9} {name:15} {seconds:8.3f} s   {seconds / times['plain']:5.2f} x plain")
 

@@ -17,7 +17,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.measure import ROOT, Table, machine, seconds
+from benchmarks.measure import ROOT, Table, machine, race, seconds
 from weitzman import Forest, solve, truncate
 from weitzman.bounds import Truncation
 
@@ -68,17 +68,6 @@ def forest_of(lines: int, length: int, seed: int = 0) -> Forest:
     )
 
 
-def race(tasks: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """Least processor time of each task in seconds; the tasks take turns."""
-    best = dict.fromkeys(tasks, float("inf"))
-    for _ in range(turns):
-        for name, task in tasks.items():
-            start = time.process_time()
-            task()
-            best[name] = min(best[name], time.process_time() - start)
-    return best
-
-
 def compare(lines: int, length: int) -> Row:
     """Race, and check the answers."""
     forest, answer = forest_of(lines, length), dict[str, Any]()
@@ -93,7 +82,7 @@ def compare(lines: int, length: int) -> Row:
         "truncate": keep("cut", lambda: truncate(forest, gap=GAP)),
         "solve kept": keep("kept", lambda: solve(cut.forest, threads=1)),
     }
-    times = race(tasks, 1 if len(forest) > 300_000 else 4)
+    times = race(tasks, 1 if len(forest) > 300_000 else 4, clock=time.process_time, free=0)
     whole, kept = answer["whole"], answer["kept"]
     loss = whole.value - kept.value
     assert abs(answer["rough"].value - whole.value) <= GAP

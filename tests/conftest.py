@@ -49,6 +49,16 @@ def pytest_runtest_teardown() -> None:
 
 
 @pytest.fixture
+def quiet_optuna():
+    """Optuna without its messages about every trial."""
+    logging = pytest.importorskip("optuna").logging
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.WARNING)
+    yield
+    logging.set_verbosity(before)
+
+
+@pytest.fixture
 def ray_session(_ray_session):
     """Ray, which leaves files open: they are let go of here, not in the middle of another test."""
     yield _ray_session

@@ -55,14 +55,17 @@ def _dense(forest, sigma):
     return opened, chosen
 
 
-def _compare(forest, index_at, index):
+def _errors(forest, index_at, index):
+    """Largest differences from the dense equations: of being opened, and of being chosen."""
     rows = [1 if p < 0 else forest.rewards.shape[forest.reward[p], 1] for p in forest.parent]
     sigma = [index[a : a + k] for a, k in zip(index_at, rows, strict=True)]
     opened, chosen = _dense(forest, sigma)
     found = evaluate(Policy.of(forest, index_at, index))
-    for v in range(len(forest)):
-        assert np.allclose(found.opened_after[v][: rows[v]], opened[v], rtol=0, atol=1e-12)
-        assert np.allclose(found.chosen[v], chosen[v], rtol=0, atol=1e-12)
+    boxes = range(len(forest))
+    return [
+        max(np.abs(found.opened_after[v][: rows[v]] - opened[v]).max() for v in boxes),
+        max(np.abs(found.chosen[v] - chosen[v]).max() for v in boxes),
+    ]
 
 
 @pytest.mark.parametrize(("boxes", "k", "back"), [(60, 20, 3), (150, 5, 20), (60, 30, 1)])
@@ -70,9 +73,12 @@ def test_optimal_and_other_policies_on_large_trees(boxes, k, back):
     rng = np.random.default_rng([boxes, k])
     forest = _forest(rng, boxes, k, back)
     index_at, index = solve(forest).index_columns()
-    _compare(forest, index_at, index)
-    _compare(forest, index_at, index + rng.normal(0, 0.1, len(index)))
-    _compare(forest, index_at, rng.random(len(index)) + 0.3)  # opens far more
+    other = index + rng.normal(0, 0.1, len(index))
+    bold = rng.random(len(index)) + 0.3  # opens far more
+    for policy in (index, other, bold):
+        opened, chosen = _errors(forest, index_at, policy)
+        assert opened <= 1e-12
+        assert chosen <= 1e-12
 
 
 def test_boxes_out_of_reach_change_nothing(monkeypatch):

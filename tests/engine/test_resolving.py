@@ -1,15 +1,17 @@
-"""One changed cost or law: the same bits as solving anew, for the boxes on the way alone."""
+"""One changed cost, law or list of rewards: the same bits as solving anew, on the way alone."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plain_forests import forest_of
 from random_problems import forests
 
 import weitzman
 from weitzman import Forest
-from weitzman.engine import Resolver, resolving
+from weitzman.engine import Resolver, resolving, ways_up
 from weitzman.errors import InvalidForest, UnknownName
 
 
@@ -49,6 +51,16 @@ def trees(boxes: int, seed: int = 0, **terms) -> Forest:
     )
 
 
+def with_rewards(f: Forest, box: int, rewards) -> Forest:
+    """The forest with other rewards of one box."""
+    columns = {name: getattr(f, name) for name in f.__dataclass_fields__ if name[0] != "_"}
+    which = f.reward.copy()
+    which[box] = len(f.rewards)
+    names = (*f.state_names, f.state_names[int(f.reward[box])])
+    pool = f.rewards.with_more([np.reshape(rewards, (1, -1))])
+    return Forest(**columns | {"reward": which, "rewards": pool, "state_names": names})
+
+
 KINDS = {
     "plain": {},
     "minimize": {"minimize": True, "outside": 0.9},
@@ -56,6 +68,9 @@ KINDS = {
     "time": {"duration": 0.5, "rate": 0.1},
     "risk": {"risk_tolerance": 2.0},
     "prizes": {"prizes": 2},
+    "prizes and copies": {"prizes": 3, "count": np.arange(140) % 3 + 1},
+    "must take": {"outside": -np.inf},
+    "risk, minimize": {"risk_tolerance": 2.0, "minimize": True, "outside": 0.9},
 }
 
 
@@ -79,12 +94,67 @@ def test_every_box_may_change_its_cost_and_its_law(kind):
         )
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shared", [True, False])
+def test_every_box_may_change_its_rewards(kind, shared, monkeypatch):
+    forest = trees(140, **KINDS[kind])
+    rng = np.random.default_rng(2)
+    if not shared:
+        for box in range(0, 140, 2):
+            forest = with_rewards(forest, box, rng.random(3))
+    resolver = Resolver(forest, range(len(forest)))
+    monkeypatch.setattr(resolving, "solve", None)  # nothing is solved anew
+    for box in rng.permutation(len(forest))[:25].tolist():
+        rewards, cost = rng.random(3), float(rng.uniform(0, 0.2))
+        changed = with_rewards(forest, box, rewards)
+        assert same(resolver.change(box, rewards=rewards).solution(), weitzman.solve(changed))
+        found = resolver.change(box, rewards=rewards, cost=cost).solution()
+        assert same(found, weitzman.solve(changed.changed(cost={box: cost})))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rewards_beyond_all_others(kind):
+    forest = trees(140, **KINDS[kind])
+    for box in (0, 1, 30, 139):
+        for rewards in ([0.0, 0.5, 3.0], [-2.0, 0.5, 1.0]):
+            found = Resolver(forest, [box]).change(box, rewards=rewards)
+            anew = weitzman.solve(with_rewards(forest, box, rewards))
+            assert found.gap <= 1e-9 * 5
+            assert abs(found.value - anew.value) <= found.gap + anew.gap + 1e-15
+            ends = found.solution().index_columns()[1], anew.index_columns()[1]
+            assert np.allclose(*ends, rtol=0, atol=1e-6)
+            assert found.status == anew.status
+
+
 def test_many_parts_and_threads():
-    forest = trees(6001)
-    resolver = Resolver(forest, [0, 21, 3000, 6000], threads=2)
-    for box in (0, 21, 3000, 6000):
-        found = resolver.change(box, cost=0.001).solution()
-        assert same(found, weitzman.solve(forest.changed(cost={box: 0.001}), threads=1))
+    for terms in ({}, {"prizes": 5}, {"risk_tolerance": 1.5}, {"duration": 1.0, "rate": 0.02}):
+        forest = trees(6001, **terms)
+        resolver = Resolver(forest, [0, 21, 3000, 6000], threads=2)
+        for box in (0, 21, 3000, 6000):
+            found = resolver.change(box, cost=0.001).solution()
+            assert same(found, weitzman.solve(forest.changed(cost={box: 0.001}), threads=1))
+            found = resolver.change(box, rewards=[0.0, 0.3, 0.9]).solution()
+            assert same(found, weitzman.solve(with_rewards(forest, box, [0.0, 0.3, 0.9])))
+
+
+def test_the_floor_of_children_follows_the_rewards():
+    """Values of children are thinned where their parent looks: its rewards decide where."""
+    rng = np.random.default_rng(5)
+    n = 301
+    law = rng.dirichlet(np.ones(4), (n, 4))
+    law[0] = law[0, :1]
+    parent = np.where(np.arange(n) < 40, np.arange(n) - 1, rng.integers(0, 39, n))
+    rewards = rng.random((n, 4))
+    rewards[:2] = [[0.0, 0.1, 0.2, 1.0], [0.8, 0.85, 0.9, 0.95]]
+    forest = Forest.from_arrays(
+        parent=parent, cost=rng.uniform(0.001, 0.01, n), rewards=rewards, law=law
+    )
+    resolver = Resolver(forest, [0, 1, 20], tolerance=1e-3)
+    for box in (0, 1, 20):
+        for low in (0.0, 0.3, 0.7):
+            new = [low, low + 0.1, low + 0.2, 0.99]
+            found = resolver.change(box, rewards=new).solution()
+            assert same(found, weitzman.solve(with_rewards(forest, box, new), tolerance=1e-3))
 
 
 @settings(deadline=None, max_examples=60)
@@ -99,31 +169,74 @@ def test_small_problems_of_every_kind(problem, data):
     for cost in (data.draw(price), np.reshape(data.draw(numbers), shape)):
         changed = forest.changed(cost={box: cost})
         assert same(resolver.change(box, cost=cost).solution(), weitzman.solve(changed))
+    finite = np.append(forest.rewards.data, forest.outside)
+    finite = finite[np.isfinite(finite)]
+    within = st.sampled_from(sorted({*finite.tolist(), *((finite + finite.min()) / 2).tolist()}))
+    rewards = data.draw(st.lists(within, min_size=shape[1], max_size=shape[1]))
+    changed = with_rewards(forest, box, rewards)
+    assert same(resolver.change(box, rewards=rewards).solution(), weitzman.solve(changed))
 
 
-def test_endless_lines_beside_and_on_the_way():
+TERMS = st.sampled_from(
+    [
+        lambda f: {"risk_tolerance": 3.0},
+        lambda f: {"factors": replace(f.costs, data=0.9 ** (1 + f.costs.data))},
+        lambda f: {"prizes": min(2, int(f.count[f.roots].sum()))},
+    ]
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(forests(max_boxes=6), TERMS, st.data())
+def test_small_problems_with_terms(problem, terms, data):
+    forest = forest_of(problem)
+    assume(np.isfinite(forest.outside))
+    forest = replace(forest, **terms(forest))
+    box = data.draw(st.integers(0, len(forest) - 1))
+    resolver = Resolver(forest, [box])
+    cost = data.draw(st.integers(0, 12)) / 8
+    states = len(forest.states(box))
+    within = st.sampled_from(sorted(set(forest.rewards.data.tolist())))
+    rewards = data.draw(st.lists(within, min_size=states, max_size=states))
+    found = resolver.change(box, cost=cost).solution()
+    assert same(found, weitzman.solve(forest.changed(cost={box: cost})))
+    changed = with_rewards(forest, box, rewards)
+    assert same(resolver.change(box, rewards=rewards).solution(), weitzman.solve(changed))
+
+
+@pytest.mark.parametrize("terms", [{}, {"duration": 1.0, "rate": 0.1}, {"minimize": True}])
+def test_endless_lines_beside_and_on_the_way(terms, monkeypatch):
     forest = Forest.from_arrays(
         parent=[-1, 0, 0, 2], cost=[0.1, 0.2, 0.1, 0.3], rewards=[0.0, 1.0, 2.0],
         law=[[0.5, 0.3, 0.2], *np.random.default_rng(3).dirichlet(np.ones(3), (3, 3))],
-        endless=[False, True, False, False],
+        endless=[False, True, False, False], outside=1.5 if terms.get("minimize") else 0.0, **terms,
     )  # fmt: skip
     resolver = Resolver(forest, range(4))
+    monkeypatch.setattr(resolving, "solve", None)
     for box in range(4):
         found = resolver.change(box, cost=0.15).solution()
         assert same(found, weitzman.solve(forest.changed(cost={box: 0.15})))
+        law = np.eye(3)[[1]] if box == 0 else np.full((3, 3), 1 / 3)
+        found = resolver.change(box, law=law).solution()
+        assert same(found, weitzman.solve(with_law(forest, box, law)))
+        found = resolver.change(box, rewards=[0.5, 1.0, 1.75]).solution()
+        assert same(found, weitzman.solve(with_rewards(forest, box, [0.5, 1.0, 1.75])))
 
 
-def test_only_the_way_to_the_root_is_done(monkeypatch):
-    forest, done = trees(6001), []
-    carry_out = resolving.carry_out_share
+@pytest.mark.parametrize("kind", ["plain", "time", "risk", "prizes"])
+def test_only_the_way_to_the_root_is_done(kind, monkeypatch):
+    forest, done = trees(6001, **KINDS[kind]), []
+    carry_out = ways_up.carry_out_share
     monkeypatch.setattr(
-        resolving, "carry_out_share",
+        ways_up, "carry_out_share",
         lambda data, share: done.append(len(share.order)) or carry_out(data, share),
     )  # fmt: skip
     monkeypatch.setattr(resolving, "solve", None)
-    Resolver(forest, [5999]).change(5999, cost=0.01)
-    assert len(done) == 1
-    assert done[0] < 40  # of thousands
+    resolver = Resolver(forest, [5999])
+    resolver.change(5999, cost=0.01)
+    resolver.change(5999, rewards=[0.1, 0.2, 0.3])
+    assert len(done) == 2
+    assert max(done) < 40  # of thousands
 
 
 def test_a_tolerance_that_one_pass_misses_is_met():
@@ -150,3 +263,11 @@ def test_what_is_refused():
         resolver.change(3, cost=np.nan)
     with pytest.raises(ValueError, match="nothing changes"):
         resolver.change(3)
+    with pytest.raises(InvalidForest, match="has 3 states, but 2 rewards are given"):
+        resolver.change(3, rewards=[0.0, 1.0])
+    with pytest.raises(InvalidForest, match="finite"):
+        resolver.change(3, rewards=[0.0, 1.0, np.inf])
+    with pytest.raises(InvalidForest, match="utilities overflow"):
+        Resolver(trees(14, risk_tolerance=0.01), [3]).change(3, cost=50.0)
+    with pytest.raises(InvalidForest, match="utilities overflow"):
+        Resolver(trees(14, risk_tolerance=0.01), [3]).change(3, rewards=[0.0, 1.0, 50.0])

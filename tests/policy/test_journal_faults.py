@@ -12,10 +12,10 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
+from interrupts import Interrupt, interrupted
 from killing import look
 from killing import policy as large_policy
 
@@ -240,35 +240,6 @@ def test_a_locked_journal_stalls_no_other_and_hears_interrupts(
 # -- interrupts --------------------------------------------------------------------------------
 
 
-class Interrupt:
-    """Raises KeyboardInterrupt at the n-th line or instruction of the package."""
-
-    def __init__(self, at: int, *, opcodes: bool) -> None:
-        self.left, self.opcodes = at, opcodes
-
-    def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
-        if os.sep + "weitzman" + os.sep not in frame.f_code.co_filename:
-            return None
-        frame.f_trace_opcodes = self.opcodes
-        if event in ("line", "opcode"):
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
-        return self
-
-
-def interrupted(call: Any, at: int, *, opcodes: bool) -> bool:
-    """Whether the call was interrupted at that place."""
-    sys.settrace(Interrupt(at, opcodes=opcodes))
-    try:
-        call()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(None)
-    return False
-
-
 # a generator that is closed while it is interrupted cannot raise: Python tells it as a warning
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", ["tell", "replace", "ask", "undo"])
@@ -284,7 +255,7 @@ def test_an_interrupt_anywhere_leaves_all_or_nothing(tmp_path: Path, kind: str, 
             "tell": lambda s=search: s.tell("C", 50), "replace": lambda s=search: s.replace(new),
             "ask": search.ask, "undo": search.undo,
         }[kind]  # fmt: skip
-        if not interrupted(call, at, opcodes=not kept):
+        if not interrupted(call, Interrupt(at, opcodes=not kept)):
             search.close()
             break
         places += 1

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from faulty_disk import model
+from interrupts import Interrupt, interrupted
 from tuning_worlds import four_grades, slow_starters
 
 from weitzman import tune
@@ -144,7 +145,7 @@ def is_none(step: dis.Instruction) -> bool:
     return step.opname == "LOAD_CONST" and step.argval is None
 
 
-class Everywhere:
+class Everywhere(Interrupt):
     """Raises KeyboardInterrupt at the n-th instruction of the package at which one can come.
 
     None can come between the end of a ``with`` block and its ``__exit__``: Python looks for signals
@@ -152,18 +153,11 @@ class Everywhere:
     """
 
     def __init__(self, at: int) -> None:
-        self.left = at
+        super().__init__(at)
         self.exits: dict[CodeType, set[int]] = {}
 
-    def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
-        if os.sep + "weitzman" + os.sep not in frame.f_code.co_filename:
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode" and not self.leaves_a_block(frame):
-            self.left -= 1
-            if self.left <= 0:
-                raise KeyboardInterrupt
-        return self
+    def may_come(self, frame: FrameType, event: str) -> bool:
+        return event == "opcode" and not self.leaves_a_block(frame)
 
     def leaves_a_block(self, frame: FrameType) -> bool:
         """Whether the next instruction is one of those that call ``__exit__`` after a block."""
@@ -179,18 +173,6 @@ class Everywhere:
                 if x.opname in {"LOAD_CONST", "PRECALL", "CALL"}
             }
         return frame.f_lasti in self.exits[frame.f_code]
-
-
-def interrupted(call: Callable[[], object], at: int) -> bool:
-    """Whether the call was interrupted there; False if it came to its end before."""
-    sys.settrace(Everywhere(at))
-    try:
-        call()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(None)
-    return False
 
 
 def elsewhere(do: Callable[[], object]) -> None:
@@ -224,7 +206,7 @@ def test_an_interrupt_at_any_instruction_leaves_all_or_nothing(
             "tell": lambda s=search: s.tell("C", 50), "replace": lambda s=search: s.replace(new),
             "ask": search.ask, "undo": search.undo,
         }[kind]  # fmt: skip
-        over = not interrupted(call, at)
+        over = not interrupted(call, Everywhere(at))
         told = [str(x.box) for x in search.history]
         assert told in (["A"], {"tell": ["A", "C"], "undo": []}.get(kind, ["A"]))
         elsewhere(search.ask)
@@ -260,7 +242,7 @@ def test_an_interrupted_tuner_goes_on(
             journal.turn(inner)
 
         add(0)
-        over = not interrupted(lambda: add(1), at)
+        over = not interrupted(lambda: add(1), Everywhere(at))
         elsewhere(lambda: add(2))
         add(3)
         journal.close()

@@ -23,14 +23,7 @@ from weitzman.tune.optuna_sampler import IndexSampler  # noqa: E402
 HUB = Path(__file__).parents[2] / "optunahub" / "package"
 STEPS = 9
 MODEL = four_grades()
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    yield
-    optuna.logging.set_verbosity(before)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 def curve(rate: float) -> list[float]:

@@ -26,15 +26,8 @@ from optuna.trial import TrialState  # noqa: E402
 from weitzman.tune import optuna as driver  # noqa: E402
 
 MODEL = four_grades()
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 CURVES = slow_starters(MODEL)
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def objective(trial, past: tune.Past) -> Iterator[tuple[float, float]]:

@@ -138,7 +138,9 @@ class Plan:
         marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
         classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
-        levels, level_at = _up_to(w.top, *structure.sort_levels(frozen(rewards), frozen(reward_at)))
+        levels, level_at = up_to_top(
+            w.top, *structure.sort_levels(frozen(rewards), frozen(reward_at))
+        )
         states = f.laws.shape[f.law[member], 0]
         top, inverse = np.unique(class_of[roots], return_inverse=True)
         top_copies = np.zeros(len(top))
@@ -315,7 +317,7 @@ class Pass:
         return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, operations.STATES])].copy()
 
 
-def _up_to(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, IntArray]:
+def up_to_top(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, IntArray]:
     """Levels with ``top`` added to every row that does not reach it."""
     if top == -np.inf:
         return levels, at

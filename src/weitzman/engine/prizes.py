@@ -34,15 +34,30 @@ class PrizeTrees(NamedTuple):
     top_tail: FloatArray  # and the chance to be there
 
 
+TreeValue = tuple[FloatArray, FloatArray, float]
+"""Of a tree: falling breakpoints of its capped value, its tails, and its certified error."""
+
+
 def run_several(
     plan: Plan, eps: float, clip: bool, threads: int | None, progress: Progress | None = None
 ) -> PlanPass:
     """One pass over a plan whose forest offers several prizes."""
     step = Pass.start(plan, eps, plan.outside if clip else -np.inf, progress=progress)
-    trees = _trees(step, threads)
+    value, gap, tail = best_several(plan, _trees(step, threads))
+    return PlanPass(value, gap, step.sigma, step.width, tail)
+
+
+def best_several(
+    plan: Plan, found: list[TreeValue]
+) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
+    """The value of several prizes from those of the trees, in the order of ``plan.top``.
+
+    As `Plan.best`: also its error, and how it is distributed.
+    """
+    trees = _gathered(plan, found)
     k, x0 = plan.forest.prizes, plan.outside
     if len(trees.point) == 0:  # nothing can be found
-        return PlanPass(k * x0, 0.0, step.sigma, step.width, (np.empty(0), np.empty(0)))
+        return k * x0, 0.0, (np.empty(0), np.empty(0))
     by = np.argsort(-trees.point, kind="stable")
     point = trees.point[by]
     filled, unfilled, _ = walk(trees.tree[by], trees.tail[by], trees.copies, k, False)
@@ -54,30 +69,36 @@ def run_several(
     with np.errstate(divide="ignore"):
         times = np.minimum(trees.copies, k / trees.top_tail)
     gap = float(np.sum(trees.error * chance * np.where(trees.error > 0, times, 0.0)))
-    rising = (point[::-1], filled[::-1] / k)
-    return PlanPass(value, min(gap, value - k * x0), step.sigma, step.width, rising)
+    return value, min(gap, value - k * x0), (point[::-1], filled[::-1] / k)
 
 
-def _trees(step: Pass, threads: int | None) -> PrizeTrees:
+def tree_value(heap: FloatArray, at: int) -> TreeValue:
+    """The value of a tree that lies in a heap."""
+    grid, tail = blocks.distribution(heap, at, 1, 0)
+    return grid[::-1], tail[::-1], float(blocks.error(heap, at, 1, 0))
+
+
+def _trees(step: Pass, threads: int | None) -> list[TreeValue]:
     """The values of all kinds of trees."""
     plan = step.plan
     for p in range(len(plan.part_op)):
         step.refs[plan.root_ops(p)] += 1  # so that they are kept
     common = step.common()
 
-    def values(p: int) -> list[tuple[FloatArray, FloatArray, float]]:
+    def values(p: int) -> list[TreeValue]:
         tops = plan.root_ops(p)
         order = structure.schedule(plan.ops, plan.owner, p, tops)
         heap = step.work(np.asarray(order), common)
         out = []
         for op in tops.tolist():
             at = int(step.loc[op])
-            here, place = (heap, at) if at >= 0 else (common, -1 - at)
-            grid, tail = blocks.distribution(here, place, 1, 0)
-            out.append((grid[::-1], tail[::-1], float(blocks.error(here, place, 1, 0))))
+            out.append(tree_value(heap, at) if at >= 0 else tree_value(common, -1 - at))
         return out
 
-    found = [value for part in step.parts(values, threads) for value in part]
+    return [value for part in step.parts(values, threads) for value in part]
+
+
+def _gathered(plan: Plan, found: list[TreeValue]) -> PrizeTrees:
     sizes = [len(grid) for grid, _, _ in found]
     empty = np.empty(0)
     return PrizeTrees(

@@ -1,31 +1,30 @@
-"""Solving again after the cost or the law of one box has changed.
+"""Solving again after the cost, the law or the rewards of one box have changed.
 
-The capped values beside the way from a box to its root do not change. So a first pass keeps the
-values that the operations on this way read, and each change carries out these operations alone. The
-plan of the forest, the operations and their order are those of a new solve: so are all bits of the
-result.
+A first pass keeps what the operations on the way from a box to its root read (:mod:`.ways_up`), and
+each change carries out these operations alone. The plan of the forest, the operations and their
+order are those of a new solve: so are all bits of the result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._common.interruption import interruptible
-from .._kernels.operations import BOX, COST, KIND, LAW, LEFT, RIGHT, STATES
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
-from ..forest.pools import runs
+from ..forest.terms import check_exponent
 from .indices import choose
-from .plan import Pass, Plan, PlanPass, check_threads, is_long
+from .one_change import Change, Replaced, checked, with_parent
+from .plan import Plan, check_threads, is_long
 from .solution import Solution, Status
 from .solver import first_eps, judged, solve
-from .spreading import PartShare, carry_out_share, share_of
+from .ways_up import Kept, Way
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +41,7 @@ class Resolved:
     gap: float
     status: Status
     _before: Solution
-    _changes: _Changes
+    _change: Change
     _breakpoints: int
     _place: IntArray  # of the indices that differ
     _index: FloatArray
@@ -69,7 +68,7 @@ class Resolved:
     def solution(self) -> Solution:
         """The whole solution, with the index of every box."""
         old = self._before
-        forest = self._changes.made(old.forest)
+        forest = self._change.made(old.forest)
         index = old._index.copy()
         index[self._place] = self._index
         index.flags.writeable = False
@@ -79,26 +78,19 @@ class Resolved:
         )  # fmt: skip
 
 
-class _Way(NamedTuple):
-    """What changes with a box: the plan, the solution before, and the operations to be done."""
-
-    plan: Plan
-    before: Solution
-    share: PartShare
-    op: int  # of the box, among the operations of the share
-    place: IntArray  # of the indices on the way, among all
-    width: int  # breakpoints of the operations on the way, before
-
-
 class Resolver:
-    """Solves a forest again and again with another cost or law of one box.
+    """Solves a forest again and again with another cost, law or rewards of one box.
 
-    Each change takes time for the boxes between the changed box and its root, not for the forest.
-    The result has the same bits as that of :func:`~weitzman.solve` for the changed forest. Memory:
-    one capped value for each box, or group of siblings, that hangs beside one of these ways.
+    Each change takes time for the boxes between the changed box and its root, not for the forest;
+    with several prizes, also for putting the values of all trees together. New rewards take time
+    for the children of the box, too. The result has the same bits as that of
+    :func:`~weitzman.solve` for the changed forest. There is one exception: new rewards outside the
+    range of all others widen what a tolerance is a share of. Then the value lies within the gap
+    of both. Memory: one capped value for each box, or group of siblings, that hangs beside one of
+    these ways.
 
-    With time, a risk tolerance, or several prizes, and for an endless box, every change solves the
-    whole forest.
+    Every change solves the whole forest where nothing can be kept: with a risk tolerance, for
+    rewards outside the range of all others, and where rounding alone misses the tolerance.
 
     Parameters
     ----------
@@ -117,6 +109,8 @@ class Resolver:
     >>> resolver = weitzman.engine.Resolver(chest, [0])
     >>> [resolver.change(0, cost=c).value for c in (1, 2.5, 6)]
     [4.0, 2.5, 0.0]
+    >>> resolver.change(0, rewards=[2, 8]).value
+    4.0
     """
 
     def __init__(
@@ -126,15 +120,15 @@ class Resolver:
         check_threads(threads)
         self.forest, self._tolerance, self._threads = forest, tolerance, threads
         self._allowed = dict.fromkeys(forest.box(b) for b in boxes)
-        self._ways: dict[int, _Way] = {}
+        self._ways: dict[tuple[int, bool], Way] = {}  # by box, and whether its rewards change
         self._small: dict[int, Forest] = {}
-        plain = forest.factors is None and forest.risk_tolerance is None and forest.prizes == 1
-        self._cut = [v for v in self._allowed if plain and not forest.endless[v]]
+        self._range = _Range.of(forest)
 
     def change(
-        self, box: str | int, *, cost: ArrayLike | None = None, law: ArrayLike | None = None
-    ) -> Resolved:
-        """Solve with another cost of a box, another law of it, or both.
+        self, box: str | int, *, cost: ArrayLike | None = None, law: ArrayLike | None = None,
+        rewards: ArrayLike | None = None,
+    ) -> Resolved:  # fmt: skip
+        """Solve with another cost of a box, another law, other rewards, or several of these.
 
         Parameters
         ----------
@@ -144,6 +138,8 @@ class Resolver:
             In the forms of :meth:`Forest.changed`. None: as it is.
         law : (states of the parent, own states) array, or a vector for a root
             None: as it is.
+        rewards : (own states,) array
+            None: as they are.
         """
         v = self.forest.box(box)
         if v not in self._allowed:
@@ -151,41 +147,45 @@ class Resolver:
                 f"box {self.forest.name(v)!r} was not named when the Resolver was made. Name it in "
                 f"`boxes`."
             )
-        if cost is None and law is None:
-            raise InvalidArgument("nothing changes. Give a `cost` or a `law`.")
+        if cost is None and law is None and rewards is None:
+            raise InvalidArgument("nothing changes. Give a `cost`, a `law` or `rewards`.")
         if v not in self._small:
-            self._small[v] = _with_parent(self.forest, v)
-        new = _checked(self._small[v], v, cost, law)
-        if v not in self._cut:
+            self._small[v] = with_parent(self.forest, v)
+        new, small = checked(self._small[v], v, cost, law, rewards)
+        if self._range.other_utilities(new):
             return self._anew(new)
-        if v not in self._ways:
-            long = is_long(self.forest)
-            interruptible(lambda: self._keep(v), long=long)
-        return self._along(v, new)
+        way = (v, rewards is not None)
+        if way not in self._ways:
+            interruptible(lambda: self._keep(*way), long=is_long(self.forest))
+        return self._along(self._ways[way], new, small)
 
-    def _anew(self, new: _Changes) -> Resolved:
+    def _anew(self, new: Change) -> Resolved:
         """Solve the whole forest."""
         changed = new.made(self.forest)
         found = solve(changed, tolerance=self._tolerance, threads=self._threads)
-        every, nothing = np.arange(len(found._index)), _Changes(new.box, None, None)
+        every = np.arange(len(found._index))
         return Resolved(
-            found.value, found.gap, found.status, found, nothing, found.breakpoints, every,
+            found.value, found.gap, found.status, found, Change(new.box), found.breakpoints, every,
             found._index,
         )  # fmt: skip
 
-    def _keep(self, box: int) -> None:
+    def _keep(self, box: int, rewards: bool) -> None:
         """A pass that keeps what the way of a box reads; ways that share no class are kept too."""
         plan = Plan.of(self.forest)
         alone = np.bincount(plan.class_of, minlength=len(plan.op_of)) == 1
-        boxes = [v for v in self._cut if v not in self._ways and self._lone(v, plan, alone)]
+        own = np.bincount(self.forest.reward)[self.forest.reward] == 1
+        boxes = [
+            v for v in self._allowed
+            if (v, rewards) not in self._ways
+            and (own[v] or not rewards)
+            and self._lone(v, plan, alone)
+        ]  # fmt: skip
         if box not in boxes:  # it shares its classes now, but not once it has changed
-            same = self.forest.costs[int(self.forest.cost[box])]
-            plan, boxes = Plan.of(_Changes(box, same, None).made(self.forest)), [box]
+            equal = Change.to_equal(self.forest, box, rewards)
+            plan, boxes = Plan.of(equal.made(self.forest)), [box]
         target = self._tolerance * plan.payoff_span()
-        kept = _Kept.of(plan, first_eps(plan, target), boxes, self._threads)
-        before = kept.solution()
-        for v in boxes:
-            self._ways[v] = kept.way(v, before)
+        kept = Kept.of(plan, first_eps(plan, target), boxes, self._threads, rewards)
+        self._ways.update({(v, rewards): way for v, way in kept.all_ways().items()})
 
     def _lone(self, box: int, plan: Plan, alone: BoolArray) -> bool:
         """Whether no box on the way up has an equal anywhere."""
@@ -196,160 +196,63 @@ class Resolver:
             v = int(self.forest.parent[v])
         return True
 
-    def _along(self, box: int, new: _Changes) -> Resolved:
+    def _along(self, way: Way, new: Change, small: Forest) -> Resolved:
         """Carry out the operations on the way from a box to its root."""
-        way = self._ways[box]
-        plan = way.plan
-        done = carry_out_share(None, _with(way, new))
-        value, gap, tail = plan.best(done.block)
-        run = PlanPass(value, gap, done.sigma, done.width, tail)
-        target = self._tolerance * plan.payoff_span()
-        if gap > target:  # a new solve would go on with a smaller tolerance for each box
+        plan, weights, sign = way.plan, way.plan.weights, self.forest.sign
+        replaced = Replaced.of(small, new, plan)
+        run = way.walked(replaced)
+        target = self._tolerance * self._range.widened(way.span, new)
+        if weights.gap(run.value, run.gap) > target:  # a new solve would go on with a smaller eps
             return self._anew(new)
-        found, status = judged(plan, run, target)
-        sign = self.forest.sign
+        if weights.tolerance > 0:  # at most so much is rounded
+            more = float(np.log(np.maximum(1.0 - replaced.defect, 1.0).max()))
+            rounding = weights.rounding(way.growth + more + 1e-9)
+            if weights.gap(run.value, rounding) > target:
+                return self._anew(new)
+        found, status = judged(plan, run, target, 0.0)
         by = np.argsort(way.place, kind="stable")
         return Resolved(
-            float(sign * value + 0.0), found, status, way.before, new,
-            way.before.breakpoints + int(done.width.sum()) - way.width, way.place[by],
-            sign * done.sigma[by] + 0.0,
+            float(sign * weights.read_back(run.value) + 0.0), found, status, way.before, new,
+            way.before.breakpoints + int(run.width.sum()) - way.width, way.place[by],
+            sign * weights.read_back(run.sigma[by]) + 0.0,
         )  # fmt: skip
 
 
-class _Changes(NamedTuple):
-    """New matrices of one box; None where it stays as it is."""
+class _Range(NamedTuple):
+    """Of a forest: the least and the highest number that a reward may be, and the highest cost."""
 
-    box: int
-    cost: FloatArray | None
-    law: FloatArray | None
-
-    def made(self, f: Forest) -> Forest:
-        """The forest with these changes."""
-        out: dict[str, Any] = {}
-        for name, matrix in (("cost", self.cost), ("law", self.law)):
-            if matrix is not None:
-                pool, which = getattr(f, name + "s"), getattr(f, name).copy()
-                which[self.box] = len(pool)
-                out[name], out[name + "s"] = which, pool.with_more([matrix])
-        if self.cost is not None:
-            for name in ("factors", "durations"):
-                if (pool := getattr(f, name)) is not None:
-                    out[name] = pool.with_more([pool[int(f.cost[self.box])]])
-        return replace(f, **out) if out else f
-
-
-def _with_parent(f: Forest, box: int) -> Forest:
-    """A forest of a box and its parent alone: what is a law or a cost there is one in the whole."""
-    up = int(f.parent[box])
-    boxes = [box] if up < 0 else [up, box]
-    return f.take(
-        boxes,
-        parent=[-1] if up < 0 else [-1, 0],
-        after=[-1] if up < 0 else [-1 if f.parent[up] < 0 else 0, -1],
-        count=np.ones(len(boxes), np.int64),
-        endless=np.zeros(len(boxes), bool),
-        names=None if f.names is None else tuple(f.name(v) for v in boxes),
-        prizes=1,
-    )
-
-
-def _checked(small: Forest, box: int, cost: ArrayLike | None, law: ArrayLike | None) -> _Changes:
-    """New matrices of the last box of a small forest, as a forest would have them."""
-    last = len(small) - 1
-    entry = matrix = None
-    if law is not None:
-        given = np.atleast_2d(np.asarray(law, np.float64))
-        small = _Changes(last, None, given).made(small)
-        matrix = small.laws[int(small.law[last])]
-    if cost is not None:
-        small = small.changed(cost={last: cost})
-        entry = small.costs[int(small.cost[last])]
-    return _Changes(box, entry, matrix)
-
-
-class _Kept(NamedTuple):
-    """A pass over a plan, with the values that the ways from some boxes up to their roots read."""
-
-    step: Pass
-    ways: dict[int, IntArray]
-    values: dict[int, FloatArray]
+    low: float
+    high: float
+    dearest: float
+    sign: float
+    risk_tolerance: float | None
 
     @classmethod
-    def of(cls, plan: Plan, eps: float, boxes: Sequence[int], threads: int | None) -> _Kept:
-        """One pass."""
-        step = Pass.start(plan, eps, -np.inf)
-        ways = _upward(plan, boxes)
-        beside = [np.setdiff1d(plan.ops[way][:, (LEFT, RIGHT)], way) for way in ways.values()]
-        held = np.unique(np.concatenate([np.empty(0, np.int64), *beside]))
-        held = held[held >= 0]
-        step.refs[held] += 1
-        values: dict[int, FloatArray] = {}
-        common = step.common()
+    def of(cls, f: Forest) -> _Range:
+        also = [f.sign * f.outside, *([] if f.factors is None else [0.0])]
+        signed = np.append(f.sign * f.rewards.data, also)
+        signed = signed[np.isfinite(signed)]
+        low, high = (float(signed.min()), float(signed.max())) if len(signed) else (0.0, 0.0)
+        return cls(low, high, float(f.costs.data.max()), f.sign, f.risk_tolerance)
 
-        def part(p: int) -> FloatArray:
-            heap = step.part(p, common)
-            for op in held[plan.owner[held] == p].tolist():
-                values[op] = step.block(op, heap)
-            return step.block(int(plan.part_op[p]), heap)
+    def with_rewards(self, new: Change) -> _Range:
+        """With the new rewards, too."""
+        if new.rewards is None:
+            return self
+        signed = self.sign * new.rewards[np.isfinite(new.rewards)]
+        low, high = signed.min(initial=self.low), signed.max(initial=self.high)
+        return self._replace(low=float(low), high=float(high))
 
-        parts = step.parts(part, threads)
-        values |= dict(zip(plan.part_op.tolist(), parts, strict=True))
-        heap = step.final(parts) if len(parts) > 1 else np.empty(0)
-        for op in held.tolist():
-            if op not in values:
-                values[op] = step.block(op, common if step.loc[op] < 0 else heap)
-        return cls(step, ways, values)
+    def widened(self, span: float, new: Change) -> float:
+        """The range of the rewards after a change, ``span`` before."""
+        wide = self.with_rewards(new)
+        return span if wide == self else wide.high - wide.low
 
-    def solution(self) -> Solution:
-        """The indices of the pass. The value is not asked for."""
-        plan = self.step.plan
-        index = plan.forest.sign * self.step.sigma + 0.0
-        work = int(self.step.width.sum())
-        return Solution(
-            plan.forest, np.nan, np.inf, Status.COARSE, work, plan.class_of, plan.sigma_at, index
-        )
-
-    def way(self, box: int, before: Solution) -> _Way:
-        """What a change of a box needs."""
-        plan, order = self.step.plan, self.ways[box]
-        share = share_of(self.step, order, plan.last, self.values.__getitem__)
-        boxes = order[plan.ops[order, KIND] == BOX]
-        place = runs(self.step.sigma_of[boxes], plan.ops[boxes, STATES])
-        op = int(np.flatnonzero(order == plan.op_of[plan.class_of[box]])[0])
-        return _Way(plan, before, share, op, place, int(self.step.width[order].sum()))
-
-
-def _upward(plan: Plan, boxes: Sequence[int]) -> dict[int, IntArray]:
-    """The operations from each box up to the last one."""
-    user = np.full(len(plan.ops) + 1, -1)
-    for side in (LEFT, RIGHT):
-        user[plan.ops[:, side]] = np.arange(len(plan.ops))
-    user[-1] = -1
-    out = {}
-    for v in boxes:
-        op, way = int(plan.op_of[plan.class_of[v]]), []
-        while op >= 0:
-            way.append(op)
-            op = int(user[op])
-        out[v] = np.array(way)
-    return out
-
-
-def _with(way: _Way, new: _Changes) -> PartShare:
-    """The operations on a way, with other matrices of the box that they start with."""
-    program = way.share.program
-    ops = program.ops.copy()
-    if new.cost is not None:
-        ops[way.op, COST] = len(program.cost_at) - 1
-        program = program._replace(
-            costs=np.concatenate([program.costs, new.cost.reshape(-1)]),
-            cost_at=np.append(program.cost_at, program.cost_at[-1] + new.cost.size),
-            cost_shape=np.concatenate([program.cost_shape, [new.cost.shape]]),
-        )
-    if new.law is not None:
-        ops[way.op, LAW] = len(program.law_at) - 1
-        program = program._replace(
-            laws=np.concatenate([program.laws, new.law.reshape(-1)]),
-            law_at=np.append(program.law_at, program.law_at[-1] + new.law.size),
-        )
-    return way.share._replace(program=program._replace(ops=ops))
+    def other_utilities(self, new: Change) -> bool:
+        """Whether the utilities of all rewards change with those of one box."""
+        if self.risk_tolerance is None:
+            return False
+        if new.cost is not None:
+            dearest = max(self.dearest, float(new.cost.max()))
+            check_exponent(self.high - self.low + dearest, self.risk_tolerance)
+        return self.with_rewards(new) != self

@@ -186,10 +186,16 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     )  # fmt: skip
 
 
-def judged(plan: Plan, run: PlanPass, target: float) -> tuple[float, Status]:
-    """The certified error of a pass, and how exact that makes it."""
+def judged(
+    plan: Plan, run: PlanPass, target: float, rounding: float | None = None
+) -> tuple[float, Status]:
+    """The certified error of a pass, and how exact that makes it.
+
+    ``rounding`` is the error of rounding, where it is known.
+    """
     forest, weights = plan.forest, plan.weights
-    found = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
+    more = _magnified(plan, run, target) if rounding is None else rounding
+    found = max(weights.gap(run.value, run.gap + more), 0.0)
     if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
         found = np.inf
     status = Status.COARSE

@@ -141,11 +141,19 @@ class Weights:
         """The largest difference of two values: the best reward less what is in hand anyway."""
         return float(self.best - self.read_back(self.outside))
 
-    def rounding(self) -> float:
+    def rounding(self, growth: float | None = None) -> float:
         """Roughly how far rounding may move a utility: factors above 1 magnify it on the way.
 
-        Only for a forest with a risk tolerance: otherwise nothing is magnified.
+        Only for a forest with a risk tolerance: otherwise nothing is magnified. ``growth`` stands
+        for :meth:`growth`, where that is known.
         """
+        most = self.growth() if growth is None else growth
+        lowest = self.outside if np.isfinite(self.outside) else self.rewards.min()
+        worst = -lowest * min(float(np.exp(min(most, 700.0))), -lowest)
+        return float(np.finfo(np.float64).eps * worst)
+
+    def growth(self) -> float:
+        """The logarithm of the largest product of factors on a way down."""
         f = self.forest
         rows = np.repeat(np.arange(len(self.laws)), self.laws.shape[:, 0])
         most = np.full(len(self.laws), 1.0)
@@ -154,9 +162,7 @@ class Weights:
         above = np.append(np.where(f.parent < 0, len(f), f.parent), len(f))
         while (above < len(f)).any():  # of 1, 2, 4, ... boxes on the way
             growth, above = growth + growth[above], above[above]
-        lowest = self.outside if np.isfinite(self.outside) else self.rewards.min()
-        worst = -lowest * min(float(np.exp(min(growth.max(), 700.0))), -lowest)
-        return float(np.finfo(np.float64).eps * worst)
+        return float(growth.max())
 
     def unit(self) -> float:
         """Roughly how much one unit of payoff is in the numbers of the recursion."""

@@ -149,7 +149,11 @@ def _check_risk(f: Forest) -> None:
     numbers = np.append(f.rewards.data, f.outside)
     numbers = numbers[np.isfinite(numbers)]
     size = float(numbers.max() - numbers.min()) if len(numbers) else 0.0
-    size += float(f.costs.data.max())
+    check_exponent(size + float(f.costs.data.max()), tau)
+
+
+def check_exponent(size: float, tau: float) -> None:
+    """Refuse a range of rewards, plus the highest cost, whose utilities would overflow."""
     if size > MOST_EXPONENT * tau:
         raise InvalidForest(
             f"the range of the rewards plus the highest cost must be at most {MOST_EXPONENT:g} "

@@ -136,7 +136,7 @@ def tornado(
         return Swing(box, number, ends[0].value, ends[1].value, low, high, turns)
 
     swings = [
-        swing(forest.name(v), number, lambda d, v=v, n=number: _solved(resolver, v, n, d, threads))  # type: ignore[misc]
+        swing(forest.name(v), number, lambda d, v=v, n=number: _solved(resolver, v, n, d))  # type: ignore[misc]
         for v in most
         for number in NUMBERS
     ]
@@ -152,20 +152,23 @@ def _with_outside(f: Forest, share: float) -> Forest:
     return replace(f, outside=(1 + share) * f.outside)
 
 
-def _solved(
-    resolver: Resolver, box: int, number: str, share: float, threads: int | None = None
-) -> Solution | Resolved:
+def _solved(resolver: Resolver, box: int, number: str, share: float) -> Resolved:
     """The solution with one number of a box raised by a share of it."""
     f = resolver.forest
     if number == "cost":
         return resolver.change(box, cost=_dearer(f, box, share))
     if number == "chance":
         return resolver.change(box, law=_tilted(f, box, share))
-    return solve(moved(f, box, number, share), threads=threads)
+    return resolver.change(box, rewards=_raised(f, box, share))
 
 
 def _dearer(f: Forest, box: int, share: float) -> FloatArray:
     return np.asarray((1 + share) * f.costs[int(f.cost[box])])
+
+
+def _raised(f: Forest, box: int, share: float) -> FloatArray:
+    row = f.rewards[int(f.reward[box])]
+    return np.asarray(row + share * np.where(np.isfinite(row), np.abs(row), 0.0))
 
 
 def moved(f: Forest, box: int, number: str, share: float) -> Forest:
@@ -173,12 +176,11 @@ def moved(f: Forest, box: int, number: str, share: float) -> Forest:
     if number == "cost":
         return f.changed(cost={box: _dearer(f, box, share)})
     if number == "reward":
-        row = f.rewards[int(f.reward[box])]
         reward = f.reward.copy()
         reward[box] = len(f.rewards)
         names = (*f.state_names, f.state_names[int(f.reward[box])])
-        higher = row + share * np.where(np.isfinite(row), np.abs(row), 0.0)
-        return replace(f, reward=reward, rewards=f.rewards.with_more([higher]), state_names=names)
+        higher = f.rewards.with_more([_raised(f, box, share)])
+        return replace(f, reward=reward, rewards=higher, state_names=names)
     law = f.law.copy()
     law[box] = len(f.laws)
     return replace(f, law=law, laws=f.laws.with_more([_tilted(f, box, share)]))
@@ -267,9 +269,7 @@ def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> 
     resolver = Resolver(tree, [box])
 
     def leads(share: float) -> bool:
-        found = _solved(resolver, box, number, share)
-        index = found.first_index if isinstance(found, Resolved) else found.index(0)
-        return bool(tree.sign * index > goal)
+        return bool(tree.sign * _solved(resolver, box, number, share).first_index > goal)
 
     better = -1.0 if number == "cost" else 1.0
     if number == "reward" and tree.minimize:
@@ -378,11 +378,6 @@ def index_slopes(
 
 def _gains(free: Forest, sigma: float) -> FloatArray:
     """For each state of box 0: what opening then gains over the index."""
-    k = len(free.states(0))
-    out = np.empty(k)
-    for y in range(k):
-        law = free.law.copy()
-        law[0] = len(free.laws)
-        sure = replace(free, law=law, laws=free.laws.with_more([np.eye(k)[y : y + 1]]))
-        out[y] = solve(sure).value - sigma
-    return out
+    k, resolver = len(free.states(0)), Resolver(free, [0])
+    sure = np.eye(k)
+    return np.array([resolver.change(0, law=sure[y]).value - sigma for y in range(k)])
