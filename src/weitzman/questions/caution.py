@@ -113,7 +113,9 @@ def risk_sweep(forest: Forest, *, steps: int = 32, threads: int | None = None) -
         try:
             careful = replace(bold, risk_tolerance=x)
         except InvalidForest as error:
-            raise InvalidArgument(f"a risk sweep solves with a risk tolerance. But {error}") from error
+            raise InvalidArgument(
+                f"a risk sweep solves with a risk tolerance. But {error}"
+            ) from error
         return solve(careful, threads=threads)
 
     solved = [at(x) for x in tolerance.tolist()]

@@ -24,7 +24,10 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
     rows = [("value", f"{f.amounts(solution.value, gap)}   ({error})")]
     terms = [
         (f.factors is not None, "payoffs are discounted to the start"),
-        (f.risk_tolerance is not None, f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance or 0.0)}"),
+        (
+            f.risk_tolerance is not None,
+            f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance or 0.0)}",
+        ),
         (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
     ]
     rows += [("meaning", text) for there, text in terms if there]

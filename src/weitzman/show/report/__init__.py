@@ -286,4 +286,3 @@ def _what_if(c: Content) -> Child:
         tables.break_even_costs(c),
         h("div", id="curve", class_="curve"),
     ]
-

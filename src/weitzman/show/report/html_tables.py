@@ -45,7 +45,8 @@ def boxes(c: Content) -> Markup:
     ]
     head = [
         _column("Box", "text"), *([_column("Behind", "text")] if deep else []), _column("Cost"),
-        _column("Index"), _column("Opened", down=True), _column("Taken in the end"), _column("Spent on it"),
+        _column("Index"), _column("Opened", down=True), _column("Taken in the end"),
+        _column("Spent on it"),
     ]  # fmt: skip
     return _table("Boxes, with their indices and how often they are opened", head, rows, id="table")
 

@@ -98,7 +98,11 @@ def _expect(c: Content) -> str:
             f"spent on opening {boxes}."
         )
     later = " All amounts are discounted to the start." if f.factors is not None else ""
-    takes = f" The search lasts {about(e.time)} units of time on average." if f.durations is not None else ""
+    takes = (
+        f" The search lasts {about(e.time)} units of time on average."
+        if f.durations is not None
+        else ""
+    )
     if f.minimize:
         found = f"{f.prizes} losses of {reward} in total" if f.prizes > 1 else f"a loss of {reward}"
         return (
