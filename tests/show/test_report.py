@@ -17,6 +17,7 @@ from weitzman import learn
 from weitzman.cli import main
 from weitzman.show.report import render
 from weitzman.show.report.findings import content
+from weitzman.show.report_workbook import write_workbook
 
 HOSTILE = "<script>alert('x')</script>"
 
@@ -353,7 +354,7 @@ def test_a_workbook_shows_amounts_as_the_report_does(tmp_path):
     b = weitzman.Builder().add("a", cost=20_000, outcomes={0: 0.5, 400_000: 0.5})
     b.add("b", cost=0.4, outcomes={0: 2 / 3, 1: 1 / 3})
     forest = b.build().changed(unit="$")
-    weitzman.show.report_workbook.write_workbook(forest, str(tmp_path / "r.xlsx"))
+    write_workbook(forest, str(tmp_path / "r.xlsx"))
     weitzman.save(forest, tmp_path / "f.xlsx")
     book = openpyxl.load_workbook(tmp_path / "r.xlsx")
     fact = {row[0].value: row[1].number_format for row in book["decision"].rows}
