@@ -1,18 +1,18 @@
-"""Replay the sets: ``python -m benchmarks.tuning FOLDER [--quick] [--set NAME] [--write]``.
+"""Search public curves again: ``python -m benchmarks.tuning FOLDER [--quick] [--write]``.
 
-``--part`` takes the part of each set that ``sets.py`` names, with methods that know settings; with
-``--keep FOLDER`` each method of each set is kept as a file, and is not run again if its file is
-there. So methods can be run one after the other, or one of them again.
+Two tables for each set: methods that learn from a log, and methods without a log. Each cell (one
+method on one task) is kept as a file; a cell that is there is read, so an interrupted run goes on
+where it stood. ``--again WORDS`` runs some methods again, for example ``--again index`` after a
+change of the model.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import pickle
+import shutil
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes share the cores
@@ -23,92 +23,93 @@ import numpy as np  # noqa: E402
 from weitzman.learn.curves import Curves  # noqa: E402
 from weitzman.replay.backtest import replay  # noqa: E402
 from weitzman.replay.methods import Method  # noqa: E402
-from weitzman.replay.peers import all_methods  # noqa: E402
+from weitzman.replay.peers import all_methods, methods_without_log  # noqa: E402
 from weitzman.replay.replay_result import Replay  # noqa: E402
 
+from .cells import CellKeeper  # noqa: E402
 from .joining import join  # noqa: E402
-from .report import ABOUT, figure, markdown  # noqa: E402
-from .sets import FULL_RUN_COSTS, REMARKS, SETS, Set, Size  # noqa: E402
+from .report import figure, markdown, page  # noqa: E402
+from .sets import FULL_RUN_COSTS, SETS, Set, Size  # noqa: E402
+from .speed import table  # noqa: E402
 
 HERE = Path(__file__).parent
+LOGS = ("with", "without")
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run what the arguments say."""
     parser = _parser()
     arguments = parser.parse_args(argv)
-    some = arguments.quick or arguments.part or arguments.set or arguments.methods
-    if arguments.write and some:
-        parser.error("only full results are written: leave out --quick, --part, --set, --methods")
-    methods = _chosen(arguments.methods)
-    found, text = {}, [ABOUT]
-    for each in SETS:
-        if arguments.set in (None, each.name):
-            started = time.perf_counter()
-            size = each.quick if arguments.quick else each.part if arguments.part else each.full
-            result = run(each, arguments.folder, methods, size, arguments.workers, arguments.keep)
-            found[each.name] = result
-            text.append(markdown(each.name, result) + REMARKS[each.name])
-            print(f"\n{text[-1]}\n({time.perf_counter() - started:.0f} s)", flush=True)
+    if arguments.write and (arguments.quick or arguments.set or arguments.log or arguments.methods):
+        parser.error("only full results are written: leave out --quick, --set, --log, --methods")
+    found: dict[str, dict[str, Replay]] = {log: {} for log in LOGS}
+    for log in LOGS if arguments.log is None else [arguments.log]:
+        for each in SETS:
+            if arguments.set in (None, each.name):
+                found[log][each.name] = played(each, log, arguments)
+                text = markdown(each.name, found[log][each.name], every=log == "without")
+                print(f"\n{text}", flush=True)
     if arguments.write:
-        (HERE / "RESULTS.md").write_text("\n".join(text))
-        figure(found, HERE / "regret.png")
+        text = page(found["with"], found["without"], HERE / "LIVE.md", table(arguments.folder))
+        (HERE / "RESULTS.md").write_text(text)
+        figure(found["with"], HERE / "regret.png")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning", description=__doc__)
-    parser.add_argument("folder", type=Path, help="folder with one folder a set")
-    parser.add_argument("--set", choices=[s.name for s in SETS], help="only this one")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="few tasks, one log, few orders")
-    size.add_argument("--part", action="store_true", help="some tasks, one log, some orders")
-    parser.add_argument("--keep", type=Path, help="folder for the result of each method")
+    parser.add_argument("folder", type=Path, help="folder with one folder for each set")
+    parser.add_argument("--set", choices=[s.name for s in SETS], help="only this set")
+    parser.add_argument("--log", choices=LOGS, help="only with or only without a log")
+    parser.add_argument("--quick", action="store_true", help="few tasks, few orders")
     parser.add_argument("--methods", default="", help="words in the names of methods, by commas")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--again", default="", help="words in the names of methods to run again")
+    parser.add_argument("--keep", type=Path, default=HERE / "kept", help="folder of the cells")
     parser.add_argument("--write", action="store_true", help="write RESULTS.md and the figure")
     return parser
 
 
-def _chosen(words: str) -> list[Method]:
+def _named(methods: list[Method], words: str) -> list[Method]:
     wanted = [w.strip().lower() for w in words.split(",") if w.strip()]
-    there = all_methods(settings=True)
-    return [m for m in there if not wanted or any(w in m.name.lower() for w in wanted)]
+    return [m for m in methods if any(w in m.name.lower() for w in wanted)]
 
 
-def run(
-    each: Set, folder: Path, methods: list[Method], size: Size, workers: int,
-    keep: Path | None = None,
-) -> Replay:  # fmt: skip
-    """Replay one set, with one method after the other if results are kept."""
-    curves, instance = each.read(folder)
+def played(each: Set, log: str, arguments: argparse.Namespace) -> Replay:
+    """One set with all methods, one after the other."""
+    curves, instance = each.read(arguments.folder)
+    size = each.quick if arguments.quick else each.full
     curves, instance = _some(curves, instance, size.tasks)
-
-    def show(done: int, total: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{each.name} {done}/{total}  ", end="", file=sys.stderr, flush=True)
-
-    def played(some: list[Method]) -> Replay:
-        return replay(
-            curves, full_run_costs=FULL_RUN_COSTS, instance=instance, methods=some,
-            repeats=size.repeats, orders=size.orders, workers=workers, progress=show,
-        )  # fmt: skip
-
-    if keep is None:
-        return played(methods)
-    return join([_kept(keep / f"{each.name}, {m.name}.pickle", m, played) for m in methods])
+    there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
+    methods = _named(there, arguments.methods) if arguments.methods else there
+    again = _named(methods, arguments.again)
+    keep = arguments.keep / f"{log} log" / each.name
+    found = []
+    for method in methods:
+        folder = keep / method.name
+        if method in again:
+            shutil.rmtree(folder, ignore_errors=True)
+        found.append(_one(curves, instance, method, size, log, folder))
+    return join(found)
 
 
-def _kept(path: Path, method: Method, played: Callable[[list[Method]], Replay]) -> Replay:
-    """The result of a method: read if it is there, otherwise made. Read only files of your own."""
-    if not path.exists():
-        started = time.process_time()
-        found = played([method])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(pickle.dumps(found))
-        print(f"{path.stem}: {time.process_time() - started:.0f} s", file=sys.stderr, flush=True)
-    result = pickle.loads(path.read_bytes())
-    assert isinstance(result, Replay)
-    return result
+def _one(
+    curves: Curves, instance: tuple[str, ...] | None, method: Method, size: Size, log: str,
+    folder: Path,
+) -> Replay:  # fmt: skip
+    """All cells of a method."""
+    keeper, began = CellKeeper(folder), time.process_time()
+    found = replay(
+        curves, full_run_costs=FULL_RUN_COSTS, instance=instance, methods=[method],
+        log_runs=0 if log == "without" else None, repeats=size.repeats, orders=size.orders,
+        executor=keeper,
+    )  # fmt: skip
+    now = time.process_time() - began
+    searches = len(keeper.seconds) * size.orders * len(FULL_RUN_COSTS)
+    print(
+        f"{folder.parent.name}, {log} log, {method.name}: {sum(keeper.seconds):.0f} s for "
+        f"{searches} searches, {now:.0f} s of them now",
+        file=sys.stderr, flush=True,
+    )  # fmt: skip
+    return found
 
 
 def _some(

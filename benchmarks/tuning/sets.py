@@ -35,7 +35,6 @@ class Set:
     cost: str
     instance: str | None
     full: Size
-    part: Size
     quick: Size
 
     def read(self, folder: Path) -> tuple[Curves, tuple[str, ...] | None]:
@@ -77,25 +76,14 @@ def _settings(folder: Path) -> Any:
 
 
 SETS = (
-    Set("taskset_text", "cost_units", None, Size(8, 1, 10), Size(8, 1, 3), Size(3, 1, 5)),
-    Set("algoperf", "cost_seconds", "study", Size(10, 4, 10), Size(5, 1, 3), Size(3, 1, 5)),
-    Set("lcdb", "cost_seconds", "replicate", Size(28, 1, 10), Size(14, 1, 3), Size(6, 1, 5)),
+    Set("taskset_text", "cost_units", None, Size(8, 1, 3), Size(3, 1, 2)),
+    Set("algoperf", "cost_seconds", "study", Size(10, 1, 3), Size(3, 1, 2)),
+    Set("lcdb", "cost_seconds", "replicate", Size(14, 1, 3), Size(6, 1, 2)),
 )
 
 # What a reader should know about a result; above all, what limits it where an aim is missed.
-REMARKS = {
-    "taskset_text": """
-Few settings learn anything here, and the best of 850 runs can be far above what 150 runs promise.
-At 0.0003 the policy has the lower regret on six of the eight tasks; the mean is lost on one
-(`imdb_patch128_LSTM128_avg_bs64`, 0.110 against 0.046), where it stops at what the log lets it
-hope for while top-K goes on. At the higher prices a better log would help little: an earlier
-model of the same form, fitted to the searched runs themselves, had regrets of 0.009, 0.021,
-0.041, 0.073 and 0.094 at the five prices. A margin of 30 % at the two highest prices would
-need a model of another form, one that knows more about a run than its best score so far.
-""",
-    "algoperf": """
-Not on every task: on `wmt` the policy has the higher regret at every price, by 1.1 to 1.8 times the
-best other there, and at 0.003 also on `imagenet_resnet` and `wmt_glu_tanh`.
-""",
-    "lcdb": "",
+REMARKS: dict[str, dict[str, str]] = {
+    "with": {"taskset_text": "", "algoperf": "", "lcdb": ""},
+    "without": {"taskset_text": "", "algoperf": "", "lcdb": ""},
+    "speed": {"all": ""},
 }

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import weitzman
-from weitzman import Forest, learn
+from weitzman import Forest, bounds, learn, questions
 from weitzman._common.sharing import spread
 from weitzman.errors import InvalidArgument
 from weitzman.learn import draws
@@ -180,6 +180,58 @@ def test_draws_and_compare_are_the_same_with_an_executor(pool):
     assert a.columns() == b.columns()
     with pytest.raises(InvalidArgument, match="`rng` must be a seed"):
         weitzman.compare(solution, executor=pool, rng=np.random.default_rng(0))
+
+
+SWEEPS: dict[str, Any] = {
+    "value_of_knowing": lambda f, **how: questions.value_of_knowing(f, [0, 3], **how),
+    "value_of_knowing, drawn": lambda f, **how: questions.value_of_knowing(
+        f, range(12), samples=9, rng=4, **how
+    ),
+    "value_of_tests": lambda f, **how: questions.value_of_tests(f, {0: 0.8, 7: 0.9}, **how),
+    "risk_sweep": lambda f, **how: questions.risk_sweep(f, steps=5, **how).columns(),
+    "tornado": lambda f, **how: questions.tornado(f, boxes=5, **how).columns(),
+    "turning_points": lambda f, **how: questions.turning_points(
+        weitzman.solve(f), boxes=3, **how
+    ),
+    "commit": lambda f, **how: repr(questions.commit(f, unseen=[0, 7, 14], **how)),
+    "commit, one at a time": lambda f, **how: repr(
+        questions.commit(f, unseen=f.roots[:10].tolist(), **how)
+    ),
+    "frontier": lambda f, **how: questions.frontier(f, corners=9, **how).columns(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sweep", SWEEPS)
+def test_sweeps_are_the_same_with_an_executor(pool, sweep):
+    forest, told = random_trees(70, outside=0.3), []
+    alone = SWEEPS[sweep](forest, progress=lambda a, b: told.append((a, b)))
+    assert told
+    assert SWEEPS[sweep](forest, executor=pool) == alone
+    assert SWEEPS[sweep](forest, executor=Fragile({2, 3})) == alone
+    with pytest.raises(InvalidArgument, match="submit"):
+        SWEEPS[sweep](forest, executor=3)
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_file_is_read_by_the_workers(pool, tmp_path, minimize):
+    path, other = tmp_path / "many.wz", tmp_path / "other.wz"
+    terms = {"minimize": True, "outside": 0.7} if minimize else {}
+    weitzman.files.save_many((random_trees(700, seed, **terms) for seed in range(4)), path)
+    alone = bounds.solve_file(path, part=300, indices=tmp_path / "a.npy")
+    told: list[tuple[int, int]] = []
+    there = bounds.solve_file(
+        path, part=300, indices=tmp_path / "b.npy", executor=pool,
+        progress=lambda a, b: told.append((a, b)),
+    )  # fmt: skip
+    assert told[-1] == (there.parts, there.parts)
+    assert there.parts > 5
+    known = (there.value, there.gap, there.boxes, there.parts, there.first_box)
+    assert known == (alone.value, alone.gap, alone.boxes, alone.parts, alone.first_box)
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+    weitzman.files.save_many([random_trees(700, 9, **terms)], other)
+    os.replace(other, path)  # another file: what a worker has mapped is not taken for it
+    again = bounds.solve_file(path, part=300, executor=pool)
+    assert again.value == bounds.solve_file(path, part=300).value != alone.value
 
 
 def test_what_is_no_executor_is_refused():

@@ -11,10 +11,12 @@ from test_replay import tiny
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.tuning import speed
 from benchmarks.tuning.__main__ import main
 from benchmarks.tuning.joining import join
-from benchmarks.tuning.report import figure, markdown
+from benchmarks.tuning.report import figure, markdown, page
 from benchmarks.tuning.sets import SETS
+from weitzman.replay.methods import Tuned
 
 
 def write(folder: Path) -> None:
@@ -43,50 +45,77 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_all_sets_are_read_and_replayed(folder, capsys):
-    main([str(folder), "--quick", "--methods", "weitzman,top", "--workers", "1"])
+def test_all_sets_are_read_and_replayed(folder, capsys, tmp_path):
+    ask = [str(folder), "--quick", "--keep", str(tmp_path / "kept"), "--methods"]
+    main([*ask, "weitzman,top", "--log", "with"])
     out = capsys.readouterr().out
     for each in SETS:
-        assert f"## {each.name}" in out
-    assert out.count("2 tasks, 2 logs, 10 searches.") == 3
+        assert f"### {each.name}" in out
+    assert out.count("2 tasks, 2 logs, 4 searches.") == 3
     assert out.count("| full runs, Weitzman's rule |") == 3
+    main([*ask, "index,random search,tpe + hyperbandpruner, 10", "--log", "without"])
+    out = capsys.readouterr().out
+    assert out.count("| index policy |") == 3
+    assert out.count("| random search, 3 full runs |") == 3
+    assert "at most 0.8 of the best other at" in out
 
 
-def test_methods_run_one_after_the_other_face_the_same_searches(folder, capsys, tmp_path):
-    """Kept results are read, not made again, and together they are what one run gives."""
-    ask = [str(folder), "--part", "--set", "lcdb", "--workers", "1", "--methods"]
-    kept = [*ask, "weitzman,top", "--keep", str(tmp_path / "kept")]
-    main([*ask, "weitzman,top"])
+def test_cells_that_were_made_are_not_made_again(folder, capsys, tmp_path, monkeypatch):
+    """A benchmark that was cut short goes on where it stood, to the same result."""
+    ask = [str(folder), "--set", "lcdb", "--log", "with", "--methods", "weitzman,top", "--keep"]
+    main([*ask, str(tmp_path / "whole")])
     whole = capsys.readouterr().out
-    main([*ask, "top", "--keep", str(tmp_path / "kept")])
-    main(kept)
-    files = sorted((tmp_path / "kept").iterdir())
-    assert len(files) == 2
-    before = [file.stat().st_mtime_ns for file in files]
-    capsys.readouterr()
-    main(kept)
-    again = capsys.readouterr().out
-    assert [file.stat().st_mtime_ns for file in files] == before
-    assert again.rpartition("(")[0] == whole.rpartition("(")[0]
+    played, stop = Tuned.learn, [1]
+
+    def cut(self, log, prices):
+        if not stop:
+            raise KeyboardInterrupt
+        stop.pop()
+        return played(self, log, prices)
+
+    monkeypatch.setattr(Tuned, "learn", cut)
+    with pytest.raises(KeyboardInterrupt):
+        main([*ask, str(tmp_path / "kept")])
+    monkeypatch.setattr(Tuned, "learn", played)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").rglob("*.pickle")}
+    assert len(before) == 3
+    main([*ask, str(tmp_path / "kept")])
+    assert capsys.readouterr().out == whole
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    main([*ask, str(tmp_path / "kept"), "--again", "top"])
+    assert capsys.readouterr().out == whole
+    changed = {path.parent.name for path, t in before.items() if path.stat().st_mtime_ns != t}
+    assert changed == {"top-K after one epoch"}
+    main([*ask, str(tmp_path / "kept"), "--quick"])  # other searches: made again
+    assert "4 searches" in capsys.readouterr().out
 
 
-def test_methods_that_know_settings_are_among_them(folder, capsys):
+def test_methods_that_know_settings_are_among_them(folder, capsys, tmp_path):
     pytest.importorskip("sklearn")
-    main(
-        [
-            str(folder),
-            "--quick",
-            "--set",
-            "lcdb",
-            "--methods",
-            "cost-aware,tpe + s",
-            "--workers",
-            "1",
-        ]
-    )
+    words = "cost-aware,tpe + s"
+    where = ["--set", "lcdb", "--log", "with", "--keep", str(tmp_path / "kept")]
+    main([str(folder), "--quick", *where, "--methods", words])
     out = capsys.readouterr().out
     assert "| full runs, cost-aware BO |" in out
     assert "| Optuna TPE + SuccessiveHalvingPruner |" in out
+
+
+def test_the_page_has_every_table(folder, tmp_path):
+    best = np.random.default_rng(0).random((3, 1, 4, 2))
+    best[-1] = 2.0
+    found = {each.name: tiny(best, np.zeros_like(best)) for each in SETS}
+    (tmp_path / "LIVE.md").write_text("# Real training, searched live\n")
+    text = page(found, found, tmp_path / "LIVE.md", "| speed |")
+    assert text.count("### lcdb") == 2
+    assert "## Real training, searched live" in text
+    assert text.rstrip().endswith("| speed |")
+
+
+def test_the_time_of_decisions_is_measured(folder):
+    curves, _ = SETS[0].read(folder)
+    lines = list(speed.rows(curves.of_task(curves.tasks[0]), log=4, searched=4))
+    assert len(lines) == 6
+    assert all(line.count("|") == speed.HEAD.splitlines()[0].count("|") for line in lines)
 
 
 def test_other_searches_are_not_joined():
@@ -99,7 +128,7 @@ def test_other_searches_are_not_joined():
         join([one, two])
 
 
-@pytest.mark.parametrize("option", [["--quick"], ["--set", "lcdb"], ["--methods", "top"]])
+@pytest.mark.parametrize("option", [["--quick"], ["--set", "lcdb"], ["--log", "with"]])
 def test_only_full_results_are_written(option):
     with pytest.raises(SystemExit):
         main(["nowhere", "--write", *option])

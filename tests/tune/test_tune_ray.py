@@ -150,6 +150,20 @@ print("best", found.get_best_result().metrics["score"])
 """
 
 
+def test_it_begins_from_nothing(ray_session, tmp_path: Path):
+    """No log and no model, only what a full run costs; settings of the trials are known."""
+    scheduler = driver.IndexScheduler(full_run_cost=2.0, minimize=False, cost="paid", workers=1)
+    log = tmp_path / "log"
+    results = tuning_ray.tuner(log, CURVES, scheduler).fit()
+    race = scheduler.race
+    assert race.best_score == results.get_best_result(scope="all").metrics_dataframe["score"].max()
+    assert race.best_score >= 4
+    assert [run.settings["run"] for run in race.runs] == list(range(len(race.runs)))
+    steps = tuning_ray.steps(log)
+    assert len(steps) == len(set(steps)) == sum(len(run.steps) for run in race.runs)
+    assert race.spent == pytest.approx(sum(CURVES[run][step - 1][2] for run, step in steps))
+
+
 def test_a_second_process_on_an_experiment_is_refused(ray_session, tmp_path: Path):
     """Whether it restores it or begins one of the same name; the first goes on undisturbed."""
     address = ray_session.get_runtime_context().gcs_address

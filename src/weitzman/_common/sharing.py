@@ -66,19 +66,32 @@ class _Outcome(NamedTuple):
 
 
 def spread(
-    executor: Executor,
+    executor: Executor | None,
     task: Callable[[Any, Piece], Result],
     data: Any,
     pieces: Sequence[Piece],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
-    """``[task(data, piece) for piece in pieces]``, by the workers of an executor.
+    """``[task(data, piece) for piece in pieces]``, by the workers of an executor; None: here.
 
     ``task`` is a function of a module, and everything can be pickled. ``progress`` is called with
     the pieces done and the pieces in all.
     """
+    if executor is None:
+        return _done_here(task, data, pieces, progress)
     with team(executor, data) as workers:
         return workers.do(task, pieces, progress)
+
+
+def _done_here(
+    task: Callable[[Any, Piece], Result], data: Any, pieces: Sequence[Piece],
+    progress: Callable[[int, int], None] | None,
+) -> list[Result]:  # fmt: skip
+    results = []
+    for piece in pieces:
+        results.append(task(data, piece))
+        _tell(progress, len(results), len(pieces))
+    return results
 
 
 @contextlib.contextmanager

@@ -7,17 +7,21 @@ of the parts add up to the certified gap.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray
+from .._common.arrays import FloatArray, IntArray
+from .._common.sharing import Executor, check_executor, spread
 from ..engine.plan import Plan, Progress, check_threads
 from ..engine.solver import pass_within
-from ..errors import InvalidArgument, TooLarge
+from ..errors import InvalidArgument, InvalidFile, TooLarge
 from ..files.instances import Path
-from ..files.mapped import MappedFile, parts
+from ..files.mapped import MappedFile
 
 _BYTES_PER_BOX = 700  # beside the matrices of a box: columns, classes, operations, indices
 
@@ -49,6 +53,7 @@ def solve_file(
     part: int = 200_000,
     indices: Path | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> FileSolution:
     """Solve a forest in a ``.wz`` file in bounded memory, whole trees at a time.
@@ -66,8 +71,13 @@ def solve_file(
     indices : str or path, optional
         Write the index of each root to this ``.npy`` file, by box; NaN for all other boxes.
     threads : int, optional
+        All cores by default.
+    executor : optional
+        Workers to share the parts, as in :func:`~weitzman.solve`. Each worker reads its parts from
+        the file, which must have the same path on all machines; nothing else is sent. The result
+        does not depend on it, to the last bit.
     progress : callable, optional
-        Called with (boxes done, boxes in all).
+        Called with (parts done, parts in all).
 
     Examples
     --------
@@ -84,33 +94,88 @@ def solve_file(
             f"`tolerance` must be a number from 0 on and `part` a number of boxes, but they are "
             f"{tolerance} and {part}."
         )
+    check_executor(executor)
     file = MappedFile.open(path)
     cuts = file.cuts(part)
     _check_sizes(cuts, part)
     low, high = file.reward_range()
     target = tolerance * max(high - low, 0.0) / (len(cuts) - 1)
-    out = None if indices is None else np.lib.format.open_memmap(
-        indices, "w+", np.float64, (file.boxes,)
-    )  # fmt: skip
-    best: tuple[float, int | None] = -np.inf, None
-    points, tails, gap = np.empty(0), np.empty(0), 0.0
+    where = file if executor is None else _FileThere.of(path)
+    data = where, target, threads if executor is None else 1
+    found = spread(executor, _solve_part, data, list(pairwise(cuts)), progress)
+    if indices is not None:
+        _write(indices, file, cuts, found)
+    return _together(file, found)
+
+
+class _FileThere(NamedTuple):
+    """A file as a worker finds it; another file of the same name is not the same."""
+
+    path: str
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: Path) -> _FileThere:
+        told = os.stat(path)
+        return cls(os.path.abspath(path), told.st_size, told.st_mtime_ns)
+
+
+class _PartFound(NamedTuple):
+    """What a part of a file comes to."""
+
+    gap: float
+    points: FloatArray
+    tails: FloatArray
+    roots: IntArray  # by number in the file
+    highs: FloatArray  # the index of each, to be maximized
+
+
+@lru_cache(maxsize=1)
+def _opened(place: _FileThere) -> MappedFile:
+    """On a worker: the file, mapped once. The caller has compared the checksums."""
+    if _FileThere.of(place.path) != place:
+        raise InvalidFile(f"{place.path} is another file here than where the work was given out.")
+    return MappedFile.open(place.path, check=False)
+
+
+def _solve_part(
+    data: tuple[MappedFile | _FileThere, float, int | None], piece: tuple[int, int]
+) -> _PartFound:
+    """Solve some trees of a file."""
+    where, target, threads = data
+    file = _opened(where) if isinstance(where, _FileThere) else where
+    forest = file.part(*piece)
+    file.forget()
+    plan = Plan.of(forest)
+    run = pass_within(plan, target, threads)
+    index = run.sigma[plan.sigma_at[plan.class_of[forest.roots]]]
+    above = _above(run.tail, plan.outside)
+    return _PartFound(run.gap, *above, piece[0] + forest.roots, index)
+
+
+def _together(file: MappedFile, found: list[_PartFound]) -> FileSolution:
+    """The best of all parts."""
     sign = -1.0 if file.minimize else 1.0
-    for first, forest in parts(file, part):
-        plan = Plan.of(forest)
-        run = pass_within(plan, target, threads)
-        gap += run.gap
-        points, tails = _larger(points, tails, *_above(run.tail, plan.outside))
-        index = run.sigma[plan.sigma_at[plan.class_of[forest.roots]]]
-        top = int(index.argmax())
-        if index[top] > max(best[0], plan.outside):
-            best = float(index[top]), first + int(forest.roots[top])
-        if out is not None:
-            out[first : first + len(forest)] = np.nan
-            out[first + forest.roots] = sign * index
-        if progress is not None:
-            progress(first + len(forest), file.boxes)
-    value = _mean(points, tails, sign * file.outside)
-    return FileSolution(sign * value + 0.0, gap, file.boxes, len(cuts) - 1, best[1])
+    points, tails = np.empty(0), np.empty(0)
+    best, first = sign * file.outside, None
+    for part in found:
+        points, tails = _larger(points, tails, part.points, part.tails)
+        top = int(part.highs.argmax())
+        if part.highs[top] > best:
+            best, first = float(part.highs[top]), int(part.roots[top])
+    value = sign * _mean(points, tails, sign * file.outside) + 0.0
+    gap = sum((part.gap for part in found), 0.0)
+    return FileSolution(value, gap, file.boxes, len(found), first)
+
+
+def _write(path: Path, file: MappedFile, cuts: list[int], found: list[_PartFound]) -> None:
+    """The indices of the roots by box, and NaN for all other boxes."""
+    out = np.lib.format.open_memmap(path, "w+", np.float64, (file.boxes,))
+    sign = -1.0 if file.minimize else 1.0
+    for (first, last), part in zip(pairwise(cuts), found, strict=True):
+        out[first:last] = np.nan
+        out[part.roots] = sign * part.highs
 
 
 def _check_sizes(cuts: list[int], part: int) -> None:

@@ -221,7 +221,7 @@ def _methods(options: Options, settings: bool) -> list[Method]:
     if options.log_runs == 0:
         if options.sampler is not None:
             raise click.UsageError("--sampler needs a log: leave out --sampler or --log-runs 0.")
-        there = methods_without_log()
+        there = methods_without_log(settings=settings)
     if not installed():
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
     if options.methods is None:

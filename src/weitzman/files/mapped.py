@@ -13,10 +13,9 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import IO, Any
 
@@ -102,23 +101,23 @@ class MappedFile:
         _drop(self._whole)
 
     @classmethod
-    def open(cls, path: Path) -> MappedFile:
-        """Map a file. Checksums take one pass over it.
+    def open(cls, path: Path, *, check: bool = True) -> MappedFile:
+        """Map a file. Checksums take one pass over it; ``check=False`` leaves them out.
 
         Discounting, a risk tolerance, several prizes and endless lines are refused.
         """
         with explained(os.fspath(path), "read"):
-            return cls._opened(path)
+            return cls._opened(path, check)
 
     @classmethod
-    def _opened(cls, path: Path) -> MappedFile:
+    def _opened(cls, path: Path, check: bool) -> MappedFile:
         check_regular(os.stat(path))
         with open(path, "rb") as file:
             size = file.seek(0, 2)
             file.seek(0)
             header, at = binary.read_header(file, size)
             layout = list(binary.layout(header, at, size))
-            for name, dtype, count, crc, start in layout:
+            for name, dtype, count, crc, start in layout if check else ():
                 _check_sum(file, name, start, count * np.dtype(dtype).itemsize, crc)
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         columns = {
@@ -305,12 +304,3 @@ def _assemble(columns: dict[str, _Growing], terms: tuple[float, bool], path: Pat
             c.file.seek(0)
             shutil.copyfileobj(c.file, file, _BYTES)
             at += len(padding) + c.size * np.dtype(c.dtype).itemsize
-
-
-def parts(file: MappedFile, size: int) -> Iterator[tuple[int, Forest]]:
-    """The forest in parts of whole trees, each with the number of its first box."""
-    cuts = file.cuts(size)
-    for first, last in pairwise(cuts):
-        forest = file.part(first, last)
-        file.forget()
-        yield first, forest

@@ -31,7 +31,8 @@ Play = Callable[[int, int, FloatArray, IntArray], None]
 
 _CHUNK = 4096  # episodes that a thread plays at a time, at most
 _MOST_WORKERS = 10**6
-_SHARES = 64  # of the episodes, for the workers of an executor
+_SHARES = 64  # of the episodes, for the workers of an executor; more where there are many
+_MOST_SHARES = 1024
 _CHUNKS = 256  # and at least this many times, if there are as many episodes
 
 
@@ -230,7 +231,8 @@ class Elsewhere(NamedTuple):
 
     def play(self, layout: Layout, progress: Progress | None) -> list[EpisodeShare]:
         """Shares of all chunks."""
-        cuts = np.unique(np.linspace(0, layout.chunks, _SHARES + 1).astype(np.int64)).tolist()
+        shares = min(max(_SHARES, layout.chunks // _SHARES), _MOST_SHARES)
+        cuts = np.unique(np.linspace(0, layout.chunks, shares + 1).astype(np.int64)).tolist()
 
         def tell(done: int, total: int) -> None:
             if progress is not None:

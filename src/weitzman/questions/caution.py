@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from .._common.numbers import Amounts
+from .._common.sharing import Executor, check_executor, spread
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest
@@ -77,7 +79,10 @@ class RiskSweep:
         return self.table()
 
 
-def risk_sweep(forest: Forest, *, steps: int = 32, threads: int | None = None) -> RiskSweep:
+def risk_sweep(
+    forest: Forest, *, steps: int = 32, threads: int | None = None,
+    executor: Executor | None = None, progress: Callable[[int, int], None] | None = None,
+) -> RiskSweep:  # fmt: skip
     """Solve for many risk tolerances, from bold to careful.
 
     Tolerances lie evenly on a logarithmic scale, from 20 times the range of all payoffs to a
@@ -92,6 +97,11 @@ def risk_sweep(forest: Forest, *, steps: int = 32, threads: int | None = None) -
         Tolerances to solve for.
     threads : int, optional
         All cores by default.
+    executor : optional
+        Workers to share the tolerances, as in :func:`~weitzman.solve`. The result does not depend
+        on it, to the last bit.
+    progress : callable, optional
+        Called with (tolerances done, tolerances in all).
 
     Examples
     --------
@@ -106,28 +116,35 @@ def risk_sweep(forest: Forest, *, steps: int = 32, threads: int | None = None) -
         raise InvalidArgument(f"`steps` must be a whole number from 2 on, but it is {steps!r}.")
     if not isinstance(forest, Forest):
         raise InvalidArgument(f"a risk sweep needs a Forest, but got a {type(forest).__name__}.")
+    check_executor(executor)
     bold = replace(forest, risk_tolerance=None)
     tolerance = tolerances(bold, steps)
-
-    def at(x: float) -> Solution:
-        try:
-            careful = replace(bold, risk_tolerance=x)
-        except InvalidForest as error:
-            raise InvalidArgument(
-                f"a risk sweep solves with a risk tolerance. But {error}"
-            ) from error
-        return solve(careful, threads=threads)
-
-    solved = [at(x) for x in tolerance.tolist()]
+    data = bold, threads if executor is None else 1
+    solved = spread(executor, _value_and_first, data, tolerance.tolist(), progress)
     base = solve(bold, threads=threads)
-    first = [s.first_box for s in solved]
-    turns = []
-    for i, (before, after) in enumerate(zip([base.first_box, *first], first, strict=False)):
-        if before != after:
-            high = tolerance[i - 1] if i else 2 * tolerance[0]
-            turns.append(_turning(at, float(high), float(tolerance[i]), before))
-    values = np.array([s.value for s in solved])
+    first = [box for _, box in solved]
+    changes = [
+        (float(tolerance[i - 1] if i else 2 * tolerance[0]), float(tolerance[i]), before)
+        for i, (before, after) in enumerate(zip([base.first_box, *first], first, strict=False))
+        if before != after
+    ]
+    turns = spread(executor, _turning, data, changes)
+    values = np.array([value for value, _ in solved])
     return RiskSweep(base, tolerance, values, tuple(first), np.array(turns))
+
+
+Bold = tuple[Forest, int | None]  # and how many threads may work on it
+
+
+def _value_and_first(data: Bold, tolerance: float) -> tuple[float, str | None]:
+    """The value and the first box with a risk tolerance."""
+    forest, threads = data
+    try:
+        careful = replace(forest, risk_tolerance=tolerance)
+    except InvalidForest as error:
+        raise InvalidArgument(f"a risk sweep solves with a risk tolerance. But {error}") from error
+    solution = solve(careful, threads=threads)
+    return solution.value, solution.first_box
 
 
 def _reach(high: float, low: float, say: Amounts) -> str:
@@ -145,11 +162,12 @@ def tolerances(f: Forest, steps: int) -> FloatArray:
     return np.asarray(np.geomspace(_BOLD, _CAREFUL, steps) * (span or 1.0))
 
 
-def _turning(at: Any, high: float, low: float, before: str | None) -> float:
-    """The tolerance at which the first box is no longer the one before."""
+def _turning(data: Bold, change: tuple[float, float, str | None]) -> float:
+    """Between two tolerances, the one at which the first box is no longer the one before."""
+    high, low, before = change
     for _ in range(_HALVINGS):
         middle = float(np.sqrt(high * low))
-        if at(middle).first_box == before:
+        if _value_and_first(data, middle)[1] == before:
             high = middle
         else:
             low = middle

@@ -9,7 +9,7 @@ solved to optimality.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -17,6 +17,7 @@ from math import prod
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.sharing import Executor, check_executor, spread
 from .._kernels.structure import postorder
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
@@ -77,6 +78,8 @@ def commit(
     *,
     unseen: Sequence[str | int] | bool = False,
     threads: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Commitment:
     """Choose one way to look into each box, with a bound on what any policy can earn.
 
@@ -90,6 +93,11 @@ def commit(
         Roots that may also be taken without looking, at their mean reward.
     threads : int, optional
         All cores by default.
+    executor : optional
+        Workers to share the commitments, as in :func:`~weitzman.solve`. The result does not depend
+        on it, to the last bit.
+    progress : callable, optional
+        Called with (commitments done, commitments in all), as far as they are known.
 
     Examples
     --------
@@ -102,23 +110,34 @@ def commit(
     (5.0, ('chest, unseen',), 'Optimal: the bound is reached.')
     """
     _check(forest)
+    check_executor(executor)
     blind = forest.roots.tolist() if unseen is True else [forest.box(b) for b in unseen or ()]
     groups = _groups(forest, alternatives, blind)
     bound = _bound(forest, groups, blind)
     sizes = [len(g) for g in groups]
 
-    def value(choice: Sequence[int]) -> float:
-        return forest.sign * solve(_committed(forest, groups, choice), threads=threads).value
+    data = forest, groups, threads if executor is None else 1
+
+    def values(choices: Sequence[Sequence[int]]) -> list[float]:
+        return spread(executor, _value_of, data, choices, progress)
 
     if prod(sizes) <= _ALL:
-        best = max(product(*map(range, sizes)), key=value)
+        choices = list(product(*map(range, sizes)))
+        found = values(choices)
+        best = choices[found.index(max(found))]
     else:
-        best = _one_at_a_time(value, sizes)
+        best = _one_at_a_time(values, sizes)
     left = _committed(forest, groups, best)
     solution = solve(left, threads=threads)
     chosen = (g[i] for g, i in zip(groups, best, strict=True))
     names = tuple(forest.name(v) if v >= 0 else f"{forest.name(-1 - v)}, unseen" for v in chosen)
     return Commitment(left, solution, solution.value, forest.sign * bound, names)
+
+
+def _value_of(data: tuple[Forest, list[Group], int | None], choice: Sequence[int]) -> float:
+    """What a commitment is worth, to be maximized."""
+    forest, groups, threads = data
+    return forest.sign * solve(_committed(forest, groups, choice), threads=threads).value
 
 
 def _check(f: Forest) -> None:
@@ -162,17 +181,20 @@ def _groups(
     return groups
 
 
-def _one_at_a_time(value: object, sizes: Sequence[int]) -> tuple[int, ...]:
+def _one_at_a_time(
+    values: Callable[[list[list[int]]], list[float]], sizes: Sequence[int]
+) -> tuple[int, ...]:
     """Change one group at a time as long as that helps."""
     choice, better = [0] * len(sizes), True
-    best = value(choice)  # type: ignore[operator]
+    best = values([choice])[0]
     while better:
         better = False
         for i, size in enumerate(sizes):
-            for j in range(size):
-                other = [*choice[:i], j, *choice[i + 1 :]]
-                if (found := value(other)) > best:  # type: ignore[operator]
-                    choice, best, better = other, found, True
+            others = [[*choice[:i], j, *choice[i + 1 :]] for j in range(size)]
+            found = values(others)
+            if max(found) > best:
+                best, better = max(found), True
+                choice = others[found.index(best)]
     return tuple(choice)
 
 

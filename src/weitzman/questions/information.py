@@ -6,7 +6,7 @@ weighed with the likelihood of what is told below. See the theory page, section 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, error_of_mean
+from .._common.sharing import Executor, check_executor, spread
 from .._kernels.structure import postorder
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -50,6 +51,8 @@ def value_of_knowing(
     samples: int = 1000,
     rng: np.random.Generator | int = 0,
     threads: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Knowing:
     """What it is worth to be told the states of some boxes before anything is opened.
 
@@ -65,6 +68,11 @@ def value_of_knowing(
         For the draws.
     threads : int, optional
         All cores by default.
+    executor : optional
+        Workers to share the combinations, as in :func:`~weitzman.solve`. The result does not depend
+        on it, to the last bit.
+    progress : callable, optional
+        Called with (combinations done, combinations in all).
 
     Examples
     --------
@@ -78,7 +86,10 @@ def value_of_knowing(
     if not numbers or len(set(numbers)) < len(numbers):
         raise InvalidArgument("`boxes` must name at least one box, and none of them twice.")
     tests = {v: np.eye(len(forest.states(v))) for v in numbers}
-    return value_of_tests(forest, tests, samples=samples, rng=rng, threads=threads)
+    return value_of_tests(
+        forest, tests, samples=samples, rng=rng, threads=threads, executor=executor,
+        progress=progress,
+    )  # fmt: skip
 
 
 def value_of_tests(
@@ -88,6 +99,8 @@ def value_of_tests(
     samples: int = 1000,
     rng: np.random.Generator | int = 0,
     threads: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Knowing:
     """What it is worth to see the outcomes of tests of some boxes before anything is opened.
 
@@ -99,7 +112,7 @@ def value_of_tests(
         probability of each outcome in each state. An accuracy is the probability that the test
         reports the true state; otherwise it reports one of the other states, each with the same
         probability.
-    samples, rng, threads
+    samples, rng, threads, executor, progress
         As in :func:`value_of_knowing`.
 
     Examples
@@ -110,23 +123,34 @@ def value_of_tests(
     1.5
     """
     _check(forest)
+    check_executor(executor)
     outcomes = {forest.box(b): _matrix(forest, forest.box(b), q) for b, q in tests.items()}
     _check_single(forest, outcomes)
     without = solve(forest, threads=threads).value
     sizes = [q.shape[1] for q in outcomes.values()]
-    if float(np.prod(np.array(sizes, float))) <= _ENUMERATED:
-        total, error = 0.0, 0.0
-        for told in product(*map(range, sizes)):
-            mass, given = _told(forest, dict(zip(outcomes, told, strict=True)), outcomes)
-            if given is not None:
-                total += mass * solve(given, threads=threads).value
+    every = float(np.prod(np.array(sizes, float))) <= _ENUMERATED
+    told = (
+        list(product(*map(range, sizes)))
+        if every
+        else list(_drawn(forest, outcomes, samples, np.random.default_rng(rng)))
+    )
+    data = forest, outcomes, threads if executor is None else 1
+    found = spread(executor, _mass_and_value, data, told, progress)
+    values = np.array([value for _, value in found])
+    if every:
+        total, error = sum((mass * value for mass, value in found), 0.0), 0.0
     else:
-        values = [
-            solve(given, threads=threads).value
-            for given in _drawn(forest, outcomes, samples, np.random.default_rng(rng))
-        ]
-        total, error = float(np.mean(values)), error_of_mean(np.array(values))
+        total, error = float(np.mean(values)), error_of_mean(values)
     return Knowing(without, total, forest.sign * (total - without), error)
+
+
+def _mass_and_value(
+    data: tuple[Forest, dict[int, FloatArray], int | None], told: tuple[int, ...]
+) -> tuple[float, float]:
+    """The probability of some outcomes, and the value once they are told."""
+    forest, tests, threads = data
+    mass, given = _told(forest, dict(zip(tests, told, strict=True)), tests)
+    return mass, 0.0 if given is None else solve(given, threads=threads).value
 
 
 def _matrix(f: Forest, box: int, given: float | ArrayLike) -> FloatArray:
@@ -207,18 +231,14 @@ def _likelihoods(
 
 def _drawn(
     f: Forest, tests: Mapping[int, FloatArray], samples: int, rng: np.random.Generator
-) -> Iterator[Forest]:
-    """Forests given outcomes that are drawn with their probabilities."""
+) -> Iterator[tuple[int, ...]]:
+    """Outcomes of the tests, drawn with their probabilities."""
     order = postorder(f.parent)[0][::-1].tolist()
     for _ in range(samples):
         state: dict[int, int] = {-1: 0}
         for v in order:
             law = f.laws[int(f.law[v])][state[int(f.parent[v])]]
             state[v] = int(rng.choice(len(law), p=law / law.sum()))
-        told = {
-            v: int(rng.choice(q.shape[1], p=q[state[v]] / q[state[v]].sum()))
-            for v, q in tests.items()
-        }
-        _, given = _told(f, told, tests)
-        assert given is not None, "what was drawn can happen"
-        yield given
+        yield tuple(
+            int(rng.choice(q.shape[1], p=q[state[v]] / q[state[v]].sum())) for v, q in tests.items()
+        )

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray
 from .._common.numbers import percent
+from .._common.sharing import Executor, check_executor, spread
 from ..engine.by_box import PerBox
 from ..engine.evaluation import evaluate
 from ..engine.resolving import Resolved, Resolver
@@ -97,8 +98,9 @@ class Tornado:
 
 
 def tornado(
-    forest: Forest, *, share: float = 0.1, boxes: int = 20, threads: int | None = None
-) -> Tornado:
+    forest: Forest, *, share: float = 0.1, boxes: int = 20, threads: int | None = None,
+    executor: Executor | None = None, progress: Callable[[int, int], None] | None = None,
+) -> Tornado:  # fmt: skip
     """Move every cost, reward and chance by a share, one at a time, and solve again.
 
     Parameters
@@ -111,6 +113,11 @@ def tornado(
         Look at this many boxes, those opened most often first.
     threads : int, optional
         All cores by default.
+    executor : optional
+        Workers to share the boxes, as in :func:`~weitzman.solve`. The result does not depend
+        on it, to the last bit.
+    progress : callable, optional
+        Called with (boxes done, boxes in all).
 
     Examples
     --------
@@ -123,29 +130,46 @@ def tornado(
     if not 0 < share < 1:
         raise InvalidArgument(f"`share` must lie between 0 and 1, but it is {share}.")
     forest.must_end("a tornado")
+    check_executor(executor)
     base = solve(forest, threads=threads)
     most = np.argsort(-evaluate(base, threads=threads).opened, kind="stable")[:boxes].tolist()
-    now = base.first_box
-
-    resolver = Resolver(forest, most, threads=threads)
-
-    def swing(box: str, number: str, change: Callable[[float], Solution | Resolved]) -> Swing:
-        ends = [change(sign * share) for sign in (-1, 1)]
-        low, high = (s.first_box for s in ends)
-        turns = now not in (low, high) or low != high
-        return Swing(box, number, ends[0].value, ends[1].value, low, high, turns)
-
-    swings = [
-        swing(forest.name(v), number, lambda d, v=v, n=number: _solved(resolver, v, n, d))  # type: ignore[misc]
-        for v in most
-        for number in NUMBERS
+    if executor is None:
+        resolver = Resolver(forest, most, threads=threads)
+        ends = spread(None, _all_ends, (resolver, share), most, progress)
+    else:
+        ends = spread(executor, _ends_elsewhere, (forest, share), most, progress)
+    found = [
+        (forest.name(v), number, two)
+        for v, of_box in zip(most, ends, strict=True)
+        for number, two in zip(NUMBERS, of_box, strict=True)
     ]
     if np.isfinite(forest.outside) and forest.outside != 0:
-        swings.append(
-            swing("", "outside", lambda d: solve(_with_outside(forest, d), threads=threads))
-        )
-    swings.sort(key=lambda s: -s.width)
-    return Tornado(base, share, tuple(swings))
+        moved_by = [solve(_with_outside(forest, d * share), threads=threads) for d in (-1, 1)]
+        found.append(("", "outside", [(s.value, s.first_box) for s in moved_by]))
+    swings = [_swing(base.first_box, *one) for one in found]
+    return Tornado(base, share, tuple(sorted(swings, key=lambda s: -s.width)))
+
+
+End = tuple[float, str | None]  # a value, and the box to open first
+
+
+def _all_ends(how: tuple[Resolver, float], box: int) -> list[list[End]]:
+    """The value and the first box with each number of a box lowered, and raised."""
+    resolver, share = how
+    solved = [[_solved(resolver, box, n, d * share) for d in (-1, 1)] for n in NUMBERS]
+    return [[(s.value, s.first_box) for s in two] for two in solved]
+
+
+def _ends_elsewhere(how: tuple[Forest, float], box: int) -> list[list[End]]:
+    """On a worker: the same."""
+    forest, share = how
+    return _all_ends((Resolver(forest, [box], threads=1), share), box)
+
+
+def _swing(now: str | None, box: str, number: str, ends: list[End]) -> Swing:
+    (low, first_low), (high, first_high) = ends
+    turns = now not in (first_low, first_high) or first_low != first_high
+    return Swing(box, number, low, high, first_low, first_high, turns)
 
 
 def _with_outside(f: Forest, share: float) -> Forest:
@@ -221,8 +245,9 @@ class Turning:
 
 
 def turning_points(
-    solution: Solution, *, boxes: int = 20, threads: int | None = None
-) -> tuple[Turning, ...]:
+    solution: Solution, *, boxes: int = 20, threads: int | None = None,
+    executor: Executor | None = None, progress: Callable[[int, int], None] | None = None,
+) -> tuple[Turning, ...]:  # fmt: skip
     """How far each number may move, alone, before the first decision turns; the nearest first.
 
     Parameters
@@ -232,6 +257,11 @@ def turning_points(
         Look at this many boxes: those of the tree that comes first, then the roots next in line.
     threads : int, optional
         All cores by default.
+    executor : optional
+        Workers to share the numbers, as in :func:`~weitzman.solve`. The result does not depend
+        on it, to the last bit.
+    progress : callable, optional
+        Called with (numbers done, numbers in all).
 
     Examples
     --------
@@ -243,6 +273,7 @@ def turning_points(
     """
     f = solution.forest
     f.must_end("a turning point")
+    check_executor(executor)
     roots = f.roots
     at, index = solution.index_columns()
     signed = f.sign * index[at[roots]]
@@ -251,16 +282,31 @@ def turning_points(
     rival = max([f.sign * f.outside, *(np.sort(signed)[::-1][1:2]).tolist()])
     ahead = bool(signed.max() > f.sign * f.outside)
     mark = rival if ahead else f.sign * f.outside  # what the tree that comes first must exceed
-    out = []
+    asked, names = list[_Asked](), list[str]()
     for root in order[:boxes]:
         first = root == lead and ahead
         goal = mark if first else max(f.sign * f.outside, float(signed.max()))
-        tree, within = f.subtree(root), f.within(root)
-        for i, v in enumerate(within[: boxes if first else 1].tolist()):
-            for number in NUMBERS:
-                share = _turns_at(tree, i, number, goal, first)
-                out.append(Turning(f.name(v), number, share))
+        within = f.within(root)[: boxes if first else 1].tolist()
+        asked += [_Asked(root, i, n, goal, first) for i in range(len(within)) for n in NUMBERS]
+        names += [f.name(v) for v in within for _ in NUMBERS]
+    shares = spread(executor, _turns_there, f, asked, progress)
+    out = [Turning(b, a.number, x) for b, a, x in zip(names, asked, shares, strict=True)]
     return tuple(sorted(out, key=lambda t: abs(t.share)))
+
+
+class _Asked(NamedTuple):
+    """Where a number lies, and what the index of its tree must come to."""
+
+    root: int
+    box: int  # among those of the tree
+    number: str
+    goal: float
+    ahead: bool  # the tree comes first now
+
+
+def _turns_there(forest: Forest, asked: _Asked) -> float:
+    """On a worker or here: the share of a number at which its tree comes to the goal."""
+    return _turns_at(forest.subtree(asked.root), *asked[1:])
 
 
 def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> float:

@@ -85,7 +85,7 @@ def replay(
             f"{len(instance)}."
         )
     there = bool(curves.settings)
-    usual = methods_without_log() if log_runs == 0 else all_methods(settings=there)
+    usual = (methods_without_log if log_runs == 0 else all_methods)(settings=there)
     chosen = usual if methods is None else list(methods)
     if not chosen:
         raise InvalidArgument("`methods` must name at least one method.")

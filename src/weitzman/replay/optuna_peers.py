@@ -49,18 +49,32 @@ def optuna_methods() -> list[Method]:
     ]
 
 
-def documented_pruners(trials: Sequence[int]) -> list[Method]:
-    """The pruners with their default options and a given number of trials each."""
+def documented_pruners(trials: Sequence[int], *, tree: bool = False) -> list[Method]:
+    """The pruners with their default options and a given number of trials each.
+
+    With ``tree`` TPE chooses what to start; for runs whose settings are known.
+    """
+    names = ("SuccessiveHalvingPruner", "HyperbandPruner", "MedianPruner")[: 2 if tree else 3]
     return [
-        Documented(f"Optuna {name}, {n} runs", partial(_as_it_comes, name=name), n)
-        for name in ("SuccessiveHalvingPruner", "HyperbandPruner", "MedianPruner")
+        Documented(
+            f"Optuna {'TPE + ' if tree else ''}{name}, {n} runs",
+            partial(_as_it_comes, name=name, tree=tree),
+            n,
+        )
+        for name in names
         for n in trials
     ]
 
 
-def _as_it_comes(most: int, name: str) -> Rule:
+def _as_it_comes(most: int, name: str, tree: bool) -> Rule:
     make = getattr(need("optuna", "optuna").pruners, name)
-    return partial(pruned, pruner=make, rows=_ladder(1, 2, most))
+    rule = partial(pruned, pruner=make, rows=_ladder(1, 2, most))
+    return partial(_untaught, rule=rule) if tree else rule
+
+
+def _untaught(bench: Bench, rule: Callable[..., Iterator[None]]) -> Iterator[None]:
+    """A study whose sampler is TPE, and which knows no runs at the beginning."""
+    return rule(bench, known=KnownRuns(PoolSpace.of(bench.settings or ()), None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,11 +113,14 @@ class TreeSampled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownRuns:
-    """What a study knows from the beginning: the settings and best scores of full runs."""
+    """What a study knows from the beginning: the space, and settings and best scores of full runs.
+
+    Without a table it knows the space alone.
+    """
 
     space: PoolSpace
-    table: Table
-    runs: IntArray
+    table: Table | None
+    runs: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
     def of(cls, table: Table, runs: IntArray) -> KnownRuns:
@@ -114,6 +131,8 @@ class KnownRuns:
         """Add them to a study, as complete trials."""
         from .pool_sampler import distributions, parameters
 
+        if self.table is None:
+            return
         spaces = distributions(self.space)
         points = self.space.points([self.table.settings[i] for i in self.runs])
         last = self.table.top[self.runs, self.table.length[self.runs] - 1]

@@ -64,11 +64,12 @@ def _in_order() -> list[Method]:
     ]
 
 
-def methods_without_log() -> list[Method]:
+def methods_without_log(*, settings: bool = False) -> list[Method]:
     """Methods without a log: documented options, and 10, 30 or 100 runs.
 
     Successive halving and Hyperband have a rate of 3 from one row, as in the Hyperband paper;
-    pruners of Optuna have their defaults.
+    pruners of Optuna have their defaults. If the ``settings`` of runs are known, TPE with these
+    pruners is among the methods.
     """
     halved = {"successive halving": _halving.successive_halving, "Hyperband": _halving.hyperband}
     return [
@@ -83,6 +84,7 @@ def methods_without_log() -> list[Method]:
             for n in RUNS
         ),
         *(documented_pruners(RUNS) if installed() else []),
+        *(documented_pruners(RUNS, tree=True) if settings and installed() else []),
     ]
 
 

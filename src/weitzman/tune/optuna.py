@@ -30,6 +30,7 @@ from .pacing import plain as plain
 from .race import Race, RunModel
 from .runs import SECONDS, Clock
 from .stating import Stated, draw, model_of
+from .storage_turns import StorageTurns, living
 from .whole import whole_index
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def optimize(
     clock: Clock = SECONDS,
     timeout: float | None = None,
     alive: int | None = None,
+    share: bool = False,
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Result:
@@ -70,7 +72,8 @@ def optimize(
     ----------
     study : optuna.Study
         A study with one objective, any sampler and any storage. Its pruner is not used. If an
-        earlier call was cut short, this call continues it; one process at a time.
+        earlier call was cut short, this call continues it; one process at a time, unless all of
+        them ``share`` the study.
     objective : callable
         ``objective(trial)`` returns a generator that suggests parameters and yields, for each step,
         a score, ``(score, cost)`` or ``(score, cost, step)``. An objective that reports and
@@ -86,7 +89,14 @@ def optimize(
         own, and the search, not the sampler, chooses which to start; any other parameter is
         sampled.
     n_trials : int, optional
-        The most trials in all, including trials of earlier calls.
+        The most trials in all, including trials of earlier calls and other processes.
+    share : bool
+        Let other processes take part, on this machine or on others that reach the storage: each
+        makes the same call. Every trial is started once, and any process may go on with any trial,
+        so ``objective`` must take ``past``, with checkpoints where all processes find them. Each
+        process returns the result of the whole search, and the last one completes the best trial.
+        Trials of a process that was killed go to the others: at once on the same machine, and
+        within a few minutes on another one.
     price, full_run_cost, outside, budget, workers, lost, catch, refit, reprice, clock, timeout,
     alive, progress, callback
         As in :func:`weitzman.tune.optimize`. The configuration in a report is the trial. A trial
@@ -109,23 +119,28 @@ def optimize(
         workers=workers, executor=None, lost=lost, catch=exceptions(catch), refit=refit,
         reprice=reprice, clock=clock,
         watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
-        timeout=timeout, alive=alive,
+        timeout=timeout, alive=alive, share=share,
     )  # fmt: skip
     check_settings(settings, objective)
+    if share and isinstance(study._storage, optuna.storages.InMemoryStorage):
+        raise InvalidArgument(
+            "processes share a study through its storage, but this study is in memory. Give "
+            "`create_study` a `storage`."
+        )
     begun = sum(RUN in trial.user_attrs for trial in study.get_trials(deepcopy=False))
     most = None if n_trials is None else max(n_trials, begun)
     chosen = draw(candidates) if isinstance(candidates, Mapping) else candidates
     supply: dict[str, Any] = {"available": most} if chosen is None else {"candidates": chosen}
     race = Race(known, **supply, outside=outside, budget=budget)
-    book = StudyBook(study, race, optuna, candidates=chosen, most=most)
-    loop = Loop(race, book, objective, settings)
-    with _owned(study):
+    with _shared(study) if share else _owned(study) as turns:
+        book = StudyBook(study, race, optuna, candidates=chosen, most=most, turns=turns)
+        loop = Loop(race, book, objective, settings)
         if chosen is not None:
             clear_waiting(study, optuna)
-        book.tell_again()
+        book.turn(book.catch_up)
         loop.run()
         book.finish()
-    return result_of(race, [trial.params for trial in book.trials], loop.how_over)
+    return result_of(race, book.params, loop.how_over)
 
 
 @contextmanager
@@ -134,13 +149,30 @@ def _owned(study: Study) -> Iterator[None]:
     me = [*this_process(), secrets.token_hex(8)]
     _check_owner(study, me)
     study.set_user_attr(OWNER, me)
-    time.sleep(_SETTLE)  # if two processes come at once, the one that wrote last goes on
-    _check_owner(study, me)
     try:
+        time.sleep(_SETTLE)  # if two processes come at once, the one that wrote last goes on
+        _check_owner(study, me)
+        if sharing := living(study):
+            raise JournalError(
+                f"study {study.study_name!r}: {sharing[0]} is using the study, which it shares "
+                f"({len(sharing)} in all). Either all processes say `share=True` or only one "
+                f"process drives the study."
+            )
         yield
     finally:
         if study.user_attrs.get(OWNER) == me:
             study.set_user_attr(OWNER, None)
+
+
+@contextmanager
+def _shared(study: Study) -> Iterator[StorageTurns]:
+    """Be one of the processes that drive the study."""
+    turns = StorageTurns(study)
+    try:
+        _check_owner(study, [])
+        yield turns
+    finally:
+        turns.leave()
 
 
 def _check_owner(study: Study, me: list[Any]) -> None:
@@ -150,9 +182,9 @@ def _check_owner(study: Study, me: list[Any]) -> None:
     process = Process(*owner[:4])
     if is_alive(process) is not False:
         raise JournalError(
-            f"study {study.study_name!r}: {process} is using the study. One process at a time "
-            f"drives it, with several `workers` if need be. End that process first; if it is gone, "
-            f"set the user attribute {OWNER!r} of the study to None."
+            f"study {study.study_name!r}: {process} is using the study. One process drives it, "
+            f"with several `workers` if need be, unless all processes say `share=True`. End that "
+            f"process first; if it is gone, set the user attribute {OWNER!r} of the study to None."
         )
 
 

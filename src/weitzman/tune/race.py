@@ -304,6 +304,11 @@ class Race:
         """Add a cost that showed nothing new, such as training up to a lost checkpoint."""
         self.spent += cost
 
+    def allow(self, runs: int) -> None:
+        """So many further runs can be started."""
+        self._left += runs
+        self._enlist()
+
     def exhausted(self) -> None:
         """There are no more runs to start; a new one that was handed out is taken back."""
         self._left, self._owed = 0, 0
