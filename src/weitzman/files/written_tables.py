@@ -243,7 +243,9 @@ def _append(sheet: Any, row: Sequence[Any]) -> None:
 
 def write_template(path: str) -> None:
     """Write a sheet to fill in, ``.xlsx``, ``.csv`` or ``.tsv``."""
-    columns = {name: [row[i] for row in _ROWS] for i, name in enumerate(_HEAD)}
+    columns: dict[str, list[Any]] = {
+        name: [row[i] for row in _ROWS] for i, name in enumerate(_HEAD)
+    }
     with explained(path, "written"), replacing(path) as file:
         if path.lower().endswith(WORKBOOK):
             formats = {key: money_formats(columns[key], "$") for key in _MONEY}
