@@ -105,7 +105,8 @@ def test_a_decision_table(tmp_path):
 def test_latex_sets_a_deep_tree_within_the_page(tmp_path):
     """A tree of five boxes in a row ran over the edge of the page."""
     weitzman.write_report(
-        weitzman.line(np.full((2, 2), 0.5), rewards=[0, 9], cost=1, length=5), tmp_path / "plan.tex"
+        weitzman.line([[0.5, 0.5]] + [np.full((2, 2), 0.5)] * 4, rewards=[0, 9], cost=1),
+        tmp_path / "plan.tex",
     )
     (tmp_path / "all.tex").write_text(
         "\\documentclass{article}\\usepackage{tikz}\\begin{document}\\input{plan.tex}\\end{document}"
