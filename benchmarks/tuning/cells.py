@@ -10,7 +10,6 @@ import pickle
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,8 @@ class CellKeeper:
         _, (design, _), job = args
         assert isinstance(job, Job)
         path = self._folder / f"{job.task}-{job.log}.pickle"
-        searches = astuple(design), job.prices, job.curves.runs
+        how = design.log_runs, design.orders, design.seed  # more logs leave the others as they are
+        searches = how, job.prices, job.curves.runs
         kept = pickle.loads(path.read_bytes()) if path.exists() else None
         if kept is None or kept[0] != searches:
             began = time.process_time()

@@ -40,7 +40,8 @@ by search, with its interval by task.
 * `lcdb`: every twelfth of 165 tasks, about 19 learners, 5 replicates. One replicate is searched;
   the others are the log. A step is a fit from scratch on a larger sample.
 
-Each task has one log and three orders (`sets.py`). In `algoperf` and `lcdb` the log has the same
+Each log has three orders; `lcdb` has three logs for each task, the others one (`sets.py`).
+In `algoperf` and `lcdb` the log has the same
 configurations as the search, with other seeds. In all three sets a run ends where its rows end.
 """
 

@@ -78,7 +78,7 @@ def _settings(folder: Path) -> Any:
 SETS = (
     Set("taskset_text", "cost_units", None, Size(8, 1, 3), Size(3, 1, 2)),
     Set("algoperf", "cost_seconds", "study", Size(10, 1, 3), Size(3, 1, 2)),
-    Set("lcdb", "cost_seconds", "replicate", Size(14, 1, 3), Size(6, 1, 2)),
+    Set("lcdb", "cost_seconds", "replicate", Size(14, 3, 3), Size(6, 1, 2)),
 )
 
 # What a reader should know about a result; above all, what limits it where an aim is missed.

@@ -355,6 +355,36 @@ def test_wandb_histories_and_charts(tmp_path):
         Curves.from_wandb(tmp_path / "chart.csv", "loss")
 
 
+def test_wandb_runs_that_were_logged_offline(tmp_path, monkeypatch):
+    wandb = pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in range(2):
+            run = wandb.init(
+                project="p", mode="offline", dir=str(tmp_path), name=f"w{number}",
+                config={"lr": 0.1 * (number + 1), "net": "deep"},
+            )  # fmt: skip
+            for step in range(300):  # more than one block of the file
+                run.log({"train/loss": 1 / (step + 1), "note": "x" * 200})
+                if step % 100 == 99:
+                    run.log({"val_acc": step / 1000})
+            run.finish()
+    curves = Curves.from_wandb(tmp_path / "wandb", "val_acc")
+    assert sorted(curves.runs) == ["w0", "w1"]
+    assert [row[:2] for row in rows_of(curves, "w0")] == [(100, 0.099), (201, 0.199), (302, 0.299)]
+    assert dict(zip(curves.runs, curves.settings, strict=True))["w1"] == {"lr": 0.2, "net": "deep"}
+    assert (curves.cost >= 0).all()
+    (path, *_) = sorted((tmp_path / "wandb").glob("offline-*/*.wandb"))
+    assert len(Curves.from_wandb(path, "train/loss").step) == 300
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])  # as after a crash
+    assert 0 < len(Curves.from_wandb(path, "train/loss").step) < 300
+    path.write_bytes(b"no log")
+    with pytest.raises(InvalidFile, match="no log of Weights & Biases"):
+        Curves.from_wandb(path, "val_acc")
+
+
 def test_tensorboard_scalars(tmp_path):
     pytest.importorskip("tensorboard")
     writers = pytest.importorskip("tensorboardX")

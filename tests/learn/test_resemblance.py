@@ -306,6 +306,35 @@ def test_costs_depend_on_settings():
     assert cheap > dear + 3.0
 
 
+@pytest.mark.parametrize("times", [10.0, 1e4])
+def test_a_run_that_was_far_more_expensive_than_all_stays_so(times):
+    """One run cost many times what all others did; what it will cost grows as it did for them."""
+    random = np.random.default_rng(1)
+    size = random.lognormal(0.0, 0.5, 30)
+    size[0] = times
+    table = {
+        "run": np.repeat(np.arange(30), 2), "step": np.tile([1, 2], 30),
+        "score": random.uniform(0, 1, 60), "cost": (size[:, None] * [1.0, 2.0]).ravel(),
+    }  # fmt: skip
+    model = fitted(Curves.read(table))
+    _, cost = model._kin.logged_law(1, np.arange(30))
+    assert cost == pytest.approx(2.0 * size, rel=1e-6)
+
+
+def test_a_few_segments_with_inexact_times_do_not_decide_costs():
+    random = np.random.default_rng(2)
+    first = random.lognormal(0.0, 0.5, 40)
+    first[:2] = 1e-5  # too short for the clock: afterwards these runs seem to grow without bounds
+    table = {
+        "run": np.repeat(np.arange(40), 2), "step": np.tile([1, 2], 40),
+        "score": random.uniform(0, 1, 80),
+        "cost": np.column_stack([first, np.full(40, 2.0)]).ravel(),
+    }  # fmt: skip
+    model = fitted(Curves.read(table), settings=replace(PLAIN, leaf=10))
+    _, cost = model._kin.logged_law(1, np.arange(2, 40))
+    assert np.median(cost / first[2:]) < 10.0
+
+
 def test_settings_of_any_kind_become_numbers():
     encoder = Encoder.of([
         {"rate": 0.1, "deep": {"layers": 2}, "same": 1, "on": True, "what": "x", "mixed": 1},

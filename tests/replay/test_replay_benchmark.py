@@ -62,7 +62,7 @@ def test_all_sets_are_read_and_replayed(folder, capsys, tmp_path):
 
 def test_cells_that_were_made_are_not_made_again(folder, capsys, tmp_path, monkeypatch):
     """A benchmark that was cut short goes on where it stood, to the same result."""
-    ask = [str(folder), "--set", "lcdb", "--log", "with", "--methods", "weitzman,top", "--keep"]
+    ask = [str(folder), "--set", "algoperf", "--log", "with", "--methods", "weitzman,top", "--keep"]
     main([*ask, str(tmp_path / "whole")])
     whole = capsys.readouterr().out
     played, stop = Tuned.learn, [1]

@@ -165,6 +165,30 @@ def test_a_search_is_taken_up_where_it_stood(tmp_path):
     assert len(again.runs) == len(whole.runs)
 
 
+@pytest.mark.parametrize("events", [8, 18, 22])
+def test_nobody_waits_for_first_runs_that_were_lost(tmp_path, events):
+    """Else a search that cannot bring back its first runs would start others forever."""
+
+    def start(config):
+        for step in range(1, 10):
+            yield (1 - (config - 0.3) ** 2) * (1 - 0.5**step), 1.0
+
+    left = [events]
+
+    def cut(report):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    options = {"full_run_cost": 0.02, "journal": tmp_path / "journal"}
+    configs = [0.37 * i % 1 for i in range(60)]
+    with pytest.raises(KeyboardInterrupt):
+        tune.optimize(start, configs, callback=cut, **options)
+    found = tune.optimize(start, configs, **options)
+    assert len(found.runs) < 40
+    assert "is not above the best so far" in found.reason
+
+
 def test_a_log_can_be_given_instead_of_a_model():
     first = tune.optimize(train, pool(40), full_run_cost=0.001)
     second = tune.optimize(train, pool(40, seed=1), first.curves, full_run_cost=0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import runpy
 import sys
 from pathlib import Path
@@ -68,6 +69,31 @@ def test_it_proposes_prunes_and_stops():
     assert policy.race is not None
     assert policy.race.spent == sum(len(t.intermediate_values) for t in study.trials)
     assert policy.race.best_score == max(max(t.intermediate_values.values()) for t in study.trials)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 4])
+def test_from_nothing_it_learns_and_stops_also_with_threads(n_jobs: int):
+    """The first trials are compared with each other; then a model is learned, and it stops."""
+
+    def objective(trial):
+        x, score = trial.suggest_float("x", 0, 1), 0.0
+        for step in range(1, 10):
+            score = (1 - (x - 0.3) ** 2) * (1 - 0.5**step)
+            trial.report(score, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return score
+
+    policy = IndexSampler(full_run_cost=0.02, seed=0)
+    study = optuna.create_study(direction="maximize", sampler=policy, pruner=policy)
+    study.optimize(objective, n_trials=100, n_jobs=n_jobs)
+    assert 8 <= len(study.trials) < 60
+    assert study.user_attrs["weitzman:reason"].startswith("Stop: the index of a further trial")
+    states = {trial.state for trial in study.trials}
+    assert states == {optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED}
+    assert len(policy.race.runs) == len(study.trials)
+    again = pickle.loads(pickle.dumps(policy))
+    assert again.race.best_score == policy.race.best_score
 
 
 def test_the_proposal_is_the_candidate_of_highest_index():

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .continuations import completed
 from .curves import Curves
 from .fitting import price_of
 from .known import Config, Encoder
-from .ladder import Ladder, choose_rungs, climb
+from .ladder import Ladder, choose_rungs, climb, climb_all
 from .laws import Recipe
 from .log_model import ceiling_of, check_price
 from .resemblance import Resemblance, ResemblanceModel
@@ -23,7 +23,7 @@ from .run_model import RunModel, Shown
 from .shapes import Shape, mixture
 
 END = 2**53  # a step that no run reaches: the run goes to its end
-_STARTS = 8  # runs that are started first,
+STARTS = 8  # runs that are started first,
 _RATE = 1.4  # and of which this many times fewer go on at each rung, that many times as far
 _FEWEST = 3  # runs that a model is learned from
 _KNOWING = 8  # runs needed before settings count
@@ -33,6 +33,7 @@ _TAIL = 1.0  # for how many runs those count that are better than all, which is 
 _LEAST = 0.3  # by how much they are better at least, in costs of a full run
 UNKNOWN = 1e290  # indices from this number up mean that nothing is known
 _BEYOND = 1e300  # more than any worth
+NEW = _BEYOND / 2  # the index of a new run: below a run that is to go on, above one that is not
 _ROUNDED = 1e-9
 
 
@@ -76,7 +77,7 @@ class FirstRuns(RunModel):
     @property
     def fresh_index(self) -> float:
         """Infinite as long as too few runs were started to judge any."""
-        return math.inf if self.started < _STARTS else _BEYOND / 2
+        return math.inf if self.started < STARTS else NEW
 
     def lines(self, n: int = 1) -> Forest:
         """An error: no forest is known before a run has ended."""
@@ -118,34 +119,41 @@ class FirstRuns(RunModel):
         """Infinite, that is: not known."""
         return math.inf
 
-    def updated(self, curves: Curves) -> RunModel:
-        """A model learned from these runs, or this one if no run with a score has ended yet."""
+    def updated(self, curves: Curves, stuck: Sequence[int] = ()) -> RunModel:
+        """A model learned from these runs, or this one if no run with a score has ended yet.
+
+        ``stuck`` are the places of runs that have not ended and yet cannot go on: nobody waits for
+        them.
+        """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         whole = _whole(curves, int(self.rungs[-1]))
-        first = curves.select(np.arange(min(len(curves), _STARTS)))
-        now = replace(self, started=len(curves), bars=self._bars(first))
-        if not whole.any() or (now._waits(first) and not _far(curves.select(whole), self.rungs)):
+        first = curves.select(np.arange(min(len(curves), STARTS)))
+        able = ~np.isin(np.arange(len(first)), stuck)
+        now = replace(self, started=len(curves), bars=self._bars(first, able))
+        waits = now._waits(first, able)
+        if not whole.any() or (waits and not _far(curves.select(whole), self.rungs)):
             return now
         return self._learned(curves, curves.select(whole))
 
-    def _waits(self, curves: Curves) -> bool:
+    def _waits(self, curves: Curves, able: BoolArray) -> bool:
         """Whether one of these runs is to go on before a model is learned."""
         shown = curves.step, curves.score, curves.cost
-        for i in np.flatnonzero(~curves.ended).tolist():
+        for i in np.flatnonzero(able & ~curves.ended).tolist():
             rows = slice(curves.start[i], curves.start[i + 1])
             if self.next_index(*(x[rows].tolist() for x in shown)) > _BEYOND:
                 return True
         return False
 
-    def _bars(self, curves: Curves) -> tuple[float, ...]:
+    def _bars(self, curves: Curves, able: BoolArray) -> tuple[float, ...]:
         """What the first runs need at each rung to go on: successive halving."""
-        ladder, bars = climb(curves, self.rungs), []
+        ladder, bars = climb_all(curves, self.rungs), []
+        ladder = replace(ladder, gone=ladder.gone | ~able).select(ladder.seen > 0)
         net = ladder.best if self.full_run_cost else ladder.best - ladder.cost / self.price
         for r in range(int(ladder.seen.max()) if len(ladder) else 0):
-            able = (ladder.seen > r) & ~(ladder.gone & (ladder.seen == r + 1))
-            there = np.sort(net[able, r])
-            keep = math.ceil(_STARTS / _RATE ** (r + 1))
+            going = (ladder.seen > r) & ~(ladder.gone & (ladder.seen == r + 1))
+            there = np.sort(net[going, r])
+            keep = math.ceil(STARTS / _RATE ** (r + 1))
             bars.append(float(there[::-1][min(keep, len(there)) - 1]) if len(there) else -math.inf)
         return tuple(bars)
 
@@ -172,7 +180,7 @@ class FirstRuns(RunModel):
 
 def _far(whole: Curves, rungs: IntArray) -> bool:
     """Whether one of these runs went so far that only one of the first runs was to go on."""
-    level = min(math.ceil(math.log(_STARTS) / math.log(_RATE)), len(rungs) - 1)
+    level = min(math.ceil(math.log(STARTS) / math.log(_RATE)), len(rungs) - 1)
     return bool((whole.step[whole.start[1:] - 1] >= rungs[level]).any())
 
 

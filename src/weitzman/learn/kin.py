@@ -35,7 +35,6 @@ from .laws import cost_levels, usual_cost
 _SHARE = 0.632  # of the runs in the bag of a tree
 
 _ATOMS = 4  # capped values of a run
-_FAR = 3.0  # beyond a factor of 20 costs are not scaled further
 _ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
 _COST = 0.5  # what a standard deviation of cost counts against one of scores when trees split
 _SEED = 20160  # of the trees, so that the same log gives the same model
@@ -135,8 +134,20 @@ class Stage:
             at = np.minimum(np.searchsorted(self.runs, own), len(self.runs) - 1)
             place = np.where(self.runs[at] == own, at, -1)
         row = self.trees.rows(known, place)
-        scale = np.exp(np.clip(level[:, None] - self.level, -_FAR, _FAR))
-        return row, np.asarray((row * scale * self.cost).sum(axis=1))
+        return row, self._costs(row, level)
+
+    def _costs(self, row: FloatArray, level: FloatArray) -> FloatArray:
+        """What the segment costs: the cost of the segment before, times the usual growth.
+
+        The growth is a geometric mean, so that a few short segments with inexact times do not
+        decide. Before the first segment, and where runs cost about the same, costs are averaged.
+        """
+        if not self.level.any():
+            return np.asarray(row @ self.cost)
+        paid = self.cost > 0
+        growth = np.where(paid, np.log(np.where(paid, self.cost, 1.0)) - self.level, 0.0)
+        share = row @ paid
+        return np.asarray(share * np.exp(level + row @ growth / np.maximum(share, 1e-300)))
 
     def usual(self) -> tuple[FloatArray, FloatArray]:
         """The row and the mean cost for a run about which nothing is known."""

@@ -105,7 +105,8 @@ class LogSources:
         Parameters
         ----------
         source : str, path, pandas.DataFrame, mapping, or runs
-            ``"entity/project"``, which needs wandb and the network; a CSV file exported from a
+            ``"entity/project"``, which needs wandb and the network; the folder ``wandb`` of runs
+            that were logged offline, or one file ``run-ID.wandb``; a CSV file exported from a
             chart, or the same as a table, with a column ``RUN - METRIC`` for each run; a mapping
             from names to the histories of runs; or runs as ``wandb.Api().runs`` gives them.
         metric : str

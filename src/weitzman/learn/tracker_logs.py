@@ -13,6 +13,7 @@ from .._common.optional import need
 from ..errors import InvalidArgument
 from .log_tables import LogColumns, columns_of, numbers
 from .logged_runs import LoggedRun, files_below, last_of_each, number_or_text
+from .wandb_files import offline_run
 
 _PAGE = 1000  # runs asked for at once
 
@@ -20,6 +21,7 @@ _EVENTS = "*tfevents*"
 _BACKEND = "tensorboard.backend.event_processing.event_accumulator"
 
 _STEP, _TIME = "_step", "_runtime"
+_OFFLINE = ".wandb"
 
 
 def mlflow_runs(experiments: Any, metric: str, tracking_uri: str | None) -> Iterator[LoggedRun]:
@@ -123,7 +125,12 @@ def _settings(log: Any) -> dict[str, Any]:
 
 
 def wandb_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
-    """Runs of a project, of the exported table of a chart, of histories, or of run objects."""
+    """Runs of a project, of a folder, of the table of a chart, of histories, or of run objects."""
+    if isinstance(source, (str, os.PathLike)) and (
+        os.path.isdir(source) or os.fspath(source).endswith(_OFFLINE)
+    ):
+        yield from _offline(source, metric)
+        return
     if isinstance(source, (str, os.PathLike)) and not _is_file(source):
         source = need("wandb", "wandb").Api().runs(os.fspath(source))
     if isinstance(source, (str, os.PathLike)) or hasattr(source, "columns"):
@@ -137,6 +144,16 @@ def wandb_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
             settings = {k: v for k, v in dict(run.config).items() if not k.startswith("_")}
             if rows:
                 yield _history(run.name or run.id, columns_of(rows), metric, settings)
+
+
+def _offline(source: Any, metric: str) -> Iterator[LoggedRun]:
+    """Runs that were logged offline and evaluated at least once."""
+    for _, path in files_below(source, f"*{_OFFLINE}"):
+        name, settings, rows = offline_run(path)
+        shown = [row for row in rows if row.get(metric) is not None]
+        if shown:
+            kept = [{k: row[k] for k in (_STEP, _TIME, metric) if k in row} for row in shown]
+            yield _history(name, columns_of(kept), metric, settings)
 
 
 def _is_file(source: str | os.PathLike[str]) -> bool:

@@ -8,12 +8,14 @@ pruned trial cannot be resumed, so a search that pauses trials earns more: see
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from .._common.optional import need
 from ..errors import InvalidArgument
+from ..learn.first_runs import NEW, STARTS
 from ..learn.known import Config
 from ..learn.tuner_logs import COSTS
 from .optuna_book import REASON
@@ -45,7 +47,7 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
     ----------
     model : RunModel or Curves, optional
         What to expect of a trial. It must minimize if and only if the study does. Without a model,
-        everything is learned during the search.
+        everything is learned during the search, from at least eight trials.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
         the two is needed unless a model is given.
@@ -86,6 +88,13 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
         self._run: dict[int, int] = {}  # number of a trial -> run
         self._proposed: Space = {}  # the best candidate,
         self._fresh = math.inf  # and its index
+        self._lock = threading.RLock()  # with `n_jobs` trials run in threads
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     # -- as a sampler --------------------------------------------------------------------------
 
@@ -101,10 +110,11 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
 
     def sample_relative(self, study: Study, trial: Trial, search_space: Space) -> Space:
         """The candidate with the highest index."""
-        found, self._proposed = self._proposed, {}
-        if found.keys() == search_space.keys():  # chosen after the last trial
-            return found
-        return self._propose(self._learn(study), study, trial, search_space)
+        with self._lock:
+            found, self._proposed = self._proposed, {}
+            if found.keys() == search_space.keys():  # chosen after the last trial
+                return found
+            return self._propose(self._learn(study), study, trial, search_space)
 
     def _propose(self, race: Race, study: Study, trial: Trial, search_space: Space) -> Space:
         if not search_space:
@@ -126,15 +136,17 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
 
     def after_trial(self, study: Study, trial: Trial, state: Any, values: Any) -> None:
         """Stop the study if nothing more is worth its cost."""
-        race = self._learn(study)
-        self._close(race, trial, state, None if values is None else values[0])
-        if self._refit is not None:
-            self._refit()
-        space = self.infer_relative_search_space(study, trial)
-        self._proposed = self._propose(race, study, trial, space)
-        new = self._fresh if space else race.model.fresh_index
-        if race.best_score is None or new > race.best:
-            return
+        with self._lock:
+            race = self._learn(study)
+            self._close(race, trial, state, None if values is None else values[0])
+            if self._refit is not None:
+                self._refit()
+            space = self.infer_relative_search_space(study, trial)
+            self._proposed = self._propose(race, study, trial, space)
+            new = self._fresh if space else race.model.fresh_index
+            few = self._stated[0] is None and len(race.runs) < STARTS
+            if race.best_score is None or few or new > race.best:
+                return
         reason = (
             f"Stop: the index of a further trial, {new:.6g}, is not above the best so far, worth "
             f"{race.best:.6g}."
@@ -147,12 +159,13 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
 
     def prune(self, study: Study, trial: Trial) -> bool:
         """Whether a new trial is better, or nothing is worth its cost."""
-        race = self._learn(study)
-        run = self._told(race, trial)
-        if race.runs[run].until is not None or run == race.best_run:
-            return False  # no decision falls at this step; or the study would lose its best value
-        index = race.waiting.get(run, -math.inf)
-        return index < race.model.fresh_index or not index > race.best
+        with self._lock:
+            race = self._learn(study)
+            run = self._told(race, trial)
+            if race.runs[run].until is not None or run == race.best_run:
+                return False  # no decision falls here; or the study would lose its best value
+            index = race.waiting.get(run, -math.inf)
+            return index < min(race.model.fresh_index, NEW) or not index > race.best
 
     # -- what is known -------------------------------------------------------------------------
 

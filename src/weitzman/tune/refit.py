@@ -58,7 +58,15 @@ class Refit:
         due = max((1.0 if often else GROWTH) * self._fitted, self._fitted + self._more)
         if seen >= due or self._would_stop_early() or self._dearer(seen):
             self._fitted, self._best = seen, self._race.best
-            self._race.change_model(self._first.updated(curves_of(self._race)))
+            self._race.change_model(self._updated())
+
+    def _updated(self) -> Any:
+        curves = curves_of(self._race)
+        if self._knows:
+            return self._first.updated(curves)
+        shown = [run for run in self._race.runs if run.steps]
+        over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
+        return self._first.updated(curves, stuck=over)
 
     def _dearer(self, seen: int) -> bool:
         """Whether the first runs, before any fit, cost clearly more or less than the log says."""
