@@ -37,24 +37,30 @@ HEAD = (
 
 
 def play(bench: Bench, model: RunModel) -> tuple[int, list[float]]:
-    """Search to the end: runs that were started, and the processor time of each decision."""
+    """Search to the end: runs that were started, and the processor time of each decision.
+
+    A decision takes from the reports of the last move to the next move.
+    """
     moves = Race(model, candidates=bench.settings or [{}] * len(bench))
-    learn, begun, taken = Refit(moves), [], []
+    learn = Refit(moves)
+    begun: list[int] = []
+    taken: list[float] = []
+    run, rows = -1, []
     while True:
         began = time.process_time()
+        for row in rows:
+            moves.observe(run, *row)
+        if rows and bench.is_over(begun[run]):
+            moves.ended(run)
         learn()
         move = moves.next()
         taken.append(time.process_time() - began)
         if move is None:
             return len(begun), taken
-        run = move.run
-        if run is None:
-            run = moves.started(move.candidate)
-            begun.append(move.candidate or 0)
-        for row in bench.follow(begun[run], move.until):
-            moves.observe(run, *row)
-        if bench.is_over(begun[run]):
-            moves.ended(run)
+        run = moves.started(move.candidate) if move.run is None else move.run
+        if move.candidate is not None:
+            begun.append(move.candidate)
+        rows = bench.follow(begun[run], move.until)
 
 
 def rows(curves: Curves, *, log: int = LOG, searched: int = SEARCHED) -> Iterator[str]:
