@@ -19,10 +19,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from .compare import checkout
+from .compare import ROOT, checkout
+from .measure import Table, put
 
 EXPLORER = (
     "import json, sys; from weitzman.show.explore.workbench import Workbench;"
@@ -100,8 +102,9 @@ def _problem() -> dict[str, object]:
     return found
 
 
-def race(a: str, b: str, names: Sequence[str]) -> None:
-    """Print a row for each command, and one for a first look at everything."""
+def side_by_side(a: str, b: str, names: Sequence[str]) -> Table:
+    """A row for each command, and one for a first look at everything."""
+    table = Table(["", f"`{a}`", f"`{b}`"])
     with checkout(a) as one, checkout(b) as other, tempfile.TemporaryDirectory() as room:
         sums = [0.0, 0.0]
         for name in names:
@@ -110,10 +113,16 @@ def race(a: str, b: str, names: Sequence[str]) -> None:
                 for side, source in (("a", one), ("b", other))
             ]
             assert found[0].numbers == found[1].numbers, name
-            print(f"| {name} | {_cell(found[0])} | {_cell(found[1])} |", flush=True)
+            table.rows.append([name, *map(_cell, found)])
+            print(table.rows[-1], flush=True)
             if name not in BEYOND:
                 sums = [total + x.processor for total, x in zip(sums, found, strict=True)]
-    print(f"| a first look: all but the last two | {sums[0]:.1f} | {sums[1]:.1f} |")
+    table.rows.append(["a first look: all but the last two", *(f"{x:.1f}" for x in sums)])
+    table.notes.append(
+        f"Seconds of processor time (wall time). *Measured {date.today()}; load of the machine at "
+        f"the end {os.getloadavg()[0]:.1f}.*"
+    )
+    return table
 
 
 def _cell(found: Run) -> str:
@@ -126,10 +135,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("a", metavar="A")
     parser.add_argument("b", metavar="B")
     parser.add_argument("--only", action="append", choices=list(COMMANDS))
+    parser.add_argument("--write", action="store_true", help="write first_call.md")
     given = parser.parse_args(arguments)
-    print("Seconds of processor time (wall time).\n")
-    print(f"| | {given.a} | {given.b} |\n|---|---|---|")
-    race(given.a, given.b, given.only or list(COMMANDS))
+    found = side_by_side(given.a, given.b, given.only or list(COMMANDS)).markdown()
+    print(found)
+    if given.write:
+        put(ROOT / "benchmarks" / "first_call.md", "table", found)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 ``python -m benchmarks.larger 10000000`` writes as many different boxes to a file and solves it,
 each in a process that may hold 1 GB (its highest resident memory is measured and asserted).
+``--write`` puts the figures into ``larger.md``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ from weitzman.bounds import solve_file
 from weitzman.files import save_many
 from weitzman.forest.pools import Pool, starts
 
-from .measure import child_json, peak_during, resident
+from .measure import ROOT, Table, child_json, peak_during, put, resident
 
 GB = 10**9
 TREE, K, PART = 10, 3, 100_000
@@ -73,22 +75,34 @@ def step(what: str, total: int, path: str) -> dict[str, float]:
     }  # fmt: skip
 
 
-def main(total: int) -> None:
+def main(total: int, write: bool) -> None:
     """Write, solve, and assert the limit."""
+    found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/forest.wz"
         for what in ("write", "solve"):
             done = child_json(["-m", "benchmarks.larger", what, str(total), path])
             assert done["peak"] < GB, done
+            found[what] = done
             print(
                 f"{what}: {total:,} boxes, a file of {done['file'] / 1e9:.2f} GB, at most "
                 f"{done['peak'] / 1e6:.0f} MB resident, {done['seconds']:.1f} s of processor time "
-                f"{ {k: v for k, v in done.items() if k in ('value', 'gap', 'parts')} }"
+                f"{ {k: v for k, v in done.items() if k in ('value', 'gap', 'parts')} }",
+                flush=True,
             )
+    head = ["boxes", "file", "write: highest memory, time", "solve: highest memory, time"]
+    table = Table([*head, "parts", "certified gap"])
+    cells = [f"{x['peak'] / 1e6:.0f} MB, {x['seconds']:.1f} s" for x in found.values()]
+    last = found["solve"]
+    file, parts = f"{last['file'] / 1e9:.2f} GB", f"{last['parts']:.0f}"
+    table.rows.append([f"{total:,}", file, *cells, parts, f"{last['gap']:.0e}"])
+    table.notes.append(f"*Measured {date.today()}; processor time.*")
+    if write:
+        put(ROOT / "benchmarks" / "larger.md", "table", table.markdown())
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
+    if len(sys.argv) > 3:
         print(json.dumps(step(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
     else:
-        main(int(sys.argv[1]))
+        main(int(sys.argv[1]), "--write" in sys.argv)

@@ -74,6 +74,16 @@ def race(
     return best
 
 
+def put(path: Path, name: str, text: str) -> None:
+    """Replace what stands between the marks of a section of a page."""
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    page = path.read_text("utf-8")
+    if start not in page or end not in page:
+        raise ValueError(f"{path} has no section between {start} and {end}.")
+    between = re.compile(f"(?<={re.escape(start)}).*?(?={re.escape(end)})", re.DOTALL)
+    path.write_text(between.sub(lambda _: f"\n\n{text}\n\n", page), "utf-8")
+
+
 def aim(ratio: float, most: float) -> str:
     """A ratio beside what it should be at most."""
     return f"{ratio:.2f} (aim {most:g}: {'met' if ratio <= most else 'missed'})"

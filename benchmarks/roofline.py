@@ -1,16 +1,18 @@
 """Solve against the matrix products that it cannot do without, for many shapes.
 
-``python -m benchmarks.roofline`` prints the table of ``roofline.md``. All times are processor time
-on one thread, so that a loaded machine disturbs them little. The contestants take turns, and the
-least time of each counts. A certified gap, and values of `evaluate` that agree with those of
-`solve`, are asserted.
+``python -m benchmarks.roofline`` prints the table of ``roofline.md``; ``--write`` writes it. All
+times are processor time on one thread, so that a loaded machine disturbs them little. The
+contestants take turns, and the least time of each counts. A certified gap, and values of `evaluate`
+that agree with those of `solve`, are asserted.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
+from datetime import date
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from weitzman.engine.plan import Plan
 from weitzman.forest.pools import stack_pool
 
 from . import baselines, instances
-from .measure import Table, race, seconds
+from .measure import ROOT, Table, put, race, seconds
 
 EPS, ROUNDS = 1e-12, 3
 
@@ -118,8 +120,12 @@ def main() -> None:
     for name, make in SHAPES.items():
         table.rows.append(row(name, make()))
         print(table.rows[-1], flush=True)
+    table.notes.append(
+        f"*Measured {date.today()}; load of the machine at the end {os.getloadavg()[0]:.1f}.*"
+    )
     print(table.markdown())
-    print(f"Load of the machine at the end: {os.getloadavg()[0]:.1f}.")
+    if "--write" in sys.argv:
+        put(ROOT / "benchmarks" / "roofline.md", "table", table.markdown())
 
 
 if __name__ == "__main__":

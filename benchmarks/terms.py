@@ -1,16 +1,19 @@
 """What time, risk and several prizes cost: each variant against the plain solve of the same boxes.
 
-Run ``python benchmarks/terms.py`` (about a minute) or with ``--quick`` (seconds). Processor time on
-one thread; the contestants take turns, and the least of their times counts. Answers are asserted:
-factors of one change nothing, a discounted value is no higher than the plain one, a certainty
-equivalent neither, and K prizes are worth at most K times one.
+Run ``python benchmarks/terms.py`` (about a minute), with ``--quick`` (seconds), or with ``--write``
+to write ``terms.md``. Processor time on one thread; the contestants take turns, and the least of
+their times counts. Answers are asserted: factors of one change nothing, a discounted value is no
+higher than the plain one, a certainty equivalent neither, and K prizes are worth at most K times
+one.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.measure import race
+from benchmarks.measure import ROOT, Table, put, race
 from weitzman import Forest, Solution, evaluate, solve
 from weitzman.forest import Pool
 
@@ -67,15 +70,22 @@ def main() -> None:
     for name, solution in found.items():
         e = evaluate(solution, threads=1)
         assert abs(e.value - solution.value) <= solution.gap + 1e-7, name
-    print(f"{n} boxes, one thread, least of {ROUNDS}")
+    table = Table(["task", "terms", "time", "x plain"])
     for what, task in (
         ("solve", lambda f: solve(f, threads=1)),
         ("evaluate", lambda f: evaluate(solve(f, threads=1), threads=1)),
     ):
         contest = {name: partial(task, f) for name, f in forests.items()}
         times = race(contest, ROUNDS, clock=time.process_time, free=0)
-        for name, seconds in times.items():
-            print(f"{what:9} {name:15} {seconds:8.3f} s   {seconds / times['plain']:5.2f} x plain")
+        for name, took in times.items():
+            ratio = f"{took / times['plain']:.2f}"
+            table.rows.append([what, name, f"{took:.3f} s", ratio])
+    table.notes.append(
+        f"*Measured {date.today()}; load of the machine at the end {os.getloadavg()[0]:.1f}.*"
+    )
+    print(table.markdown())
+    if "--write" in sys.argv:
+        put(ROOT / "benchmarks" / "terms.md", "table", table.markdown())
 
 
 if __name__ == "__main__":

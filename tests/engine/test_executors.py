@@ -7,7 +7,7 @@ import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -83,6 +83,37 @@ def test_solve_has_the_same_bits_with_an_executor(pool, terms, options):
     assert same(alone, with_workers)
     assert told[-1][0] == told[-1][1] > 1  # parts
     assert with_workers.status == alone.status
+
+
+@pytest.mark.parametrize("terms", [{}, {"risk_tolerance": 0.5}, {"factor": 0.97}])
+def test_laws_that_parts_share_are_sent_once(terms):
+    """An executor that keeps data: the laws are there, and no piece has any."""
+
+    class Keeping(Fragile):
+        kept: ClassVar[list[Any]] = []
+
+        def scatter(self, data: Any) -> Any:
+            self.kept.append(data)
+            return data
+
+        def submit(self, fn: Any, /, *args: Any) -> Future[Any]:
+            assert args[2].program.laws.size == 0
+            return super().submit(fn, *args)
+
+    rng, n, k = np.random.default_rng(0), 8000, 6
+    parent = np.where(np.arange(n) % 8 == 0, -1, np.arange(n) - 1)
+    laws = rng.dirichlet(np.ones(k), (10, k))
+    law = [laws[i % 10][:1] if parent[i] < 0 else laws[i % 10] for i in range(n)]
+    forest = Forest.from_arrays(
+        parent=parent, cost=rng.choice([0.01, 0.02, 0.05], n),
+        rewards=np.sort(rng.random((n, k)), axis=1), law=law, **terms,
+    )  # fmt: skip
+    executor = Keeping(set())
+    found = weitzman.solve(forest, executor=executor)
+    assert executor.given > 2
+    assert len(executor.kept) == 1
+    assert executor.kept[0].laws.size <= 70 * k * k
+    assert same(found, weitzman.solve(forest))
 
 
 def test_small_forests_endless_lines_and_equal_trees_too(pool):

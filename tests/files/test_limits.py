@@ -17,7 +17,7 @@ import pytest
 
 import weitzman
 from weitzman.errors import InvalidFile, InvalidForest
-from weitzman.files import load
+from weitzman.files import load, written_tables
 from weitzman.learn.log_tables import columns_of
 
 SOURCE = str(Path(weitzman.__file__).parents[1])
@@ -213,6 +213,30 @@ def test_a_sum_that_is_not_one_never_reads_one():
         weitzman.Forest.from_arrays(
             parent=[-1], cost=[0], rewards=[0, 1], law=[[0.5, 0.5 + 1.2e-9]]
         )
+
+
+def test_a_workbook_that_would_take_too_much_memory_is_refused_beforehand(tmp_path, monkeypatch):
+    chest = weitzman.line([[0.5, 0.5], [[1, 0], [0.2, 0.8]]], rewards=[0, 10], cost=1)
+    monkeypatch.setattr(written_tables, "_MOST_ROWS", 6)
+    weitzman.save(chest, tmp_path / "a.xlsx")
+    monkeypatch.setattr(written_tables, "_MOST_ROWS", 5)
+    monkeypatch.setattr(written_tables, "written_columns", None)  # nothing is laid out before
+    with pytest.raises(
+        InvalidForest, match=r"at most 5 rows, but here are 6.* GB of memory. Write .csv"
+    ):
+        weitzman.save(chest, tmp_path / "b.xlsx")
+    assert not (tmp_path / "b.xlsx").exists()
+
+
+def test_a_workbook_is_written_row_by_row(tmp_path, monkeypatch):
+    """Each row must not look at all rows before it."""
+    sheet = pytest.importorskip("openpyxl.worksheet.worksheet").Worksheet
+    asked, highest = [], sheet.max_row.fget
+    monkeypatch.setattr(sheet, "max_row", property(lambda self: asked.append(1) or highest(self)))
+    line = weitzman.line([[0.5, 0.5]] + 30 * [np.eye(2)], rewards=[0, 10], cost=1)
+    weitzman.save(line, tmp_path / "a.xlsx")
+    assert load(tmp_path / "a.xlsx") == line
+    assert len(asked) < 20
 
 
 def test_a_workbook_that_breaks_leaves_no_file_open(tmp_path):

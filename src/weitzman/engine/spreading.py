@@ -51,11 +51,12 @@ def run_spread(
     common = step.common()
     away = [p for p in range(len(plan.part_op)) if plan.owner[plan.part_op[p]] != structure.SHARED]
     orders = [step.order(p) for p in away]
+    laws = _laws_of_all(plan, orders)
     shares = [
-        share_of(step, order, int(plan.part_op[p]), lambda op: step.block(op, common))
+        share_of(step, order, int(plan.part_op[p]), lambda op: step.block(op, common), laws is None)
         for p, order in zip(away, orders, strict=True)
     ]
-    done = spread(executor, carry_out_share, None, shares, progress)
+    done = spread(executor, carry_out_share, laws, shares, progress)
     found: dict[int, FloatArray] = {}
     for p, order, part in zip(away, orders, done, strict=True):
         box = order[plan.ops[order, KIND] == BOX]
@@ -70,13 +71,32 @@ def run_spread(
     return PlanPass(value, gap, step.sigma, step.width, tail)
 
 
+class LawsOfAll(NamedTuple):
+    """The laws of a plan, for parts that share them."""
+
+    laws: FloatArray
+    law_at: IntArray
+    defect: FloatArray
+    defect_at: IntArray
+
+
+def _laws_of_all(plan: Plan, orders: list[IntArray]) -> LawsOfAll | None:
+    """All laws, if the parts would else be sent most of them several times."""
+    w = plan.weights
+    size = np.append(np.diff(w.laws.start), 0)  # the last entry is for "none"
+    parts = sum(int(size[np.unique(plan.ops[order, LAW])].sum()) for order in orders)
+    if parts <= 2 * size.sum():
+        return None
+    return LawsOfAll(w.laws.data, w.laws.start, w.defect, w.defect_at)
+
+
 def share_of(
-    step: Pass, order: IntArray, last: int, block: Callable[[int], FloatArray]
+    step: Pass, order: IntArray, last: int, block: Callable[[int], FloatArray], own: bool = True
 ) -> PartShare:
     """Cut out what some operations need, of which ``last`` gives the value that is asked for.
 
     The operations are numbered from 0. Those that they only read come last; ``block`` gives the
-    values of those.
+    values of those. ``own``: the share has the laws that it needs; otherwise they come apart.
     """
     plan, w = step.plan, step.plan.weights
     ops = plan.ops[order]
@@ -90,7 +110,9 @@ def share_of(
     ops[:, LEFT], ops[:, RIGHT] = number[ops[:, LEFT]], number[ops[:, RIGHT]]
     ops[len(order) :, (LEFT, RIGHT)] = -1
     shared = [block(int(op)) for op in others]
-    laws, ops[:, LAW] = _used(ops[:, LAW])
+    laws = np.empty(0, np.int64)
+    if own:
+        laws, ops[:, LAW] = _used(ops[:, LAW])
     costs, ops[:, COST] = _used(ops[:, COST])
     rows, place = _used(np.concatenate([ops[:, REWARD], ops[:, USER]]))
     ops[:, REWARD], ops[:, USER] = place[: len(ops)], place[len(ops) :]
@@ -124,10 +146,11 @@ def share_of(
     )
 
 
-def carry_out_share(_: None, share: PartShare) -> PartDone:
-    """On the worker: the operations of one part."""
-    program = share.program._replace(
-        **{name: frozen(x) for name, x in share.program._asdict().items() if _is_array(x)}
+def carry_out_share(laws: LawsOfAll | None, share: PartShare) -> PartDone:
+    """On the worker: the operations of one part, with the laws of all parts if these come apart."""
+    program = share.program if laws is None else share.program._replace(**laws._asdict())
+    program = program._replace(
+        **{name: frozen(x) for name, x in program._asdict().items() if _is_array(x)}
     )
     width = np.zeros(len(share.loc), np.int64)
     slate = capped.Slate(

@@ -48,6 +48,7 @@ def read_outcomes(x: Any, where: str, rewards: Any, root: bool) -> ShortOutcomes
         )
     rows = {key: _row(row, where) for key, row in (x if deep else {ANY: x}).items()}
     states = tuple(dict.fromkeys(state for row in rows.values() for state in row))
+    check_dense(len(rows) * len(states), where)
     with _at(where):
         return ShortOutcomes.of(rows, _rewards(rewards, where, states), _amount)
 

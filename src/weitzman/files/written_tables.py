@@ -24,6 +24,7 @@ from .sheets import TEXT, WORKBOOK
 
 _WIDEST = 60  # characters of a column
 _DECIMALS = 6  # of a number in a cell, at most; the cell holds all of them
+_MOST_ROWS, _BYTES_PER_ROW = 250_000, 3300  # of a workbook, and memory of each while it is made
 _MONEY = ("reward", "cost")
 
 _HEAD = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
@@ -145,6 +146,7 @@ class Block(NamedTuple):
 
 def write_forest(forest: Forest, file: BinaryIO) -> None:
     """Write a forest as a workbook that :func:`~weitzman.files.load` reads."""
+    _check_rows(int(np.diff(forest.laws.start)[forest.law].sum()))
     columns = written_columns(forest)
     formats = {key: money_formats(columns[key], forest.unit) for key in _MONEY}
     formats["probability"] = [_format(_exact(100 * p)) + "%" for p in columns["probability"]]
@@ -157,6 +159,7 @@ def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
     book = openpyxl.Workbook()
     book.remove(book.active)
     for block in blocks:
+        _check_rows(max(map(len, block.columns.values()), default=0))
         _fill(book.create_sheet(block.title), block)
     # book.save leaves its archive open if the disk is full
     writer = need("openpyxl.writer.excel", "excel").ExcelWriter
@@ -194,6 +197,14 @@ def _format(text: str | None) -> str:
     return "#,##0" + (f".{'0' * len(decimals)}" if decimals else "")
 
 
+def _check_rows(rows: int) -> None:
+    if rows > _MOST_ROWS:
+        raise InvalidForest(
+            f"a workbook is written with at most {_MOST_ROWS} rows, but here are {rows}, which "
+            f"would take about {rows * _BYTES_PER_ROW / 1e9:.2g} GB of memory. Write .csv or .wz."
+        )
+
+
 def _fill(sheet: Any, block: Block) -> None:
     styles = need("openpyxl.styles", "excel")
     bold = styles.Font(bold=True)
@@ -225,7 +236,7 @@ def _text(x: Any) -> str:
 def _append(sheet: Any, row: Sequence[Any]) -> None:
     """A row in which text stays text: nothing in it becomes a formula."""
     exceptions = need("openpyxl.utils.exceptions", "excel")
-    number = sheet.max_row + 1 if sheet.max_row > 1 or sheet.cell(1, 1).value is not None else 1
+    number = sheet._current_row + 1  # ``max_row`` looks at every cell
     for i, x in enumerate(row, 1):
         if x is None or (isinstance(x, float) and not math.isfinite(x)):
             continue
