@@ -307,6 +307,16 @@ def test_sums_are_told_by_the_rows_of_the_sheet(tmp_path):
         weitzman.load(path)
 
 
+def test_a_parent_in_other_capitals_is_suggested(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "box,parent,parent_state,state,reward,probability,cost\n"
+        "Survey,,,good,,0.5,1\nSurvey,,,bad,,0.5,1\nD,SURVEY,good,oil,10,1,1\n"
+    )
+    with pytest.raises(weitzman.WeitzmanError, match=r"has 'SURVEY'.*did you mean 'Survey'\?"):
+        weitzman.load(path)
+
+
 def test_a_mistyped_state_of_the_parent_is_suggested(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(
