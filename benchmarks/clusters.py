@@ -157,6 +157,7 @@ def ray_cluster() -> Iterator[Cluster]:
     ray.init(
         num_cpus=2, include_dashboard=False, runtime_env={"env_vars": env}, log_to_driver=False,
         object_store_memory=2 * 10**9,
+        _system_config={"idle_worker_killing_time_threshold_ms": 10**7},  # both stay warm
     )  # fmt: skip
 
     def kill() -> int:
