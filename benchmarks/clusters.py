@@ -284,11 +284,12 @@ class Counting:
         packed = pickle.dumps(piece, 5)
         start = time.process_time()
         result = fn(task, common, pickle.loads(packed))
+        answer = pickle.dumps(result, 5)
         self.inside += time.process_time() - start
         future: Future[Any] = Future()
-        future.set_result(result)
+        future.set_result(pickle.loads(answer))
         self.pieces, self.sent = self.pieces + 1, self.sent + len(packed)
-        self.back += len(pickle.dumps(result, 5))
+        self.back += len(answer)
         return future
 
     def scatter(self, data: Any) -> Any:
