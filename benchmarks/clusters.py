@@ -206,12 +206,12 @@ class Watched:
         return getattr(self._executor, name)
 
 
-def cluster_table(name: str, rounds: int) -> Table:
+def cluster_table(name: str, rounds: int, size: float) -> Table:
     """One cluster."""
     head = ["", "no cluster", "one worker", "two workers", "speed-up", "one of two killed"]
     table, told = Table(head), list[int]()
     rows: list[list[str]] = []
-    works = [make(1.0) for make in WORKS]
+    works = [make(size) for make in WORKS]
     before = [_timed(work, threads=1) for work in works]
     with CLUSTERS[name]() as cluster:
         for work, (alone, expected) in zip(works, before, strict=True):
@@ -325,15 +325,15 @@ class Cost(NamedTuple):
         return Cost(*(max(b, 0.0) + max(a - b, 0.0) * (2 * factor - 1) for a, b in pairs))
 
 
-def paper_table() -> Table:
+def paper_table(size: float) -> Table:
     """What an hour of one core takes on 100 machines."""
     head = ["", "one core", "in pieces", "the caller's own", "sent once", "pieces and results"]
     table = Table([*head, f"an hour of it on {MACHINES} machines", "speed-up"])
     for make in WORKS:
         if make is pricing:  # prices come in rounds, each as large as there are gaps
             continue
-        work = make(1.0)
-        full, half = Cost.of(work), Cost.of(make(0.5))
+        work = make(size)
+        full, half = Cost.of(work), Cost.of(make(size / 2))
         hour = full.at(half, HOUR / full.alone)
         workers = min(MACHINES, work.most)
         sending = (hour.once * MACHINES + hour.travels) / LINK
@@ -361,14 +361,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=[*CLUSTERS, "paper"])
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--size", type=float, default=1.0, help="of the work; small: does it run?")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args(arguments)
+    if given.write and given.size != 1:
+        parser.error("works of another size are not written")
     os.environ["WEITZMAN_COMPILE"] = "always"  # for the workers
     compile_at_once()
     _warm()
     before = os.getloadavg()[0]
     paper = given.what == "paper"
-    table = paper_table() if paper else cluster_table(given.what, given.rounds)
+    table = (
+        paper_table(given.size) if paper else cluster_table(given.what, given.rounds, given.size)
+    )
     table.notes.append(
         f"*Measured {date.today()} on {machine()['CPU']}; load of the machine before {before:.1f}.*"
     )

@@ -120,11 +120,16 @@ def peak_during(task: Callable[[], object]) -> tuple[int, int]:
     return before, more
 
 
-def _status(key: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
+def peak_of(process: int) -> int:
+    """Bytes of memory that another process held at its highest."""
+    return _status("VmHWM", str(process))
+
+
+def _status(key: str, process: str = "self") -> int:
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith(key):
             return int(line.split()[1]) * 1024
-    raise RuntimeError(f"no {key} in /proc/self/status")
+    raise RuntimeError(f"no {key} in /proc/{process}/status")
 
 
 # -- child processes -------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ import weitzman
 from weitzman import Forest, Solution
 
 from . import instances
-from .measure import ROOT, Table, peak_during, put, seconds
+from .measure import ROOT, Table, peak_during, peak_of, put, resident, seconds
 from .memory import instance_bytes
 from .scale_tasks import TASKS, Task
 
@@ -55,9 +55,10 @@ def measured(task: Task, forest: Forest, solution: Solution) -> dict[str, float 
     return {"seconds": time.process_time() - start, "more": more, "refused": refusal}
 
 
-def forked(task: Task, forest: Forest, solution: Solution) -> dict[str, float | str] | None:
-    """The same in a process of its own; None if that takes too long."""
+def forked(task: Task, forest: Forest, solution: Solution) -> dict[str, float | str]:
+    """The same in a process of its own; without ``seconds`` if that takes too long."""
     read, write = os.pipe()
+    before, more = resident(), 0
     child = os.fork()
     if child == 0:
         code = 1
@@ -69,13 +70,15 @@ def forked(task: Task, forest: Forest, solution: Solution) -> dict[str, float | 
     os.close(write)
     ready, _, _ = select.select([read], [], [], LIMIT_S)
     if not ready:
+        more = max(peak_of(child) - before, 0)
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     with os.fdopen(read) as pipe:
         told = pipe.read() if ready else ""
     if ready and not told:
         raise RuntimeError("the child process died")
-    return json.loads(told) if told else None
+    found: dict[str, float | str] = json.loads(told) if told else {"more": more, "refused": ""}
+    return found
 
 
 class Cell(NamedTuple):
@@ -102,13 +105,15 @@ def column(names: Sequence[str], boxes: int, before: Mapping[str, float]) -> Ite
             yield Cell(name, "not tried", seconds=np.inf)
             continue
         found = forked(TASKS[name], forest, solution)
-        if found is None:
-            yield Cell(name, f"over {LIMIT_S:.0f} s", seconds=np.inf)
+        memory = f"{float(found['more']) / 1e6:.0f} MB"
+        if "seconds" not in found:
+            text = f"over {LIMIT_S:.0f} s, {memory} so far"
+            yield Cell(name, text, seconds=np.inf)
         elif found["refused"]:
             yield Cell(name, "refuses", str(found["refused"]))
         else:
-            took, more = float(found["seconds"]), float(found["more"])
-            yield Cell(name, f"{seconds(took)}, {more / 1e6:.0f} MB", seconds=took)
+            took = float(found["seconds"])
+            yield Cell(name, f"{seconds(took)}, {memory}", seconds=took)
 
 
 def table(names: Sequence[str], sizes: Sequence[int]) -> Table:

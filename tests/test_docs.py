@@ -144,3 +144,41 @@ def test_links_lead_somewhere(name: str) -> None:
 def test_api_page_names_all_that_is_public() -> None:
     page = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text("utf-8")))
     assert set(weitzman.__all__) <= page
+
+
+# -- figures of the first page -------------------------------------------------------------------
+
+
+def _row(table: str, title: str) -> list[str]:
+    """The cells of a row of a Markdown table, without marks and intervals."""
+    line = next(x for x in table.splitlines() if re.match(rf"\| *{re.escape(title)} *\|", x))
+    return [re.sub(r"\*|\[.*?\]", "", cell).strip() for cell in line.split("|")[2:-1]]
+
+
+def test_regrets_on_the_first_page_are_the_measured_ones():
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    said = re.search(
+        r"a full run costs ([\d.]+) points of score, the regret of the index policy is ([\d.]+), "
+        r"that of cost-aware Bayesian optimization ([\d.]+), "
+        r"and that of successive halving ([\d.]+)",
+        readme,
+    )
+    assert said is not None
+    text = (ROOT / "benchmarks" / "tuning" / "RESULTS.md").read_text("utf-8")
+    table = text.partition("\n### taskset_text")[2].partition("\n### ")[0]
+    at = _row(table, "").index(said[1])
+    rows = ("index policy", "full runs, cost-aware BO", "successive halving")
+    assert [f"{float(_row(table, x)[at]):.3f}" for x in rows] == [said[2], said[3], said[4]]
+
+
+def test_the_time_on_the_first_page_is_the_measured_one():
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    said = re.search(
+        r"take ([\d.]+) seconds on one thread, with a certified gap of (\S+?)\*", readme
+    )
+    assert said is not None
+    text = (ROOT / "benchmarks" / "RESULTS.md").read_text("utf-8")
+    table = text.partition("**random trees, 1,000,000 boxes, k = 2 to 8")[2].partition("\n## ")[0]
+    time, unit = _row(table, "solve, one thread")[0].split()
+    assert f"{float(time) / (1000 if unit == 'ms' else 1):.1f}" == said[1]
+    assert f"certified gap {said[2]}." in table

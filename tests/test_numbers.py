@@ -80,6 +80,29 @@ def test_an_error_rounds_away_what_it_makes_void():
     assert rough(580.0) == "580"
 
 
+@pytest.mark.parametrize(
+    ("x", "spread", "text"),
+    [
+        (0.4, 100.0, "$0.40"),  # read "$0.4"
+        (-5.5, 60.0, "-$5.50"),
+        (4.48437, 60.0, "$4.48"),
+        (12.0, 60.0, "$12"),
+        (0.1576, 60.0, "$0.16"),
+        (0.001234, 60.0, "$0.0012"),  # not $0
+        (0.12345, 1.0, "$0.12345"),  # fractions of a cent are all there is
+    ],
+)
+def test_money_is_written_with_cents_or_without(x, spread, text):
+    assert Amounts("$", spread)(x) == text
+
+
+def test_the_error_of_money_decides_before_the_cents():
+    say = Amounts("$", 60.0)
+    assert f"{say(4.48774, 0.0069)} ± {say.margin(0.0069)}" == "$4.4877 ± $0.0069"
+    assert f"{say(4.48774, 0.5)} ± {say.margin(0.5)}" == "$4.49 ± $0.50"
+    assert say(94.3251, 1e-9) == "$94.33"  # an error that nobody sees decides nothing
+
+
 def test_units():
     assert with_unit("500", "US$") == "US$500"
     assert with_unit("-500", "£") == "-£500"
@@ -164,14 +187,16 @@ def test_pages_write_every_number_as_python_does():
     for a, s, e in zip(x.tolist(), spread.tolist(), error.tolist(), strict=True):
         calls.append(["number", a, {"spread": s, "error": e}])
         said.append(number(a, spread=s, error=e))
+        calls.append(["number", a, {"spread": s, "error": e, "cents": True}])
+        said.append(number(a, spread=s, error=e, cents=True))
         calls += [["about", a], ["rough", abs(a)]]
         said += [about(a), rough(abs(a))]
     for p in [0.0, 1.0, *np.abs(rng.random(500)).tolist(), *(10.0 ** -rng.uniform(0, 12, 300))]:
         calls += [["percent", p], ["percent", 1 - p]]
         said += [percent(p), percent(1 - p)]
     for unit in ("$", "EUR", "US$", ""):
-        calls.append(["withUnit", "−5", unit])
-        said.append(with_unit("-5", unit))
+        calls += [["withUnit", "−5", unit], ["withUnit", "−5.5", unit], ["withUnit", "1.55", unit]]
+        said += [with_unit("-5", unit), with_unit("-5.5", unit), with_unit("1.55", unit)]
     found = _on_the_page(calls)
     wrong = [(c, a, b) for c, a, b in zip(calls, found, said, strict=True) if a != b]
     assert not wrong, f"{len(wrong)} of {len(calls)}: {wrong[:5]}"

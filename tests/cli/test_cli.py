@@ -584,4 +584,4 @@ def test_check_for_programs(boxes, tmp_path, capsys):
 
 def test_units_are_shown_with_every_amount(boxes, capsys):
     assert main(["solve", boxes, "--unit", "$", "--limit", "1"]) == 0
-    assert "value        $94.325" in capsys.readouterr().out
+    assert "value        $94.33" in capsys.readouterr().out

@@ -136,6 +136,31 @@ def test_at_a_terminal_one_can_try_again() -> None:
     assert [x.reward for x in search.history] == [1.0, 50.0]
 
 
+def test_an_answer_that_ended_the_search_is_taken_back() -> None:
+    """The program ended at once, also when it was run again, and the answer stood for good."""
+    search, out = Search(solve(forest())), io.StringIO()
+    talk(search, Terminal("900\ny\n920\ny\nundo\n890\ny\n\n"), out, kept=False)
+    assert "Stop and take 920 from B" in out.getvalue()
+    assert "undo takes the last answer back: Took back 920 from B." in out.getvalue()
+    assert [x.reward for x in search.history] == [900.0, 890.0]
+    assert out.getvalue().count("Enter ends the search here") == 2
+
+
+def test_what_is_neither_yes_nor_no_is_asked_again() -> None:
+    """It counted as no, and the answer was lost without a word."""
+    search, out = Search(solve(forest())), io.StringIO()
+    talk(search, Terminal("1\n900\ny\n"), out, kept=False)
+    assert "  Type y (yes) or n (no).\n  A showed 1. Right? [Y/n] " in out.getvalue()
+    assert [x.reward for x in search.history] == [1.0]
+
+
+def test_a_cost_that_is_no_number_is_named() -> None:
+    """The message was that the box has no state '1@free'."""
+    out = io.StringIO()
+    talk(Search(solve(forest())), Terminal("1@free\n"), out, kept=False)
+    assert "a cost after @ must be a number such as 3.5, but got 'free'." in out.getvalue()
+
+
 def test_rules_for_rewards(command: Command) -> None:
     assert "best 899.5 (from A)" in command("boxes.json --rewards nearest", "=899.5\n")
     assert "best 99 (from A)" in command("boxes.json --rewards 100,1000", "=99\n")

@@ -238,7 +238,7 @@ def test_a_problem_from_a_pipe_is_answered_at_the_terminal(tmp_path):
         os.environ["PYTHONPATH"] = SOURCE
         line = f"cat '{tmp_path}/boxes.json' | '{sys.executable}' -m weitzman run -"
         os.execvp("sh", ["sh", "-c", line])
-    os.write(terminal, b"900\n\n890\n\n")
+    os.write(terminal, b"900\n\n890\n\n\n")
     text = b""
     try:
         while chunk := os.read(terminal, 4096):

@@ -56,6 +56,6 @@ def test_a_run_by_keyboard(tmp_path):
     assert "Stopped for now. Run it again to go on." in text
     search = weitzman.Search.look(tmp_path / "run.db")
     assert [(str(s.box), s.reward) for s in search.history] == [("A", 10.0)]
-    text = typed(tmp_path, "10\n\n")
+    text = typed(tmp_path, "10\n\n\n")
     assert "prizes taken: 10 from A, 10 from B; spent 2, payoff 18" in text
     assert "Traceback" not in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zipfile
 from fractions import Fraction
 
@@ -306,6 +307,16 @@ def test_sums_are_told_by_the_rows_of_the_sheet(tmp_path):
         weitzman.load(path)
 
 
+def test_a_parent_in_other_capitals_is_suggested(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "box,parent,parent_state,state,reward,probability,cost\n"
+        "Survey,,,good,,0.5,1\nSurvey,,,bad,,0.5,1\nD,SURVEY,good,oil,10,1,1\n"
+    )
+    with pytest.raises(weitzman.WeitzmanError, match=r"has 'SURVEY'.*did you mean 'Survey'\?"):
+        weitzman.load(path)
+
+
 def test_a_mistyped_state_of_the_parent_is_suggested(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(
@@ -314,3 +325,13 @@ def test_a_mistyped_state_of_the_parent_is_suggested(tmp_path):
     )
     with pytest.raises(weitzman.WeitzmanError, match=r"row 4 .*did you mean 'good'\?"):
         weitzman.load(path)
+
+
+def test_most_numbers_are_taken_apart_in_a_short_way(monkeypatch):
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("0123456789.-"), n)) for n in rng.integers(1, 10, 3000)]
+    texts += ["1.234", "-0.5", "0.1234567", "1234.567", "-1.000", "1.2.3", "1." + 400 * "0"]
+    short = [taken_apart(text) for text in texts]
+    monkeypatch.setattr("weitzman.files.cells._PLAIN", re.compile("(?!)"))
+    assert short == [taken_apart(text) for text in texts]
+    assert sum(cell is not None for cell in short) > 100

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from xml.etree import ElementTree
 
 import numpy as np
@@ -97,3 +99,22 @@ def test_a_decision_table(tmp_path):
     lines = (tmp_path / "plan.csv").read_text().splitlines()
     assert lines[0] == "after,probability,action,box,cost,index,best so far"
     assert lines[1].startswith("start,1")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_latex_sets_a_deep_tree_within_the_page(tmp_path):
+    """A tree of five boxes in a row ran over the edge of the page."""
+    weitzman.write_report(
+        weitzman.line([[0.5, 0.5]] + [np.full((2, 2), 0.5)] * 4, rewards=[0, 9], cost=1),
+        tmp_path / "plan.tex",
+    )
+    (tmp_path / "all.tex").write_text(
+        "\\documentclass{article}\\usepackage{tikz}\\begin{document}\\input{plan.tex}\\end{document}"
+    )
+    done = subprocess.run(
+        ["pdflatex", "-interaction=batchmode", "all.tex"], cwd=tmp_path, capture_output=True,
+        check=False, timeout=120,
+    )  # fmt: skip
+    log = (tmp_path / "all.log").read_text("latin-1")
+    assert done.returncode == 0, log[-2000:]
+    assert "Overfull" not in log

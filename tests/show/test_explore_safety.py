@@ -17,6 +17,7 @@ from same_forests import assert_paper
 from test_explore import SOURCE, ask, reply, serving
 
 import weitzman
+from weitzman.files.written_tables import write_template
 from weitzman.show.explore.saved_document import forest
 from weitzman.show.explore.server import Server
 from weitzman.show.explore.workbench import Workbench
@@ -299,3 +300,36 @@ def test_a_report_from_the_page(boxes):
     answer = ask(bench, "report", document=bench.start()["document"], title="<b>")
     assert "Open <bdi>A</bdi> first." in answer["html"]
     assert "&lt;b&gt;" in answer["html"]
+
+
+def test_tables_are_saved_too_and_what_else_they_hold_is_not_lost_unasked(tmp_path):
+    """A table could be opened but not saved, and a workbook lost its notes at the first Save."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "stages.xlsx"
+    write_template(str(path))
+    before = path.read_bytes()
+    bench = Workbench(str(path))
+    text = bench.start()["document"]
+    answer = ask(bench, "save", document=text)
+    assert answer["taken"]
+    assert "stages.xlsx may hold more than its boxes" in answer["message"]
+    assert path.read_bytes() == before
+    for name in ("other.xlsx", "other.csv", "other.tsv"):
+        assert ask(bench, "save", document=text, name=name) == {"ok": True, "file": name}
+        found = weitzman.load(tmp_path / name)
+        assert found.unit == "$"
+        assert weitzman.solve(found).value == weitzman.solve(weitzman.load(path)).value
+        assert ask(bench, "save", document=text, own=True)["ok"]  # its own table
+    assert ask(bench, "save", document=text, name="stages.xlsx", anyway=True)["ok"]
+    assert openpyxl.load_workbook(path).sheetnames == ["boxes"]
+
+
+def test_a_page_does_not_quote_options_of_the_command_alone(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for sheet in (book.active, book.create_sheet("Plan B")):
+        sheet.append(["box", "state", "reward", "probability", "cost"])
+        sheet.append(["a", "x", 3, 1, 1])
+    book.save(tmp_path / "two.xlsx")
+    answer = Workbench().answer("read", (tmp_path / "two.xlsx").read_bytes(), "two.xlsx")
+    assert "Say which: weitzman explore two.xlsx --sheet Sheet." in answer["message"]

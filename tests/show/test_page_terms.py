@@ -38,9 +38,11 @@ def test_discounted_amounts_are_said_to_be_so():
     words = text_of(render(content(projects())))
     e = evaluate(solve(projects()))
     assert "All amounts are discounted to the start." in words
-    assert f"It takes {e.time:.3g} on average." in words
+    assert f"The search lasts {e.time:.3g} units of time on average." in words
     assert "Worth of the search, discounted56.33" in words
-    assert "Left out: comparing strategies" in words or "Strategies compared" in words
+    assert "Strategies compared" in words
+    assert "Left outFrom bold to careful: a risk sweep" in words
+    assert "no index. Give one of the two.Made with" in words  # the last words of the page
 
 
 def test_a_certainty_equivalent_is_called_one():

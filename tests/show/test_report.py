@@ -17,6 +17,7 @@ from weitzman import learn
 from weitzman.cli import main
 from weitzman.show.report import render
 from weitzman.show.report.findings import content
+from weitzman.show.report_workbook import write_workbook
 
 HOSTILE = "<script>alert('x')</script>"
 
@@ -293,7 +294,7 @@ def test_a_hundred_thousand_boxes(tmp_path):
     words = text_of((tmp_path / "r.html").read_text("utf-8"))
     assert (tmp_path / "r.html").stat().st_size < 400_000
     assert re.search(r"99,\d\d\d of 100,000 boxes are folded away", words)
-    assert "Left out: this would take too long with 100,000 boxes." in words
+    assert "Which numbers matter: this would take too long with 100,000 boxes." in words
 
 
 def test_copies_are_numbers_and_not_chances():
@@ -345,3 +346,31 @@ def test_what_the_function_refuses(tmp_path):
         weitzman.write_report(learn.from_nothing(price=1), tmp_path / "r.html")
     with pytest.raises(weitzman.errors.InvalidArgument, match="`top` must be"):
         weitzman.write_report(paper(), tmp_path / "r.html", top=0)
+
+
+def test_a_workbook_shows_amounts_as_the_report_does(tmp_path):
+    """Whole numbers were shown with a bare point ("$20,000."), and the value without its unit."""
+    openpyxl = pytest.importorskip("openpyxl")
+    b = weitzman.Builder().add("a", cost=20_000, outcomes={0: 0.5, 400_000: 0.5})
+    b.add("b", cost=0.4, outcomes={0: 2 / 3, 1: 1 / 3})
+    forest = b.build().changed(unit="$")
+    write_workbook(forest, str(tmp_path / "r.xlsx"))
+    weitzman.save(forest, tmp_path / "f.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "r.xlsx")
+    fact = {row[0].value: row[1].number_format for row in book["decision"].rows}
+    assert fact["value"] == fact["spent on average"] == '"$"#,##0'
+    box = {row[0].value: row for row in book["boxes"].rows}
+    assert [x.number_format for x in box["a"][2:]] == ["0.0%", "0.0%", '"$"#,##0']
+    costs = {r[0].value: r[3].number_format for r in book["indices"].rows}
+    assert (costs["a"], costs["b"]) == ('"$"#,##0', '"$"#,##0.00')
+    book = openpyxl.load_workbook(tmp_path / "f.xlsx")
+    cells = [cell for sheet in book for row in sheet.rows for cell in row]
+    assert not [
+        cell.coordinate
+        for cell in cells
+        if "#." in cell.number_format or ".#" in cell.number_format
+    ]
+    chance = next(cell for cell in cells if cell.value == 2 / 3)
+    assert chance.number_format == "#,##0.000000%"
+    again = weitzman.load(tmp_path / "f.xlsx")
+    assert weitzman.solve(again).value == weitzman.solve(forest).value

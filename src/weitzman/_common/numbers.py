@@ -9,7 +9,10 @@ The rules, which ``show/page/text.js`` follows digit by digit:
   significant digits of every number are shown in any case, and rounding errors are not;
 * with an ``error``, nothing beyond the second digit of the error is shown: ``60,190 ± 580``;
 * commas between thousands; powers of ten only from 1e15 on and below one millionth;
-* a currency sign stands before the number, any other unit after it.
+* a currency sign stands before the number, any other unit after it;
+* money is written with cents or without: ``$0.40`` and ``$12``. Fractions of a cent are shown only
+  where rewards and costs lie within ten units, in amounts that are small themselves, and where an
+  error decides.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import NamedTuple
 _DIGITS = 6  # significant digits of a number
 _FEWEST = 3  # significant digits of a number that is small beside the spread
 _LARGE, _SMALL = 1e15, 1e-6  # beyond: powers of ten
+_CENTS, _RICH = 2, 10.0  # decimals of money, and the spread from which on cents suffice
 _NOISE = 1e-12  # of the spread: what is smaller is a rounding error
 _RARE = 1e-5  # chances below are not told apart
 _SURE = 1e-12  # chances this close to 1 are 1
@@ -42,12 +46,23 @@ class Amounts(NamedTuple):
         '$60,300'
         >>> Amounts("hours", 10.0)(-2.5)
         '-2.5 hours'
+        >>> Amounts("$", 60.0)(4.48437), Amounts("$", 60.0)(0.4), Amounts("$", 60.0)(0.01234)
+        ('$4.48', '$0.40', '$0.012')
         """
         return with_unit(self.bare(x, error), self.unit)
 
     def bare(self, x: float, error: float = 0.0) -> str:
-        """An amount without its unit, for the cells of a table."""
-        return number(x, spread=self.spread, error=error)
+        """An amount without its unit."""
+        cents = self.spread >= _RICH and is_currency_sign(self.unit)
+        return number(x, spread=self.spread, error=error, cents=cents)
+
+    def margin(self, error: float) -> str:
+        """An error or a distance between amounts: two digits, and the unit.
+
+        >>> Amounts("$", 60.0).margin(0.5832)
+        '$0.58'
+        """
+        return with_unit(rough(error), self.unit)
 
     def typeset(self, x: float, error: float = 0.0) -> str:
         """An amount with a true minus sign, for pages and pictures.
@@ -58,7 +73,14 @@ class Amounts(NamedTuple):
         return with_unit(self.bare(x, error).replace("-", "−"), self.unit)
 
 
-def number(x: float, *, spread: float = 0.0, error: float = 0.0, digits: int = _DIGITS) -> str:
+def number(
+    x: float,
+    *,
+    spread: float = 0.0,
+    error: float = 0.0,
+    digits: int = _DIGITS,
+    cents: bool = False,
+) -> str:
     """A number as people read it; see the rules at the top of the module.
 
     >>> number(58.25184227), number(0.1 + 0.2), number(-80000.0), number(1.12e5)
@@ -76,8 +98,10 @@ def number(x: float, *, spread: float = 0.0, error: float = 0.0, digits: int = _
     if x == 0 or abs(x) < _NOISE * spread:
         return "0"
     decimals = _decimals(x, spread, digits)
-    if error > 0 and math.isfinite(error):
-        decimals = min(decimals, 1 - _power(error, 2))
+    if error > 0 and math.isfinite(error) and 1 - _power(error, 2) <= decimals:
+        decimals = 1 - _power(error, 2)
+    elif cents:
+        decimals = min(decimals, max(_CENTS, 1 - _power(x, _CENTS)))
     if abs(x) >= _LARGE or abs(x) < _SMALL:
         return _with_power(x, _DIGITS if abs(x) > 1 else _FEWEST)
     text = f"{_rounded(x, decimals):,f}"
@@ -164,13 +188,14 @@ def such(n: int, one: str) -> str:
 def with_unit(text: str, unit: str) -> str:
     """A written number with its unit.
 
-    >>> with_unit("-500", "$"), with_unit("12.5", "EUR"), with_unit("∞", "")
-    ('-$500', '12.5 EUR', '∞')
+    >>> with_unit("-500", "$"), with_unit("0.4", "$"), with_unit("12.5", "EUR"), with_unit("∞", "")
+    ('-$500', '$0.40', '12.5 EUR', '∞')
     """
     if not unit or text == "none":
         return text
     if not is_currency_sign(unit):
         return f"{text} {unit}"
+    text += "0" if text[-2:-1] == "." else ""
     sign, text = (text[0], text[1:]) if text[0] in "-−" else ("", text)
     return f"{sign}{unit}{text}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .._common.numbers import Amounts, number, rough, with_unit
+from .._common.numbers import Amounts, number
 from .given_file import instance_argument, read_instance
 from .options import COUNT, NUMBER, POSITIVE, Options, command, json_option
 
@@ -89,7 +89,7 @@ def _curve(curve: SpendFrontier, say: Amounts) -> str:
         for x, y, p in zip(c["spend"], c["reward"], c["price"], strict=True)
     ]
     lines = columns([("spend", "reward", "price beyond"), *rows], right=0)
-    gap = with_unit(rough(curve.gap), say.unit)
+    gap = say.margin(curve.gap)
     more = [f"between corners the curve is higher by {gap} at most"] if curve.gap else []
     return "\n".join([*lines, *more])
 

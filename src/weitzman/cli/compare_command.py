@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 import click
 
-from .._common.numbers import about, rough, with_unit
+from .._common.numbers import about
 from .given_file import instance_argument, read_instance
 from .options import COUNT, WHOLE, F, Options, command, json_option, threads_option
 
@@ -95,7 +95,7 @@ def simulate(options: Options) -> None:
     say = solution.forest.amounts
     print(
         f"value {say(solution.value, solution.gap)}, computed with an error of at most "
-        f"{with_unit(rough(solution.gap), say.unit)}"
+        f"{say.margin(solution.gap)}"
     )
     print(played.table())
     if alone is not None:

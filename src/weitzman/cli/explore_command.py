@@ -41,7 +41,7 @@ _EXAMPLES = """\
 @command(_ABOUT, short="Build, change and try boxes in the browser.", epilog=_EXAMPLES)
 @click.argument(
     "file", metavar="[FILE]", type=PATH, required=False,
-    help="A problem or a table; a new .json, .json.gz or .wz; - is standard input.",
+    help="A problem or a table, also a new one; - is standard input.",
 )  # fmt: skip
 @click.option(
     "--port", type=click.IntRange(1, 65_535), default=None, metavar="N",

@@ -9,12 +9,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import WeitzmanError
-from .options import F, Finite, Options, Outside
+from .options import F, Finite, Options, Outside, ProblemOption
 
 if TYPE_CHECKING:
     from ..files.tables import TableOptions
@@ -101,38 +102,41 @@ def instance_argument(command: F) -> F:
     return click.argument("file", metavar="FILE", type=PATH, help=FILE)(table_options(command))
 
 
+_about = partial(click.option, cls=ProblemOption)
+
+
 def table_options(command: F) -> F:
     """Add the options for what a table does not say itself."""
     for option in reversed(
         (
-            click.option(
+            _about(
                 "--outside", type=Outside(), metavar="X",
                 help="Outside option: what can be taken without opening any box (default 0). "
                 "none: some reward must be taken.",
             ),
-            click.option(
+            _about(
                 "--minimize", is_flag=True, default=None, help="Rewards of a table are losses."
             ),
-            click.option(
+            _about(
                 "--unit", metavar="U", help="Unit of rewards and costs: $, EUR, hours."
             ),
-            click.option(
+            _about(
                 "--rate", type=Finite(), metavar="R",
                 help="Rate at which what comes later is discounted; for boxes with durations.",
             ),
-            click.option(
+            _about(
                 "--risk-tolerance", type=Finite(), metavar="T",
                 help="Count certainty equivalents: a payoff z has the utility -exp(-z / T).",
             ),
-            click.option(
+            _about(
                 "--prizes", type=click.IntRange(min=1), metavar="K",
                 help="Take up to K rewards, one from each tree.",
             ),
-            click.option(
+            _about(
                 "--decimal", type=click.Choice(("point", "comma")),
                 help="Decimal mark of the numbers in a table.",
             ),
-            click.option(
+            _about(
                 "--sheet", metavar="NAME", help="Sheet of a workbook that holds the table."
             ),
         )

@@ -15,8 +15,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 WHOLE, COUNT = click.IntRange(min=0), click.IntRange(min=1)
 
 
+class ProblemOption(click.Option):
+    """An option about the problem itself, the same for all commands that read one."""
+
+
 class ProblemCommand(click.Command):
     """A command whose function takes all options as one object."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options of the command first, and those about the problem below them."""
+        own, about = list[tuple[str, str]](), list[tuple[str, str]]()
+        for option in self.get_params(ctx):
+            record = None if isinstance(option, click.Argument) else option.get_help_record(ctx)
+            if record is not None:
+                (about if isinstance(option, ProblemOption) else own).append(record)
+        for title, records in (("Options", own), ("About the problem", about)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def invoke(self, ctx: click.Context) -> Any:
         assert self.callback is not None

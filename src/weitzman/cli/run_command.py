@@ -28,8 +28,8 @@ best to stop.
 Answer with the number on screen of the state that was seen, with its name, or
 with =12.5 for a reward. Add @3.5 if opening cost 3.5 and not what the file says.
 At a terminal, the program shows what it understood and asks for a confirmation.
-The word undo takes the last answer back. The word quit (or Ctrl-D) stops for
-now.
+The word undo takes the last answer back, also after the search has ended. The
+word quit (or Ctrl-D) stops for now.
 
 With --journal nothing is lost, whatever happens, and the same command goes on
 where it stopped. FILE is then no longer needed."""
@@ -80,6 +80,16 @@ def _answers(options: Options) -> Iterator[TextIO]:
 def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
     """Ask and tell until it is best to stop or the answers end."""
     say = _Speaker(target)
+    while _to_the_end(search, source, say):
+        say(search.explain())
+        say(f"  {_standing(search)}")
+        if not source.isatty() or not search.history or not _taken_back(search, source, say):
+            return
+    say("Stopped for now. " + ("Run it again to go on." if kept else "Nothing is kept."))
+
+
+def _to_the_end(search: Search, source: TextIO, say: _Speaker) -> bool:
+    """Ask and tell until it is best to stop; False if the answers end before."""
     while (box := search.ask()) is not None:
         if box.move == "take":
             say(search.explain())
@@ -88,10 +98,17 @@ def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
         say(search.explain(box))
         say(f"  {_standing(search)}{_others(search)}")
         if not _told(search, box, source, say):
-            say("Stopped for now. " + ("Run it again to go on." if kept else "Nothing is kept."))
-            return
-    say(search.explain())
-    say(f"  {_standing(search)}")
+            return False
+    return True
+
+
+def _taken_back(search: Search, source: TextIO, say: _Speaker) -> bool:
+    """Whether the last answer is taken back, now that it ended the search."""
+    say("Enter ends the search here; undo takes the last answer back: ", end="")
+    text, _ = _line(source, say)
+    if text == "undo":
+        say(search.undo())
+    return text == "undo"
 
 
 # -- where the search comes from ---------------------------------------------------------------
@@ -224,9 +241,12 @@ def _line(source: TextIO, say: _Speaker) -> tuple[str, bool]:
 
 
 def _confirmed(what: str, source: TextIO, say: _Speaker) -> bool:
-    say(f"  {what}. Right? [Y/n] ", end="")
-    text, more = _line(source, say)
-    return more and text.lower() in ("", "y", "yes")
+    while True:
+        say(f"  {what}. Right? [Y/n] ", end="")
+        text, more = _line(source, say)
+        if text.lower() in ("", "y", "yes", "n", "no"):
+            return more and text.lower() not in ("n", "no")
+        say("  Type y (yes) or n (no).")
 
 
 class _Choices:
@@ -251,23 +271,29 @@ class _Choices:
 
     def answer(self, text: str) -> dict[str, Any]:
         """A state or a reward, followed by @ and the cost if the cost is given."""
+        from ..errors import InvalidAnswer
+
         if self._named and text in self.states:
             return {"state": text}
         head, at, tail = text.rpartition("@")
         if at and (cost := _float(tail)) is not None:
             return {**self.answer(head.strip()), "cost": cost}
+        if head.strip() in self.states or self._is_place(head.strip()):
+            raise InvalidAnswer(f"a cost after @ must be a number such as 3.5, but got {tail!r}.")
         if text.startswith("=") and (reward := _float(text[1:])) is not None:
             return {"reward": reward}
-        if self._numbered and text.isdecimal() and 1 <= int(text) <= len(self._possible):
+        if self._is_place(text):
             return {"state": self._possible[int(text) - 1]}
         if self._numbered and text.isdecimal():
-            from ..errors import InvalidAnswer
-
             raise InvalidAnswer(
                 f"choose a number from 1 to {len(self._possible)}, but got {text}. For a reward, "
                 f"type ={text}."
             )
         return {"state": self._forest.state(self._box.number, text)}
+
+    def _is_place(self, text: str) -> bool:
+        """Whether a text is the number of a state on screen."""
+        return self._numbered and text.isdecimal() and 1 <= int(text) <= len(self._possible)
 
     def words(self, answer: dict[str, Any]) -> str:
         """What was understood."""

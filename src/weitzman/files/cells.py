@@ -17,6 +17,7 @@ _SPACES = str.maketrans("", "", " \u00a0\u2007\u2009\u202f'")
 _MINUS = str.maketrans("\u2212\u2013", "--")
 _FACTORS = {"k": 1e3, "m": 1e6, "mn": 1e6, "mio": 1e6, "bn": 1e9, "b": 1e9}
 _SCALES = {*_FACTORS, "t", "mm", "tsd"}  # T€ is a thousand euros in Berlin: asked about
+_PLAIN = re.compile(r"-?[0-9]+\.[0-9]+")
 _BODY = re.compile(r"(?P<sign>[+-]?)(?P<digits>[\d.,]+)(?:[eE](?P<power>[+-]?\d{1,4}))?")
 _CODE = re.compile(r"^[A-Z]{3}(?=[\d.+-])|(?<=[\d.])[A-Z]{3}$")
 _GROUPS = re.compile(r"[1-9]\d{0,2}(,\d{3})+$")
@@ -93,6 +94,8 @@ def fraction(text: str) -> float | None:
 
 def taken_apart(text: str) -> Cell | None:
     """A number with its sign, currency, percent sign and ``k``; None if it is not a number."""
+    if _PLAIN.fullmatch(text) and len(text) <= _LONGEST:  # most cells of long tables
+        return Cell(text.lstrip("-"), -1.0 if text[0] == "-" else 1.0)
     text = text.translate(_SPACES).translate(_MINUS)
     if not text or len(text) > _LONGEST:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 from itertools import chain, islice
@@ -12,6 +11,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
+from ..forest.rules import closest
 from .safely import shown
 
 _NUMBER = {int, float}  # exactly these: a bool is not a number
@@ -44,8 +44,8 @@ def fields(x: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
 def like(wanted: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the name that was perhaps meant."""
     few = [name for name in islice(known, _SUGGESTIONS) if len(name) <= _LONGEST]
-    close = difflib.get_close_matches(wanted[:_LONGEST], few, 1)
-    return f"; did you mean {shown(close[0])}?" if close else "."
+    close = closest(wanted[:_LONGEST], few)
+    return "." if close is None else f"; did you mean {shown(close)}?"
 
 
 def choice(x: Any, known: tuple[str, ...], where: str) -> str:

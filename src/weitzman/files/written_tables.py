@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
 
@@ -23,6 +23,7 @@ from .safely import explained
 from .sheets import TEXT, WORKBOOK
 
 _WIDEST = 60  # characters of a column
+_DECIMALS = 6  # of a number in a cell, at most; the cell holds all of them
 _MOST_ROWS, _BYTES_PER_ROW = 250_000, 3300  # of a workbook, and memory of each while it is made
 _MONEY = ("reward", "cost")
 
@@ -134,22 +135,22 @@ def _state_names(f: Forest, row: IntArray, state: IntArray) -> list[Any]:
 class Block(NamedTuple):
     """A sheet: rows above the heading, the heading, and columns below it.
 
-    ``formats`` are number formats by column, in the words of Excel.
+    ``formats`` are number formats by column, one for each row, in the words of Excel.
     """
 
     title: str
     above: Sequence[Sequence[Any]]
     columns: dict[str, list[Any]]
-    formats: Mapping[str, str] = MappingProxyType({})
+    formats: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def write_forest(forest: Forest, file: BinaryIO) -> None:
     """Write a forest as a workbook that :func:`~weitzman.files.load` reads."""
     _check_rows(int(np.diff(forest.laws.start)[forest.law].sum()))
-    money = money_format(forest.unit)
-    formats = dict.fromkeys(_MONEY, money) | {"probability": "0.######%"}
-    block = Block("boxes", settings_of(forest), written_columns(forest), formats)
-    write_blocks([block], file)
+    columns = written_columns(forest)
+    formats = {key: money_formats(columns[key], forest.unit) for key in _MONEY}
+    formats["probability"] = [_format(_exact(100 * p)) + "%" for p in columns["probability"]]
+    write_blocks([Block("boxes", settings_of(forest), columns, formats)], file)
 
 
 def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
@@ -168,13 +169,32 @@ def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
     file.write(packed.getvalue())
 
 
-def money_format(unit: str) -> str:
-    """The number format of amounts in a unit."""
-    plain = "#,##0.######"
+def money_formats(
+    values: Iterable[float | None], unit: str, written: Callable[[float], str] | None = None
+) -> list[str]:
+    """The number formats of amounts in a unit, with the decimals that each amount is written with.
+
+    One format with optional decimals would not do: Excel shows a bare point after whole numbers.
+    """
+    texts = [None if x is None else (written or _exact)(x) for x in values]
     if not unit:
-        return plain
-    quoted = '"' + unit.replace('"', "") + '"'
-    return f"{quoted}{plain}" if is_currency_sign(unit) else f'{plain}" "{quoted}'
+        return [_format(text) for text in texts]
+    sign, quoted = is_currency_sign(unit), '"' + unit.replace('"', "") + '"'
+    plain = (
+        _format(f"{text}0" if sign and text and text[-2:-1] == "." else text) for text in texts
+    )
+    return [f"{quoted}{form}" if sign else f'{form}" "{quoted}' for form in plain]
+
+
+def _exact(x: float) -> str:
+    """A number with the decimals that it has, six at most."""
+    return f"{x:.{_DECIMALS}f}".rstrip("0").rstrip(".")
+
+
+def _format(text: str | None) -> str:
+    """The number format that shows a number as the text does."""
+    decimals = (text or "").partition("e")[0].partition(".")[2]
+    return "#,##0" + (f".{'0' * len(decimals)}" if decimals else "")
 
 
 def _check_rows(rows: int) -> None:
@@ -201,11 +221,16 @@ def _fill(sheet: Any, block: Block) -> None:
     sheet.freeze_panes = sheet.cell(head + 1, 1)
     for i, (name, values) in enumerate(block.columns.items(), 1):
         letter = sheet.cell(head, i).column_letter
-        wide = max([len(name), *(len(str(x)) for x in values[:1000] if x is not None)])
+        wide = max([len(name), *(len(_text(x)) for x in values[:1000] if x is not None)])
         sheet.column_dimensions[letter].width = min(wide, _WIDEST) + 3
         if name in block.formats:
             for j in range(head + 1, sheet.max_row + 1):
-                sheet.cell(j, i).number_format = block.formats[name]
+                sheet.cell(j, i).number_format = block.formats[name][j - head - 1]
+
+
+def _text(x: Any) -> str:
+    """About what a cell shows."""
+    return f"{x:,.4f}" if isinstance(x, float) else str(x)
 
 
 def _append(sheet: Any, row: Sequence[Any]) -> None:
@@ -229,11 +254,13 @@ def _append(sheet: Any, row: Sequence[Any]) -> None:
 
 def write_template(path: str) -> None:
     """Write a sheet to fill in, ``.xlsx``, ``.csv`` or ``.tsv``."""
-    columns = {name: [row[i] for row in _ROWS] for i, name in enumerate(_HEAD)}
+    columns: dict[str, list[Any]] = {
+        name: [row[i] for row in _ROWS] for i, name in enumerate(_HEAD)
+    }
     with explained(path, "written"), replacing(path) as file:
         if path.lower().endswith(WORKBOOK):
-            money = money_format("$")
-            formats = {"reward": money, "cost": money, "probability": "0%"}
+            formats = {key: money_formats(columns[key], "$") for key in _MONEY}
+            formats["probability"] = ["0%"] * len(_ROWS)
             notes = {"column": [a for a, _ in _NOTES], "what to fill in": [b for _, b in _NOTES]}
             write_blocks(
                 [Block("boxes", _SETTINGS, columns, formats), Block("notes", (), notes)], file

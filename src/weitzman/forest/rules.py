@@ -49,8 +49,15 @@ def check(forest: Forest) -> FloatArray:
 def like(wanted: object, names: Sequence[str] | None) -> str:
     if names is None or not isinstance(wanted, str):
         return ""
-    close = difflib.get_close_matches(wanted, names[:10_000], 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = closest(wanted, names[:10_000])
+    return "" if close is None else f"; did you mean {close!r}?"
+
+
+def closest(wanted: str, names: Sequence[str]) -> str | None:
+    """The name that was perhaps meant: the same but for capitals, or one that is spelled alike."""
+    same = [name for name in names if name.casefold() == wanted.casefold()]
+    found = same or difflib.get_close_matches(wanted, names, 1)
+    return found[0] if found else None
 
 
 def _first(forest: Forest, column: IntArray, row: int) -> tuple[int, str]:

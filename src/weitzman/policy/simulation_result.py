@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.numbers import Amounts, counted, percent, rough, with_unit
+from .._common.numbers import Amounts, counted, percent
 from .._common.text import cells_html
 from .._common.text import columns as aligned
 from ..forest.model import Forest
@@ -216,7 +216,7 @@ class Simulation:
             say = self.forest.amounts if name in _AMOUNTS else Amounts()
             numbers = [
                 say(mean, z * error),
-                with_unit(rough(z * error), say.unit),
+                say.margin(z * error),
                 *(say(x) for x in quantiles),
             ]
             cells.append([name, *numbers])

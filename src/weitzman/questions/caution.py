@@ -119,7 +119,6 @@ def risk_sweep(
     check_executor(executor)
     bold = replace(forest, risk_tolerance=None)
     tolerance = tolerances(bold, steps)
-
     data = bold, threads if executor is None else 1
     solved = spread(executor, _value_and_first, data, tolerance.tolist(), progress)
     base = solve(bold, threads=threads)
@@ -143,7 +142,7 @@ def _value_and_first(data: Bold, tolerance: float) -> tuple[float, str | None]:
     try:
         careful = replace(forest, risk_tolerance=tolerance)
     except InvalidForest as error:
-        raise InvalidArgument(f"a risk sweep is not possible here: {error}") from error
+        raise InvalidArgument(f"a risk sweep solves with a risk tolerance. But {error}") from error
     solution = solve(careful, threads=threads)
     return solution.value, solution.first_box
 

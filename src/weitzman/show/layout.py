@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.numbers import rough, whole, with_unit
+from .._common.numbers import whole
 from .._common.text import cell
 from ..engine.solution import Solution, Status
 from ..forest.model import Forest
@@ -18,13 +18,16 @@ from ..forest.model import Forest
 def headline(solution: Solution) -> list[tuple[str, str]]:
     """The value, and what to open first."""
     f, gap = solution.forest, solution.gap
-    error = "exact up to rounding" if gap == 0 else f"error at most {with_unit(rough(gap), f.unit)}"
+    error = "exact up to rounding" if gap == 0 else f"error at most {f.amounts.margin(gap)}"
     if solution.status is Status.DISCRETIZED:
         error += ": distributions were made discrete"
     rows = [("value", f"{f.amounts(solution.value, gap)}   ({error})")]
     terms = [
         (f.factors is not None, "payoffs are discounted to the start"),
-        (f.risk_tolerance is not None, f"certainty equivalent, risk tolerance {f.risk_tolerance}"),
+        (
+            f.risk_tolerance is not None,
+            f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance or 0.0)}",
+        ),
         (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
     ]
     rows += [("meaning", text) for there, text in terms if there]

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from .._common.disk import replacing
-from ..engine.evaluation import evaluate
+from ..engine.evaluation import Evaluation, evaluate
 from ..engine.plan import Progress
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..files.safely import explained
-from ..files.written_tables import Block, money_format, write_blocks
+from ..files.written_tables import Block, money_formats, write_blocks
 from ..forest.model import Forest
+from .page.page_data import alone
 from .report.decision_tree import columns, decisions
+
+_AMOUNTS = {"cost", "index", "best so far", "spent"}  # columns
 
 
 def write_workbook(source: Forest | Solution, path: str, progress: Progress | None = None) -> None:
@@ -24,22 +27,6 @@ def write_workbook(source: Forest | Solution, path: str, progress: Progress | No
 
 def _blocks(solution: Solution) -> list[Block]:
     f, found = solution.forest, evaluate(solution)
-    money = money_format(f.unit)
-    first = solution.first_box or "nothing"
-    facts: dict[str, Any] = {
-        "open first": first,
-        "value": solution.value,
-        "error of the value at most": solution.gap,
-        "reward on average": found.reward,
-        "spent on average": found.spend,
-        "boxes opened on average": found.openings,
-        **({"time to the end on average": found.time} if f.durations is not None else {}),
-        **({"risk tolerance": f.risk_tolerance} if f.risk_tolerance is not None else {}),
-        **({"prizes": int(f.prizes)} if f.prizes > 1 else {}),
-        "outside option": f.outside,
-        "objective": "minimize" if f.minimize else "maximize",
-        "unit": f.unit,
-    }
     c, indices = found.columns(), solution.columns()
     boxes = {
         "box": c["box"],
@@ -48,16 +35,47 @@ def _blocks(solution: Solution) -> list[Block]:
         "taken in the end": found.wins.tolist(),
         "spent": c["spend"],
     }
-    found_decisions = columns(decisions(solution.policy()))
+    often = ["0.0%" if alone(f, v) else "0.00" for v in range(len(f))]
+    chances = {"opened": often, "taken in the end": often}
+    situations = columns(decisions(solution.policy()))
+    reached = {"probability": ["0.0%"] * len(situations["probability"])}
     rows = {key: list(indices[key]) for key in ("box", "parent", "state", "cost", "index")}
     return [
-        Block("decision", (), {"what": list(facts), "result": list(facts.values())}),
-        Block(
-            "decision table",
-            (),
-            found_decisions,
-            {"probability": "0.0%", "cost": money, "index": money, "best so far": money},
-        ),
-        Block("boxes", (), boxes, {"spent": money, "taken in the end": "0.0%"}),
-        Block("indices", (), rows, {"cost": money, "index": money}),
+        _facts(solution, found),
+        Block("decision table", (), situations, reached | _money(f, situations)),
+        Block("boxes", (), boxes, chances | _money(f, boxes)),
+        Block("indices", (), rows, _money(f, rows)),
     ]
+
+
+def _money(f: Forest, table: dict[str, list[Any]]) -> dict[str, list[str]]:
+    """The number formats of all columns that hold amounts."""
+    return {key: money_formats(table[key], f.unit, f.amounts.bare) for key in _AMOUNTS & set(table)}
+
+
+def _facts(solution: Solution, found: Evaluation) -> Block:
+    """What to do first and what to expect, one fact in each row."""
+    f = solution.forest
+    amounts: dict[str, float] = {
+        "value": solution.value,
+        "reward on average": found.reward,
+        "spent on average": found.spend,
+        **({"risk tolerance": f.risk_tolerance} if f.risk_tolerance is not None else {}),
+        "outside option": f.outside,
+    }
+    counts: dict[str, float] = {
+        "boxes opened on average": found.openings,
+        **({"time to the end on average": found.time} if f.durations is not None else {}),
+    }
+    others: dict[str, Any] = {
+        "error of the value at most": solution.gap,
+        **({"prizes": int(f.prizes)} if f.prizes > 1 else {}),
+        "objective": "minimize" if f.minimize else "maximize",
+        "unit": f.unit,
+    }
+    facts = {"open first": solution.first_box or "nothing", **amounts, **counts, **others}
+    money = money_formats(amounts.values(), f.unit, f.amounts.bare)
+    formats = ["General", *money, *["0.00"] * len(counts), *["General"] * len(others)]
+    return Block(
+        "decision", (), {"what": list(facts), "result": list(facts.values())}, {"result": formats}
+    )

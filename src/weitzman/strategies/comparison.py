@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import error_of_mean
-from .._common.numbers import about, rough, with_unit
+from .._common.numbers import about
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import cells_html
 from .._common.text import columns as aligned
@@ -148,7 +148,7 @@ class Comparison:
             cells.append(
                 [
                     s.name, say(s.value, z * s.error),
-                    with_unit(rough(z * s.error), say.unit) if s.error else "",
+                    say.margin(z * s.error) if s.error else "",
                     say(self.lost(s.key), z * s.error),
                     "" if math.isnan(share) else f"{about(100 * share)}%",
                     _known(s.openings, about),

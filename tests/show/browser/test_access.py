@@ -35,7 +35,7 @@ def serious(visitor: Visitor, axe: str) -> list[str]:
 
 
 def test_a_key_is_there_if_and_only_if_its_bars_are(visit, explore, tmp_path):
-    """On a phone the bars give way to the numbers; the key of the bars stayed."""
+    """On a phone the bars had given way to the numbers, and their key stayed."""
     weitzman.save(portfolio(4), tmp_path / "boxes.json")
     for width in (390, 1280):
         visitor = visit(explore(tmp_path / "boxes.json"), viewport={"width": width, "height": 800})
@@ -44,7 +44,8 @@ def test_a_key_is_there_if_and_only_if_its_bars_are(visit, explore, tmp_path):
         visitor.until("document.querySelector('.questions .swing')")
         seen = "document.querySelector('.questions %s').getClientRects().length > 0"
         bars, key = (visitor.page.evaluate(seen % what) for what in (".swing", ".swing-key"))
-        assert bars == key == (width == 1280)
+        assert bars
+        assert key
 
 
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)
@@ -63,6 +64,37 @@ def test_a_checker_finds_nothing_serious(visit, explore, tmp_path, axe, width, s
         visitor.until("document.querySelector('.questions table')")
         visitor.page.click("#rename")
         assert serious(visitor, axe) == [], kind
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_button_that_removes_a_state_is_in_sight(visit, explore, tmp_path, width):
+    """Behind a parent, the columns of chances had pushed it out of the table."""
+    b = Builder().add("first", cost=1, outcomes={"good": 0.5, "so so": 0.2, "bad": 0.3},
+                      rewards={"good": None, "so so": None, "bad": None})  # fmt: skip
+    after = {0: 0.5, 123456.75: 0.5}
+    b.add("second", parent="first", cost=1, outcomes=dict.fromkeys(("good", "so so", "bad"), after))
+    weitzman.save(b.build(), tmp_path / "b.json")
+    view = {"viewport": {"width": width, "height": 800}}
+    visitor = visit(explore(tmp_path / "b.json"), **view)
+    visitor.solved()
+    visitor.page.click(".row >> nth=1")
+    seen = visitor.page.evaluate(
+        """() => [...document.querySelectorAll(".law [aria-label^='Remove state']")].map((x) => {
+          scrollBy({ top: x.getBoundingClientRect().y - 400, behavior: "instant" });
+          const at = x.getBoundingClientRect();
+          return document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2) === x; })"""
+    )
+    assert seen == [True, True]
+    cut = visitor.page.evaluate(
+        """() => [...document.querySelectorAll(".law input[placeholder]")].filter((x) => {
+          if (!x.placeholder || x.value) return false;
+          const brush = document.createElement("canvas").getContext("2d");
+          brush.font = getComputedStyle(x, "::placeholder").font;
+          const style = getComputedStyle(x);
+          const room = x.clientWidth - 2 * parseFloat(style.paddingLeft);
+          return brush.measureText(x.placeholder).width > room; }).length"""
+    )
+    assert cut == 0
 
 
 # -- the keyboard --------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def test_the_stepper_walks_along_a_line(read):  # noqa: F811
         assert found[1] == pytest.approx(search.payoff)
     assert re.search(r"spent on opening [\d.]+ boxes\.", visitor.page.inner_text("#decision"))
     assert "and on without end" in visitor.page.inner_text("#table")
-    assert "fixed orders and sets need lines that end" in visitor.page.inner_text("#compare")
+    assert "fixed orders and sets need lines that end" in visitor.page.inner_text("#left-out")
 
 
 def test_the_explorer_makes_a_line_endless(visit, explore, tmp_path):

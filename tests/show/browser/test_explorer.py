@@ -281,7 +281,7 @@ def test_play_random_futures(visit, explore):
     page = visitor.page
     page.click("#example")
     visitor.solved()
-    page.click("text=Play 2000 futures")
+    page.click("text=Play 2,000 futures")
     mean = page.evaluate(
         "Number(document.querySelector('.played b').textContent.replace('−', '-'))"
     )

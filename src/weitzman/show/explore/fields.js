@@ -3,12 +3,14 @@
 import { el } from "../page/text.js";
 
 const FIGURE = 9; // letters of a field for a number
-const DIGITS = 7; // of a long number, unless its field has the focus
+const DIGITS = [7, 6, 5, 4, 3]; // of a long number, unless its field has the focus
 
 /** A long number as it fits into a field; all digits show once the field is used. */
 function brief(text) {
   const x = readNumber(text);
-  return text.length <= FIGURE || typeof x !== "number" ? text : String(Number(x.toPrecision(DIGITS)));
+  if (text.length <= FIGURE || typeof x !== "number") return text;
+  const rounded = DIGITS.map((digits) => String(Number(x.toPrecision(digits))));
+  return rounded.find((short) => short.length <= FIGURE) ?? rounded.at(-1);
 }
 
 /** A number as typed: 0.25, 1/4, 25%, or a comma for the point; null for nothing; else the text. */

@@ -4,9 +4,9 @@ import { el, refill } from "../page/text.js";
 import { asked, askToRead } from "./ask.js";
 import { fromFile, toFile } from "./edit.js";
 
-const SAVED = /\.(json|json\.gz|wz)$/i;
+const SAVED = /\.(json|json\.gz|wz|csv|tsv|xlsx)$/i;
 
-/** A name for a file of boxes like another one, which may be a table. */
+/** A name for a file of boxes like another one. */
 function savedName(title) {
   return SAVED.test(title) ? title : `${title.replace(/\.[a-z]+$/i, "")}.json`;
 }
@@ -97,7 +97,8 @@ export class Files {
   }
 
   download() {
-    const title = savedName(this.page.file() ?? this.page.title()).replace(/(\.json)?\.gz$|\.wz$/, ".json");
+    const title = savedName(this.page.file() ?? this.page.title())
+      .replace(/(\.json)?\.gz$|\.(wz|csv|tsv|xlsx)$/i, ".json");
     const text = `${JSON.stringify(toFile(this.page.doc()), null, 1)}\n`;
     give(text, "application/json", title);
     this.page.announce(`Downloaded as ${title}.`);

@@ -1,6 +1,6 @@
 // The decision and the value, or what is wrong, in a few words.
 
-import { about, amount, el, name, plural, rough } from "../page/text.js";
+import { about, amount, el, margin, name, plural } from "../page/text.js";
 import { isEndless } from "./edit.js";
 
 export function headline(doc, solved) {
@@ -13,7 +13,7 @@ export function headline(doc, solved) {
   const boxes = all ? `of ${plural(doc.boxes.length, "box", "boxes")}`
     : solved.openings === 1 ? "box" : "boxes";
   const opened = `${about(solved.openings)} ${boxes}`;
-  const gap = solved.gap ? ` Error of the value: at most ${rough(solved.gap)}.` : "";
+  const gap = solved.gap ? ` Error of the value: at most ${margin(solved.gap)}.` : "";
   const time = solved.durations ? ` It takes ${about(solved.time)} on average.` : "";
   const places = solved.prizes > 1
     ? ` ${about(solved.prizes - solved.outside)} of ${solved.prizes} prizes taken.` : "";

@@ -10,7 +10,8 @@ from ...errors import InvalidFile
 from ...files.instances import save
 from ...forest.model import Forest
 
-SAVED = (".json", ".json.gz", ".wz")
+TABLES = (".csv", ".tsv", ".xlsx")
+SAVED = (".json", ".json.gz", ".wz", *TABLES)
 """What the explorer can save as."""
 
 _LONGEST = 200  # letters of a name: file systems take 255 bytes
@@ -21,7 +22,8 @@ Stamp = tuple[int, int, int]
 class OwnFile:
     """One file in one folder: the folder of the file that was named at the start.
 
-    A file that somebody else wrote is replaced only if the user says so.
+    A file that somebody else wrote is replaced only if the user says so. So is a table that the
+    explorer has read but not written: a table may hold titles, formulas and other sheets.
 
     Parameters
     ----------
@@ -33,6 +35,7 @@ class OwnFile:
         self.path = path
         self.folder = os.path.dirname(os.path.abspath(path or "here"))
         self._stamps: dict[str, Stamp | None] = {}
+        self._written: set[str] = set()
 
     @property
     def name(self) -> str | None:
@@ -67,18 +70,30 @@ class OwnFile:
 
     def _save(self, forest: Forest, path: str, *, own: bool, anyway: bool) -> dict[str, Any]:
         now = _stamp(path)
-        if now is not None and not (own and now == self._stamps.get(path)) and not anyway:
+        mine = own and now == self._stamps.get(path)
+        if now is not None and not (mine and not self._holds_more(path)) and not anyway:
             return {"taken": True, "file": os.path.basename(path), "message": self._taken(path)}
         save(forest, path)
         self._stamps[path] = _stamp(path)
+        self._written.add(path)
         self.path = path
         return {"file": os.path.basename(path)}
+
+    def _holds_more(self, path: str) -> bool:
+        """Whether a file may hold more than boxes."""
+        return path.lower().endswith(TABLES) and path not in self._written
 
     def _taken(self, path: str) -> str:
         if self._stamps.get(path) != _stamp(path) and path in self._stamps:
             return (
                 f"{os.path.basename(path)} was changed by another program since it was read. "
                 f"Nothing was saved. Replace the file, or save under another name."
+            )
+        if path in self._stamps and self._holds_more(path):
+            return (
+                f"{os.path.basename(path)} may hold more than its boxes: titles, formulas, other "
+                f"sheets. Only the boxes would be saved. Replace the file, or save under another "
+                f"name."
             )
         return (
             f"{os.path.basename(path)} already exists, with other boxes. Nothing was saved. "
@@ -91,7 +106,8 @@ class OwnFile:
             return self.path
         if not isinstance(name, str) or not name.lower().endswith(SAVED):
             raise InvalidFile(
-                f"a file name must end in .json, .json.gz or .wz, but it is {name!r}."
+                f"a file name must end in {', '.join(SAVED[:-1])} or {SAVED[-1]}, but it is "
+                f"{name!r}."
             )
         strange = any(ord(c) < 32 or c in '/\\:<>"|?*' for c in name)
         if strange or name.startswith((".", " ")) or len(name) > _LONGEST:

@@ -1,7 +1,7 @@
 // What if one number of the chosen box were different: a curve of exact answers, and a slider on it.
 
 import { Curve } from "../page/chart.js";
-import { amount, el, name, number, refill } from "../page/text.js";
+import { amount, el, inUnit, name, number, refill } from "../page/text.js";
 import { asked } from "./ask.js";
 import { boxOf, setChances, setPrice, setReward, setTerm, stateTitle, timeOf, toFile } from "./edit.js";
 
@@ -74,7 +74,8 @@ export class WhatIf {
     }
     const yTitle = doc.terms.risk_tolerance ? "certainty equivalent"
       : doc.objective === "minimize" ? "loss and costs" : "worth of the search";
-    this.curve.show({ ...answer, title: chosen.axis, yTitle, log: chosen.what === "risk_tolerance" });
+    this.curve.show({ ...answer, title: PLAIN.includes(chosen.what) ? chosen.axis : inUnit(chosen.axis),
+      yTitle: inUnit(yTitle), log: chosen.what === "risk_tolerance" });
   }
 
   #say(i) {

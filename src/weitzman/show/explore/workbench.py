@@ -180,7 +180,9 @@ class Workbench:
             try:
                 return {"document": document(load(path))}
             except WeitzmanError as error:  # the file of that name is the user's
-                raise InvalidFile(str(error).replace(path, name)) from None
+                text = str(error).replace(path, name)
+                start = f"Say which: weitzman explore {name} --sheet"  # the page has no options
+                raise InvalidFile(text.replace("Say which: --sheet", start)) from None
 
 
 def _by_box(f: Forest, pool: Pool | None) -> list[Any] | None:

@@ -2,7 +2,7 @@
 // numbers come from Python (page/further_answers.py); both pages show them alike.
 
 import { Curve } from "./chart.js";
-import { about, amount, el, name, percent, refill, rough, svg } from "./text.js";
+import { about, amount, el, inUnit, margin, name, percent, refill, svg } from "./text.js";
 
 const HINTS = {
   swings: "Each number is changed by $share, one at a time, and the problem is solved again. A reward "
@@ -32,12 +32,28 @@ export function showAnswer(place, key, data, problem) {
 
 // -- tables -----------------------------------------------------------------------------------------
 
+/** Let a table fold on a narrow screen: a row becomes a card, each number with the title of its column. */
+export function foldable(table) {
+  const titles = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
+  table.classList.add("folds");
+  table.setAttribute("role", "table");
+  for (const row of table.rows) {
+    row.setAttribute("role", "row");
+    [...row.cells].forEach((cell, i) => {
+      const head = cell.tagName === "TH";
+      cell.setAttribute("role", head ? (cell.scope === "col" ? "columnheader" : "rowheader") : "cell");
+      if (row.parentElement !== table.tHead) cell.dataset.title = titles[i];
+    });
+  }
+  return table;
+}
+
 function answerTable(caption, heads, rows) {
   const head = heads.map((t) => (t === "" ? el("td") : el("th", { scope: "col",
     class: t.endsWith("|") ? "number" : null }, t.replace("|", ""))));
   return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption },
-    el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head)),
-      el("tbody", {}, rows)));
+    foldable(el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head)),
+      el("tbody", {}, rows))));
 }
 
 function numberCell(...shown) {
@@ -76,10 +92,10 @@ function turnsText({ turns, firstLow, firstHigh, lookedAt, turnsAt }) {
   const first = (x) => (x === null ? "nothing" : name(x));
   if (turns) {
     return firstLow === firstHigh ? ["begin with ", first(firstLow)]
-      : ["lowered: ", first(firstLow), "; raised: ", first(firstHigh)];
+      : [first(firstLow), " if lowered, ", first(firstHigh), " if raised"];
   }
   if (!lookedAt) return "the same";
-  if (turnsAt === null) return "the same, whatever the number";
+  if (turnsAt === null) return "never changes";
   const way = turnsAt > 0 ? "raised" : "lowered";
   return `changes if ${way} by ${percent(Math.abs(turnsAt))}`;
 }
@@ -88,7 +104,7 @@ function showKnowing(place, rows) {
   const most = Math.max(...rows.map((r) => r.worth)) || 1;
   const bar = (x) => svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none",
     "aria-hidden": "true" }, svg("rect", { x: 0, y: 1, height: 8, width: (100 * x) / most }));
-  const worth = (r) => `${amount(r.worth, 1.96 * r.error)}${r.error ? ` ± ${rough(1.96 * r.error)}` : ""}`;
+  const worth = (r) => `${amount(r.worth, 1.96 * r.error)}${r.error ? ` ± ${margin(1.96 * r.error)}` : ""}`;
   place.append(answerTable("Worth of knowing a box beforehand", ["Box", "Worth|", ""],
     rows.map((r) => el("tr", {}, el("th", { scope: "row" }, name(r.box)), numberCell(worth(r)),
       el("td", { class: "gauge" }, bar(r.worth))))));
@@ -113,13 +129,13 @@ function showBudget(place, found, problem) {
   const { x, value, price, now, gap } = found;
   const what = problem.minimize ? "loss" : "reward";
   const later = problem.timed ? ", discounted" : "";
-  readCurve(place, "Budget", { x, value, now, title: `spend on average${later}`,
-    yTitle: `${what} on average${later}` }, (i) => [
+  readCurve(place, "Budget", { x, value, now, title: inUnit(`spend on average${later}`),
+    yTitle: inUnit(`${what} on average${later}`) }, (i) => [
     `With ${amount(x[i])} to spend on average, the ${what} is `, el("b", {}, amount(value[i])),
     ` on average${i === now ? ", as with the policy of this page" : ""}. `,
     price[i] > 0 ? `One more unit of budget ${problem.minimize ? "saves" : "adds"} ${about(price[i])}.`
       : "More budget adds nothing.",
-    gap > 0 ? ` The true curve lies above by at most ${rough(gap)}.` : "",
+    gap > 0 ? ` The true curve lies above by at most ${margin(gap)}.` : "",
   ]);
 }
 
@@ -130,8 +146,8 @@ function showCareful(place, { x, value, first, now, ranges, bold }, problem) {
   place.append(answerTable("The first decision by the risk tolerance", ["Risk tolerance", "First decision"],
     ranges.map((r) => el("tr", {}, el("th", { scope: "row" }, reach(r)),
       el("td", {}, el("span", {}, r.first === null ? "open nothing" : ["open ", name(r.first)]))))));
-  readCurve(place, "Risk tolerance", { x, value, now, log: true, title: "risk tolerance",
-    yTitle: "certainty equivalent" }, (i) => [
+  readCurve(place, "Risk tolerance", { x, value, now, log: true, title: inUnit("risk tolerance"),
+    yTitle: inUnit("certainty equivalent") }, (i) => [
     `With a risk tolerance of ${amount(x[i])} the search ${problem.minimize ? "costs" : "is worth"} `
       + "as much as a sure ",
     el("b", {}, amount(value[i])), " and ", ...begin(first[i]),

@@ -110,20 +110,18 @@ export class Curve {
       + `${number(value[now])} now, ${number(value.at(-1))} at ${number(x.at(-1))}`;
     return svg("svg", { width: wide, height: SPACE.high, viewBox: `0 0 ${wide} ${SPACE.high}`, role: "img",
       class: "graph", "aria-label": said },
-      up.map((t) => [
-        line({ class: "grid", x1: left, x2: wide - right, y1: at.y(t), y2: at.y(t) }),
-        text(left - 7, at.y(t) + 4, "end", number(t))]),
+      up.map((t) => line({ class: "grid", x1: left, x2: wide - right, y1: at.y(t), y2: at.y(t) })),
       line({ class: "axis", x1: left, x2: wide - right, y1: floor, y2: floor }),
-      along.map((t) => [
-        line({ class: "axis", x1: at.x(t), x2: at.x(t), y1: floor, y2: floor + 4 }),
-        text(at.x(t), floor + 16, "middle", number(t))]),
-      text(left, 10, "start", yTitle, { class: "axis-title" }),
-      text(left, SPACE.high - 8, "start", title, { class: "axis-title" }),
+      along.map((t) => line({ class: "axis", x1: at.x(t), x2: at.x(t), y1: floor, y2: floor + 4 })),
       line({ class: "now", x1: at.x(x[now]), x2: at.x(x[now]), y1: SPACE.top + 2, y2: floor }),
       svg("path", { class: "line", d: path.join(""), fill: "none" }),
       svg("circle", { class: "was", cx: at.x(x[now]), cy: at.y(value[now]), r: 4 }),
       line({ class: "drop", x1: at.x(x[this.at]), x2: at.x(x[this.at]), y1: at.y(value[this.at]),
         y2: SPACE.high }),
+      up.map((t) => text(left - 7, at.y(t) + 4, "end", number(t))),
+      along.map((t) => text(at.x(t), floor + 16, "middle", number(t))),
+      text(left, 10, "start", yTitle, { class: "axis-title" }),
+      text(left, SPACE.high - 8, "start", title, { class: "axis-title" }),
       svg("circle", { class: "here", cx: at.x(x[this.at]), cy: at.y(value[this.at]), r: 6 }));
   }
 }

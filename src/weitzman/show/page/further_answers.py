@@ -109,9 +109,12 @@ def _budget(f: Forest, e: Evaluation) -> Found:
     if least <= e.spend <= most:
         x[now] = e.spend
     found = [curve.at(float(b)) for b in x]
+    reward = [m.reward for m in found]
+    if x[now] == e.spend:  # no policy gets more for this spend; a curve with few corners says less
+        reward[now] = e.reward
     return {
         "x": x.tolist(),
-        "value": [m.reward for m in found],
+        "value": reward,
         "price": [_price(curve, m.spend) for m in found],
         "now": now,
         "gap": curve.gap,

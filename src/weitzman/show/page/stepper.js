@@ -1,7 +1,7 @@
 // The stepper: shows what to open next and why, takes what was seen, goes back, plays futures.
 
 import { drawing, lookOf } from "./draw.js";
-import { amount, el, name, number, percent, plural, refill, rough, svg } from "./text.js";
+import { amount, el, margin, name, number, percent, plural, refill, svg } from "./text.js";
 import { Walk, randomness } from "./walk.js";
 
 const FUTURES = 2000;
@@ -100,7 +100,7 @@ export class Stepper {
     refill(
       this.parts.played,
       el("p", {}, `${plural(FUTURES, "random future")} from here: ${what} `,
-        el("b", {}, amount(mean, 1.96 * error)), ` ± ${rough(1.96 * error)}; one in twenty is below `,
+        el("b", {}, amount(mean, 1.96 * error)), ` ± ${margin(1.96 * error)}; one in twenty is below `,
         `${at(0.05)}, one in twenty above ${at(0.95)}.`),
       histogram(payoffs),
     );
@@ -238,7 +238,7 @@ export class Stepper {
     if (!found) refill(place, el("small", {}, "not known here: boxes are folded away"));
     else if (!found.error) refill(place, amount(this.expected));
     else refill(place, amount(this.expected, 1.96 * found.error), el("small", {},
-      ` ± ${rough(1.96 * found.error)}, from ${FUTURES} played futures`));
+      ` ± ${margin(1.96 * found.error)}, from ${number(FUTURES)} played futures`));
     place.dataset.value = this.expected;
   }
 
@@ -259,7 +259,7 @@ export class Stepper {
     this.again = button("Start again", "Take back all answers", () => this.restart());
     this.one = button("Play a future", "Let chance answer until it is best to stop",
       () => this.playOne());
-    this.many = button(`Play ${FUTURES} futures`, "Play many random futures and show what they earn",
+    this.many = button(`Play ${number(FUTURES)} futures`, "Play many random futures and show what they earn",
       () => this.playMany());
     refill(this.parts.moves, this.back, this.again, this.one, this.many);
   }

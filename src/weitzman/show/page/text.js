@@ -5,19 +5,31 @@ export const amounts = { unit: "", spread: 0 };
 
 /** An amount of the problem with its unit; with an error, no digits beyond the second digit of the error. */
 export function amount(x, error = 0) {
-  return withUnit(number(x, { spread: amounts.spread, error }), amounts.unit);
+  const cents = amounts.spread >= 10 && isCurrency(amounts.unit);
+  return withUnit(number(x, { spread: amounts.spread, error, cents }), amounts.unit);
+}
+
+/** The title of an axis, with the unit of the amounts along it. */
+export function inUnit(title) {
+  return amounts.unit ? `${title} (${amounts.unit})` : title;
+}
+
+/** An error of an amount: two digits, and the unit. */
+export function margin(error) {
+  return withUnit(rough(error), amounts.unit);
 }
 
 /**
  * A number as people read it, by the rules of `_common/numbers.py` (a test compares both): six
  * significant digits (counted from the spread, if there is one), commas, no zeros at the end.
  */
-export function number(x, { spread = 0, error = 0, digits = 6 } = {}) {
+export function number(x, { spread = 0, error = 0, digits = 6, cents = false } = {}) {
   if (x === null || x === undefined || Number.isNaN(x)) return "none";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   if (x === 0 || Math.abs(x) < 1e-12 * spread) return "0";
   let decimals = decimalsOf(x, spread, digits);
-  if (error > 0 && Number.isFinite(error)) decimals = Math.min(decimals, 1 - power(error, 2));
+  if (error > 0 && Number.isFinite(error) && 1 - power(error, 2) <= decimals) decimals = 1 - power(error, 2);
+  else if (cents) decimals = Math.min(decimals, Math.max(2, 1 - power(x, 2)));
   let text;
   if (Math.abs(x) >= 1e15 || Math.abs(x) < 1e-6) {
     const [mantissa, e] = x.toExponential(Math.abs(x) > 1 ? 5 : 2).split("e");
@@ -66,8 +78,13 @@ function thousands(text) {
 /** A written number with its unit: a currency sign before it, any other unit after it. */
 export function withUnit(text, unit) {
   if (!unit || text === "none") return text;
-  if (!/\p{Sc}$/u.test(unit)) return `${text} ${unit}`;
-  return text.startsWith("−") ? `−${unit}${text.slice(1)}` : `${unit}${text}`;
+  if (!isCurrency(unit)) return `${text} ${unit}`;
+  const money = /\.\d$/.test(text) ? `${text}0` : text;
+  return money.startsWith("−") ? `−${unit}${money.slice(1)}` : `${unit}${money}`;
+}
+
+function isCurrency(unit) {
+  return /\p{Sc}$/u.test(unit);
 }
 
 /** A chance; 0% and 100% are only for what is impossible and what is certain. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 from ..._common.disk import replacing
@@ -170,8 +171,18 @@ def _body(c: Content, title: str | None) -> Markup:
 
 Section = tuple[str, str, Child]
 
+_ANSWERS = {  # by what page/further_answers.py calls them: the name of the section, and its title
+    "swings": ("matters", "Which numbers matter"),
+    "knowing": ("knowing", "What knowing beforehand is worth"),
+    "budget": ("budget", "If the budget is limited"),
+    "careful": ("careful", "From bold to careful"),
+}
+_COMPARED = "compare", "Compared with other strategies"
+
 
 def _sections(c: Content) -> list[Section | None]:
+    found = tables.strategies(c)
+    missing = [h("li", f"{text}: {reason}") for text, reason in _left_out(c)]
     return [
         ("history", "What was seen", tables.history(c)) if c.told else None,
         ("try", "Try it", _stepper(c)),
@@ -179,13 +190,24 @@ def _sections(c: Content) -> list[Section | None]:
         ("forest", "The boxes drawn", _drawing(c)),
         ("boxes", "The boxes in numbers", [_from_start(c), _boxes(c)]),
         ("whatif", "What if costs were different", [_from_start(c), _what_if(c)]),
-        ("matters", "Which numbers matter", [_from_start(c), _answer("swings")]),
-        ("knowing", "What knowing beforehand is worth", [_from_start(c), _answer("knowing")]),
-        ("budget", "If the budget is limited", [_from_start(c), _answer("budget")]),
-        ("careful", "From bold to careful", [_from_start(c), _answer("careful")]),
-        ("compare", "Compared with other strategies", [_from_start(c), _compared(c)]),
+        *(
+            (key, text, [_from_start(c), _answer(answer)])
+            for answer, (key, text) in _ANSWERS.items()
+            if c.answers[answer] is not None
+        ),
+        (*_COMPARED, [_from_start(c), found]) if found is not None else None,
         ("sure", "How sure this is", [*words.certainty(c)]),
+        ("left-out", "Left out", h("ul", missing)) if missing else None,
     ]
+
+
+def _left_out(c: Content) -> Iterator[tuple[str, str]]:
+    """Parts that are not there, and why."""
+    for answer, (_, text) in _ANSWERS.items():
+        if c.answers[answer] is None:
+            yield text, c.answers["leftOut"][answer]
+    if isinstance(c.comparison, str):
+        yield _COMPARED[1], c.comparison
 
 
 def _from_start(c: Content) -> Child:
@@ -264,10 +286,3 @@ def _what_if(c: Content) -> Child:
         tables.break_even_costs(c),
         h("div", id="curve", class_="curve"),
     ]
-
-
-def _compared(c: Content) -> Child:
-    found = tables.strategies(c)
-    if found is not None:
-        return found
-    return h("p", f"Left out: {c.comparison}")

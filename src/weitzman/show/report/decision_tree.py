@@ -137,7 +137,7 @@ def columns(found: list[Situated]) -> dict[str, list[Any]]:
     takes = {"take": [", ".join(d.taken) for d in found]} if any(d.taken for d in found) else {}
     return {
         "after": ways,
-        "probability": [d.reached for d in found],
+        "probability": [float(f"{d.reached:.12g}") for d in found],
         **takes,
         "action": [d.action for d in found],
         "box": [d.box for d in found],

@@ -121,10 +121,6 @@ class Content:
         """An amount of the problem as people read it, with its unit."""
         return self.amounts.typeset(x, error)
 
-    def bare(self, x: float) -> str:
-        """The same without the unit."""
-        return self.amounts.bare(x).replace("-", "−")
-
 
 def content(
     source: Forest | Solution | Search | RunModel,

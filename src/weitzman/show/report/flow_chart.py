@@ -17,7 +17,7 @@ _MARGIN = 8
 _LETTERS = 23  # of the first line in a box, at most
 _SMALL = 31  # of the second line
 _SEEN = 16  # of a label on an edge
-_UNIT = 0.0175  # centimeters of paper for a unit of the drawing
+_UNIT = 0.02  # centimeters of paper for a unit of the drawing
 
 
 Say = Callable[[float], str]
@@ -155,6 +155,9 @@ _SPECIAL = {
 }  # fmt: skip
 
 
+_NO_WIDER = r"\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+
+
 def tex(text: str) -> str:
     """Text for LaTeX in which every character stands for itself.
 
@@ -173,7 +176,10 @@ def latex(found: list[Situated], say: Say = number) -> str:
             r"% Put \usepackage{tikz} into the preamble and \input this file.",
             *_latex_table(found, say),
             "",
+            r"\medskip",
+            _NO_WIDER,
             *_latex_tree(found, say),
+            "}",
             "",
         ]
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._common.arrays import FloatArray
-from ..._common.numbers import about, percent, rough
+from ..._common.numbers import about, percent
 from ...engine.solution import mean_cost
 from ...policy.simulation_result import two_sided
 from ..page.html import Child, Markup, h, join, name
@@ -28,28 +28,27 @@ _STATES = 3  # indices listed one by one; with more, only their range
 def boxes(c: Content) -> Markup:
     """A row for each box that is shown. The boxes opened most often come first."""
     e, spend = c.evaluation, c.evaluation.columns()["spend"]
-    wins = e.wins
+    wins, deep = e.wins, bool((c.forest.parent[c.keep] >= 0).any())
     order = sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v))
     rows = [
         h(
             "tr",
             _text(_title(c, v), c.forest.name(v), head=True),
-            _text(*_behind(c, v)),
+            _text(*_behind(c, v)) if deep else None,
             _range(c, mean_cost(c.forest, v)),
             _indices(c, v),
             _number(float(e.opened[v]), percent if alone(c.forest, v) else about),
             _number(float(wins[v]), partial(often, c, v)),
-            _number(float(spend[v]), c.bare),
+            _number(float(spend[v]), c.say),
         )
         for v in order
     ]
     head = [
-        _column("Box", "text"), _column("Behind", "text"), _column("Cost"), _column("Index"),
-        _column("Opened", down=True), _column("Taken in the end"), _column("Spent on it"),
+        _column("Box", "text"), *([_column("Behind", "text")] if deep else []), _column("Cost"),
+        _column("Index"), _column("Opened", down=True), _column("Taken in the end"),
+        _column("Spent on it"),
     ]  # fmt: skip
-    unit = f" (amounts in {c.forest.unit})" if c.forest.unit else ""
-    caption = f"Boxes, with their indices and how often they are opened{unit}"
-    return _table(caption, head, rows, id="table")
+    return _table("Boxes, with their indices and how often they are opened", head, rows, id="table")
 
 
 def break_even_costs(c: Content) -> Markup:
@@ -61,8 +60,8 @@ def break_even_costs(c: Content) -> Markup:
         h(
             "tr",
             _text(_after(c, w), f.name(w.box), head=True),
-            _number(cost_now(w, f), c.bare),
-            _number(w.break_even.opened_below, c.bare),
+            _number(cost_now(w, f), c.say),
+            _number(w.break_even.opened_below, c.say),
             _turns(c, w),
             _number(-f.sign * float(opened[w.box]), about) if slopes else None,
         )
@@ -95,6 +94,7 @@ def strategies(c: Content) -> Markup | None:
         for s in found.strategies
     ]
     earns = "Loss and costs|" if c.forest.minimize else "Earns|"
+    earns = "Certainty equivalent|" if c.forest.risk_tolerance is not None else earns
     head = _heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "Computed")
     return join([_table("Strategies compared", head, rows), h("p", scale.said, class_="hint")])
 
@@ -107,9 +107,9 @@ def history(c: Content) -> Markup:
             h("td", str(i + 1), class_="number"),
             h("th", name(str(step.box)), scope="row"),
             h("td", name(step.state)),
-            h("td", c.bare(step.cost), class_="number"),
-            h("td", c.bare(step.best), class_="number"),
-            h("td", c.bare(step.spent), class_="number"),
+            h("td", c.say(step.cost), class_="number"),
+            h("td", c.say(step.best), class_="number"),
+            h("td", c.say(step.spent), class_="number"),
         )
         for i, step in enumerate(c.told)
     ]
@@ -160,7 +160,7 @@ def _number(x: float, text: Callable[[float], str]) -> Markup:
 
 def _range(c: Content, values: FloatArray) -> Markup:
     low, high = float(values.min()), float(values.max())
-    text = c.bare(low) if low == high else f"{c.bare(low)} to {c.bare(high)}"
+    text = c.say(low) if low == high else f"{c.say(low)} to {c.say(high)}"
     return h("td", text, data_key=repr(high), class_="number")
 
 
@@ -176,10 +176,10 @@ def _indices(c: Content, v: int) -> Markup:
             else h("td", "none", data_key="-1e308", class_="number")
         )
     parts = [
-        h("div", c.bare(float(x)), h("small", " after ", name(shown(f, up, y))))
+        h("div", c.say(float(x)), h("small", " after ", name(shown(f, up, y))))
         for y, x in enumerate(index)
     ]
-    return h("td", parts, data_key=repr(float(index.max())), class_="number")
+    return h("td", h("div", parts), data_key=repr(float(index.max())), class_="number")
 
 
 def _title(c: Content, v: int) -> Child:
@@ -206,13 +206,12 @@ def _turns(c: Content, w: WhatIf) -> Markup:
     first = w.break_even.first_below
     if first is None:
         return h("td", "never", class_="number")
-    return h("td", c.bare(first) if math.isfinite(first) else "any cost", class_="number")
+    return h("td", c.say(first) if math.isfinite(first) else "any cost", class_="number")
 
 
 def estimate(c: Content, x: float, error: float) -> str:
     """A number and its error, without digits that the error makes meaningless."""
-    text = f"{c.amounts.bare(x, error)} ± {rough(error)}" if error else c.bare(x)
-    return text.replace("-", "−")
+    return f"{c.say(x, error)} ± {c.amounts.margin(error)}" if error else c.say(x)
 
 
 class _Scale(NamedTuple):

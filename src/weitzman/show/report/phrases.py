@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._common import numbers
 from ..._common.arrays import FloatArray
-from ..._common.numbers import about, percent
+from ..._common.numbers import about, is_currency_sign, percent
 from ...engine.solution import Status, mean_cost
 from ...policy.words import explain
 from ..page.html import Child, Markup, h, name
@@ -98,7 +98,11 @@ def _expect(c: Content) -> str:
             f"spent on opening {boxes}."
         )
     later = " All amounts are discounted to the start." if f.factors is not None else ""
-    takes = f" It takes {about(e.time)} on average." if f.durations is not None else ""
+    takes = (
+        f" The search lasts {about(e.time)} units of time on average."
+        if f.durations is not None
+        else ""
+    )
     if f.minimize:
         found = f"{f.prizes} losses of {reward} in total" if f.prizes > 1 else f"a loss of {reward}"
         return (
@@ -223,14 +227,11 @@ def certainty(c: Content) -> Iterator[Markup]:
     if s.status is Status.EXACT:
         text = "The value and the indices are exact up to rounding"
     elif s.status is Status.CERTIFIED:
-        text = f"The value is certified: its error is at most {c.say(s.gap, s.gap)}"
+        text = f"The value is certified: its error is {_at_most(c, s.gap)}"
     elif s.status is Status.DISCRETIZED:
-        off = c.say(s.gap, s.gap)
-        text = f"Distributions were made discrete: the value is off by at most {off}"
+        text = f"Distributions were made discrete: the value is off by {_at_most(c, s.gap)}"
     else:
-        text = (
-            f"The value may be off by up to {c.say(s.gap, s.gap)}, which is more than was asked for"
-        )
+        text = f"The value may be off by {_at_most(c, s.gap)}, which is more than was asked for"
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
     if c.runner_up is not None and not c.told:
         yield h("p", _margin(c, c.runner_up))
@@ -246,6 +247,14 @@ def certainty(c: Content) -> Iterator[Markup]:
         "are. The table of costs above shows how far some of them may be off before the decision "
         "changes.",
     )  # fmt: skip
+
+
+def _at_most(c: Content, error: float) -> str:
+    """A bound on an error; nobody needs the digits of a fraction of a cent."""
+    cent = c.say(0.01)
+    if is_currency_sign(c.forest.unit) and error < 0.01 and c.amounts.spread >= 10:
+        return f"less than {cent}"
+    return f"at most {c.amounts.margin(error)}"
 
 
 def _margin(c: Content, second: RunnerUp) -> Markup:

@@ -1,12 +1,12 @@
 // The report: stepper and drawing, a table to sort and search, the value against a cost.
 
-import { showAnswer } from "../page/answers.js";
+import { foldable, showAnswer } from "../page/answers.js";
 import { Curve } from "../page/chart.js";
 import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
 import { unpack } from "../page/problem.js";
 import { Walk } from "../page/walk.js";
-import { about, amount, el, name, plural, refill } from "../page/text.js";
+import { about, amount, el, inUnit, name, plural, refill } from "../page/text.js";
 
 const PAPER = 1500; // width of a drawing that can still be read when it is shrunk to a sheet
 const ROWS = 25; // of the table, until the user asks for all
@@ -77,24 +77,11 @@ showRows();
 // -- which numbers matter, budgets, risk ------------------------------------------------------------
 
 for (const key of ["swings", "knowing", "budget", "careful"]) {
-  showAnswer(document.getElementById(`answer-${key}`), key, data.answers, problem);
+  const place = document.getElementById(`answer-${key}`);
+  if (place) showAnswer(place, key, data.answers, problem);
 }
 
-// -- tables on a narrow screen: a row becomes a card, each number with the title of its column --------
-
-for (const each of document.querySelectorAll(".wide > table")) {
-  const titles = [...each.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
-  each.classList.add("folds");
-  each.setAttribute("role", "table");
-  for (const row of each.rows) {
-    row.setAttribute("role", "row");
-    [...row.cells].forEach((cell, i) => {
-      const head = cell.tagName === "TH";
-      cell.setAttribute("role", head ? (cell.scope === "col" ? "columnheader" : "rowheader") : "cell");
-      if (row.parentElement !== each.tHead) cell.dataset.title = titles[i];
-    });
-  }
-}
+for (const each of document.querySelectorAll(".wide > table")) foldable(each);
 
 // -- what if a cost were different ----------------------------------------------------------------
 
@@ -113,8 +100,8 @@ function whatIf(place) {
   function show() {
     const { factor, value, cost } = data.whatIf[which.value];
     curve.show({
-      x: factor.map((f) => f * cost), value, now: factor.indexOf(1), title: "cost of opening",
-      yTitle: worthTitle,
+      x: factor.map((f) => f * cost), value, now: factor.indexOf(1), title: inUnit("cost of opening"),
+      yTitle: inUnit(worthTitle),
     });
   }
 
