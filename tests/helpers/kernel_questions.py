@@ -52,6 +52,18 @@ def forest(seed: int, n: int, states: int, *, count: int = 1) -> Forest:
     )  # fmt: skip
 
 
+def line_of_many_states() -> Forest:
+    """A line whose boxes have so many states that not all products are done, on both ways."""
+    rng = np.random.default_rng(3)
+    law = rng.dirichlet(np.full(20, 0.3), (4, 20))
+    return Forest.from_arrays(
+        parent=[-1, 0, 1, 2],
+        cost=[0.01] * 4,
+        rewards=rng.random((4, 20)),
+        law=[law[0, 0], *law[1:]],
+    )
+
+
 def answers(problem: Forest, **options: Any) -> list[float]:
     """Value, indices, what a policy does, and how it fares in a few episodes."""
     solution = solve(problem, threads=1, **options)
@@ -146,6 +158,7 @@ def questions() -> dict[str, list[float]]:
         many = {"count": 3} if seed % 3 == 0 else {}
         found[f"random {seed}"] = answers(forest(seed, seed % 11 + 1, seed % 7 + 2, **many))
     found["wide"] = answers(forest(5, 8, 20))  # more states and breakpoints than there is room for
+    found["many states"] = answers(line_of_many_states())
     found["thinned"] = answers(forest(6, 24, 5), tolerance=0.01)
     found["trees"] = trees()
     found |= {"endless": endless(), "chain": chain(), "graph": graph(), "orders": orders()}

@@ -31,6 +31,7 @@ from .lanes import (
 )
 
 GROUP = 4  # breakpoints that a matrix product takes at a time
+FEW = 16  # states: it takes longer to find out which products matter than to do them all
 
 
 class Cost(NamedTuple):
@@ -56,6 +57,24 @@ class Tails(NamedTuple):
     n: int
     rows: np.ndarray
     lanes: int
+
+
+class Spans(NamedTuple):
+    """Between which rows of a factor each of its columns is neither zero nor at its last value."""
+
+    own: int  # how many columns
+    first: np.ndarray  # zero before this row
+    end: np.ndarray  # and from this row on
+    last: np.ndarray  # the same number
+    active: np.ndarray  # room for numbers of columns
+    base: np.ndarray  # room for a row of the product
+
+
+class Active(NamedTuple):
+    """The numbers of some columns."""
+
+    states: np.ndarray
+    count: int
 
 
 @helper()
@@ -134,6 +153,27 @@ def lift_error(x, own, reward, outside, out):
 
 
 @helper()
+def _count_above(grid, n, x):
+    """How many of n falling breakpoints lie above x."""
+    lo, hi = np.int64(0), n
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if grid[mid] > x:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+@helper()
+def find_spans(tops, reward, grid, n, spans):
+    """The tails of max(reward, X) are zero above the top of X, and one up to the reward."""
+    for y in range(spans.own):
+        spans.end[y], spans.last[y] = _count_above(grid, n, reward[y]), 1.0
+        spans.first[y] = _count_above(grid, n, max(tops[y], reward[y]))
+
+
+@helper()
 def mix(after, own, law, lanes, n, out):
     """out[j, s] = sum_y after[j, y] * law[y, s], for j < n rounded up to a multiple of four."""
     across = padded(own)
@@ -152,6 +192,56 @@ def mix(after, own, law, lanes, n, out):
             store(out, to + lanes, b)
             store(out, to + 2 * lanes, c)
             store(out, to + 3 * lanes, d)
+
+
+@helper()
+def _mix_four(after, across, active, law, lanes, base, out):
+    """Four rows of `mix`, from ``base`` and the states that are active."""
+    for u in range(0, lanes, LANES):
+        a = b = c = d = load(base, u)
+        for i in range(active.count):
+            y = active.states[i]
+            p = load(law, y * lanes + u)
+            a = madd(splat_at(after, y), p, a)
+            b = madd(splat_at(after, across + y), p, b)
+            c = madd(splat_at(after, 2 * across + y), p, c)
+            d = madd(splat_at(after, 3 * across + y), p, d)
+        store(out, u, a)
+        store(out, lanes + u, b)
+        store(out, 2 * lanes + u, c)
+        store(out, 3 * lanes + u, d)
+
+
+@helper()
+def _activate(spans, j, law, lanes):
+    """The columns to multiply in four rows from j on; those that end there go to the base."""
+    count = np.int64(0)
+    for y in range(spans.own):
+        spans.active[count] = y
+        count += (spans.first[y] < j + GROUP) & (spans.end[y] > j)
+        if j - GROUP < spans.end[y] <= j:
+            weight = splat_at(spans.last, y)
+            for u in range(0, lanes, LANES):
+                p = load(law, y * lanes + u)
+                store(spans.base, u, madd(weight, p, load(spans.base, u)))
+    return Active(spans.active, count)
+
+
+@helper()
+def mix_between(after, spans, law, lanes, n, out):
+    """The same as `mix`, without most products of columns by zero and by their last values.
+
+    From one row to the next, more and more rows of the law are added up for good, and only the
+    columns between are multiplied. Returns how many rows are done: the last few are left.
+    """
+    across = padded(spans.own)
+    for u in range(0, lanes, LANES):
+        store(spans.base, u, splat(0.0))
+    for j in range(0, n - GROUP + 1, GROUP):
+        active = _activate(spans, j, law, lanes)
+        rows, to = pointer(after, j * across), pointer(out, j * lanes)
+        _mix_four(rows, across, active, law, lanes, spans.base, to)
+    return n & -GROUP
 
 
 @helper()
@@ -276,13 +366,7 @@ def clear_chances(after, reward, own, grid, n, clear):
     """P(X_y < reward(y)) for each own state y, from the row just above the reward."""
     across = padded(own)
     for y in range(own):
-        lo, hi = 0, n  # number of breakpoints above the reward
-        while lo < hi:
-            mid = (lo + hi) >> 1
-            if grid[mid] > reward[y]:
-                lo = mid + 1
-            else:
-                hi = mid
+        lo = _count_above(grid, n, reward[y])
         clear[y] = 1.0 - after[(lo - 1) * across + y] if lo > 0 else 1.0
 
 

@@ -43,22 +43,27 @@ from .blocks import (
     grid_of,
     padded,
     release,
+    tops_of,
     write_nothing,
 )
 from .boxes import (
+    FEW,
     Cost,
     Listing,
+    Spans,
     Tails,
     add_defect,
     box_grid,
     cap_grid,
     clear_chances,
     copy_rewards,
+    find_spans,
     given_indices,
     indices,
     lift,
     lift_error,
     mix,
+    mix_between,
     prices,
     sort_down,
     transpose,
@@ -269,7 +274,15 @@ def _mixture(task, program, slate, desk):
     slate.width[task.op] = n
     lift(powers_of(children, across, desk.rows), across, desk.reward, grid, n, desk.after)
     lift_error(children, own, desk.reward, program.outside, pointer(desk.after, n * across))
-    mix(desk.after, own, desk.law, lanes, n + 1, desk.rows)
+    done = ZERO
+    if own > FEW:
+        spans = Spans(own, desk.rank, desk.price, desk.sigma, desk.active, desk.caps)
+        find_spans(tops_of(task.left, across), desk.reward, desk.grid, n, spans)
+        done = mix_between(desk.after, spans, desk.law, lanes, n, desk.rows)
+    mix(
+        pointer(desk.after, done * across), own, desk.law, lanes, n + 1 - done,
+        pointer(desk.rows, done * lanes),
+    )  # fmt: skip
     tails = Tails(desk.grid, n, desk.rows, lanes)
     if program.weighed:
         add_defect(pointer(program.defect, program.defect_at[task.row[LAW]]), k, tails)
@@ -352,7 +365,7 @@ def _carry_out(step, order, program, slate, store_, desk):
         _give_back(row[RIGHT], task.right, task.states, slate, store_.state)
         at = allocate(store_.heap, store_.state, block_size(draft.m, lanes))
         slate.loc[task.op] = at
-        thin(draft, program.eps, desk.loose, pointer(store_.heap, at))
+        thin(draft, program.eps, pointer(store_.heap, at))
     return step, ZERO, ZERO
 
 

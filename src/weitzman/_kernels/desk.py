@@ -32,7 +32,7 @@ class Desk(NamedTuple):
     numbers: np.ndarray  # [j] 0, 1, 2, ...
     pos: np.ndarray  # [j] numbers of rows
     source: np.ndarray
-    loose: np.ndarray
+    active: np.ndarray  # [y] numbers of states
     most: int
     widest: int
 
@@ -42,7 +42,7 @@ def desk_size(most, widest):
     """Floats, and integers, to work on ``most`` breakpoints and ``widest`` states."""
     room, by_state = most + 1 + LANES, 8 * widest + padded(block_size(0, widest))
     table = (most + 1 + GROUP) * widest
-    return 2 * table + widest * widest + by_state + 2 * padded(room), 4 * room
+    return 2 * table + widest * widest + by_state + 2 * padded(room), 3 * room + widest
 
 
 @helper()

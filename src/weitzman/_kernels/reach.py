@@ -28,9 +28,23 @@ import numpy as np
 
 from . import efforts
 from .blocks import aligned, count, padded, release, rows_of
-from .boxes import GROUP, mix
+from .boxes import FEW, GROUP, Spans, mix, mix_between
 from .jit import helper, kernel
-from .lanes import LANES, at_least, exp, keep, load, log1p, pointer, splat, splat_at, store, where
+from .lanes import (
+    LANES,
+    above,
+    at_least,
+    either,
+    exp,
+    keep,
+    load,
+    log1p,
+    pointer,
+    splat,
+    splat_at,
+    store,
+    where,
+)
 from .operations import BOX, GIVEN, JOIN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
 from .step_functions import (
     MergedPoints,
@@ -260,6 +274,38 @@ def _padded_law(box, out):
 
 
 @helper()
+def _rises(capped, lanes, n, out):
+    """The first row in which each column is not zero."""
+    for u in range(0, lanes, LANES):
+        row = splat(np.float64(n))
+        for i in range(n):
+            j = n - 1 - i
+            t, zero = load(capped, j * lanes + u), splat(0.0)
+            row = where(either(above(t, zero), above(zero, t)), splat(np.float64(j)), row)
+        store(out, u, row)
+
+
+@helper()
+def _mix_capped(capped, caps, union, k, law, across, size, out):
+    """The product with a law of what `_up_to_index` wrote: constant from an index on, once zero."""
+    lanes, done = padded(k), _ZERO
+    if k > FEW:
+        numbers, room = np.empty(k, np.int64), aligned(2 * lanes + across)
+        first, end = pointer(room, 0), pointer(room, lanes)
+        _rises(capped, lanes, size, first)
+        for s in range(k):
+            end[s] = below(union.points, size, caps[s])
+        spans = Spans(
+            k, first, end, pointer(caps, lanes), pointer(numbers, 0), pointer(room, 2 * lanes)
+        )
+        done = mix_between(capped, spans, law, across, size, out)
+        keep(numbers)
+        keep(room)
+    left = pointer(capped, done * lanes)
+    mix(left, k, law, across, size - done, pointer(out, done * across))
+
+
+@helper()
 def _choose(h, box, clear, chosen, spare):
     """The chance of each state to be chosen; what lies below its reward no longer matters."""
     lanes = h.lanes
@@ -329,7 +375,10 @@ def _back_box(op, route, found, operands, heap, state):
     )
     release(pointer(heap, found.seen[op]), pointer(state, 0), found.seen[op], n * (lanes + 1))
     _padded_law(box, pointer(law, 0))
-    mix(pointer(capped, 0), k, pointer(law, 0), across, size, pointer(rows, 0))
+    _mix_capped(
+        pointer(capped, 0), pointer(spare, 0), union, k, pointer(law, 0), across, size,
+        pointer(rows, 0),
+    )  # fmt: skip
     h = Steps(union.points, pointer(rows, 0), size, across)
     _choose(h, box, pointer(route.clear, start), pointer(found.chosen, start), pointer(spare, 0))
     if child >= 0:

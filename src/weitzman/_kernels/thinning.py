@@ -28,6 +28,8 @@ from .lanes import (
     where,
 )
 
+_FIRST, _SECOND = np.int64(0), np.int64(LANES)  # groups of eight states
+
 
 class Draft(NamedTuple):
     """A value min(W, sigma) before it is written to a block."""
@@ -64,45 +66,65 @@ def _capped_tail(draft, states, j):
 
 
 @helper()
-def _matters(draft, states, right, at, bound):
+def _moves(draft, states, mass, right, at, bound):
     """Would it raise E max(x, kappa_s) by more than a quarter of ``bound`` to drop breakpoints?
 
-    Those after the one at ``right`` down to ``at``, for one of eight states. The bound is a quarter
-    of the mass between, times the distance to the next one that stays; what lies at or below the
-    floor does not count.
+    Those after the one at ``right`` down to ``at``, with ``mass`` on them, for one of eight states.
+    The bound is a quarter of the mass, times the distance to the next one that stays; what lies at
+    or below the floor does not count.
     """
-    mass = sub(_capped_tail(draft, states, at), _capped_tail(draft, states, right))
     way = sub(splat_at(draft.x, right), larger(splat_at(draft.x, at + 1), states.floor))
     moved = above(mul(mass, way), splat(bound))
     return some(both(above(splat_at(draft.x, at), states.floor), moved))
 
 
 @helper()
-def _candidates(draft, bound, out):
-    """The breakpoints that may be dropped alone, between their neighbors, and then m.
+def _may_go(draft, right, at, bound, first):
+    """May all breakpoints after the one at ``right`` down to ``at`` go, for states from ``first``?
 
-    The first eight states rule out most of them, so that the others have little to look at. The
-    highest and the lowest breakpoint stay.
+    If those down to the one before ``at`` may.
     """
-    found = max(draft.m - 2, 0)
-    for i in range(found):
-        out[i] = i + 1
-    for u in range(0, draft.lanes, LANES):
-        states, left, found = _eight(draft, u), found, 0
-        for i in range(left):
-            j = out[i]
-            out[found] = j
-            found += not _matters(draft, states, j - 1, j, bound)
-    out[found] = draft.m
+    for u in range(first, draft.lanes, LANES):
+        states = _eight(draft, u)
+        mass = sub(_capped_tail(draft, states, at), _capped_tail(draft, states, right))
+        if _moves(draft, states, mass, right, at, bound):
+            return False
+    return True
 
 
 @helper()
-def _fits(draft, c, a, bound):
-    """May all breakpoints strictly between c and a + 1 be dropped, if those down to a - 1 may?"""
-    for u in range(0, draft.lanes, LANES):
-        if _matters(draft, _eight(draft, u), c, a, bound):
-            return False
-    return True
+def _also_goes(draft, c, j, bound):
+    """May the breakpoint j go as well, alone and together with all those after c?"""
+    return _may_go(draft, j - 1, j, bound, _FIRST) and _may_go(draft, c, j, bound, _FIRST)
+
+
+@helper()
+def _copy_row(draft, j, tail, row):
+    """Write the capped tails at a breakpoint; those of the first eight states are known."""
+    store(row, 0, tail)
+    for u in range(_SECOND, draft.lanes, LANES):
+        store(row, u, _capped_tail(draft, _eight(draft, u), j))
+
+
+@helper()
+def _copy_kept(draft, j, bound, grid, row):
+    """Write breakpoints from j on, until one may be dropped alone, between its neighbors.
+
+    The first eight states rule that out for most of them. Returns where that is. The highest and
+    the lowest breakpoint stay, and so does that at j.
+    """
+    states, lanes, start = _eight(draft, _FIRST), draft.lanes, j
+    tail = _capped_tail(draft, states, j)
+    while True:
+        grid[j - start] = draft.x[j]
+        _copy_row(draft, j, tail, pointer(row, (j - start) * lanes))
+        j += 1
+        if j >= draft.m:
+            return j
+        last, tail = tail, _capped_tail(draft, states, j)
+        stays = _moves(draft, states, sub(tail, last), j - 1, j, bound)
+        if not stays and j < draft.m - 1 and _may_go(draft, j - 1, j, bound, _SECOND):
+            return j
 
 
 @helper()
@@ -134,7 +156,7 @@ def _average(draft, c, a, value, row):
 
 
 @helper()
-def thin(draft, eps, loose, value):
+def thin(draft, eps, value):
     """Write the value to a block, without the breakpoints that do not matter.
 
     From the top down, as many as possible are dropped after each one that is kept.
@@ -144,24 +166,14 @@ def thin(draft, eps, loose, value):
     for u in range(0, lanes, LANES):
         store(errors_of(value), u, load(draft.errors, u))
         store(tops_of(value, lanes), u, load(draft.tops, u))
-    bound = 4.0 * eps
-    _candidates(draft, bound, loose)
-    grid, row = pointer(grid_of(value, lanes), 1), rows_of(value, lanes)
-    c, kept, i = np.int64(0), np.int64(0), 0
-    while c < m:
-        for j in range(c, loose[i]):
-            grid[kept] = draft.x[j]
-            kept += 1
-            row = pointer(row, lanes)
-            for u in range(0, lanes, LANES):
-                store(row, u, _capped_tail(draft, _eight(draft, u), j))
-        c, a = loose[i] - 1, loose[i] + 1
-        if a > m:
-            break
-        i += 1
-        while loose[i] == a and _fits(draft, c, a, bound):
-            a, i = a + 1, i + 1
-        _average(draft, c, a, value, row)
-        i += loose[i] == a  # that one stays
-        c = a
+    bound, kept, j = 4.0 * eps, np.int64(0), np.int64(0)
+    grid, rows = pointer(grid_of(value, lanes), 1), pointer(rows_of(value, lanes), lanes)
+    while j < m:
+        a = _copy_kept(draft, j, bound, pointer(grid, kept), pointer(rows, kept * lanes))
+        kept, c, j = kept + a - j, a - 1, a
+        if j < m:
+            j += 1
+            while j < m - 1 and _also_goes(draft, c, j, bound):
+                j += 1
+            _average(draft, c, j, value, pointer(rows, (kept - 1) * lanes))
     finish(value, kept, lanes)
