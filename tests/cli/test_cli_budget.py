@@ -54,7 +54,7 @@ def test_a_tornado(path, capsys):
 
 def test_the_meaning_of_the_value_is_said(tmp_path, capsys):
     for terms, words in (
-        ({"risk_tolerance": 5.0}, "certainty equivalent, risk tolerance 5.0"),
+        ({"risk_tolerance": 5.0}, "certainty equivalent, risk tolerance 5"),
         ({"prizes": 2}, "expected sum of 2 prizes"),
         ({"rate": 0.1}, "discounted to the start"),
     ):
