@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
                 text = markdown(each.name, found[log][each.name], every=log == "without")
                 print(f"\n{text}", flush=True)
     if arguments.write:
-        text = page(found["with"], found["without"], HERE / "LIVE.md", table(arguments.folder))
+        text = page(found["with"], found["without"], HERE, table(arguments.folder))
         (HERE / "RESULTS.md").write_text(text)
         figure(found["with"], HERE / "regret.png")
 

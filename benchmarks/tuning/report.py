@@ -10,8 +10,6 @@ import numpy as np
 from weitzman import plot
 from weitzman.replay.replay_result import Replay
 
-from .sets import REMARKS
-
 AIM, HIGHER = 0.7, 3  # with a log: the share of the best peer's regret, at the higher prices
 AIM_WITHOUT = 0.8  # without a log, at every price
 
@@ -81,19 +79,28 @@ is due: most decisions need none. The aims: 2 s for everything, 20 ms for one de
 """
 
 
-def page(
-    with_log: dict[str, Replay], without: dict[str, Replay], live: Path, speed: str
-) -> str:  # fmt: skip
-    """The whole page."""
+def page(with_log: dict[str, Replay], without: dict[str, Replay], folder: Path, speed: str) -> str:
+    """The whole page; ``folder`` has the live experiment and remarks on the results."""
+    said = remarks(folder / "REMARKS.md")
     parts = [ABOUT, WITH]
-    parts += [markdown(name, found) + REMARKS["with"][name] for name, found in with_log.items()]
+    parts += [
+        markdown(name, x) + said.get(f"{name}, with a log", "") for name, x in with_log.items()
+    ]
     parts += [WITHOUT]
     parts += [
-        markdown(name, found, every=True) + REMARKS["without"][name]
-        for name, found in without.items()
+        markdown(name, x, every=True) + said.get(f"{name}, without a log", "")
+        for name, x in without.items()
     ]
+    live = folder / "LIVE.md"
     text = live.read_text().replace("# Real training", "## Real training") if live.exists() else ""
-    return "\n".join([*parts, text, f"{SPEED}\n{speed}\n", REMARKS["speed"]["all"]])
+    return "\n".join([*parts, text, f"{SPEED}\n{speed}\n", said.get("speed", "")])
+
+
+def remarks(path: Path) -> dict[str, str]:
+    """What a reader should know about a result, above all what limits it, by heading."""
+    parts = path.read_text().split("\n## ")[1:] if path.exists() else []
+    split = [part.partition("\n") for part in parts]
+    return {heading.strip(): f"\n{text.strip()}\n" for heading, _, text in split}
 
 
 def markdown(name: str, found: Replay, *, every: bool = False) -> str:

@@ -80,10 +80,3 @@ SETS = (
     Set("algoperf", "cost_seconds", "study", Size(10, 1, 3), Size(3, 1, 2)),
     Set("lcdb", "cost_seconds", "replicate", Size(14, 3, 3), Size(6, 1, 2)),
 )
-
-# What a reader should know about a result; above all, what limits it where an aim is missed.
-REMARKS: dict[str, dict[str, str]] = {
-    "with": {"taskset_text": "", "algoperf": "", "lcdb": ""},
-    "without": {"taskset_text": "", "algoperf": "", "lcdb": ""},
-    "speed": {"all": ""},
-}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
@@ -15,6 +16,7 @@ import pytest
 import weitzman
 from weitzman import Forest, bounds, learn, questions
 from weitzman._common.sharing import spread
+from weitzman._kernels.jit import PLAIN, kernels
 from weitzman.errors import InvalidArgument
 from weitzman.learn import draws
 
@@ -263,6 +265,34 @@ def test_a_file_is_read_by_the_workers(pool, tmp_path, minimize):
     os.replace(other, path)  # another file: what a worker has mapped is not taken for it
     again = bounds.solve_file(path, part=300, executor=pool)
     assert again.value == bounds.solve_file(path, part=300).value != alone.value
+
+
+class FromStore(Fragile):
+    """An executor whose workers get read-only arrays, as those of Ray do."""
+
+    def submit(self, fn: Any, /, *args: Any) -> Future[Any]:
+        buffers: list[pickle.PickleBuffer] = []
+        packed = pickle.dumps(args, 5, buffer_callback=buffers.append)
+        stored = [bytes(buffer.raw()) for buffer in buffers]
+        return super().submit(fn, *pickle.loads(packed, buffers=stored))
+
+    def scatter(self, data: Any) -> Any:
+        return data
+
+
+@pytest.mark.skipif(PLAIN, reason="nothing is compiled")
+def test_workers_compile_nothing_that_the_caller_has_not():
+    """A read-only array has a type of its own, for which kernels would be compiled once more."""
+    forest = random_trees(3000)
+    solution = weitzman.solve(forest)
+    played = weitzman.simulate(solution, 20_000, 0)
+    before = {kernel: len(kernel.signatures) for kernel in kernels}
+    executor = FromStore(set())
+    assert same(weitzman.solve(forest, executor=executor), solution)
+    there = weitzman.simulate(solution, 20_000, 0, executor=executor)
+    assert there.payoff.mean == played.payoff.mean
+    after = {kernel: len(kernel.signatures) for kernel in kernels}
+    assert [k.__name__ for k in kernels if after[k] > max(before[k], 1)] == []
 
 
 def test_what_is_no_executor_is_refused():

@@ -105,8 +105,11 @@ def test_the_page_has_every_table(folder, tmp_path):
     best[-1] = 2.0
     found = {each.name: tiny(best, np.zeros_like(best)) for each in SETS}
     (tmp_path / "LIVE.md").write_text("# Real training, searched live\n")
-    text = page(found, found, tmp_path / "LIVE.md", "| speed |")
+    (tmp_path / "REMARKS.md").write_text("# About\n\n## lcdb, without a log\n\nFew runs.\n")
+    text = page(found, found, tmp_path, "| speed |")
     assert text.count("### lcdb") == 2
+    assert text.count("Few runs.") == 1
+    assert text.index("Few runs.") > text.rindex("### lcdb")
     assert "## Real training, searched live" in text
     assert text.rstrip().endswith("| speed |")
 

@@ -21,6 +21,12 @@ def frozen(array: Array) -> Array:
     return view
 
 
+def writable(array: Array) -> Array:
+    """The same array, or a copy: what comes out of the object store of a cluster is read-only."""
+    out: Array = np.require(array, requirements="W")
+    return out
+
+
 def error_of_mean(values: FloatArray) -> float:
     """The standard error of the mean of independent draws; NaN for a single one.
 

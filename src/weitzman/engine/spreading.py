@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common import interruption
-from .._common.arrays import FloatArray, IntArray, frozen
+from .._common.arrays import FloatArray, IntArray, frozen, writable
 from .._common.sharing import Executor, spread
 from .._kernels import blocks, capped, structure
 from .._kernels.operations import BOX, COST, KIND, LAW, LEFT, REWARD, RIGHT, STATES, USER
@@ -153,12 +153,13 @@ def carry_out_share(laws: LawsOfAll | None, share: PartShare) -> PartDone:
         **{name: frozen(x) for name, x in program._asdict().items() if _is_array(x)}
     )
     width = np.zeros(len(share.loc), np.int64)
+    sigma_at, shared, order = (writable(x) for x in (share.sigma_at, share.shared, share.order))
     slate = capped.Slate(
         loc=share.loc.copy(), refs=share.refs.copy(), sigma=np.empty(share.sigmas),
-        sigma_at=share.sigma_at, width=width, clear=np.empty(0), stop=interruption.flag(),
+        sigma_at=sigma_at, width=width, clear=np.empty(0), stop=interruption.flag(),
     )  # fmt: skip
     heap, state = blocks.new_heap(1024)
-    heap = capped.sweep(share.order, program, slate, share.shared, heap, state)
+    heap = capped.sweep(order, program, slate, shared, heap, state)
     interruption.check(slate.stop)
     at = int(slate.loc[share.last])
     size = blocks.extent(heap, at, program.ops[share.last, STATES])

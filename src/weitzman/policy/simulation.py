@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arrays import FloatArray, IntArray, frozen
+from .._common.arrays import FloatArray, IntArray, frozen, writable
 from .._common.sharing import Executor, check_executor, spread
 from .._kernels import episodes as kernel
 from .._kernels.prize_episodes import collect
@@ -245,6 +245,7 @@ class Elsewhere(NamedTuple):
 def _play_share(data: tuple[Policy, kernel.Game, Layout], chunks: tuple[int, int]) -> EpisodeShare:
     """On a worker: play some chunks."""
     rule, game, layout = data
+    game = game._replace(stream=writable(game.stream))
     return _played(player(rule, game), rule.forest, layout, range(*chunks), lambda _: None)
 
 
