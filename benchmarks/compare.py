@@ -3,8 +3,9 @@
 ``python -m benchmarks.compare A B`` checks out both commits into temporary folders, starts one
 process for each, and lets the processes take turns on the same seeded problems. Ratios are B over
 A: below 1, B is faster. Values and indices of both are compared to the last bit, and the table says
-where they differ. ``--instructions`` also counts instructions with ``perf stat``, where the machine
-has counters: then noise hides nothing. A virtual machine often has none, and the table says so.
+where they differ. ``--instructions`` also counts the instructions of a run with ``callgrind``, so
+that noise hides nothing: Valgrind must be installed, and a case takes minutes. Valgrind knows no
+AVX-512, so kernels are then compiled for a processor of 2013 with AVX2.
 
 Only names that have never changed are used, so that old commits can take part.
 """
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -81,18 +82,34 @@ for line in sys.stdin:
 """
 
 
-class Worker:
-    """A process that runs cases on one checkout."""
+FEATURES = "avx avx2 bmi bmi2 cmov cx16 f16c fma fxsr lzcnt movbe popcnt sse4.1 sse4.2 ssse3"
+COUNTED = {  # what Valgrind knows; given in full, so that it finds what was compiled outside
+    "NUMBA_CPU_NAME": "haswell",
+    "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in FEATURES.split()),
+}
 
-    def __init__(self, folder: Path, counter: Path | None) -> None:
+
+class Worker:
+    """A process that runs cases on one checkout; with a file for counts, under callgrind."""
+
+    def __init__(
+        self, folder: Path, counter: Path | None = None, settings: dict[str, str] | None = None
+    ) -> None:
         env = {**os.environ, "PYTHONPATH": str(folder / "src"), "WEITZMAN_COMPILE": "always"}
         command = [sys.executable, "-c", WORKER]
         if counter is not None:
-            command = ["perf", "stat", "-x,", "-e", "instructions:u", "-o", str(counter), *command]
+            options = ["--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={counter}"]
+            command = ["valgrind", "-q", *options, *command]
         self._process = subprocess.Popen(
-            command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+            command, env={**env, **(settings or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
         self.cases: list[str] = self._answer()
+
+    def control(self, *order: str) -> None:
+        """Tell callgrind to count (``-i on``), or to write down what was counted (``-d``)."""
+        order = ("callgrind_control", *order, str(self._process.pid))
+        subprocess.run(order, check=True, capture_output=True)
 
     def run(self, case: str, repeats: int) -> tuple[float, str, float]:
         """Least processor time, a hash of the answer, and its first number."""
@@ -115,7 +132,7 @@ class Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(600)
         self._process.stdout.close()
 
 
@@ -133,12 +150,14 @@ def checkout(commit: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def compare(a: str, b: str, turns: int, repeats: int) -> list[tuple[str, float, float, bool]]:
+def compare(
+    a: str, b: str, turns: int, repeats: int, part: str = ""
+) -> list[tuple[str, float, float, bool]]:
     """For each case: processor times of A and B, and whether their answers agree to the bit."""
     with checkout(a) as first, checkout(b) as second:
-        workers = [Worker(first, None), Worker(second, None)]
+        workers = [Worker(first), Worker(second)]
         rows = []
-        for case in workers[0].cases:
+        for case in (name for name in workers[0].cases if part in name):
             best, bits = [float("inf")] * 2, [""] * 2
             for _ in range(turns):
                 for i, worker in enumerate(workers):
@@ -150,20 +169,29 @@ def compare(a: str, b: str, turns: int, repeats: int) -> list[tuple[str, float, 
     return rows
 
 
-def instructions(commit: str, case: str, repeats: int) -> int | None:
-    """Instructions that a case takes beyond a run that only builds it; None without ``perf``."""
-    counts = []
-    for n in (1, 1 + repeats):
-        with checkout(commit) as folder, tempfile.NamedTemporaryFile() as file:
-            worker = Worker(folder, Path(file.name))
-            worker.run(case, n)
-            worker.close()
-            lines = Path(file.name).read_text().splitlines()
-        found = [line.split(",")[0] for line in lines if "instructions" in line]
-        if not found or not found[0].isdigit():
-            return None
-        counts.append(int(found[0]))
-    return (counts[1] - counts[0]) // repeats
+def instructions(commit: str, case: str) -> int:
+    """Instructions of one run of a case; building and compiling are not counted."""
+    with checkout(commit) as folder, tempfile.TemporaryDirectory() as place:
+        kept = {"WEITZMAN_CACHE_DIR": str(Path(place) / "compiled")}
+        outside = Worker(folder, settings={**COUNTED, **kept})
+        outside.run(case, 1)  # compiled here, faster than under Valgrind
+        outside.close()
+        counts = Path(place) / "counts"
+        worker = Worker(folder, counts, {**COUNTED, **kept})
+        worker.run(case, 1)
+        worker.control("-i", "on")
+        worker.run(case, 1)
+        worker.control("-d")
+        worker.close()  # which is counted apart
+        return counted(Path(f"{counts}.1").read_text())
+
+
+def counted(text: str) -> int:
+    """The instructions in a file of callgrind, of all its parts."""
+    found = [line.split()[1] for line in text.splitlines() if line.startswith("summary:")]
+    if not found or "events: Ir" not in text:
+        raise SystemExit("callgrind has counted no instructions.")
+    return sum(map(int, found))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -173,19 +201,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("b", metavar="B")
     parser.add_argument("--turns", type=int, default=5, help="how often both take turns")
     parser.add_argument("--repeats", type=int, default=3, help="runs in a turn; the least counts")
-    parser.add_argument("--instructions", action="store_true", help="count them with perf stat")
+    parser.add_argument("--case", default="", help="only cases whose names contain this")
+    parser.add_argument("--instructions", action="store_true", help="count them with callgrind")
     given = parser.parse_args(arguments)
+    if given.instructions and shutil.which("valgrind") is None:
+        parser.error("--instructions needs Valgrind, which is not installed.")
     print(f"| case | {given.a} | {given.b} | ratio | same bits |\n|---|---:|---:|---:|---|")
-    for case, one, other, same in compare(given.a, given.b, given.turns, given.repeats):
+    for case, one, other, same in compare(given.a, given.b, given.turns, given.repeats, given.case):
         row = f"| {case} | {one:.4f} s | {other:.4f} s | {other / one:.2f} | "
         print(row + f"{'yes' if same else 'NO'} |")
         if given.instructions:
-            with suppress(FileNotFoundError):
-                counts = [instructions(c, case, given.repeats) for c in (given.a, given.b)]
-                if None in counts:
-                    print("| instructions | not counted | not counted | | |")
-                else:
-                    print(f"| instructions | {counts[0]} | {counts[1]} | | |")
+            n, m = (instructions(commit, case) for commit in (given.a, given.b))
+            print(f"| its instructions | {n:,} | {m:,} | {m / n:.3f} | |", flush=True)
     return 0
 
 

@@ -141,3 +141,15 @@ def test_the_worker_that_compares_commits_runs():
     cases, answer = map(json.loads, done.stdout.splitlines())
     assert len(cases) == 4
     assert answer[0] >= 0
+
+
+def test_instructions_are_read_from_the_files_of_callgrind():
+    """All parts of a file count; a file without counts is told."""
+    from benchmarks import compare
+
+    part = "# callgrind format\nevents: Ir\nsummary: {}\n\nfn=(1) 0x40\n0 7\ntotals: {}\n"
+    assert compare.counted(part.format(41, 41) + part.format(1, 1)) == 42
+    with pytest.raises(SystemExit, match="no instructions"):
+        compare.counted("# callgrind format\nevents: Dr\nsummary: 5\n")
+    with pytest.raises(SystemExit, match="no instructions"):
+        compare.counted("")

@@ -263,7 +263,8 @@ def test_another_price_needs_no_new_trees():
 
 def test_few_states_stand_for_many_runs():
     curves = log(4, n=200)
-    many, few = (fitted(curves, settings=Resemblance(states=k, tail=0)) for k in (300, 100))
+    recipes = (Resemblance(states=k, tail=0, trees=64) for k in (300, 100))
+    many, few = (fitted(curves, settings=recipe) for recipe in recipes)
     assert few.fresh_index == pytest.approx(many.fresh_index, rel=0.02)
     assert len(few._kin.ladder) == 100
     assert few._kin.ladder.weight.sum() == pytest.approx(200)

@@ -35,7 +35,7 @@ class Resemblance(Recipe):
         stand for several runs.
     """
 
-    trees: int = 64
+    trees: int = 32
     leaf: int = 3
     states: int = 1000
 

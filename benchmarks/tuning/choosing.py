@@ -1,0 +1,94 @@
+"""Choose a default by leaving one set out: ``python -m benchmarks.tuning.choosing FOLDER``.
+
+Each candidate searches a part of every set, with the same logs and orders. For every set, the
+candidate is chosen that is best on the *other* sets, and the table reports what this choice earns
+on the set that was left out. A candidate becomes the default only if all sets agree on it, or if
+the ones that disagree lose little by it. The measure is the geometric mean over tasks and prices of
+the regret, over that of the present default: one lucky search does not decide, as it does in means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+
+for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes share the cores
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+
+from weitzman.learn.curves import Curves  # noqa: E402
+from weitzman.learn.fitting import fit  # noqa: E402
+from weitzman.learn.resemblance import Resemblance  # noqa: E402
+from weitzman.learn.run_model import RunModel  # noqa: E402
+from weitzman.replay.backtest import replay  # noqa: E402
+from weitzman.replay.index_methods import IndexPolicy  # noqa: E402
+
+from .sets import SETS, Set  # noqa: E402
+
+CANDIDATES = {
+    "default": Resemblance(),
+    "leaf 1": Resemblance(leaf=1),
+    "leaf 6": Resemblance(leaf=6),
+    "64 trees": Resemblance(trees=64),
+    "tail 0": Resemblance(tail=0.0),
+    "tail 1": Resemblance(tail=1.0),
+}
+COSTS = 0.0003, 0.003, 0.03
+TASKS = {"taskset_text": 8, "algoperf": 10, "lcdb": 40}
+LEAST = 1e-4  # points of score: smaller regrets count as this much
+
+
+def _model(curves: Curves, price: float, recipe: Resemblance) -> RunModel:
+    return fit(curves, price=price, settings=recipe)
+
+
+def regrets(each: Set, folder: Path, names: list[str]) -> np.ndarray:
+    """The regret of each candidate: (candidates, prices, tasks)."""
+    curves, instance = each.read(folder)
+    some = curves.tasks[:: -(-len(curves.tasks) // TASKS[each.name])]
+    keep = np.flatnonzero([task in some for task in curves.task])
+    labels = None if instance is None else [instance[i] for i in keep.tolist()]
+    methods = [
+        IndexPolicy(partial(_model, recipe=CANDIDATES[name]), name, refit=True) for name in names
+    ]
+    found = replay(
+        curves.select(keep), full_run_costs=COSTS, instance=labels, methods=methods,
+        repeats=1, orders=1,
+    )  # fmt: skip
+    return np.asarray(found.regret[:-1].mean(axis=-1))
+
+
+def ratios(regret: np.ndarray) -> np.ndarray:
+    """The geometric mean regret of each candidate over that of the first."""
+    logs = np.log(np.maximum(regret, LEAST))
+    return np.asarray(np.exp((logs - logs[:1]).mean(axis=(1, 2))))
+
+
+def table(found: dict[str, np.ndarray], names: list[str]) -> str:
+    """Ratios by set, and what leaving each set out chooses."""
+    lines = [f"| | {' | '.join(names)} | chosen on the other sets | its ratio here |"]
+    lines.append("|---|" + "--:|" * len(names) + "---|--:|")
+    for name, own in found.items():
+        others = np.prod([x for other, x in found.items() if other != name], axis=0)
+        best = int(np.argmin(others))
+        numbers = " | ".join(f"{x:.2f}" for x in own)
+        lines.append(f"| `{name}` | {numbers} | {names[best]} | {own[best]:.2f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run what the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="folder with one folder for each set")
+    parser.add_argument("--candidates", default=",".join(CANDIDATES), help="names, by commas")
+    arguments = parser.parse_args()
+    names = arguments.candidates.split(",")
+    found = {each.name: ratios(regrets(each, arguments.folder, names)) for each in SETS}
+    print(table(found, names))
+
+
+if __name__ == "__main__":
+    main()
