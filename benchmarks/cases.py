@@ -348,8 +348,8 @@ def startup(scale: Scale) -> list[Table]:
         cold = seconds(first[name]) if "weitzman" in name or "solve" in name else ""
         table.rows.append([name, cold, shown])
     table.notes.append(
-        "The first time compiles what the commands above it have not compiled; later it is read "
-        "from Numba's cache."
+        "The first time is with an empty folder for compiled code. Small problems run in plain "
+        "Python, so nothing is compiled; [first_call.md](first_call.md) has larger ones."
     )
     return [table]
 

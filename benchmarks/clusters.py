@@ -346,14 +346,15 @@ def paper_table(size: float) -> Table:
                 work.what, seconds(full.alone), pieces, seconds(full.caller),
                 f"{full.once / 1e6:.1f} MB", f"{full.travels / 1e6:.1f} MB",
                 f"{whole:.0f} s: {hour.inside / workers:.0f} working, {hour.caller:.0f} in the "
-                f"caller, {sending:.0f} on the link", f"{HOUR / whole:.0f}",
+                f"caller, {sending:.0f} on the link", f"{min(HOUR / whole, workers):.0f}",
             ]
         )  # fmt: skip
         print(table.rows[-1], flush=True)
     table.notes.append(
         "Processor times of one core, bytes as they are pickled. The last two columns: a work that "
         "takes one core an hour, on machines with one core each behind one link of 10 Gbit/s. "
-        "Times and bytes are carried on along the line through this size and half of it."
+        "Times and bytes are carried on along the line through this size and half of it; a line "
+        "that promises more than the machines is cut off there."
     )
     return table
 

@@ -56,6 +56,8 @@ COMMANDS = {
     "3,000 small solves": ["-c", SMALL],
     "a line of 2,000 boxes, 8 states": ["-c", LARGE],
 }
+GROWN = ("report", "compare, 100,000 episodes")  # later commits say more than the first one did
+VALUE = "94.325"  # of the demo
 BEYOND = ("3,000 small solves", "a line of 2,000 boxes, 8 states")  # not what a first look does
 
 
@@ -112,7 +114,7 @@ def side_by_side(a: str, b: str, names: Sequence[str]) -> Table:
                 run(COMMANDS[name], source, Path(room) / side)
                 for side, source in (("a", one), ("b", other))
             ]
-            assert found[0].numbers == found[1].numbers, name
+            assert _agree(name, *(x.numbers for x in found)), name
             table.rows.append([name, *map(_cell, found)])
             print(table.rows[-1], flush=True)
             if name not in BEYOND:
@@ -123,6 +125,11 @@ def side_by_side(a: str, b: str, names: Sequence[str]) -> Table:
         f"the end {os.getloadavg()[0]:.1f}.*"
     )
     return table
+
+
+def _agree(name: str, one: list[str], other: list[str]) -> bool:
+    """Whether two commits say the same, or at least the same value where the later says more."""
+    return VALUE in one and VALUE in other if name in GROWN else one == other
 
 
 def _cell(found: Run) -> str:

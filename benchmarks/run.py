@@ -64,7 +64,7 @@ REMARKS: dict[str, str] = {
         "Only the best trees are looked at, until the next one would be opened with a probability "
         "below 1e-18; here those are few. A forest that is one tree is looked at whole."
     ),
-    "startup": ("The first time is compilation, which Numba keeps for later."),
+    "startup": "",
     "simulation": "",
 }
 
