@@ -1,7 +1,7 @@
 """All benchmarks that write a page, one after the other: ``python -m benchmarks.all``.
 
 Each is a process of its own and writes its own page, so ``--only NAME`` (may be repeated) measures
-a part again. The machine should have nothing else to do. About half an hour in all. What fails is
+a part again. The machine should have nothing else to do. About forty minutes in all. What fails is
 told at the end, and does not stop the others.
 """
 

@@ -5,7 +5,7 @@
 made and solved once for each size; then every call is measured in a process of its own, forked from
 there. The instance is the hardest for memory: random trees of which every box has a law, rewards
 and a cost of its own. A call is given up after 40 seconds, and not tried where a tenth of the boxes
-took more than 8. About ten minutes in all. Linux only.
+took more than 8. About twenty minutes in all. Linux only.
 """
 
 from __future__ import annotations
