@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -45,6 +47,28 @@ def is_alive(other: Process) -> bool | None:
         except ProcessLookupError:
             return False
     return True
+
+
+class Heartbeats:
+    """Which other processes are gone, told by the system or by the signs of life that they give."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, float]] = {}  # how many by name, and since when
+
+    def is_gone(self, name: str, process: Process, beats: Callable[[], int], lease: float) -> bool:
+        """Whether a process has ended, or has given no sign for so many seconds of this clock.
+
+        ``beats`` counts the signs; it is called only for a process on another machine.
+        """
+        alive = is_alive(process)
+        if alive is not None:
+            return not alive
+        count, now = beats(), time.monotonic()
+        seen, since = self._seen.setdefault(name, (count, now))
+        if seen != count:
+            self._seen[name] = count, now
+            return False
+        return now - since > lease
 
 
 def lock_holders(path: str) -> list[str]:

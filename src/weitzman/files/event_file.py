@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .._common.disk import open_folder
-from .._common.system import Process, is_alive, this_process
+from .._common.system import Heartbeats, Process, is_alive, this_process
 from ..errors import InvalidFile, JournalError
 
 APPLICATION = 0x57545A4A  # marks our files among those of SQLite
@@ -224,7 +224,7 @@ class Workers:
     def __init__(self, path: str, me: str) -> None:
         self._path, self.me = path, me
         self._process = this_process()
-        self._watched: dict[str, tuple[int, float]] = {}
+        self._beats = Heartbeats()
         self.entered = False
 
     def enter(
@@ -262,16 +262,11 @@ class Workers:
         return {x for x in tokens if x not in found or self._is_gone(db, x, found[x])}
 
     def _is_gone(self, db: sqlite3.Connection, token: str, process: Process) -> bool:
-        alive = is_alive(process)
-        if alive is not None:
-            return not alive
-        (beats,) = db.execute("SELECT beats FROM worker WHERE token = ?", (token,)).fetchone()
-        now = time.monotonic()
-        seen, since = self._watched.setdefault(token, (beats, now))
-        if seen != beats:
-            self._watched[token] = beats, now
-            return False
-        return now - since > LEASE
+        def beats() -> int:
+            sql = "SELECT beats FROM worker WHERE token = ?"
+            return int(db.execute(sql, (token,)).fetchone()[0])
+
+        return self._beats.is_gone(token, process, beats, LEASE)
 
     def _others(self, db: sqlite3.Connection) -> list[tuple[str, Process]]:
         rows = db.execute("SELECT token, host, machine, pid, born FROM worker")

@@ -14,9 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from .._common.system import Process, is_alive, this_process
+from .._common.system import Heartbeats, Process, is_alive, this_process
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -76,7 +77,7 @@ class StorageTurns:
         self.me = secrets.token_hex(8)
         self.inside = False
         self._process = this_process()
-        self._watched: dict[str, tuple[int, float]] = {}  # heartbeats seen, and since when
+        self._beats = Heartbeats()
         self._over = threading.Event()
         self._say(0, choosing=False)
         self._heart = threading.Thread(target=self._beat, daemon=True, name="weitzman heartbeat")
@@ -132,19 +133,10 @@ class StorageTurns:
         return {
             name: place
             for name, place in found.items()
-            if not self._is_gone(name, place.process, said.get(f"{_BEAT}{name}", 0))
+            if not self._beats.is_gone(
+                name, place.process, partial(said.get, f"{_BEAT}{name}", 0), LEASE
+            )
         }
-
-    def _is_gone(self, name: str, process: Process, beats: int) -> bool:
-        alive = is_alive(process)
-        if alive is not None:
-            return not alive
-        now = time.monotonic()
-        seen, since = self._watched.setdefault(name, (beats, now))
-        if seen != beats:
-            self._watched[name] = beats, now
-            return False
-        return now - since > LEASE
 
     def _beat(self) -> None:
         beats = 0
