@@ -307,23 +307,23 @@ def test_sums_are_told_by_the_rows_of_the_sheet(tmp_path):
         weitzman.load(path)
 
 
-def test_a_parent_in_other_capitals_is_suggested(tmp_path):
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        pytest.param(
+            "Survey,,,good,,0.5,1\nSurvey,,,bad,,0.5,1\nD,SURVEY,good,oil,10,1,1\n",
+            r"has 'SURVEY'.*did you mean 'Survey'\?", id="a parent in other capitals",
+        ),
+        pytest.param(
+            "S,,,good,,0.5,1\nS,,,bad,,0.5,1\nD,S,god,oil,10,1,1\nD,S,bad,dry,0,1,1\n",
+            r"row 4 .*did you mean 'good'\?", id="a mistyped state of the parent",
+        ),
+    ],
+)  # fmt: skip
+def test_what_was_meant_is_suggested(tmp_path, rows, told):
     path = tmp_path / "x.csv"
-    path.write_text(
-        "box,parent,parent_state,state,reward,probability,cost\n"
-        "Survey,,,good,,0.5,1\nSurvey,,,bad,,0.5,1\nD,SURVEY,good,oil,10,1,1\n"
-    )
-    with pytest.raises(weitzman.WeitzmanError, match=r"has 'SURVEY'.*did you mean 'Survey'\?"):
-        weitzman.load(path)
-
-
-def test_a_mistyped_state_of_the_parent_is_suggested(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_text(
-        "box,parent,parent_state,state,reward,probability,cost\n"
-        "S,,,good,,0.5,1\nS,,,bad,,0.5,1\nD,S,god,oil,10,1,1\nD,S,bad,dry,0,1,1\n"
-    )
-    with pytest.raises(weitzman.WeitzmanError, match=r"row 4 .*did you mean 'good'\?"):
+    path.write_text("box,parent,parent_state,state,reward,probability,cost\n" + rows)
+    with pytest.raises(weitzman.WeitzmanError, match=told):
         weitzman.load(path)
 
 
