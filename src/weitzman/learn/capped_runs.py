@@ -46,7 +46,8 @@ class KinCapped:
             law = kin.logged_law(r, kin.standing(r))
             mine = law.of(np.searchsorted(kin.standing(r), stage.runs))
             out.value.insert(0, worth)
-            out.frame.insert(0, Frame.of(stage.center, stage.peers, price, worth, mine))
+            center = kin.center(r, mine, worth.mean(axis=1) / price)
+            out.frame.insert(0, Frame.of(center, stage.peers, price, worth, mine))
         return out
 
     def _ahead(self, law: Law) -> FloatArray:

@@ -164,8 +164,6 @@ class Stage:
         How many runs there were when the trees were grown.
     peers : Peers
         Which of these runs have the same settings.
-    center : Center
-        How values are centered.
     """
 
     trees: Trees
@@ -173,7 +171,6 @@ class Stage:
     costs: SegmentCosts
     grown: int
     peers: Peers
-    center: Center = Center()
 
     def law(self, seen: Before, own: IntArray | None = None) -> Law:
         """The law of runs by what was seen of them before the segment.
@@ -259,27 +256,27 @@ class Kin:
             stages.append(Stage(grown, runs, costs, count, peers))
         kin = cls(ladder, encoder, levels, repeats, stages)
         for r in range(len(stages)):
-            old = kept[r] if r < len(kept) else None
-            stages[r] = kin._centered(r, None if old is None else old.center)
+            stages[r] = kin._priced(r)
         return kin
 
-    def _centered(self, r: int, center: Center | None) -> Stage:
-        """A stage with costs by settings and a center, which is chosen unless it is given."""
+    def _priced(self, r: int) -> Stage:
+        """A stage with costs by settings where they forecast better."""
         stage = self.stages[r]
-        if center is not None and not stage.peers.repeated:
-            return replace(stage, center=center)
+        if not self.levels.any() or not stage.peers.repeated:
+            return stage
         law = self.logged_law(r, stage.runs)
-        if self.levels.any():
-            stage = replace(stage, costs=stage.costs.by_settings(law, stage.peers))
-        if center is None:
-            over = np.flatnonzero(stage.peers.real & self.ladder.gone[stage.runs])
-            over = over[law.row[np.ix_(over, over)].sum(axis=1) > 0]
-            row = law.row[np.ix_(over, over)]
-            place = np.arange(len(over))
-            mine = law.of(over)._replace(row=row / row.sum(axis=1, keepdims=True), place=place)
-            final = self.ladder.best[stage.runs, self.ladder.seen[stage.runs] - 1][over]
-            center = chosen_center(mine, Peers(*(x[over] for x in stage.peers)), final, r == 0)
-        return replace(stage, center=center)
+        return replace(stage, costs=stage.costs.by_settings(law, stage.peers))
+
+    def center(self, r: int, law: Law, worth: FloatArray) -> Center:
+        """The center that forecasts what runs of stage r were worth best, by their own law."""
+        stage = self.stages[r]
+        over = np.flatnonzero(stage.peers.real & self.ladder.gone[stage.runs])
+        over = over[law.row[np.ix_(over, over)].sum(axis=1) > 0]
+        row = law.row[np.ix_(over, over)]
+        mine = law.of(over)._replace(
+            row=row / row.sum(axis=1, keepdims=True), place=np.arange(len(over))
+        )
+        return chosen_center(mine, Peers(*(x[over] for x in stage.peers)), worth[over], r == 0)
 
     def law(self, r: int, runs: Ladder, levels: FloatArray, own: IntArray | None = None) -> Law:
         """The law of segment r for these runs, by what they had shown before it."""
