@@ -55,7 +55,8 @@ class Law(NamedTuple):
 
     def of(self, some: IntArray | BoolArray) -> Law:
         """The law of some of the runs."""
-        return Law(*(x[some] for x in self))
+        row, cost, group, place, best = self
+        return Law(row[some], cost[some], group[some], place[some], best[some])
 
 
 class Center(NamedTuple):
@@ -88,12 +89,12 @@ class Peers(NamedTuple):
 class Expected(NamedTuple):
     """What each run may expect of a number, by the other runs of a stage.
 
-    ``usual`` is the mean over runs with other settings that it resembles; ``count`` and ``total``
-    are for the other runs with the same settings.
+    ``usual`` is the mean over runs with other settings that it resembles. ``others`` is how many
+    other runs have the same settings, and ``total`` the sum over them.
     """
 
     usual: FloatArray
-    count: FloatArray
+    others: FloatArray
     total: FloatArray
 
     @classmethod
@@ -105,8 +106,8 @@ class Expected(NamedTuple):
 
     def at(self, doubt: float) -> FloatArray:
         """The shrunken mean; NaN where no other run has the same settings."""
-        none = self.count == 0
-        found = self.usual + (self.total - self.count * self.usual) / (self.count + doubt)
+        none = self.others == 0
+        found = self.usual + (self.total - self.others * self.usual) / (self.others + doubt)
         return np.asarray(np.where(none, np.nan, found))
 
 

@@ -6,7 +6,12 @@ its end with weights :math:`w_r(x, j)`, which trees give, and the segment costs 
 value*.
 The index of going on is the root of
 
-.. math:: \sum_j w_r(x, j)\, (K_{jr} - \sigma)^+ = c_r(x).
+.. math:: \sum_j w_r(x, j)\, (m_r(x) + K_{jr} - m_r(j) - \sigma)^+ = c_r(x),
+
+where the *centers* :math:`m` hold what is known about each run itself: its best score so far, and
+what the same settings led to in other runs (:mod:`.centers`). So run j says how far off the center
+a run may be. A row has a small share of all runs, as if one more run had been unlike its kin, for
+what the log leaves open.
 
 Capped values follow backward along each run, from its own best scores b and its own indices:
 
@@ -181,9 +186,18 @@ class Stage:
         if own is not None:
             at = np.minimum(np.searchsorted(self.runs, own), len(self.runs) - 1)
             place = np.where(self.runs[at] == own, at, -1)
-        row = self.trees.rows(seen.known, place)
+        row = self._open(self.trees.rows(seen.known, place), place)
         law = Law(row, np.zeros(len(row)), seen.group, place, seen.best)
         return law._replace(cost=self.costs.mean(law, self.peers, seen.level))
+
+    def _open(self, row: FloatArray, place: IntArray) -> FloatArray:
+        """Rows with a share for a run unlike all that it resembles: one more run, as any other."""
+        any_run = np.repeat(self.trees.weight[None], len(row), axis=0)
+        mine = np.flatnonzero(place >= 0)
+        any_run[mine, place[mine]] = 0.0
+        total = any_run.sum(axis=1, keepdims=True)
+        unlike = np.where(total > 0, 1.0 / (1.0 + 1.0 / np.square(row).sum(axis=1)[:, None]), 0.0)
+        return np.asarray((1.0 - unlike) * row + unlike * any_run / np.where(total > 0, total, 1.0))
 
     def usual(self) -> Law:
         """The law of a run about which nothing is known."""

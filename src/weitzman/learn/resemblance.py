@@ -203,7 +203,8 @@ class ResemblanceModel(LearnedModel):
         """Worths in between at which something may change."""
         values = np.unique(np.concatenate([x.ravel() for x in self._capped.value]))
         inside = values[(values > best) & (values < top)]
-        return np.unique(np.concatenate([[best], _some(inside, _FINE), [top]]))
+        between = np.linspace(best, top, _FINE)  # around centers, values lie anywhere
+        return np.unique(np.concatenate([between, _some(inside, _FINE)]))
 
     def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, Law]]:
         """By stage: which runs stand before it, and their law."""

@@ -54,10 +54,8 @@ class SegmentCosts:
 
     def by_settings(self, law: Law, peers: Peers) -> SegmentCosts:
         """With costs by settings if they forecast better, by the law of the runs themselves."""
-        known = (
-            (peers.alike(law).any(axis=1) & peers.real) if peers.repeated else peers.real & False
-        )
-        if not known.any() or not (self.cost > 0).all():
+        known = peers.alike(law).any(axis=1) & peers.real
+        if not known.any() or not self._paid.all():
             return self
         growth = self._growth
         best, least = self, float(np.square(law.row @ growth - growth)[known].sum())
