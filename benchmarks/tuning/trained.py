@@ -3,7 +3,7 @@
 Small models of scikit-learn on its own data sets, 400 random settings for each of 8 tasks, every
 run with a seed of its own. Defaults of the learned models were chosen on the other sets, so this
 one tells what they do on new data. Costs are counted operations, so nothing depends on the
-machine; training takes about ten minutes.
+machine; training takes a few minutes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
 NAME = "trained"
-RUNS, STEPS, STAGES = 400, 20, 8  # of each task, of each run; trees in a step
+RUNS, STEPS, STAGES = 400, 20, 4  # of each task, of each run; trees in a step
 LEAST = -1.0  # no score is below: how bad a run is that diverged does not matter
 Settings = dict[str, Any]
 Curve = Iterator[tuple[float, float]]  # score and cost of each step
@@ -165,7 +165,7 @@ def tasks() -> dict[str, tuple[Data, Draw, Train]]:
         "net-classes": (_data(*hard, 700), *net),
         "net-friedman": (_data(*friedman, 400, scaled=True), *net),
         "net-moons": (_data(*moons, 300), *net),
-        "boosting-classes": (_data(*hard, 500), *boosting),
+        "boosting-moons": (_data(*moons, 300), *boosting),
         "boosting-diabetes": (_data(*health, 250, scaled=True), *boosting),
         "boosting-hastie": (_data(*hastie, 600), *boosting),
         "linear-digits": (_data(*digits, 600), linear_settings, linear_curve),
