@@ -78,17 +78,19 @@ def net_curve(data: Data, told: Settings, seed: int) -> Curve:
     classes = np.unique(data.y) if data.y.dtype.kind in "iu" else None
     make = MLPRegressor if classes is None else MLPClassifier
     net = make(
-        (told["width"],), solver=told["solver"], learning_rate_init=told["rate"],
+        hidden_layer_sizes=(told["width"],), solver=told["solver"], learning_rate_init=told["rate"],
         alpha=told["decay"], batch_size=told["batch"], activation=told["activation"],
         momentum=told.get("momentum", 0.9), random_state=seed,
     )  # fmt: skip
     out = 1 if classes is None else len(classes)
     for _ in range(STEPS):
         try:
-            net.partial_fit(x, y) if classes is None else net.partial_fit(x, y, classes)
+            net.partial_fit(x, y, **({} if classes is None else {"classes": classes}))
             score = float(net.score(new, wanted))
-        except ValueError:  # weights that are not finite
-            return
+        except ValueError as error:
+            if not any(word in str(error) for word in ("NaN", "finite", "infinity")):
+                raise
+            return  # the weights are no longer finite
         yield score, 3e-6 * len(x) * told["width"] * (x.shape[1] + out)
 
 
