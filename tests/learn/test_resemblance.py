@@ -10,7 +10,7 @@ import pytest
 import weitzman
 from weitzman import learn
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
-from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown, forecasts
+from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown, forecasts, kin
 from weitzman.learn.kin import Trees
 from weitzman.learn.known import Encoder, features
 from weitzman.learn.ladder import climb
@@ -553,3 +553,57 @@ def test_scores_in_another_unit_are_warned_of(settings, minimize):
     message = r"first scores of this search, at step 1, go from 3\d\d.*\(6 runs\), but those of"
     with pytest.warns(UserWarning, match=message):
         model.updated(percent)
+
+
+# -- learning a little more ----------------------------------------------------------------------
+
+
+def runs_of(curves, first, last):
+    return curves.select(np.arange(first, last))
+
+
+def test_trees_that_serve_again_hold_the_new_runs(monkeypatch):
+    curves = log(5, n=64)
+    grown = []
+    grow = kin.grow
+    monkeypatch.setattr(kin, "grow", lambda *a: grown.append(len(a[0].x)) or grow(*a))
+    before = fitted(runs_of(curves, 0, 50), settings=replace(PLAIN, tail=0.3))
+    count = len(grown)
+    after = before.updated(runs_of(curves, 50, 55), before)
+    assert len(grown) == count  # a tenth more runs: no tree is grown
+    more = before.updated(runs_of(curves, 50, 64), after)
+    assert len(grown) == count + 1  # a fifth more: one stage at a time
+    before.updated(runs_of(curves, 50, 64), more)
+    assert len(grown) == count + 2
+    for r, stage in enumerate(after._kin.stages):
+        old, new = before._kin.stages[r].trees, stage.trees
+        assert np.array_equal(new.bags[:, :50], old.bags[:, :50])
+        assert 0.5 < new.bags[:, 50:].mean() < 0.75
+        known = features(after._kin.ladder.select(stage.runs), r, after._kin.levels[stage.runs])
+        leaf = [
+            [new.nodes.begin[t] + walked(new, x, t) for x in known] for t in range(len(new.bags))
+        ]
+        assert np.array_equal(new.leaf, leaf)
+
+
+def test_no_run_resembles_itself_in_trees_that_serve_again():
+    curves = log(5, n=60)
+    before = fitted(runs_of(curves, 0, 40), settings=replace(PLAIN, trees=32))
+    after = before.updated(runs_of(curves, 40, 44), before)
+    after = before.updated(runs_of(curves, 40, 60), after)
+    for r, stage in enumerate(after._kin.stages):
+        row, _ = after._kin.logged_law(r, stage.runs)
+        assert not row.diagonal().any()
+        assert row.sum(axis=1) == pytest.approx(np.ones(len(row)))
+        assert (row[:, 40:].sum(axis=1) > 0).mean() > 0.9  # new runs count
+
+
+def test_learning_step_by_step_is_about_learning_at_once():
+    curves = log(7, n=300)
+    model = last = fitted(runs_of(curves, 0, 150), settings=Resemblance())
+    for end in range(155, 301, 5):
+        last = model.updated(runs_of(curves, 150, end), last)
+    whole = fitted(curves, settings=Resemblance())
+    grid = [{"rate": x, "kind": k} for x in np.linspace(0.3, 1.0, 40) for k in "ab"]
+    steps, once, begun = (m.start_indices(grid) for m in (last, whole, model))
+    assert np.abs(steps - once).mean() < 0.7 * np.abs(begun - once).mean()

@@ -30,10 +30,12 @@ from .._kernels.leaves import Fallen, Known, Nodes, Outcomes, fall, grow, resemb
 from .._kernels.roots import roots
 from .known import Encoder, features, is_category
 from .ladder import Ladder
-from .laws import cost_levels, usual_cost
+from .laws import cost_levels
 
 _SHARE = 0.632  # of the runs in the bag of a tree
 
+_OUTGROWN = 1.2  # times the runs that trees were grown from: they grow anew, one stage at a time
+_OUTNUMBERED = 2.0  # times that number: they grow anew at once
 _ATOMS = 4  # capped values of a run
 _ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
 _COST = 0.5  # what a standard deviation of cost counts against one of scores when trees split
@@ -56,6 +58,8 @@ class Trees:
         Where each run falls.
     weight : (n,) array of float
         How much each run counts.
+    known : (n, F) array of float
+        What is known about each run.
     """
 
     category: BoolArray
@@ -63,6 +67,7 @@ class Trees:
     bags: BoolArray
     leaf: IntArray
     weight: FloatArray
+    known: FloatArray
 
     @classmethod
     def grown(
@@ -75,13 +80,24 @@ class Trees:
         trees: int,
         leaf: int,
         random: np.random.Generator,
+        bags: BoolArray | None = None,
     ) -> Trees:
         """Trees that separate runs with different targets, by what is known about the runs."""
-        bags = _bags(len(known), trees, random)
+        bags = _bags(len(known), trees, random) if bags is None else bags
         seeds = random.integers(1, 2**31 - 1, trees)
         seen = Known(np.ascontiguousarray(known), category)
         nodes = grow(seen, Outcomes(target, weight), bags, seeds, leaf)
-        return cls(category, nodes, bags, fall(seen, nodes), weight)
+        return cls(category, nodes, bags, fall(seen, nodes), weight, known)
+
+    def joined_by(self, known: FloatArray, bags: BoolArray, weight: FloatArray) -> Trees:
+        """The same trees with other runs in their leaves: those that shaped them, and more."""
+        leaf, n = np.empty(bags.shape, np.int64), min(len(known), len(self.known))
+        old, now = self.known[:n], known[:n]
+        same = ((old == now) | (np.isnan(old) & np.isnan(now))).all(axis=1)
+        new = np.append(~same, np.ones(len(known) - n, bool))
+        leaf[:, ~new] = self.leaf[:, np.flatnonzero(~new)]
+        leaf[:, new] = fall(Known(np.ascontiguousarray(known[new]), self.category), self.nodes)
+        return replace(self, bags=bags, leaf=leaf, weight=weight, known=known)
 
     def rows(self, known: FloatArray, own: IntArray) -> FloatArray:
         """How much each run resembles each row of what is known; a row sums to 1.
@@ -89,7 +105,9 @@ class Trees:
         ``own`` gives the run that a row describes, -1 for none. Such a row is compared by trees
         that the run did not help to grow, so no run resembles itself.
         """
-        leaf = fall(Known(np.ascontiguousarray(known), self.category), self.nodes)
+        leaf, new = self.leaf[:, own], own < 0
+        if new.any():
+            leaf[:, new] = fall(Known(np.ascontiguousarray(known[new]), self.category), self.nodes)
         runs = Fallen(self.leaf, self.bags, self.weight)
         return np.asarray(resemblance(leaf, own, runs, len(self.nodes.feature)))
 
@@ -101,6 +119,19 @@ def _bags(n: int, trees: int, random: np.random.Generator) -> BoolArray:
     bags = np.zeros((trees, n), bool)
     np.put_along_axis(bags, places[:, :size], True, axis=1)
     return bags
+
+
+def _lasting_bags(n: int, trees: int, r: int) -> BoolArray:
+    """The bags of segment r for any number of runs: more runs leave those of the first as they are.
+
+    So a run that joins the trees later never meets itself in a tree that it helped to grow.
+    """
+    return np.asarray(np.random.default_rng([_SEED, r]).random((n, trees)).T < _SHARE)
+
+
+def _none_empty(bags: BoolArray) -> BoolArray:
+    """A tree that would have no runs has all of them."""
+    return bags | ~bags.any(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,12 +146,15 @@ class Stage:
         The numbers of these runs in the ladder.
     cost, level : (n,) arrays of float
         What the segment cost each run, and the cost level of the segment before it.
+    grown : int
+        How many runs there were when the trees were grown.
     """
 
     trees: Trees
     runs: IntArray
     cost: FloatArray
     level: FloatArray
+    grown: int
 
     def law(
         self, known: FloatArray, level: FloatArray, own: IntArray | None = None
@@ -174,20 +208,42 @@ class Kin:
     stages: list[Stage]
 
     @classmethod
-    def of(cls, ladder: Ladder, encoder: Encoder, *, trees: int, leaf: int) -> Kin:
-        """Grow trees for every segment that a run was seen to finish."""
-        levels = levels_of(ladder, usual_cost(ladder))
-        random = np.random.default_rng(_SEED)
+    def of(
+        cls,
+        ladder: Ladder,
+        encoder: Encoder,
+        usual: FloatArray,
+        *,
+        trees: int,
+        leaf: int,
+        last: Kin | None = None,
+    ) -> Kin:
+        """Grow trees for every segment that a run was seen to finish.
+
+        ``last`` was made from the first of these runs. Its trees serve again, with all runs in
+        their leaves, as long as there are not many more runs than the trees were grown from.
+        """
+        levels = levels_of(ladder, usual)
+        if last is not None and levels.any() != last.levels.any():
+            last = None
+        kept = [] if last is None else _lasting(ladder, last.stages)
         stages = []
         for r in range(int(ladder.seen.max())):
             runs = np.flatnonzero(ladder.seen > r)
             mine, level = ladder.select(runs), levels[runs]
-            grown = Trees.grown(
-                features(mine, r, level), is_category(encoder, r), _target(mine, r, level),
-                mine.weight, trees=trees, leaf=leaf, random=random,
-            )  # fmt: skip
+            known, bags = features(mine, r, level), _lasting_bags(len(ladder), trees, r)[:, runs]
+            old = kept[r] if r < len(kept) else None
+            if old is not None:
+                grown = old.trees.joined_by(known, bags, mine.weight)
+            else:
+                grown = Trees.grown(
+                    known, is_category(encoder, r), _target(mine, r, level), mine.weight,
+                    trees=trees, leaf=leaf, random=np.random.default_rng([_SEED, r]),
+                    bags=_none_empty(bags),
+                )  # fmt: skip
             before = level[:, r - 1] if r else np.zeros(len(runs))
-            stages.append(Stage(grown, runs, mine.cost[:, r], before))
+            count = len(runs) if old is None else old.grown
+            stages.append(Stage(grown, runs, mine.cost[:, r], before, count))
         return cls(ladder, encoder, levels, stages)
 
     def law(
@@ -206,6 +262,19 @@ class Kin:
         runs = self.stages[r].runs
         over = self.ladder.gone[runs] & (self.ladder.seen[runs] == r + 1)
         return ~over if r + 1 < len(self.stages) else np.zeros(len(runs), bool)
+
+
+def _lasting(ladder: Ladder, stages: list[Stage]) -> list[Stage | None]:
+    """The stages whose trees serve again; None where they grow anew.
+
+    Growing takes long, so one stage at a time grows anew, the one with the most new runs for each
+    old run. All stages that new runs outnumber grow anew.
+    """
+    times = np.array([int((ladder.seen > r).sum()) / s.grown for r, s in enumerate(stages)])
+    anew = times >= _OUTNUMBERED
+    most = int(times.argmax())
+    anew[most] |= times[most] >= _OUTGROWN
+    return [None if new else stage for new, stage in zip(anew, stages, strict=True)]
 
 
 def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:

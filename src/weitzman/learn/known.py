@@ -8,8 +8,9 @@ it was not logged or depends on another setting, is missing, and trees can split
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Config = Mapping[str, Any]
 CURVE = 8  # features of a curve
+_MOST = 100_000  # settings whose numbers are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Encoder:
 
     names: tuple[str, ...]
     categories: tuple[dict[str, int] | None, ...]
+    _kept: dict[Any, tuple[float, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, settings: Sequence[Config]) -> Encoder:
@@ -39,19 +42,34 @@ class Encoder:
         for name in dict.fromkeys(name for row in rows for name in row):
             values = [row.get(name) for row in rows]
             kind = None if all(map(_is_number, values)) else _codes(values)
-            if len({_number(x, kind) for x in values}) > 1:
+            if len({None if y != y else y for y in (_number(x, kind) for x in values)}) > 1:
                 names.append(name)
                 kinds.append(kind)
         return cls(tuple(names), tuple(kinds))
 
     def numbers(self, settings: Sequence[Config], n: int) -> FloatArray:
         """Settings of n runs as numbers, one row per run; all missing where there are none."""
-        out = np.full((n, len(self.names)), np.nan)
-        for i, config in enumerate(settings if self.names else ()):
-            row = flat(config)
-            for d, (name, kind) in enumerate(zip(self.names, self.categories, strict=True)):
-                out[i, d] = _number(row.get(name), kind)
-        return out
+        if not self.names or not len(settings):
+            return np.full((n, len(self.names)), np.nan)
+        return np.array([self._row(config) for config in settings])
+
+    def _row(self, config: Config) -> tuple[float, ...]:
+        """The numbers of one run, which are kept: a search asks for the same ones again."""
+        try:
+            key = *config.items(), *map(type, config.values())
+            found = self._kept.get(key)
+        except TypeError:  # settings within settings, or a list
+            return self._numbers(config)
+        if found is None:
+            if len(self._kept) >= _MOST:
+                self._kept.clear()
+            found = self._kept[key] = self._numbers(config)
+        return found
+
+    def _numbers(self, config: Config) -> tuple[float, ...]:
+        row = flat(config)
+        kinds = zip(self.names, self.categories, strict=True)
+        return tuple(_number(row.get(name), kind) for name, kind in kinds)
 
     @property
     def is_category(self) -> BoolArray:
@@ -84,13 +102,13 @@ def _codes(values: Iterable[object]) -> dict[str, int]:
     return {word: code for code, word in enumerate(words)}
 
 
-def _number(x: Any, kind: dict[str, int] | None) -> float | None:
-    """A setting as a number; None, which becomes NaN, if it is missing or not known."""
+def _number(x: Any, kind: dict[str, int] | None) -> float:
+    """A setting as a number; NaN if it is missing or not known."""
     if _missing(x):
-        return None
+        return math.nan
     if kind is not None:
-        return kind.get(str(x))
-    return float(x) if _is_number(x) else None
+        return kind.get(str(x), math.nan)
+    return float(x) if _is_number(x) else math.nan
 
 
 def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:

@@ -76,6 +76,8 @@ class ResemblanceModel(LearnedModel):
     """
 
     settings: Resemblance
+    _log: int  # how many runs there were before any update
+    _kin: Kin
 
     def __init__(
         self,
@@ -85,17 +87,24 @@ class ResemblanceModel(LearnedModel):
         price: float,
         minimize: bool,
         settings: Resemblance,
+        last: ResemblanceModel | None = None,
     ) -> None:
         self.minimize, self.settings = minimize, settings
         self.ladder, self.encoder = ladder, encoder
         check_limit(ladder, settings.limit, minimize)
-        known = thinned(ladder, settings.states)
+        self._log = len(ladder) if last is None else last._log
+        log, rest = np.split(np.arange(len(ladder)), [self._log])
+        known = thinned(ladder.select(log), settings.states)
+        self._usual = usual_cost(known)
+        known = known.joined(ladder.select(rest)) if len(rest) else known
         if settings.tail > 0:
             ceiling = ceiling_of(settings.limit, minimize)
             known = known.joined(imagined(known, settings, ceiling))
-        self._kin = Kin.of(known, encoder, trees=settings.trees, leaf=settings.leaf)
+        self._kin = Kin.of(
+            known, encoder, self._usual, trees=settings.trees, leaf=settings.leaf,
+            last=None if last is None else last._kin,
+        )  # fmt: skip
         self.rungs = ladder.rungs[: len(self._kin.stages)]
-        self._usual = usual_cost(known)
         self._solve(price)
 
     def _solve(self, price: float) -> None:
@@ -247,11 +256,12 @@ class ResemblanceModel(LearnedModel):
         _, cost = self._kin.law(0, runs, np.zeros_like(runs.cost))
         return cost / self._usual[0] if self._usual[0] > 0 else 1.0
 
-    def relearned(self, ladder: Ladder) -> ResemblanceModel:
+    def relearned(self, ladder: Ladder, last: LearnedModel | None = None) -> ResemblanceModel:
         """A model of the same kind, learned from other runs."""
         return ResemblanceModel(
-            ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings
-        )
+            ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings,
+            last=last if isinstance(last, ResemblanceModel) else None,
+        )  # fmt: skip
 
 
 def _some(values: FloatArray, most: int) -> FloatArray:
