@@ -360,6 +360,37 @@ def test_settings_of_any_kind_become_numbers():
     assert row[0, 4:].tolist() == [1.0, 0.1]
 
 
+def test_blanks_arrays_and_huge_numbers_are_settings_too():
+    pandas = pytest.importorskip("pandas")
+    rows = [
+        {"shape": np.array([]), "size": 10**400, "word": pandas.NA, "day": pandas.NaT, "x": 1.0},
+        {"shape": np.array([1, 2]), "size": -(10**400), "word": "a", "day": "b", "x": pandas.NA},
+        {"shape": [1], "size": 3, "word": np.float32("nan"), "day": None, "x": np.float32("nan")},
+    ]
+    encoder = Encoder.of(rows)
+    assert encoder.is_category.tolist() == [True, False, True, True, False]
+    found = encoder.numbers(rows, 3)
+    assert found[:, 0].tolist() == [0.0, 1.0, 2.0]
+    assert found[:, 1].tolist() == [np.inf, -np.inf, 3.0]
+    assert np.isnan(found[:, 2:]).tolist() == [
+        [True, True, False], [False, False, True], [True, True, True]
+    ]  # fmt: skip
+
+
+def test_only_a_line_is_transferred():
+    model = fitted(log())
+    with pytest.raises(InvalidArgument, match="needs a LineModel, but this is a ResemblanceModel"):
+        learn.transfer(model, log(1))
+    line = fitted(log(), settings=learn.Settings())
+    assert len(learn.transfer(line, log(1)).ladder) == 48
+
+
+@pytest.mark.parametrize("wrong", [3, {"rate": 0.1}, ["rate"]])
+def test_settings_of_a_model_are_recipes(wrong):
+    with pytest.raises(InvalidArgument, match=r"must be a `learn\.Settings`"):
+        fitted(log(), settings=wrong)
+
+
 def test_settings_are_read_from_a_table_of_their_own():
     rows = {"seed": [0, 0, 1, 1], "config": ["p", "q", "p", "q"], "step": [1] * 4,
             "score": [1.0, 2.0, 3.0, 4.0], "cost": [1] * 4}  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -70,7 +70,7 @@ def fit(
         )
     worth = price_of(curves, price, full_run_cost)
     encoder = Encoder.of(curves.settings)
-    tried = [settings] if isinstance(settings, Recipe) else list(settings or choices(encoder))
+    tried = _tried(settings) or choices(encoder)
     if limit is not None:
         tried = [replace(s, limit=float(limit)) for s in tried]
     ratios = {s.ratio for s in tried}
@@ -92,6 +92,20 @@ def fit(
         tried = [replace(s, limit=tried[0].limit) for s in choices()]
     chosen = choose(ladder, encoder, price=worth, minimize=minimize, candidates=tried)
     return make(ladder, encoder, price=worth, minimize=minimize, settings=chosen)
+
+
+def _tried(settings: Recipe | Sequence[Recipe] | None) -> list[Recipe]:
+    """The settings of a model that the user has given, if any."""
+    if settings is None or isinstance(settings, Recipe):
+        return [] if settings is None else [settings]
+    tried = list(settings) if isinstance(settings, Iterable) else [settings]
+    wrong = [x for x in tried if not isinstance(x, Recipe)]
+    if wrong:
+        raise InvalidArgument(
+            f"`settings` must be a `learn.Settings` or a `learn.Resemblance`, or several of them, "
+            f"but one is {wrong[0]!r}. The settings of runs belong to the curves."
+        )
+    return tried
 
 
 def price_of(curves: Curves, price: float | None, full_run_cost: float | None) -> float:

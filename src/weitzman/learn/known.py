@@ -90,7 +90,10 @@ def flat(config: Config, prefix: str = "") -> dict[str, Any]:
 
 
 def _missing(x: object) -> bool:
-    return x is None or (isinstance(x, float) and x != x) or x == ""
+    if x is None or (isinstance(x, str) and not x):
+        return True
+    blank = type(x).__name__ in ("NAType", "NaTType")  # of pandas, where `!=` may be neither
+    return blank or (isinstance(x, (float, np.floating)) and bool(x != x))
 
 
 def _is_number(x: object) -> bool:
@@ -108,7 +111,10 @@ def _number(x: Any, kind: dict[str, int] | None) -> float:
         return math.nan
     if kind is not None:
         return kind.get(str(x), math.nan)
-    return float(x) if _is_number(x) else math.nan
+    try:
+        return float(x) if _is_number(x) else math.nan
+    except OverflowError:  # a whole number beyond all floats
+        return math.inf if x > 0 else -math.inf
 
 
 def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:

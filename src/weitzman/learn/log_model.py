@@ -45,7 +45,8 @@ class LearnedModel(RunModel):
     encoder: Encoder = NOTHING
 
     def __repr__(self) -> str:
-        known = f", {len(self.encoder.names)} settings" if self.encoder.names else ""
+        count = len(self.encoder.names)
+        known = f", {count} setting{'s' * (count > 1)}" if count else ""
         return (
             f"{type(self).__name__}({len(self.ladder)} runs{known}, {len(self.rungs)} rungs up to "
             f"step {self.rungs[-1]}, {self.priced}{', minimize' if self.minimize else ''})"

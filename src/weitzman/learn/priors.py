@@ -57,6 +57,11 @@ def transfer(
     >>> learn.transfer(prior, first).fresh_index > 0
     True
     """
+    if not isinstance(model, LineModel):
+        raise InvalidArgument(
+            f"`transfer` needs a LineModel, but this is a {type(model).__name__}. Fit the known "
+            f"log with `settings=learn.Settings()`, which gives a LineModel."
+        )
     if curves.minimize != model.minimize:
         raise InvalidArgument("the model and the curves must both maximize or both minimize.")
     if not 0 < weight < np.inf:
