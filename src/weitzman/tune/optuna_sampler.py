@@ -47,7 +47,7 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
     ----------
     model : RunModel or Curves, optional
         What to expect of a trial. It must minimize if and only if the study does. Without a model,
-        everything is learned during the search, from at least eight trials.
+        everything is learned during the search, from 16 trials on.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
         the two is needed unless a model is given.
