@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes share the cores
@@ -29,7 +30,7 @@ from weitzman.replay.replay_result import Replay  # noqa: E402
 from .cells import CellKeeper  # noqa: E402
 from .joining import join  # noqa: E402
 from .report import figure, markdown, page  # noqa: E402
-from .sets import FULL_RUN_COSTS, SETS, Set, Size  # noqa: E402
+from .sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
 from .speed import table  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -76,7 +77,7 @@ def _named(methods: list[Method], words: str) -> list[Method]:
 
 def played(each: Set, log: str, arguments: argparse.Namespace) -> Replay:
     """One set with all methods, one after the other."""
-    curves, instance = each.read(arguments.folder)
+    curves, instance = each.read(found_in(each, arguments.folder, arguments.keep))
     size = each.quick if arguments.quick else each.full
     curves, instance = _some(curves, instance, size.tasks)
     there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
@@ -91,6 +92,15 @@ def played(each: Set, log: str, arguments: argparse.Namespace) -> Replay:
             shutil.rmtree(folder, ignore_errors=True)
         found.append(_one(curves, instance, method, size, log, folder))
     return join(found)
+
+
+def found_in(each: Set, folder: Path, keep: Path) -> Path:
+    """The folder that has the set; a set that is trained here is trained once, and kept."""
+    if each not in HOME_MADE or (folder / each.name).exists():
+        return folder
+    if not (keep / each.name).exists():
+        import_module("benchmarks.tuning.trained").train(keep / each.name)
+    return keep
 
 
 def _one(

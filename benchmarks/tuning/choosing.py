@@ -26,7 +26,7 @@ from weitzman.learn.run_model import RunModel  # noqa: E402
 from weitzman.replay.backtest import replay  # noqa: E402
 from weitzman.replay.index_methods import IndexPolicy  # noqa: E402
 
-from .sets import SETS, Set  # noqa: E402
+from .sets import CHOOSING, Set  # noqa: E402
 
 CANDIDATES = {
     "default": Resemblance(),
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--candidates", default=",".join(CANDIDATES), help="names, by commas")
     arguments = parser.parse_args()
     names = arguments.candidates.split(",")
-    found = {each.name: ratios(regrets(each, arguments.folder, names)) for each in SETS}
+    found = {each.name: ratios(regrets(each, arguments.folder, names)) for each in CHOOSING}
     print(table(found, names))
 
 

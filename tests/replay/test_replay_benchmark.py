@@ -51,12 +51,12 @@ def test_all_sets_are_read_and_replayed(folder, capsys, tmp_path):
     out = capsys.readouterr().out
     for each in SETS:
         assert f"### {each.name}" in out
-    assert out.count("2 tasks, 2 logs, 4 searches.") == 3
-    assert out.count("| full runs, Weitzman's rule |") == 3
+    assert out.count("2 tasks, 2 logs, 4 searches.") == len(SETS)
+    assert out.count("| full runs, Weitzman's rule |") == len(SETS)
     main([*ask, "index,random search,tpe + hyperbandpruner, 10", "--log", "without"])
     out = capsys.readouterr().out
-    assert out.count("| index policy |") == 3
-    assert out.count("| random search, 3 full runs |") == 3
+    assert out.count("| index policy |") == len(SETS)
+    assert out.count("| random search, 3 full runs |") == len(SETS)
     assert "at most 0.8 of the best other at" in out
 
 

@@ -8,20 +8,22 @@ it was not logged or depends on another setting, is missing, and trees can split
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.arrays import BoolArray, FloatArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from .ladder import Ladder
 
 Config = Mapping[str, Any]
 CURVE = 8  # features of a curve
+_MOST = 100_000  # settings whose numbers are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Encoder:
 
     names: tuple[str, ...]
     categories: tuple[dict[str, int] | None, ...]
+    _kept: dict[Any, tuple[float, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, settings: Sequence[Config]) -> Encoder:
@@ -39,19 +42,34 @@ class Encoder:
         for name in dict.fromkeys(name for row in rows for name in row):
             values = [row.get(name) for row in rows]
             kind = None if all(map(_is_number, values)) else _codes(values)
-            if len({_number(x, kind) for x in values}) > 1:
+            if len({None if y != y else y for y in (_number(x, kind) for x in values)}) > 1:
                 names.append(name)
                 kinds.append(kind)
         return cls(tuple(names), tuple(kinds))
 
     def numbers(self, settings: Sequence[Config], n: int) -> FloatArray:
         """Settings of n runs as numbers, one row per run; all missing where there are none."""
-        out = np.full((n, len(self.names)), np.nan)
-        for i, config in enumerate(settings if self.names else ()):
-            row = flat(config)
-            for d, (name, kind) in enumerate(zip(self.names, self.categories, strict=True)):
-                out[i, d] = _number(row.get(name), kind)
-        return out
+        if not self.names or not len(settings):
+            return np.full((n, len(self.names)), np.nan)
+        return np.array([self._row(config) for config in settings])
+
+    def _row(self, config: Config) -> tuple[float, ...]:
+        """The numbers of one run, which are kept: a search asks for the same ones again."""
+        try:
+            key = *config.items(), *map(type, config.values())
+            found = self._kept.get(key)
+        except TypeError:  # settings within settings, or a list
+            return self._numbers(config)
+        if found is None:
+            if len(self._kept) >= _MOST:
+                self._kept.clear()
+            found = self._kept[key] = self._numbers(config)
+        return found
+
+    def _numbers(self, config: Config) -> tuple[float, ...]:
+        row = flat(config)
+        kinds = zip(self.names, self.categories, strict=True)
+        return tuple(_number(row.get(name), kind) for name, kind in kinds)
 
     @property
     def is_category(self) -> BoolArray:
@@ -84,13 +102,13 @@ def _codes(values: Iterable[object]) -> dict[str, int]:
     return {word: code for code, word in enumerate(words)}
 
 
-def _number(x: Any, kind: dict[str, int] | None) -> float | None:
-    """A setting as a number; None, which becomes NaN, if it is missing or not known."""
+def _number(x: Any, kind: dict[str, int] | None) -> float:
+    """A setting as a number; NaN if it is missing or not known."""
     if _missing(x):
-        return None
+        return math.nan
     if kind is not None:
-        return kind.get(str(x))
-    return float(x) if _is_number(x) else None
+        return kind.get(str(x), math.nan)
+    return float(x) if _is_number(x) else math.nan
 
 
 def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
@@ -114,3 +132,26 @@ def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
 def is_category(encoder: Encoder, r: int) -> BoolArray:
     """Which columns of :func:`features` are categories."""
     return np.concatenate([np.zeros(CURVE if r else 0, bool), encoder.is_category])
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The different settings of a log, by number."""
+
+    numbers: dict[bytes, int]
+
+    @classmethod
+    def of(cls, config: FloatArray) -> Repeats:
+        """From settings as numbers, one row for each run."""
+        return cls({key: k for k, key in enumerate(dict.fromkeys(_keys(config)))})
+
+    def find(self, config: FloatArray) -> IntArray:
+        """The number of each row; -1 if it is new, or if every setting is missing."""
+        found = np.array([self.numbers.get(key, -1) for key in _keys(config)], np.int64)
+        return np.where(np.isnan(config).all(axis=1), -1, found)
+
+
+def _keys(config: FloatArray) -> list[bytes]:
+    """Rows as keys; all missing values are the same, and so are both zeros."""
+    plain = np.where(np.isnan(config), np.nan, config + 0.0)
+    return [row.tobytes() for row in plain]

@@ -141,7 +141,7 @@ class LineModel(LearnedModel):
         """The model with another price of a score."""
         return LineModel(self.ladder, price=price, minimize=self.minimize, settings=self.settings)
 
-    def relearned(self, ladder: Ladder) -> LineModel:
+    def relearned(self, ladder: Ladder, last: LearnedModel | None = None) -> LineModel:
         """A model of the same kind, learned from other runs."""
         return LineModel(ladder, price=self.price, minimize=self.minimize, settings=self.settings)
 

@@ -100,19 +100,22 @@ class LearnedModel(RunModel):
         """The index of each segment of these runs, given what they had shown before."""
         raise NotImplementedError
 
-    def updated(self, curves: Curves) -> Self:
+    def updated(self, curves: Curves, last: LearnedModel | None = None) -> Self:
         """The model learned from these curves too, with the same rungs and settings.
 
         This is for the runs of a search under way: a run is cut off where it stands unless it has
         ended. If the runs clearly cost more or less than the log says, the costs of the log are
         scaled, with a warning. If their first scores are far from all scores of the log, a warning
-        says so.
+        says so. ``last`` is this model, or what came of it when it was updated from the first of
+        these curves: trees that it has grown serve again as long as they are good enough, which
+        takes a fraction of the time.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         new = climb(curves, self.ladder.rungs, self.encoder)
         check_scores_alike(self.ladder, new, self.minimize)
-        return self.relearned(at_live_costs(self.ladder, new, self._relative_cost(new)).joined(new))
+        known = at_live_costs(self.ladder, new, self._relative_cost(new))
+        return self.relearned(known.joined(new), last)
 
     def costs_differ(self, curves: Curves) -> bool:
         """Whether these runs clearly cost more or less than the log says."""
@@ -122,8 +125,11 @@ class LearnedModel(RunModel):
             and compared_costs(self.ladder, new, self._relative_cost(new)).ratio != 1.0
         )
 
-    def relearned(self, ladder: Ladder) -> Self:
-        """A model of the same kind, learned from other runs."""
+    def relearned(self, ladder: Ladder, last: LearnedModel | None = None) -> Self:
+        """A model of the same kind, learned from other runs.
+
+        ``last`` was learned from the first of these runs, and may serve again.
+        """
         raise NotImplementedError
 
     def _relative_cost(self, runs: Ladder) -> FloatArray | float:

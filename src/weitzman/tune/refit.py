@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..learn.first_runs import NEW, FirstRuns
 from ..learn.known import Config
+from ..learn.log_model import LearnedModel
 from .moves import Run
 from .race import Race
 
@@ -45,6 +46,7 @@ class Refit:
             )
         self._race = race
         self._first: Any = race.model
+        self._last: Any = race.model
         self._fitted = 0
         self._knows = not isinstance(race.model, FirstRuns)
         self._more = FEWEST if self._knows else 1
@@ -65,6 +67,9 @@ class Refit:
 
     def _updated(self) -> Any:
         curves = curves_of(self._race)
+        if isinstance(self._first, LearnedModel):
+            self._last = self._first.updated(curves, self._last)
+            return self._last
         if self._knows:
             return self._first.updated(curves)
         shown = [run for run in self._race.runs if run.steps]
