@@ -262,7 +262,7 @@ def from_nothing(
     FirstRuns(a full run costs 0.01 points)
     >>> letter = learn.sample().of_task("letter")
     >>> model.updated(letter.select(range(0, 80, 4)))
-    ResemblanceModel(20 runs, 8 rungs up to step 19, price ...: a full run costs 0.01 points)
+    ResemblanceModel(20 runs, 13 rungs up to step 19, price ...: a full run costs 0.01 points)
     """
     if (price is None) == (full_run_cost is None):
         raise InvalidArgument("give either `price` or `full_run_cost`.")
