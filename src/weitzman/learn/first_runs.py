@@ -14,7 +14,6 @@ from ..forest.model import Forest
 from .continuations import completed
 from .curves import Curves
 from .fitting import price_of
-from .halving import STARTS, Bars, Levels
 from .known import Config, Encoder
 from .ladder import Ladder, choose_rungs, climb
 from .laws import Recipe
@@ -22,6 +21,7 @@ from .log_model import ceiling_of, check_price
 from .resemblance import Resemblance, ResemblanceModel, as_curves
 from .run_model import RunModel, Shown
 from .shapes import Shape, mixture
+from .thinning_out import STARTS, Bars, Levels
 
 END = 2**53  # a step that no run reaches: the run goes to its end
 _FINE = 1.05  # times as far the first runs go until they are looked at again
@@ -44,7 +44,7 @@ class FirstRuns(RunModel):
     """The model of a run about which nothing is known, made by :func:`weitzman.learn.from_nothing`.
 
     Eight runs are started. Fewer and fewer of them go on, always the best, and only as long as
-    going on is likely to pay; see :mod:`weitzman.learn.halving`. What the longest run has paid then
+    going on is likely to pay; see :mod:`weitzman.learn.thinning_out`. What the longest run has paid then
     shows what runs cost, and with it how many runs to start in all: the root of three times S / F,
     where F is the cost of a full run in points, and S is the scale of scores that is still open.
     That is the distance to the limit, if a limit is stated. Otherwise it is the size of the best

@@ -16,8 +16,8 @@ from typing import Any
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..learn.first_runs import NEW
-from ..learn.halving import STARTS
 from ..learn.known import Config
+from ..learn.thinning_out import STARTS
 from ..learn.tuner_logs import COSTS
 from .optuna_book import REASON
 from .race import Race

@@ -10,7 +10,7 @@ import pytest
 
 from weitzman import learn, tune
 from weitzman.learn.curves import Curves
-from weitzman.learn.halving import RATE, Bars, Levels, hope
+from weitzman.learn.thinning_out import RATE, Bars, Levels, hope
 
 
 def curves_of(scores, costs, ended=None, minimize=False):
