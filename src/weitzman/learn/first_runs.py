@@ -44,9 +44,10 @@ class FirstRuns(RunModel):
     """The model of a run about which nothing is known, made by :func:`weitzman.learn.from_nothing`.
 
     Eight runs are started. Fewer and fewer of them go on, always the best, and only as long as
-    going on is likely to pay; see :mod:`weitzman.learn.thinning_out`. What the longest run has paid then
-    shows what runs cost, and with it how many runs to start in all: the root of three times S / F,
-    where F is the cost of a full run in points, and S is the scale of scores that is still open.
+    going on is likely to pay; see :mod:`weitzman.learn.thinning_out`. What the longest run
+    has paid then shows what runs cost, and with it how many runs to start in all: the root of three
+    times S / F, where F is the cost of a full run in points, and S is the scale of
+    scores that is still open.
     That is the distance to the limit, if a limit is stated. Otherwise it is the size of the best
     score less its rise since the first scores, and at least 0.3 of the size. Further runs go
     through the same halving. If 16 runs or more were started, and one has ended, :meth:`updated`
