@@ -10,7 +10,7 @@ import pytest
 
 from weitzman import learn, tune
 from weitzman.learn.curves import Curves
-from weitzman.learn.thinning_out import RATE, Bars, Levels, hope
+from weitzman.learn.thinning_out import RATE, Bars, OwnLevels, hope
 
 
 def curves_of(scores, costs, ended=None, minimize=False):
@@ -44,7 +44,7 @@ def test_levels_are_rows_at_which_a_run_has_paid_enough(seed):
     costs[0][:] = 0.0
     scores = [random.normal(size=n) for n in lengths]
     ended = random.random(7) < 0.5
-    found = Levels.of(curves_of(scores, costs, ended))
+    found = OwnLevels.of(curves_of(scores, costs, ended))
     for i in range(7):
         rows = plain_levels(costs[i], ended[i])
         assert found.count[i] == len(rows)
@@ -56,8 +56,8 @@ def test_levels_are_rows_at_which_a_run_has_paid_enough(seed):
 
 
 def test_where_everything_is_free_each_row_costs_the_same():
-    free = Levels.of(curves_of([[1, 2, 3, 4, 5]], [[0.0] * 5]))
-    paid = Levels.of(curves_of([[1, 2, 3, 4, 5]], [[1.0] * 5]))
+    free = OwnLevels.of(curves_of([[1, 2, 3, 4, 5]], [[0.0] * 5]))
+    paid = OwnLevels.of(curves_of([[1, 2, 3, 4, 5]], [[1.0] * 5]))
     assert free.best.tolist() == paid.best.tolist() == [[1, 2, 3, 5]]
 
 
@@ -65,7 +65,7 @@ def test_where_everything_is_free_each_row_costs_the_same():
 def test_the_best_of_each_level_go_on_and_ever_fewer(seed):
     random = np.random.default_rng(seed)
     scores = random.normal(size=(8, 1)) * np.ones(12)
-    levels = Levels.of(curves_of(scores, np.ones((8, 12))))
+    levels = OwnLevels.of(curves_of(scores, np.ones((8, 12))))
     bars = Bars.of(levels, np.ones(8, bool), 8, price=None, best=float(scores.max()))
     down = np.sort(scores[:, 0])[::-1]
     kept = [math.ceil(8 / 1.4**k) for k in range(1, levels.best.shape[1] + 1)]

@@ -21,7 +21,7 @@ from .log_model import ceiling_of, check_price
 from .resemblance import Resemblance, ResemblanceModel, as_curves
 from .run_model import RunModel, Shown
 from .shapes import Shape, mixture
-from .thinning_out import STARTS, Bars, Levels
+from .thinning_out import STARTS, Bars, OwnLevels
 
 END = 2**53  # a step that no run reaches: the run goes to its end
 _FINE = 1.05  # times as far the first runs go until they are looked at again
@@ -127,7 +127,7 @@ class FirstRuns(RunModel):
     def _ranks(self, runs: Sequence[Shown]) -> FloatArray:
         """Numbers above any worth: above those of new runs for runs that are to go on."""
         curves = as_curves(runs, self.minimize)
-        levels = Levels.of(curves)
+        levels = OwnLevels.of(curves)
         score = -curves.score if self.minimize else curves.score
         best = np.fmax.reduceat(score, curves.start[:-1])
         low = _BEYOND * (0.25 + 0.1 * best / (1.0 + np.abs(best)))
@@ -153,7 +153,7 @@ class FirstRuns(RunModel):
         price = None if self.full_run_cost else self.price
         if whole.any() and self.full_run_cost:
             price = price_of(curves.select(whole), None, self.full_run_cost)
-        levels = Levels.of(curves)
+        levels = OwnLevels.of(curves)
         best = float(levels.best.max()) if levels.best.size else -math.inf
         now = replace(self, price=price or 1.0, started=len(curves), best=best)
         bars = now._bars(levels, able, STARTS, price)
@@ -171,14 +171,14 @@ class FirstRuns(RunModel):
             wanted = 0 if price is not None and math.isfinite(now.best) else len(curves) + 1
         return replace(now, over=True, wanted=wanted)
 
-    def _bars(self, levels: Levels, able: BoolArray, n: int, price: float | None) -> Bars | None:
+    def _bars(self, levels: OwnLevels, able: BoolArray, n: int, price: float | None) -> Bars | None:
         """What the first n runs need to go on; None if none of them is to go on."""
         first = slice(min(n, len(able)))
-        mine = Levels(*(getattr(levels, x)[first] for x in Levels.__slots__))
+        mine = OwnLevels(*(getattr(levels, x)[first] for x in OwnLevels.__slots__))
         bars = Bars.of(mine, able[first], n, price=price, best=self.best)
         return bars if (bars.go_on(mine) & able[first]).any() else None
 
-    def _wanted(self, curves: Curves, levels: Levels, price: float | None) -> int:
+    def _wanted(self, curves: Curves, levels: OwnLevels, price: float | None) -> int:
         """How many runs to start in all."""
         best = self.best
         if price is None or not math.isfinite(best):

@@ -26,7 +26,7 @@ _CHANCE = 2.0  # and this many times what the better half of runs differ by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Levels:
+class OwnLevels:
     """Runs at their own levels.
 
     Attributes
@@ -47,7 +47,7 @@ class Levels:
     between: BoolArray
 
     @classmethod
-    def of(cls, curves: Curves) -> Levels:
+    def of(cls, curves: Curves) -> OwnLevels:
         """The levels of these curves. If all rows are free, each row counts as one unit of cost."""
         n, length = len(curves), np.diff(curves.start)
         run = curves.run_of_row
@@ -63,7 +63,7 @@ class Levels:
         return cls._at(np.maximum.accumulate(best, axis=1), paid, length, end)
 
     @classmethod
-    def _at(cls, best: FloatArray, paid: FloatArray, length: IntArray, end: BoolArray) -> Levels:
+    def _at(cls, best: FloatArray, paid: FloatArray, length: IntArray, end: BoolArray) -> OwnLevels:
         every = np.arange(len(length))
         scores: list[FloatArray] = []
         costs: list[FloatArray] = []
@@ -111,7 +111,9 @@ class Bars:
     best: float
 
     @classmethod
-    def of(cls, runs: Levels, able: BoolArray, n: int, *, price: float | None, best: float) -> Bars:
+    def of(
+        cls, runs: OwnLevels, able: BoolArray, n: int, *, price: float | None, best: float
+    ) -> Bars:
         """For n runs, of which fewer and fewer go on; not quite so fast where they are many."""
         net = runs.best if price is None else runs.best - runs.cost / price
         bar, spread, width = [], [], 0.0
@@ -126,7 +128,7 @@ class Bars:
             spread.append(width)
         return cls(np.array(bar), np.array(spread), price, best)
 
-    def go_on(self, runs: Levels) -> BoolArray:
+    def go_on(self, runs: OwnLevels) -> BoolArray:
         """Which runs are to go on: the best of their level, if that is likely to pay."""
         out = np.ones(len(runs.count), bool)
         for i in np.flatnonzero((runs.count > 0) & ~runs.between).tolist():
