@@ -231,7 +231,7 @@ class ResemblanceModel(LearnedModel):
         ladder = self._blank(runs)
         if shown:
             some = np.array([i for i, run in enumerate(runs) if len(run.steps)])
-            part = climb_all(_curves(shown, self.minimize), self.rungs)
+            part = climb_all(as_curves(shown, self.minimize), self.rungs)
             for name in ("best", "last", "mean", "cost", "seen", "gone"):
                 getattr(ladder, name)[some] = getattr(part, name)
             ladder.gone[some] |= [bool(np.isnan(run.scores[-1])) for run in shown]
@@ -275,7 +275,7 @@ def _some(values: FloatArray, most: int) -> FloatArray:
     return values[places]
 
 
-def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
+def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
     """Runs under way as curves. A run without costs, or with no costs above 0, costs the usual."""
     for run in runs:
         costs = run.steps if run.costs is None else run.costs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..learn.first_runs import FirstRuns
+from ..learn.first_runs import NEW, FirstRuns
 from ..learn.known import Config
 from ..learn.log_model import LearnedModel
 from .moves import Run
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 GROWTH = 1.25  # fit again when this many times as many runs have shown something,
 FEWEST = 5  # and at least so many more;
-_FEW = 20  # without a log, fit after every report until that much was seen
+_FEW = 20  # without a log, fit after every report until that much was seen,
+_PATIENCE = 16  # later after more reports, by one for each so many runs
 
 
 def refitting(race: Race, wanted: bool | None) -> Refit | None:
@@ -58,7 +59,9 @@ class Refit:
         seen = self._seen()
         often = not self._knows and (seen < _FEW or isinstance(self._race.model, FirstRuns))
         due = max((1.0 if often else GROWTH) * self._fitted, self._fitted + self._more)
-        if seen >= due or self._would_stop_early() or self._dearer(seen):
+        if often:
+            due += len(self._race.runs) // _PATIENCE
+        if seen >= due or self._idle(seen) or self._would_stop_early() or self._dearer(seen):
             self._fitted, self._best = seen, self._race.best
             self._race.change_model(self._updated())
 
@@ -71,7 +74,7 @@ class Refit:
             return self._first.updated(curves)
         shown = [run for run in self._race.runs if run.steps]
         over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
-        return self._first.updated(curves, stuck=over)
+        return self._first.updated(curves, stuck=over, left=self._race.left)
 
     def _dearer(self, seen: int) -> bool:
         """Whether the first runs, before any fit, cost clearly more or less than the log says."""
@@ -79,6 +82,13 @@ class Refit:
             return False
         self._compared = seen
         return bool(self._first.costs_differ(curves_of(self._race)))
+
+    def _idle(self, seen: int) -> bool:
+        """Whether none of the first runs is to go on, by what was known of fewer reports."""
+        if seen <= self._fitted or not isinstance(self._race.model, FirstRuns):
+            return False
+        move = self._race.peek()
+        return move is None or move.index <= NEW
 
     def _would_stop_early(self) -> bool:
         """Whether the race is about to stop at a score better than any that its model knows."""
