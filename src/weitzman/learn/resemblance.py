@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Resemblance(Recipe):
         }
 
 
+_VAIN = 30.0  # runs without a record after which half of the hope for a better run is left
 _FINE = 400  # worths at which the gain is computed
 
 
@@ -99,7 +100,8 @@ class ResemblanceModel(LearnedModel):
         known = known.joined(ladder.select(rest)) if len(rest) else known
         if settings.tail > 0:
             ceiling = ceiling_of(settings.limit, minimize)
-            known = known.joined(imagined(known, settings, ceiling))
+            hope = replace(settings, tail=settings.tail * _hope_left(known, len(known) - len(rest)))
+            known = known.joined(imagined(known, hope, ceiling))
         self._kin = Kin.of(
             known, encoder, self._usual, trees=settings.trees, leaf=settings.leaf,
             last=None if last is None else last._kin,
@@ -262,6 +264,17 @@ class ResemblanceModel(LearnedModel):
             ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings,
             last=last if isinstance(last, ResemblanceModel) else None,
         )  # fmt: skip
+
+
+def _hope_left(runs: Ladder, log: int) -> float:
+    """The share that is left of the hope for a run better than all, by the rule of succession.
+
+    Every run of the search since the last record is a failure. Without it, the hope that one lucky
+    run of the log raises would outlive any number of failures.
+    """
+    final = runs.best[np.arange(len(runs)), runs.seen - 1]
+    vain = len(runs) - max(int(final.argmax()) + 1, log)
+    return _VAIN / (_VAIN + vain)
 
 
 def _some(values: FloatArray, most: int) -> FloatArray:
