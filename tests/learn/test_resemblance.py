@@ -119,6 +119,18 @@ def root(row, values, cost):
     return (low + high) / 2
 
 
+def centered(model, r, law, values):
+    """The values of a stage, moved by how far runs were above or below the best score so far."""
+    frame, kin = model._capped.frame[r], model._kin
+    assert not np.isfinite(frame.center.doubt)  # no settings occur twice
+    if r == 0:
+        return values
+    before = kin.ladder.best[kin.stages[r].runs, r - 1]
+    floor = np.median(before)
+    rise = max(law.best[0], floor) - np.maximum(before, floor)
+    return values + frame.center.lean * model.price * rise
+
+
 def capped_values(model):
     """Capped values of all runs, stage by stage, for logs in which every run came to its end."""
     kin = model._kin
@@ -127,9 +139,9 @@ def capped_values(model):
         for j in kin.stages[r].runs.tolist():
             out[j, r] = model.price * kin.ladder.best[j, r]
             if r + 1 < len(kin.stages) and kin.ladder.seen[j] > r + 1:
-                row, cost = kin.logged_law(r + 1, np.array([j]))
-                ahead = [out[k, r + 1] for k in kin.stages[r + 1].runs.tolist()]
-                index = root(row[0], ahead, cost[0])
+                law = kin.logged_law(r + 1, np.array([j]))
+                ahead = centered(model, r + 1, law, [out[k, r + 1] for k in kin.stages[r + 1].runs])
+                index = root(law.row[0], ahead, law.cost[0])
                 out[j, r] = max(out[j, r], min(index, out[j, r + 1]))
     return out
 
@@ -142,12 +154,12 @@ def test_indices_are_those_of_a_plain_recursion(seed):
         for i, j in enumerate(stage.runs.tolist()):
             assert model._capped.value[r][i] == pytest.approx(wanted[j, r], abs=1e-9)
     first = [wanted[j, 0] for j in model._kin.stages[0].runs.tolist()]
-    row, cost = model._kin.stages[0].usual()
-    assert model.fresh_index == pytest.approx(root(row[0], first, cost[0]), abs=1e-9)
+    law = model._kin.stages[0].usual()
+    assert model.fresh_index == pytest.approx(root(law.row[0], first, law.cost[0]), abs=1e-9)
     config = {"rate": 0.8, "kind": "b"}
-    row, cost = model._kin.stages[0].law(model.encoder.numbers([config], 1), np.zeros(1))
+    law = model._kin.start_law(model.encoder.numbers([config], 1))
     found = model.start_indices([config])[0]
-    assert found == pytest.approx(root(row[0], first, cost[0]), abs=1e-9)
+    assert found == pytest.approx(root(law.row[0], first, law.cost[0]), abs=1e-9)
 
 
 def test_a_run_that_was_cut_off_may_go_on_as_others_did():
@@ -181,7 +193,7 @@ def test_a_known_law_is_recovered():
 def test_the_gain_is_that_of_a_forest_of_capped_values():
     model = fitted(log(1, n=12, steps=4))
     values = model._capped.value[0][:, 0]
-    _, cost = model._kin.stages[0].usual()
+    cost = model._kin.stages[0].usual().cost
     for n, best in ((1, 0.0), (1, 6.0), (5, 6.0), (5, 7.0)):
         box = weitzman.line([np.full(12, 1 / 12)], rewards=values, cost=cost[0], count=n)
         wanted = weitzman.solve(box.changed(outside=best)).value - best
@@ -268,7 +280,7 @@ def test_few_states_stand_for_many_runs():
     assert few.fresh_index == pytest.approx(many.fresh_index, rel=0.02)
     assert len(few._kin.ladder) == 100
     assert few._kin.ladder.weight.sum() == pytest.approx(200)
-    assert few._kin.logged_law(1, np.arange(9))[0].sum(axis=1) == pytest.approx(np.ones(9))
+    assert few._kin.logged_law(1, np.arange(9)).row.sum(axis=1) == pytest.approx(np.ones(9))
 
 
 def test_learning_more_is_learning_from_all():
@@ -318,7 +330,7 @@ def test_a_run_that_was_far_more_expensive_than_all_stays_so(times):
         "score": random.uniform(0, 1, 60), "cost": (size[:, None] * [1.0, 2.0]).ravel(),
     }  # fmt: skip
     model = fitted(Curves.read(table))
-    _, cost = model._kin.logged_law(1, np.arange(30))
+    cost = model._kin.logged_law(1, np.arange(30)).cost
     assert cost == pytest.approx(2.0 * size, rel=1e-6)
 
 
@@ -332,7 +344,7 @@ def test_a_few_segments_with_inexact_times_do_not_decide_costs():
         "cost": np.column_stack([first, np.full(40, 2.0)]).ravel(),
     }  # fmt: skip
     model = fitted(Curves.read(table), settings=replace(PLAIN, leaf=10))
-    _, cost = model._kin.logged_law(1, np.arange(2, 40))
+    cost = model._kin.logged_law(1, np.arange(2, 40)).cost
     assert np.median(cost / first[2:]) < 10.0
 
 
@@ -592,7 +604,7 @@ def test_no_run_resembles_itself_in_trees_that_serve_again():
     after = before.updated(runs_of(curves, 40, 44), before)
     after = before.updated(runs_of(curves, 40, 60), after)
     for r, stage in enumerate(after._kin.stages):
-        row, _ = after._kin.logged_law(r, stage.runs)
+        row = after._kin.logged_law(r, stage.runs).row
         assert not row.diagonal().any()
         assert row.sum(axis=1) == pytest.approx(np.ones(len(row)))
         assert (row[:, 40:].sum(axis=1) > 0).mean() > 0.9  # new runs count

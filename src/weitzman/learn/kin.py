@@ -6,7 +6,12 @@ its end with weights :math:`w_r(x, j)`, which trees give, and the segment costs 
 value*.
 The index of going on is the root of
 
-.. math:: \sum_j w_r(x, j)\, (K_{jr} - \sigma)^+ = c_r(x).
+.. math:: \sum_j w_r(x, j)\, (m_r(x) + K_{jr} - m_r(j) - \sigma)^+ = c_r(x),
+
+where the *centers* :math:`m` hold what is known about each run itself: its best score so far, and
+what the same settings led to in other runs (:mod:`.centers`). So run j says how far off the center
+a run may be. A row has a small share of all runs, as if one more run had been unlike its kin, for
+what the log leaves open.
 
 Capped values follow backward along each run, from its own best scores b and its own indices:
 
@@ -22,21 +27,22 @@ the runs that it resembles.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._kernels.leaves import Fallen, Known, Nodes, Outcomes, fall, grow, resemblance
-from .._kernels.roots import roots
-from .known import Encoder, features, is_category
+from .centers import Center, Law, Peers, chosen_center
+from .known import Encoder, Repeats, features, is_category
 from .ladder import Ladder
 from .laws import cost_levels
+from .segment_costs import SegmentCosts
 
 _SHARE = 0.632  # of the runs in the bag of a tree
 
 _OUTGROWN = 1.2  # times the runs that trees were grown from: they grow anew, one stage at a time
 _OUTNUMBERED = 2.0  # times that number: they grow anew at once
-_ATOMS = 4  # capped values of a run
 _ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
 _COST = 0.5  # what a standard deviation of cost counts against one of scores when trees split
 _SEED = 20160  # of the trees, so that the same log gives the same model
@@ -134,6 +140,19 @@ def _none_empty(bags: BoolArray) -> BoolArray:
     return bags | ~bags.any(axis=1, keepdims=True)
 
 
+class Before(NamedTuple):
+    """What was seen of runs before a segment.
+
+    ``known`` are their features, ``level`` is the cost level of the segment before, ``best`` the
+    best score so far, 0 at the start, and ``group`` the number of their settings in the log.
+    """
+
+    known: FloatArray
+    level: FloatArray
+    best: FloatArray
+    group: IntArray
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
     """One segment of a line.
@@ -144,49 +163,47 @@ class Stage:
         Grown from the runs that were seen to its end.
     runs : (n,) array of int
         The numbers of these runs in the ladder.
-    cost, level : (n,) arrays of float
-        What the segment cost each run, and the cost level of the segment before it.
+    costs : SegmentCosts
+        What the segment cost each run.
     grown : int
         How many runs there were when the trees were grown.
+    peers : Peers
+        Which of these runs have the same settings.
     """
 
     trees: Trees
     runs: IntArray
-    cost: FloatArray
-    level: FloatArray
+    costs: SegmentCosts
     grown: int
+    peers: Peers
 
-    def law(
-        self, known: FloatArray, level: FloatArray, own: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Rows over the runs, and mean costs, by what is known and the last segment's cost level.
+    def law(self, seen: Before, own: IntArray | None = None) -> Law:
+        """The law of runs by what was seen of them before the segment.
 
         ``own`` gives the numbers of these runs in the ladder, if they are in the ladder.
         """
-        place = np.full(len(known), -1)
+        place = np.full(len(seen.known), -1)
         if own is not None:
             at = np.minimum(np.searchsorted(self.runs, own), len(self.runs) - 1)
             place = np.where(self.runs[at] == own, at, -1)
-        row = self.trees.rows(known, place)
-        return row, self._costs(row, level)
+        row = self._open(self.trees.rows(seen.known, place), place)
+        law = Law(row, np.zeros(len(row)), seen.group, place, seen.best)
+        return law._replace(cost=self.costs.mean(law, self.peers, seen.level))
 
-    def _costs(self, row: FloatArray, level: FloatArray) -> FloatArray:
-        """What the segment costs: the cost of the segment before, times the usual growth.
+    def _open(self, row: FloatArray, place: IntArray) -> FloatArray:
+        """Rows with a share for a run unlike all that it resembles: one more run, as any other."""
+        any_run = np.repeat(self.trees.weight[None], len(row), axis=0)
+        mine = np.flatnonzero(place >= 0)
+        any_run[mine, place[mine]] = 0.0
+        total = any_run.sum(axis=1, keepdims=True)
+        unlike = np.where(total > 0, 1.0 / (1.0 + 1.0 / np.square(row).sum(axis=1)[:, None]), 0.0)
+        return np.asarray((1.0 - unlike) * row + unlike * any_run / np.where(total > 0, total, 1.0))
 
-        The growth is a geometric mean, so that a few short segments with inexact times do not
-        decide. Before the first segment, and where runs cost about the same, costs are averaged.
-        """
-        if not self.level.any():
-            return np.asarray(row @ self.cost)
-        paid = self.cost > 0
-        growth = np.where(paid, np.log(np.where(paid, self.cost, 1.0)) - self.level, 0.0)
-        share = row @ paid
-        return np.asarray(share * np.exp(level + row @ growth / np.maximum(share, 1e-300)))
-
-    def usual(self) -> tuple[FloatArray, FloatArray]:
-        """The row and the mean cost for a run about which nothing is known."""
+    def usual(self) -> Law:
+        """The law of a run about which nothing is known."""
         row = (self.trees.weight / self.trees.weight.sum())[None]
-        return row, (row * self.cost).sum(axis=1)
+        none = np.full(1, -1)
+        return Law(row, (row * self.costs.cost).sum(axis=1), none, none, np.zeros(1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,12 +216,15 @@ class Kin:
     encoder : Encoder
     levels : (n, R) array of float
         The cost level of each segment of each run; 0 where runs cost about the same.
+    repeats : Repeats
+        The different settings.
     stages : list of Stage
     """
 
     ladder: Ladder
     encoder: Encoder
     levels: FloatArray
+    repeats: Repeats
     stages: list[Stage]
 
     @classmethod
@@ -214,20 +234,23 @@ class Kin:
         encoder: Encoder,
         usual: FloatArray,
         *,
+        real: int,
         trees: int,
         leaf: int,
         last: Kin | None = None,
     ) -> Kin:
         """Grow trees for every segment that a run was seen to finish.
 
-        ``last`` was made from the first of these runs. Its trees serve again, with all runs in
+        The first ``real`` runs were logged, the others are imagined. ``last`` was made from the
+        first of these runs. Its trees serve again, with all runs in
         their leaves, as long as there are not many more runs than the trees were grown from.
         """
         levels = levels_of(ladder, usual)
         if last is not None and levels.any() != last.levels.any():
             last = None
         kept = [] if last is None else _lasting(ladder, last.stages)
-        stages = []
+        repeats = Repeats.of(ladder.config)
+        group, stages = repeats.find(ladder.config), []
         for r in range(int(ladder.seen.max())):
             runs = np.flatnonzero(ladder.seen > r)
             mine, level = ladder.select(runs), levels[runs]
@@ -243,19 +266,53 @@ class Kin:
                 )  # fmt: skip
             before = level[:, r - 1] if r else np.zeros(len(runs))
             count = len(runs) if old is None else old.grown
-            stages.append(Stage(grown, runs, mine.cost[:, r], before, count))
-        return cls(ladder, encoder, levels, stages)
+            costs, peers = SegmentCosts.of(mine.cost[:, r], before), Peers(group[runs], runs < real)
+            stages.append(Stage(grown, runs, costs, count, peers))
+        kin = cls(ladder, encoder, levels, repeats, stages)
+        for r in range(len(stages)):
+            stages[r] = kin._priced(r)
+        return kin
 
-    def law(
-        self, r: int, runs: Ladder, levels: FloatArray, own: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Rows and mean costs of segment r for these runs, by what they had shown before it."""
-        before = levels[:, r - 1] if r else np.zeros(len(runs))
-        return self.stages[r].law(features(runs, r, levels), before, own)
+    def _priced(self, r: int) -> Stage:
+        """A stage with costs by settings where they forecast better."""
+        stage = self.stages[r]
+        if not self.levels.any() or not stage.peers.repeated:
+            return stage
+        law = self.logged_law(r, stage.runs)
+        return replace(stage, costs=stage.costs.by_settings(law, stage.peers))
 
-    def logged_law(self, r: int, own: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Rows and mean costs for runs of the log, each learned from the other runs."""
+    def center(self, r: int, law: Law, worth: FloatArray) -> Center:
+        """The center that forecasts what runs of stage r were worth best, by their own law."""
+        stage = self.stages[r]
+        over = np.flatnonzero(stage.peers.real & self.ladder.gone[stage.runs])
+        over = over[law.row[np.ix_(over, over)].sum(axis=1) > 0]
+        row = law.row[np.ix_(over, over)]
+        mine = law.of(over)._replace(
+            row=row / row.sum(axis=1, keepdims=True), place=np.arange(len(over))
+        )
+        return chosen_center(mine, Peers(*(x[over] for x in stage.peers)), worth[over], r == 0)
+
+    def law(self, r: int, runs: Ladder, levels: FloatArray, own: IntArray | None = None) -> Law:
+        """The law of segment r for these runs, by what they had shown before it."""
+        none = np.zeros(len(runs))
+        level, best = (levels[:, r - 1], runs.best[:, r - 1]) if r else (none, none)
+        group = self.repeats.find(runs.config)
+        return self.stages[r].law(Before(features(runs, r, levels), level, best, group), own)
+
+    def start_law(self, config: FloatArray) -> Law:
+        """The law of the first segment for runs with these settings."""
+        none = np.zeros(len(config))
+        return self.stages[0].law(Before(config, none, none, self.repeats.find(config)))
+
+    def logged_law(self, r: int, own: IntArray) -> Law:
+        """The law for runs of the log, each learned from the other runs."""
         return self.law(r, self.ladder.select(own), self.levels[own], own)
+
+    def standing(self, r: int) -> IntArray:
+        """The numbers of the runs that stood before segment r, whether it was seen or not."""
+        if r == 0:
+            return np.arange(len(self.ladder))
+        return np.asarray(self.stages[r - 1].runs[self.goes_on(r - 1)])
 
     def goes_on(self, r: int) -> BoolArray:
         """Which runs that were seen to the end of segment r can go on."""
@@ -317,78 +374,3 @@ def thinned(ladder: Ladder, most: int) -> Ladder:
     weight = kept.weight.copy()
     weight[own:] *= ladder.weight[down[own:]].sum() / weight[own:].sum()
     return replace(kept, weight=weight)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KinCapped:
-    """What logged runs were worth from each segment on to a searcher who follows indices.
-
-    Attributes
-    ----------
-    value : list of (n, m) arrays
-        For each stage the capped values of its runs, m equally likely ones each.
-    """
-
-    value: list[FloatArray]
-
-    @classmethod
-    def of(cls, kin: Kin, price: float) -> KinCapped:
-        """Backward from the last segment to the first."""
-        out = cls([])
-        for r in reversed(range(len(kin.stages))):
-            runs = kin.stages[r].runs
-            worth = np.repeat(price * kin.ladder.best[runs, r][:, None], _ATOMS, axis=1)
-            going = kin.goes_on(r)
-            if going.any():
-                ahead = out._ahead(kin, r, runs[going])
-                worth[going] = np.maximum(worth[going], ahead)
-            out.value.insert(0, worth)
-        return out
-
-    def _ahead(self, kin: Kin, r: int, runs: IntArray) -> FloatArray:
-        """What going on after segment r was worth to these runs, at most their indices.
-
-        The values of the next stage come first, since the stages before it are not known yet.
-        """
-        row, cost = kin.logged_law(r + 1, runs)
-        index = _roots(self.value[0], row, cost)
-        next_runs = kin.stages[r + 1].runs
-        place = np.minimum(np.searchsorted(next_runs, runs), len(next_runs) - 1)
-        seen = next_runs[place] == runs
-        ahead = self.value[0][place]
-        if not seen.all():
-            ahead[~seen] = _quantiles(self.value[0], row[~seen])
-        return np.minimum(index[:, None], ahead)
-
-    def index(self, r: int, row: FloatArray, cost: FloatArray) -> FloatArray:
-        """The index of going through stage r with these rows and costs."""
-        return _roots(self.value[r], row, cost)
-
-    def tails(self, r: int, row: FloatArray, index: FloatArray, worth: FloatArray) -> FloatArray:
-        """The chance that the capped value of each row exceeds each worth: (rows, worths)."""
-        value = self.value[r]
-        above = np.stack([(value > s).mean(axis=1) for s in worth], axis=1)
-        return np.asarray(np.where(worth < index[:, None], _mixed(row, above), 0.0))
-
-
-def _mixed(row: FloatArray, values: FloatArray) -> FloatArray:
-    """The product of two matrices, without threads that would wait for each other."""
-    return np.asarray(np.einsum("ij,jk->ik", row, values))
-
-
-def _roots(value: FloatArray, row: FloatArray, cost: FloatArray) -> FloatArray:
-    """The index of every row over runs with these capped values."""
-    flat = value.ravel()
-    down = np.argsort(-flat, kind="stable")
-    chances = np.ascontiguousarray(row) / value.shape[1]
-    return np.asarray(roots(flat[down], down // value.shape[1], chances, cost, False))
-
-
-def _quantiles(value: FloatArray, row: FloatArray) -> FloatArray:
-    """Capped values spread like the capped values of the runs that each row resembles."""
-    flat = value.ravel()
-    up = np.argsort(flat, kind="stable")
-    reached = np.cumsum(np.repeat(row / value.shape[1], value.shape[1], axis=1)[:, up], axis=1)
-    levels = (np.arange(value.shape[1]) + 0.5) / value.shape[1]
-    places = (reached[:, :, None] < levels).sum(axis=1)
-    return np.asarray(flat[up][np.minimum(places, len(flat) - 1)])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.arrays import BoolArray, FloatArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from .ladder import Ladder
@@ -132,3 +132,26 @@ def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
 def is_category(encoder: Encoder, r: int) -> BoolArray:
     """Which columns of :func:`features` are categories."""
     return np.concatenate([np.zeros(CURVE if r else 0, bool), encoder.is_category])
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The different settings of a log, by number."""
+
+    numbers: dict[bytes, int]
+
+    @classmethod
+    def of(cls, config: FloatArray) -> Repeats:
+        """From settings as numbers, one row for each run."""
+        return cls({key: k for k, key in enumerate(dict.fromkeys(_keys(config)))})
+
+    def find(self, config: FloatArray) -> IntArray:
+        """The number of each row; -1 if it is new, or if every setting is missing."""
+        found = np.array([self.numbers.get(key, -1) for key in _keys(config)], np.int64)
+        return np.where(np.isnan(config).all(axis=1), -1, found)
+
+
+def _keys(config: FloatArray) -> list[bytes]:
+    """Rows as keys; all missing values are the same, and so are both zeros."""
+    plain = np.where(np.isnan(config), np.nan, config + 0.0)
+    return [row.tobytes() for row in plain]

@@ -11,8 +11,10 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
+from .capped_runs import KinCapped
+from .centers import Law
 from .curves import Curves
-from .kin import Kin, KinCapped, thinned
+from .kin import Kin, thinned
 from .known import Config, Encoder
 from .ladder import Ladder, climb_all
 from .laws import Recipe, cost_levels, imagined, usual_cost
@@ -98,12 +100,12 @@ class ResemblanceModel(LearnedModel):
         known = thinned(ladder.select(log), settings.states)
         self._usual = usual_cost(known)
         known = known.joined(ladder.select(rest)) if len(rest) else known
+        real, ceiling = len(known), ceiling_of(settings.limit, minimize)
         if settings.tail > 0:
-            ceiling = ceiling_of(settings.limit, minimize)
-            hope = replace(settings, tail=settings.tail * _hope_left(known, len(known) - len(rest)))
+            hope = replace(settings, tail=settings.tail * _hope_left(known, real - len(rest)))
             known = known.joined(imagined(known, hope, ceiling))
         self._kin = Kin.of(
-            known, encoder, self._usual, trees=settings.trees, leaf=settings.leaf,
+            known, encoder, self._usual, real=real, trees=settings.trees, leaf=settings.leaf,
             last=None if last is None else last._kin,
         )  # fmt: skip
         self.rungs = ladder.rungs[: len(self._kin.stages)]
@@ -111,8 +113,9 @@ class ResemblanceModel(LearnedModel):
 
     def _solve(self, price: float) -> None:
         self.price = check_price(price)
-        self._capped = KinCapped.of(self._kin, self.price)
-        self._fresh = float(self._capped.index(0, *self._kin.stages[0].usual())[0])
+        ceiling = ceiling_of(self.settings.limit, self.minimize)
+        self._capped = KinCapped.of(self._kin, self.price, ceiling)
+        self._fresh = float(self._capped.index(0, self._kin.stages[0].usual())[0])
 
     def at_price(self, price: float) -> ResemblanceModel:
         """The model with another price of a score."""
@@ -129,15 +132,14 @@ class ResemblanceModel(LearnedModel):
 
     def start_indices(self, settings: Sequence[Config]) -> FloatArray:
         """The index of starting a run with each of these settings."""
-        known = self.encoder.numbers(settings, len(settings))
-        law = self._kin.stages[0].law(known, np.zeros(len(known)))
-        return self._capped.index(0, *law)
+        config = self.encoder.numbers(settings, len(settings))
+        return self._capped.index(0, self._kin.start_law(config))
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
         """The index of going on with each of several runs."""
         out = np.full(len(runs), -np.inf)
-        for r, which, row, cost in self._laws(runs):
-            out[which] = self._capped.index(r, row, cost)
+        for r, which, law in self._laws(runs):
+            out[which] = self._capped.index(r, law)
         return out
 
     def indices_of(self, runs: Ladder) -> FloatArray:
@@ -148,7 +150,7 @@ class ResemblanceModel(LearnedModel):
             some = np.flatnonzero(runs.seen >= r)
             if len(some):
                 law = self._kin.law(r, runs.select(some), levels[some])
-                out[some, r] = self._capped.index(r, *law)
+                out[some, r] = self._capped.index(r, law)
         return out
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
@@ -156,46 +158,46 @@ class ResemblanceModel(LearnedModel):
 
         The value of lines side by side is the mean of the best capped value.
         """
-        laws = [(r, row, cost, 1) for r, _, row, cost in self._laws(runs)]
+        laws = [(r, law, 1) for r, _, law in self._laws(runs)]
         if fresh:
-            laws.append((0, *self._kin.stages[0].usual(), fresh))
+            laws.append((0, self._kin.stages[0].usual(), fresh))
         return self._gain(best, laws)
 
     def promised(self, runs: Ladder) -> float:
         """What a search among these runs, known by their settings, is expected to earn."""
         lowest = min(float(x.min()) for x in self._capped.value)
         law = self._kin.law(0, runs, self._levels(runs))
-        first = float(self._capped.index(0, *law).max())
+        first = float(self._capped.index(0, law).max())
         floor = min(lowest, first) - 1.0  # one run is started in any case
-        return floor + self._gain(floor, [(0, *law, 1)])
+        return floor + self._gain(floor, [(0, law, 1)])
 
     def rows(self, r: int) -> FloatArray:
         """The number of runs that the law of segment r of each logged run rests on."""
-        law, _ = self._kin.logged_law(r, self._kin.stages[r].runs)
-        return np.asarray(1.0 / np.square(law).sum(axis=1))
+        row = self._kin.logged_law(r, self._kin.stages[r].runs).row
+        return np.asarray(1.0 / np.square(row).sum(axis=1))
 
     def resembling(self, r: int, runs: IntArray) -> FloatArray:
         """How much these runs of the log resemble each other before segment r, never themselves.
 
         The runs must have gone through the segment, and the log must not have been thinned.
         """
-        law, _ = self._kin.logged_law(r, runs)
-        among = law[:, np.searchsorted(self._kin.stages[r].runs, runs)]
+        row = self._kin.logged_law(r, runs).row
+        among = row[:, np.searchsorted(self._kin.stages[r].runs, runs)]
         np.fill_diagonal(among, 0.0)
         total = among.sum(axis=1, keepdims=True)
         alone = 1.0 - np.eye(len(runs))  # a run that resembles imagined runs only
         return np.where(total > 0, among / np.where(total > 0, total, 1.0), alone / alone.sum(1))
 
-    def _gain(self, best: float, laws: Sequence[tuple[int, FloatArray, FloatArray, int]]) -> float:
+    def _gain(self, best: float, laws: Sequence[tuple[int, Law, int]]) -> float:
         """The same for runs by stage, rows, costs and numbers of copies."""
-        indices = [self._capped.index(r, row, cost) for r, row, cost, _ in laws]
+        indices = [self._capped.index(r, law) for r, law, _ in laws]
         top = max((float(x.max()) for x in indices), default=best)
         if not top > best:
             return 0.0
         worth = self._worths(best, top)
         none = np.zeros(len(worth) - 1)  # log of the chance that no run exceeds
-        for (r, row, _, copies), index in zip(laws, indices, strict=True):
-            tail = self._capped.tails(r, row, index, worth[:-1])
+        for (r, law, copies), index in zip(laws, indices, strict=True):
+            tail = self._capped.tails(r, law, index, worth[:-1])
             none += copies * np.log1p(-np.minimum(tail, 1.0 - 1e-15)).sum(axis=0)
         return float((-np.expm1(none) * np.diff(worth)).sum())
 
@@ -203,10 +205,11 @@ class ResemblanceModel(LearnedModel):
         """Worths in between at which something may change."""
         values = np.unique(np.concatenate([x.ravel() for x in self._capped.value]))
         inside = values[(values > best) & (values < top)]
-        return np.unique(np.concatenate([[best], _some(inside, _FINE), [top]]))
+        between = np.linspace(best, top, _FINE)  # around centers, values lie anywhere
+        return np.unique(np.concatenate([between, _some(inside, _FINE)]))
 
-    def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, FloatArray, FloatArray]]:
-        """By stage: which runs stand before it, their rows and their costs."""
+    def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, Law]]:
+        """By stage: which runs stand before it, and their law."""
         ladder = self._climbed(runs)
         levels = self._levels(ladder)
         out = []
@@ -214,12 +217,12 @@ class ResemblanceModel(LearnedModel):
             which = np.flatnonzero((ladder.seen == r) & ~ladder.gone)
             known = [i for i in which.tolist() if r or runs[i].settings is not None]
             if r == 0 and len(known) < len(which):
-                row, cost = self._kin.stages[0].usual()
                 blank = np.setdiff1d(which, known)
-                out.append((0, blank, np.repeat(row, len(blank), 0), np.repeat(cost, len(blank))))
+                usual = self._kin.stages[0].usual()
+                out.append((0, blank, usual.of(np.zeros(len(blank), np.int64))))
             if known:
                 some = np.array(known)
-                out.append((r, some, *self._kin.law(r, ladder.select(some), levels[some])))
+                out.append((r, some, self._kin.law(r, ladder.select(some), levels[some])))
         return out
 
     def _climbed(self, runs: Sequence[Shown]) -> Ladder:
@@ -255,7 +258,7 @@ class ResemblanceModel(LearnedModel):
 
     def _relative_cost(self, runs: Ladder) -> FloatArray | float:
         """How many times the usual cost each of these runs should cost, by its settings."""
-        _, cost = self._kin.law(0, runs, np.zeros_like(runs.cost))
+        cost = self._kin.law(0, runs, np.zeros_like(runs.cost)).cost
         return cost / self._usual[0] if self._usual[0] > 0 else 1.0
 
     def relearned(self, ladder: Ladder, last: LearnedModel | None = None) -> ResemblanceModel:
@@ -313,9 +316,9 @@ def _forest(kin: Kin, price: float, n: int) -> Forest:
     """
     worth = price * kin.ladder.best
     low = min(float(worth[s.runs, r].min()) for r, s in enumerate(kin.stages))
-    row, cost = kin.stages[0].usual()
-    law: list[FloatArray] = [row]
-    paid: list[FloatArray | float] = [float(cost[0])]
+    usual = kin.stages[0].usual()
+    law: list[FloatArray] = [usual.row]
+    paid: list[FloatArray | float] = [float(usual.cost[0])]
     rewards = [worth[s.runs, r] for r, s in enumerate(kin.stages)]
     for r in range(1, len(kin.stages)):
         going, runs = kin.goes_on(r - 1), kin.stages[r - 1].runs
@@ -323,7 +326,8 @@ def _forest(kin: Kin, price: float, n: int) -> Forest:
         matrix[:, int(np.argmin(rewards[r]))] = 1.0
         high = np.full(len(runs), 1.0 + float(rewards[r].max()) - low)
         if going.any():
-            matrix[going], high[going] = kin.logged_law(r, runs[going])
+            found = kin.logged_law(r, runs[going])
+            matrix[going], high[going] = found.row, found.cost
         law.append(matrix)
         paid.append(high)
     size = len(kin.stages)
