@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .capped_runs import KinCapped
-from .centers import Law
+from .centers import Center, Law
 from .curves import Curves
 from .kin import Kin, thinned
 from .known import Config, Encoder
@@ -81,6 +81,7 @@ class ResemblanceModel(LearnedModel):
     settings: Resemblance
     _log: int  # how many runs there were before any update
     _kin: Kin
+    _capped: KinCapped
 
     def __init__(
         self,
@@ -109,12 +110,18 @@ class ResemblanceModel(LearnedModel):
             last=None if last is None else last._kin,
         )  # fmt: skip
         self.rungs = ladder.rungs[: len(self._kin.stages)]
-        self._solve(price)
+        self._solve(price, () if last is None else self._centers_of(last))
 
-    def _solve(self, price: float) -> None:
+    def _centers_of(self, last: ResemblanceModel) -> list[Center | None]:
+        """Centers that serve again, as the trees do; None where trees have grown anew."""
+        now, then = self._kin.stages, last._kin.stages
+        same = [a.grown == b.grown for a, b in zip(now, then, strict=False)]
+        return [x.center if s else None for x, s in zip(last._capped.frame, same, strict=False)]
+
+    def _solve(self, price: float, chosen: Sequence[Center | None] = ()) -> None:
         self.price = check_price(price)
         ceiling = ceiling_of(self.settings.limit, self.minimize)
-        self._capped = KinCapped.of(self._kin, self.price, ceiling)
+        self._capped = KinCapped.of(self._kin, self.price, ceiling, chosen)
         self._fresh = float(self._capped.index(0, self._kin.stages[0].usual())[0])
 
     def at_price(self, price: float) -> ResemblanceModel:
