@@ -212,3 +212,52 @@ def test_a_saved_model_knows_repeated_settings(tmp_path):
     again = learn.load(tmp_path / "m.json")
     assert again.start_indices(names).tolist() == model.start_indices(names).tolist()
     assert again.promised(again.ladder) == model.promised(model.ladder)
+
+
+def rising_log(n=60, noise=0.1):
+    """Scores rise alike from wherever they begin, so the best score so far is in every center."""
+    random = np.random.default_rng(7)
+    first = random.uniform(0.0, 0.5, n)
+    table = {
+        "run": np.repeat(np.arange(n), 2), "step": np.tile([1, 2], n), "cost": np.ones(2 * n),
+        "score": np.column_stack([first, first + 0.2 + noise * random.random(n)]).ravel(),
+        "rate": np.repeat(random.random(n), 2),
+    }  # fmt: skip
+    return Curves.read(table, settings=["rate"], ended=True)
+
+
+@pytest.mark.parametrize("begin", [0.3, 0.6, 0.74, 0.79])
+def test_no_value_above_the_limit_enters_an_index(begin):
+    model = learn.fit(rising_log(), price=20.0, settings=PLAIN, limit=0.8)
+    shown = Shown([1], [begin], [1.0], {"rate": 0.5})
+    ((_, _, law),) = model._laws([shown])
+    ((_, errors, row, middle),) = model._capped.frame[1].parts(law)
+    value = np.minimum(errors + middle[0], 0.8 * model.price)
+    low, high = -1e3, float(value.max())
+    while high - low > 1e-9:
+        mean = row[0] @ np.maximum(value - (low + high) / 2, 0.0).mean(axis=1)
+        low, high = ((low + high) / 2, high) if mean > law.cost[0] else (low, (low + high) / 2)
+    assert model._capped.frame[1].center.lean > 0
+    assert model.next_indices([shown])[0] == pytest.approx(low, abs=1e-6)
+    assert low <= 0.8 * model.price - law.cost[0] + 1e-6  # going on is never free
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1e7])
+def test_a_promise_does_not_depend_on_the_unit_of_cost(unit):
+    log = rising_log()
+    model = learn.fit(log, price=30.0, settings=PLAIN)
+    other = learn.fit(replace(log, cost=log.cost * unit), price=30.0 * unit, settings=PLAIN)
+    some = model.ladder.select(np.arange(5))
+    assert other.promised(some) == pytest.approx(unit * model.promised(some), rel=1e-9)
+
+
+def test_the_promise_of_one_run_is_the_mean_of_its_capped_value():
+    log, _, _ = repeated_log(5)
+    model = learn.fit(log, price=30.0, settings=PLAIN)
+    for i in range(6):
+        one = model.ladder.select(np.array([i]))
+        law = model._kin.start_law(one.config)
+        ((_, errors, row, middle),) = model._capped.frame[0].parts(law)
+        capped = np.minimum(errors + middle[0], model._capped.index(0, law)[0])
+        wanted = row[0] @ capped.mean(axis=1)
+        assert model.promised(one) == pytest.approx(wanted, abs=1e-3 * model.price)

@@ -71,7 +71,8 @@ class KinCapped:
         """The index of going through stage r by these laws."""
         out = np.empty(len(law.row))
         for which, value, row, center in self.frame[r].parts(law):
-            out[which] = center + _roots(value, row, law.cost[which])
+            lost = _excess(value, row, self.most - center)  # no run is worth more than the most
+            out[which] = center + _roots(value, row, law.cost[which] + lost)
         return np.minimum(out, self.most)
 
     def tails(self, r: int, law: Law, index: FloatArray, worth: FloatArray) -> FloatArray:
@@ -91,6 +92,14 @@ def _exceeding(value: FloatArray, row: FloatArray, bar: FloatArray) -> FloatArra
     above[:, :-1] = np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
     place = np.searchsorted(flat[up], bar.ravel(), "right").reshape(bar.shape)
     return np.take_along_axis(above, place, axis=1)
+
+
+def _excess(value: FloatArray, row: FloatArray, bar: FloatArray) -> FloatArray:
+    """By how much the values of each row exceed its bar in the mean."""
+    out = np.zeros(len(row))
+    for j in np.flatnonzero(value.max(axis=1) > bar.min()):
+        out += row[:, j] * np.maximum(value[j] - bar[:, None], 0.0).mean(axis=1)
+    return out
 
 
 def _roots(value: FloatArray, row: FloatArray, cost: FloatArray) -> FloatArray:

@@ -15,18 +15,21 @@ from .continuations import completed
 from .curves import Curves
 from .fitting import price_of
 from .known import Config, Encoder
-from .ladder import Ladder, choose_rungs, climb, climb_all
+from .ladder import Ladder, choose_rungs, climb
 from .laws import Recipe
 from .log_model import ceiling_of, check_price
-from .resemblance import Resemblance, ResemblanceModel
+from .resemblance import Resemblance, ResemblanceModel, as_curves
 from .run_model import RunModel, Shown
 from .shapes import Shape, mixture
+from .thinning_out import STARTS, Bars, OwnLevels
 
 END = 2**53  # a step that no run reaches: the run goes to its end
-STARTS = 8  # runs that are started first,
-_RATE = 1.4  # and of which this many times fewer go on at each rung, that many times as far
-_FEWEST = 3  # runs that a model is learned from
-_KNOWING = 8  # runs needed before settings count
+_FINE = 1.05  # times as far the first runs go until they are looked at again
+_MANY = 3.0  # runs to start: the root of this number of scales of scores, in costs of a full run,
+_PART = 0.3  # where a scale is at least this share of the best score
+_ENOUGH = 1.2  # times as many runs as were started are as good as that
+_FORECAST = 16  # runs that a model by resemblance needs,
+_FEWEST = 3  # of which so many must have reached its first rung
 _WEIGHT = 2.0  # runs of other tasks together count for this many runs
 _TREES = 24
 _TAIL = 1.0  # for how many runs those count that are better than all, which is fair
@@ -34,17 +37,22 @@ _LEAST = 0.3  # by how much they are better at least, in costs of a full run
 UNKNOWN = 1e290  # indices from this number up mean that nothing is known
 _BEYOND = 1e300  # more than any worth
 NEW = _BEYOND / 2  # the index of a new run: below a run that is to go on, above one that is not
-_ROUNDED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class FirstRuns(RunModel):
     """The model of a run about which nothing is known, made by :func:`weitzman.learn.from_nothing`.
 
-    Eight runs are started. Fewer and fewer of them go on, always the best, until one has come to
-    its end. That run shows how long runs are, what they cost and how scores rise. From then on
-    :meth:`updated` gives a model learned from the runs of this search. Runs that were cut off go
-    on in ways that :mod:`weitzman.learn.continuations` states.
+    Eight runs are started. Fewer and fewer of them go on, always the best, and only as long as
+    going on is likely to pay; see :mod:`weitzman.learn.thinning_out`. What the longest run
+    has paid then shows what runs cost, and with it how many runs to start in all: the root of three
+    times S / F, where F is the cost of a full run in points, and S is the scale of
+    scores that is still open.
+    That is the distance to the limit, if a limit is stated. Otherwise it is the size of the best
+    score less its rise since the first scores, and at least 0.3 of the size. Further runs go
+    through the same halving. If 16 runs or more were started, and one has ended, :meth:`updated`
+    gives a model learned from the runs of this search. Runs that were cut off go on in ways that
+    :mod:`weitzman.learn.continuations` states.
 
     Attributes
     ----------
@@ -54,7 +62,7 @@ class FirstRuns(RunModel):
     minimize : bool
         Lower scores are better.
     rungs : array of int
-        The steps of decisions. Until a run has ended, a single step that no run reaches.
+        The steps of decisions.
     """
 
     price: float
@@ -64,7 +72,10 @@ class FirstRuns(RunModel):
     limit: float | None = None
     shapes: tuple[Shape, ...] = ()
     started: int = 0
-    bars: tuple[float, ...] = ()
+    wanted: int = STARTS
+    best: float = -math.inf
+    bars: Bars | None = None
+    over: bool = False
 
     def __repr__(self) -> str:
         stated = (
@@ -76,8 +87,10 @@ class FirstRuns(RunModel):
 
     @property
     def fresh_index(self) -> float:
-        """Infinite as long as too few runs were started to judge any."""
-        return math.inf if self.started < STARTS else NEW
+        """Infinite as long as too few runs were started; the worth of the best if enough were."""
+        if self.started < self.wanted:
+            return math.inf
+        return self.price * self.best if self.over else NEW
 
     def lines(self, n: int = 1) -> Forest:
         """An error: no forest is known before a run has ended."""
@@ -92,80 +105,103 @@ class FirstRuns(RunModel):
     ) -> float:
         """Larger than any worth: highest for the run that is to go on and has come the least far.
 
-        A run that is not among the best of its rung has a lower index than a new run. The index is
-        -inf for a run that has diverged or ended.
+        A run that is not among the best of its level, or unlikely to pay, has a lower index than a
+        new run; the worth of the best score, if no run is to go on. The index is -inf for a run
+        that has diverged or ended.
         """
-        if self.next_rung(steps[-1]) is None or math.isnan(scores[-1]):
-            return -math.inf
-        best = max(-x if self.minimize else x for x in scores if not math.isnan(x))
-        level = int(np.searchsorted(self.rungs, steps[-1], "right"))
-        if 0 < level <= len(self.bars) and self._below(best, level, steps, costs):
-            return _BEYOND * (0.25 + 0.1 * best / (1.0 + abs(best)))
-        return _BEYOND * (1.0 + 1.0 / (1.0 + level))
+        return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
 
-    def _below(
-        self, best: float, level: int, steps: Sequence[int], costs: Sequence[float] | None
-    ) -> bool:
-        """Whether a run is not among the best, less what the next segment may cost.
+    def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
+        """The index of going on with each of several runs."""
+        out = np.full(len(runs), -np.inf)
+        able = [
+            i
+            for i, run in enumerate(runs)
+            if self.next_rung(run.steps[-1]) is not None and not math.isnan(run.scores[-1])
+        ]
+        if able:
+            ranks = self._ranks([runs[i] for i in able])
+            out[able] = self.price * self.best if self.over else ranks
+        return out
 
-        The next segment is taken to cost what the last one did, if the price is known.
-        """
-        before, paid = (self.rungs[level - 2] if level > 1 else -END), 0.0
-        if costs is not None and self.full_run_cost is None:
-            paid = sum(c for s, c in zip(steps, costs, strict=True) if s > before) / self.price
-        return best - paid < self.bars[level - 1] - _ROUNDED * (abs(best) + paid)
+    def _ranks(self, runs: Sequence[Shown]) -> FloatArray:
+        """Numbers above any worth: above those of new runs for runs that are to go on."""
+        curves = as_curves(runs, self.minimize)
+        levels = OwnLevels.of(curves)
+        score = -curves.score if self.minimize else curves.score
+        best = np.fmax.reduceat(score, curves.start[:-1])
+        low = _BEYOND * (0.25 + 0.1 * best / (1.0 + np.abs(best)))
+        good = np.ones(len(runs), bool) if self.bars is None else self.bars.go_on(levels)
+        return np.asarray(np.where(good, _BEYOND * (1.0 + 1.0 / (1.0 + levels.count)), low))
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
-        """Infinite, that is: not known."""
-        return math.inf
+        """Infinite, that is: not known; 0 where nothing is to go on."""
+        return 0.0 if self.over and self.started >= self.wanted else math.inf
 
-    def updated(self, curves: Curves, stuck: Sequence[int] = ()) -> RunModel:
+    def updated(
+        self, curves: Curves, stuck: Sequence[int] = (), left: float = math.inf
+    ) -> RunModel:
         """A model learned from these runs, or this one if no run with a score has ended yet.
 
         ``stuck`` are the places of runs that have not ended and yet cannot go on: nobody waits for
-        them.
+        them. ``left`` is how many further runs can be started.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         whole = _whole(curves, int(self.rungs[-1]))
-        first = curves.select(np.arange(min(len(curves), STARTS)))
-        able = ~np.isin(np.arange(len(first)), stuck)
-        now = replace(self, started=len(curves), bars=self._bars(first, able))
-        waits = now._waits(first, able)
-        if not whole.any() or (waits and not _far(curves.select(whole), self.rungs)):
-            return now
-        return self._learned(curves, curves.select(whole))
+        able = ~curves.ended & ~np.isin(np.arange(len(curves)), stuck)
+        price = None if self.full_run_cost else self.price
+        if whole.any() and self.full_run_cost:
+            price = price_of(curves.select(whole), None, self.full_run_cost)
+        levels = OwnLevels.of(curves)
+        best = float(levels.best.max()) if levels.best.size else -math.inf
+        now = replace(self, price=price or 1.0, started=len(curves), best=best)
+        bars = now._bars(levels, able, STARTS, price)
+        if bars is not None or (len(curves) < STARTS and left):
+            return replace(now, bars=bars)
+        wanted = int(min(now._wanted(curves, levels, price), len(curves) + left))
+        if wanted <= _ENOUGH * len(curves) or not left:
+            few = len(curves) if price is None else math.ceil(wanted / _ENOUGH)
+            bars = now._bars(levels, able, max(STARTS, few), price)
+            if bars is not None:
+                return replace(now, bars=bars)
+            model = now._learned(curves, whole)
+            if model is not None:
+                return model
+            wanted = 0 if price is not None and math.isfinite(now.best) else len(curves) + 1
+        return replace(now, over=True, wanted=wanted)
 
-    def _waits(self, curves: Curves, able: BoolArray) -> bool:
-        """Whether one of these runs is to go on before a model is learned."""
-        shown = curves.step, curves.score, curves.cost
-        for i in np.flatnonzero(able & ~curves.ended).tolist():
-            rows = slice(curves.start[i], curves.start[i + 1])
-            if self.next_index(*(x[rows].tolist() for x in shown)) > _BEYOND:
-                return True
-        return False
+    def _bars(self, levels: OwnLevels, able: BoolArray, n: int, price: float | None) -> Bars | None:
+        """What the first n runs need to go on; None if none of them is to go on."""
+        first = slice(min(n, len(able)))
+        mine = OwnLevels(*(getattr(levels, x)[first] for x in OwnLevels.__slots__))
+        bars = Bars.of(mine, able[first], n, price=price, best=self.best)
+        return bars if (bars.go_on(mine) & able[first]).any() else None
 
-    def _bars(self, curves: Curves, able: BoolArray) -> tuple[float, ...]:
-        """What the first runs need at each rung to go on: successive halving."""
-        ladder, bars = climb_all(curves, self.rungs), []
-        ladder = replace(ladder, gone=ladder.gone | ~able).select(ladder.seen > 0)
-        net = ladder.best if self.full_run_cost else ladder.best - ladder.cost / self.price
-        for r in range(int(ladder.seen.max()) if len(ladder) else 0):
-            going = (ladder.seen > r) & ~(ladder.gone & (ladder.seen == r + 1))
-            there = np.sort(net[going, r])
-            keep = math.ceil(STARTS / _RATE ** (r + 1))
-            bars.append(float(there[::-1][min(keep, len(there)) - 1]) if len(there) else -math.inf)
-        return tuple(bars)
+    def _wanted(self, curves: Curves, levels: OwnLevels, price: float | None) -> int:
+        """How many runs to start in all."""
+        best = self.best
+        if price is None or not math.isfinite(best):
+            return len(curves)  # nothing is known yet
+        full = self.full_run_cost or float(curves.total_cost.max()) / price
+        if self.limit is not None:
+            scale = ceiling_of(self.limit, self.minimize) - best
+        else:
+            risen = best - float(np.median(levels.best[levels.count > 0, 0]))
+            scale = max(abs(best) - risen, _PART * abs(best))
+        return int(min(math.sqrt(_MANY * scale / full), 1e4)) if full > 0 else 0
 
-    def _learned(self, curves: Curves, whole: Curves) -> RunModel:
-        price = price_of(whole, None, self.full_run_cost) if self.full_run_cost else self.price
-        rungs = choose_rungs(whole, Recipe().ratio)
+    def _learned(self, curves: Curves, over: BoolArray) -> RunModel | None:
+        """A model of runs by resemblance, if there are enough runs, and one has ended."""
+        if not over.any() or len(curves) < _FORECAST:
+            return None
+        rows = np.diff(curves.start)
+        told = over & (2 * rows >= rows[over].max())
+        price, rungs = self.price, choose_rungs(curves.select(told), Recipe().ratio)
         encoder = Encoder.of(curves.settings)
-        if (np.diff(curves.start) > 0).sum() < _KNOWING:
-            encoder = Encoder((), ())
         new = climb(curves, rungs, encoder)
         if len(new) < _FEWEST:
-            return replace(self, price=price, rungs=rungs, started=len(new))
+            return None
         paid, known = _paid(new), completed(new)
         if self.shapes:
             known = known.joined(mixture(self.shapes, new, paid, _WEIGHT))
@@ -176,12 +212,6 @@ class FirstRuns(RunModel):
         return ResemblanceModel(
             known, encoder, price=price, minimize=self.minimize, settings=recipe
         )
-
-
-def _far(whole: Curves, rungs: IntArray) -> bool:
-    """Whether one of these runs went so far that only one of the first runs was to go on."""
-    level = min(math.ceil(math.log(STARTS) / math.log(_RATE)), len(rungs) - 1)
-    return bool((whole.step[whole.start[1:] - 1] >= rungs[level]).any())
 
 
 def _whole(curves: Curves, last: int) -> np.ndarray:
@@ -232,8 +262,8 @@ def from_nothing(
     >>> model
     FirstRuns(a full run costs 0.01 points)
     >>> letter = learn.sample().of_task("letter")
-    >>> model.updated(letter.select([0, 20, 40, 60]))
-    ResemblanceModel(4 runs, 8 rungs up to step 19, price ...: a full run costs 0.01 points)
+    >>> model.updated(letter.select(range(0, 80, 4)))
+    ResemblanceModel(20 runs, 13 rungs up to step 19, price ...: a full run costs 0.01 points)
     """
     if (price is None) == (full_run_cost is None):
         raise InvalidArgument("give either `price` or `full_run_cost`.")
@@ -248,14 +278,14 @@ def from_nothing(
         shapes = [Shape.of(others.of_task(task)) for task in others.tasks]
     return FirstRuns(
         1.0 if price is None else check_price(price), minimize,
-        _levels(END if last_step is None else max(last_step, 2)), full_run_cost,
+        _stops(END if last_step is None else max(last_step, 2)), full_run_cost,
         limit, tuple(shapes),
     )  # fmt: skip
 
 
-def _levels(last: int) -> IntArray:
-    """Steps at which the first runs are compared."""
-    out = [1]
+def _stops(last: int) -> IntArray:
+    """Steps at which the first runs are looked at: each one, and later every twentieth part."""
+    out = [0]
     while out[-1] < last:
-        out.append(min(max(round(_RATE * out[-1]), out[-1] + 1), last))
+        out.append(min(max(round(_FINE * out[-1]), out[-1] + 1), last))
     return np.array(out)

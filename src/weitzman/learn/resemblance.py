@@ -172,10 +172,11 @@ class ResemblanceModel(LearnedModel):
 
     def promised(self, runs: Ladder) -> float:
         """What a search among these runs, known by their settings, is expected to earn."""
-        lowest = min(float(x.min()) for x in self._capped.value)
         law = self._kin.law(0, runs, self._levels(runs))
         first = float(self._capped.index(0, law).max())
-        floor = min(lowest, first) - 1.0  # one run is started in any case
+        parts = self._capped.frame[0].parts(law)
+        lowest = min(float(errors.min() + center.min()) for _, errors, _, center in parts)
+        floor = min(lowest, first)  # one run is started in any case
         return floor + self._gain(floor, [(0, law, 1)])
 
     def rows(self, r: int) -> FloatArray:
@@ -202,9 +203,10 @@ class ResemblanceModel(LearnedModel):
         if not top > best:
             return 0.0
         worth = self._worths(best, top)
-        none = np.zeros(len(worth) - 1)  # log of the chance that no run exceeds
+        middle = (worth[1:] + worth[:-1]) / 2
+        none = np.zeros(len(middle))  # log of the chance that no run exceeds
         for (r, law, copies), index in zip(laws, indices, strict=True):
-            tail = self._capped.tails(r, law, index, worth[:-1])
+            tail = self._capped.tails(r, law, index, middle)
             none += copies * np.log1p(-np.minimum(tail, 1.0 - 1e-15)).sum(axis=0)
         return float((-np.expm1(none) * np.diff(worth)).sum())
 
@@ -238,7 +240,7 @@ class ResemblanceModel(LearnedModel):
         ladder = self._blank(runs)
         if shown:
             some = np.array([i for i, run in enumerate(runs) if len(run.steps)])
-            part = climb_all(_curves(shown, self.minimize), self.rungs)
+            part = climb_all(as_curves(shown, self.minimize), self.rungs)
             for name in ("best", "last", "mean", "cost", "seen", "gone"):
                 getattr(ladder, name)[some] = getattr(part, name)
             ladder.gone[some] |= [bool(np.isnan(run.scores[-1])) for run in shown]
@@ -293,7 +295,7 @@ def _some(values: FloatArray, most: int) -> FloatArray:
     return values[places]
 
 
-def _curves(runs: Sequence[Shown], minimize: bool) -> Curves:
+def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
     """Runs under way as curves. A run without costs, or with no costs above 0, costs the usual."""
     for run in runs:
         costs = run.steps if run.costs is None else run.costs

@@ -43,6 +43,8 @@ class Move:
         new = "a run" if self.candidate is None else f"candidate {self.candidate}"
         what = f"Start {new}, and train it" if self.run is None else f"Advance run {self.run}"
         goal = "its end" if self.until >= END else f"step {self.until}"
+        if self.until == 0 and self.index >= UNKNOWN:
+            goal = "its first score"
         if not math.isfinite(self.best):
             return f"{what} to {goal}: nothing has been seen yet."
         if self.index >= UNKNOWN:

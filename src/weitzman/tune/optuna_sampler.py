@@ -15,8 +15,9 @@ from typing import Any
 
 from .._common.optional import need
 from ..errors import InvalidArgument
-from ..learn.first_runs import NEW, STARTS
+from ..learn.first_runs import NEW
 from ..learn.known import Config
+from ..learn.thinning_out import STARTS
 from ..learn.tuner_logs import COSTS
 from .optuna_book import REASON
 from .race import Race
@@ -47,7 +48,7 @@ class IndexSampler(_optuna.samplers.BaseSampler, _optuna.pruners.BasePruner):  #
     ----------
     model : RunModel or Curves, optional
         What to expect of a trial. It must minimize if and only if the study does. Without a model,
-        everything is learned during the search, from at least eight trials.
+        everything is learned during the search, from 16 trials on.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
         the two is needed unless a model is given.

@@ -147,6 +147,11 @@ class Race:
         assert until is not None  # the index would be -inf
         return Move(number, until, index, best, which[0] if kind == _CANDIDATE else None)
 
+    @property
+    def left(self) -> float:
+        """How many further runs can be started."""
+        return self._left + len(self._unused)
+
     def _top(self) -> tuple[Key, float] | None:
         """The move of highest index, and that index; None if there is none, or no budget for it."""
         return None if self._halted or self.spent >= self.budget else self._offers.top()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..learn.first_runs import FirstRuns
+from ..learn.first_runs import NEW, FirstRuns
 from ..learn.known import Config
 from ..learn.log_model import LearnedModel
 from .moves import Run
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 GROWTH = 1.1  # fit again when this many times as many runs have shown something;
 _SLOWLY = 1.25  # without a log, when this many times as much was seen,
-_FEW = 20  # and after every report until that much was seen
+_FEW = 20  # and until that much was seen after every report,
+_PATIENCE = 16  # later after more reports, by one for each so many runs
 
 
 def refitting(race: Race, wanted: bool | None) -> Refit | None:
@@ -53,16 +54,18 @@ class Refit:
     def __call__(self) -> None:
         """Fit again if enough runs have come in since the last time."""
         seen = self._seen()
-        due = max(self._rate(seen) * self._fitted, self._fitted + 1)
-        if seen >= due or self._would_stop_early():
+        if seen >= self._due(seen) or self._idle(seen) or self._would_stop_early():
             self._fitted, self._best = seen, self._race.best
             self._race.change_model(self._updated())
 
-    def _rate(self, seen: int) -> float:
-        """How many times as much must have been seen as at the last time."""
+    def _due(self, seen: int) -> float:
+        """How much must have been seen for the next fit."""
+        next_one = self._fitted + 1
         if self._knows:
-            return GROWTH
-        return 1.0 if seen < _FEW or isinstance(self._race.model, FirstRuns) else _SLOWLY
+            return max(GROWTH * self._fitted, next_one)
+        if seen < _FEW or isinstance(self._race.model, FirstRuns):
+            return next_one + len(self._race.runs) // _PATIENCE
+        return max(_SLOWLY * self._fitted, next_one)
 
     def _updated(self) -> Any:
         curves = curves_of(self._race)
@@ -73,7 +76,14 @@ class Refit:
             return self._first.updated(curves)
         shown = [run for run in self._race.runs if run.steps]
         over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
-        return self._first.updated(curves, stuck=over)
+        return self._first.updated(curves, stuck=over, left=self._race.left)
+
+    def _idle(self, seen: int) -> bool:
+        """Whether none of the first runs is to go on, by what was known of fewer reports."""
+        if seen <= self._fitted or not isinstance(self._race.model, FirstRuns):
+            return False
+        move = self._race.peek()
+        return move is None or move.index <= NEW
 
     def _would_stop_early(self) -> bool:
         """Whether the race is about to stop at a score better than any that its model knows."""
