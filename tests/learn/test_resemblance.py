@@ -356,7 +356,8 @@ def test_settings_of_any_kind_become_numbers():
     assert encoder.names == ("rate", "deep/layers", "on", "what", "mixed", "deep/drop")
     assert encoder.is_category.tolist() == [False, False, False, True, True, False]
     row = encoder.numbers([{"what": "new", "deep": {"drop": 0.1}, "mixed": "y", "rate": "?"}], 1)
-    assert np.isnan(row[0, :4]).all()
+    assert np.isnan(row[0, :3]).all()
+    assert row[0, 3] > 0  # no category of the log
     assert row[0, 4:].tolist() == [1.0, 0.1]
 
 
@@ -371,10 +372,32 @@ def test_blanks_arrays_and_huge_numbers_are_settings_too():
     assert encoder.is_category.tolist() == [True, False, True, True, False]
     found = encoder.numbers(rows, 3)
     assert found[:, 0].tolist() == [0.0, 1.0, 2.0]
-    assert found[:, 1].tolist() == [np.inf, -np.inf, 3.0]
+    assert found[:, 1].tolist() == [1e100, -1e100, 3.0]
     assert np.isnan(found[:, 2:]).tolist() == [
         [True, True, False], [False, False, True], [True, True, True]
     ]  # fmt: skip
+
+
+def test_a_search_learns_categories_that_the_log_does_not_have():
+    model = fitted(log(settings=["kind"], n=40))
+    live = log(5, settings=["kind"], n=40)
+    named = [{"kind": "c" if i % 2 else config["kind"]} for i, config in enumerate(live.settings)]
+    bad = np.array([config["kind"] == "c" for config in named])[live.run_of_row]
+    live = replace(live, settings=tuple(named), score=np.where(bad, -1.0, live.score))
+    asked = [{"kind": kind} for kind in ("b", "c", "d", None)]
+    before, after = model.start_indices(asked), model.updated(live).start_indices(asked)
+    assert before[1] == before[2] == before[3]
+    assert after[1] < min(after[0], after[2]) - 0.5 * PRICE
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e300, 10**400])
+def test_a_model_with_endless_settings_is_saved(tmp_path, value):
+    curves = log()
+    endless = {**curves.settings[0], "rate": value}
+    model = fitted(replace(curves, settings=(endless, *curves.settings[1:])))
+    learn.save(model, tmp_path / "m.json")
+    again = learn.load(tmp_path / "m.json")
+    assert again.start_indices([endless]).tolist() == model.start_indices([endless]).tolist()
 
 
 def test_only_a_line_is_transferred():

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Config = Mapping[str, Any]
 CURVE = 8  # features of a curve
+_LARGEST = 1e100  # of numbers; only their order counts
 _MOST = 100_000  # settings whose numbers are kept
 
 
@@ -106,15 +108,18 @@ def _codes(values: Iterable[object]) -> dict[str, int]:
 
 
 def _number(x: Any, kind: dict[str, int] | None) -> float:
-    """A setting as a number; NaN if it is missing or not known."""
+    """A setting as a number; NaN if it is missing, or a text in place of a number.
+
+    A category that the log does not have gets a code of its own, so that runs can teach it.
+    """
     if _missing(x):
         return math.nan
     if kind is not None:
-        return kind.get(str(x), math.nan)
-    try:
-        return float(x) if _is_number(x) else math.nan
-    except OverflowError:  # a whole number beyond all floats
-        return math.inf if x > 0 else -math.inf
+        word = str(x)
+        return kind[word] if word in kind else float(len(kind) + crc32(word.encode()))
+    if not _is_number(x):
+        return math.nan
+    return float(min(max(x, -_LARGEST), _LARGEST))
 
 
 def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
