@@ -11,8 +11,8 @@ where :math:`b` is the best score so far and :math:`z = K - \lambda b` is what i
 value without it. The mean of :math:`z` is :math:`\bar z(x)` over the n other runs with the same
 settings, and :math:`g(x)` over the runs with other settings that x resembles. Where no other run
 has the same settings, the center is :math:`\lambda b` alone. The *lean* :math:`\lambda` and the
-*doubt* :math:`\kappa` are those of a few choices that forecast best what logged runs were worth, each
-run from the other runs. No lean and infinite doubt are among the choices.
+*doubt* :math:`\kappa` are those of a few choices that forecast best what logged runs were worth,
+each run from the other runs. No lean and infinite doubt are among the choices.
 """
 
 from __future__ import annotations
