@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._common.arrays import FloatArray
 from .._kernels.roots import roots
-from .centers import Frame, Law
+from .centers import Center, Frame, Law
 from .kin import Kin
 
 _ATOMS = 4  # capped values of a run
@@ -33,8 +34,13 @@ class KinCapped:
     most: float
 
     @classmethod
-    def of(cls, kin: Kin, price: float, ceiling: float = np.inf) -> KinCapped:
-        """Backward from the last segment to the first; no score is above the ceiling."""
+    def of(
+        cls, kin: Kin, price: float, ceiling: float = np.inf, chosen: Sequence[Center | None] = ()
+    ) -> KinCapped:
+        """Backward from the last segment to the first; no score is above the ceiling.
+
+        ``chosen`` are the centers of the first stages, where they are known.
+        """
         out, law = cls([], [], price * ceiling), None
         for r in reversed(range(len(kin.stages))):
             stage = kin.stages[r]
@@ -46,7 +52,8 @@ class KinCapped:
             law = kin.logged_law(r, kin.standing(r))
             mine = law.of(np.searchsorted(kin.standing(r), stage.runs))
             out.value.insert(0, worth)
-            center = kin.center(r, mine, worth.mean(axis=1) / price)
+            center = chosen[r] if r < len(chosen) else None
+            center = center or kin.center(r, mine, worth.mean(axis=1) / price)
             out.frame.insert(0, Frame.of(center, stage.peers, price, worth, mine))
         return out
 

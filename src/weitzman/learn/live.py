@@ -15,6 +15,7 @@ from .laws import usual_cost
 
 _FACTOR = 2.0  # a difference in costs is believed if it is larger than this,
 _SURE = 2.0  # by so many standard errors
+_NEWS = 1.5  # a ratio of costs that differs from the one in the last warning by this is news
 _FEWEST = 3  # runs whose first scores are compared
 _AWAY = 3.0  # scores this many widths of the log's scores away are in other units
 
@@ -67,14 +68,16 @@ def _apart(
     return np.log(paid / expected), float(paid.sum()), float(expected.sum())
 
 
-def at_live_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> Ladder:
-    """Known runs with their costs scaled to the costs of new runs, if the costs clearly differ.
+def at_live_costs(known: Ladder, found: CostRatio) -> Ladder:
+    """Known runs with their costs scaled to the costs of new runs, if the costs clearly differ."""
+    return known if found.ratio == 1.0 else replace(known, cost=known.cost * found.ratio)
 
-    A warning says by how much costs were scaled.
-    """
-    ratio, runs, paid, expected = compared_costs(known, new, level)
-    if ratio == 1.0:
-        return known
+
+def say_costs_differ(found: CostRatio, told: float) -> float:
+    """Warn that costs were scaled, unless a warning has told about the same; what was told."""
+    ratio, runs, paid, expected = found
+    if ratio == 1.0 or abs(math.log(ratio / told)) < math.log(_NEWS):
+        return told
     warnings.warn(
         f"the runs of this search cost {ratio:.3g} times what the log says (mean of {runs} "
         f"run{'s' * (runs > 1)}: {paid:.4g} instead of {expected:.4g} for the same steps), so the "
@@ -82,7 +85,7 @@ def at_live_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -
         UserWarning,
         stacklevel=4,
     )
-    return replace(known, cost=known.cost * ratio)
+    return ratio
 
 
 def check_scores_alike(known: Ladder, new: Ladder, minimize: bool) -> None:

@@ -13,7 +13,7 @@ from ..errors import InvalidArgument
 from .curves import Curves
 from .known import NOTHING, Config, Encoder
 from .ladder import Ladder, climb
-from .live import at_live_costs, check_scores_alike, compared_costs
+from .live import at_live_costs, check_scores_alike, compared_costs, say_costs_differ
 from .run_model import RunModel, Shown
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class LearnedModel(RunModel):
     rungs: IntArray
     ladder: Ladder
     encoder: Encoder = NOTHING
+    told: float = 1.0  # how many times the costs of the log a warning has named
 
     def __repr__(self) -> str:
         known = f", {len(self.encoder.names)} settings" if self.encoder.names else ""
@@ -108,22 +109,16 @@ class LearnedModel(RunModel):
         scaled, with a warning. If their first scores are far from all scores of the log, a warning
         says so. ``last`` is this model, or what came of it when it was updated from the first of
         these curves: trees that it has grown serve again as long as they are good enough, which
-        takes a fraction of the time.
+        takes a fraction of the time. Without ``last``, these runs count as further runs of the log.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         new = climb(curves, self.ladder.rungs, self.encoder)
         check_scores_alike(self.ladder, new, self.minimize)
-        known = at_live_costs(self.ladder, new, self._relative_cost(new))
-        return self.relearned(known.joined(new), last)
-
-    def costs_differ(self, curves: Curves) -> bool:
-        """Whether these runs clearly cost more or less than the log says."""
-        new = climb(curves, self.ladder.rungs, self.encoder)
-        return (
-            bool(len(new))
-            and compared_costs(self.ladder, new, self._relative_cost(new)).ratio != 1.0
-        )
+        found = compared_costs(self.ladder, new, self._relative_cost(new))
+        model = self.relearned(at_live_costs(self.ladder, found).joined(new), last)
+        model.told = say_costs_differ(found, 1.0 if last is None else last.told)
+        return model
 
     def relearned(self, ladder: Ladder, last: LearnedModel | None = None) -> Self:
         """A model of the same kind, learned from other runs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .capped_runs import KinCapped
-from .centers import Law
+from .centers import Center, Law
 from .curves import Curves
 from .kin import Kin, thinned
 from .known import Config, Encoder
@@ -49,6 +49,7 @@ class Resemblance(Recipe):
         }
 
 
+_VAIN = 30.0  # runs without a record after which half of the hope for a better run is left
 _FINE = 400  # worths at which the gain is computed
 
 
@@ -80,6 +81,7 @@ class ResemblanceModel(LearnedModel):
     settings: Resemblance
     _log: int  # how many runs there were before any update
     _kin: Kin
+    _capped: KinCapped
 
     def __init__(
         self,
@@ -101,18 +103,25 @@ class ResemblanceModel(LearnedModel):
         known = known.joined(ladder.select(rest)) if len(rest) else known
         real, ceiling = len(known), ceiling_of(settings.limit, minimize)
         if settings.tail > 0:
-            known = known.joined(imagined(known, settings, ceiling))
+            hope = replace(settings, tail=settings.tail * _hope_left(known, real - len(rest)))
+            known = known.joined(imagined(known, hope, ceiling))
         self._kin = Kin.of(
             known, encoder, self._usual, real=real, trees=settings.trees, leaf=settings.leaf,
             last=None if last is None else last._kin,
         )  # fmt: skip
         self.rungs = ladder.rungs[: len(self._kin.stages)]
-        self._solve(price)
+        self._solve(price, () if last is None else self._centers_of(last))
 
-    def _solve(self, price: float) -> None:
+    def _centers_of(self, last: ResemblanceModel) -> list[Center | None]:
+        """Centers that serve again, as the trees do; None where trees have grown anew."""
+        now, then = self._kin.stages, last._kin.stages
+        same = [a.grown == b.grown for a, b in zip(now, then, strict=False)]
+        return [x.center if s else None for x, s in zip(last._capped.frame, same, strict=False)]
+
+    def _solve(self, price: float, chosen: Sequence[Center | None] = ()) -> None:
         self.price = check_price(price)
         ceiling = ceiling_of(self.settings.limit, self.minimize)
-        self._capped = KinCapped.of(self._kin, self.price, ceiling)
+        self._capped = KinCapped.of(self._kin, self.price, ceiling, chosen)
         self._fresh = float(self._capped.index(0, self._kin.stages[0].usual())[0])
 
     def at_price(self, price: float) -> ResemblanceModel:
@@ -267,6 +276,17 @@ class ResemblanceModel(LearnedModel):
             ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings,
             last=last if isinstance(last, ResemblanceModel) else None,
         )  # fmt: skip
+
+
+def _hope_left(runs: Ladder, log: int) -> float:
+    """The share that is left of the hope for a run better than all, by the rule of succession.
+
+    Every run of the search since the last record is a failure. Without it, the hope that one lucky
+    run of the log raises would outlive any number of failures.
+    """
+    final = runs.best[np.arange(len(runs)), runs.seen - 1]
+    vain = len(runs) - max(int(final.argmax()) + 1, log)
+    return _VAIN / (_VAIN + vain)
 
 
 def _some(values: FloatArray, most: int) -> FloatArray:

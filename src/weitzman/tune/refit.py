@@ -17,9 +17,9 @@ from .race import Race
 if TYPE_CHECKING:
     from ..learn.curves import Curves
 
-GROWTH = 1.25  # fit again when this many times as many runs have shown something,
-FEWEST = 5  # and at least so many more;
-_FEW = 20  # without a log, fit after every report until that much was seen,
+GROWTH = 1.1  # fit again when this many times as many runs have shown something;
+_SLOWLY = 1.25  # without a log, when this many times as much was seen,
+_FEW = 20  # and until that much was seen after every report,
 _PATIENCE = 16  # later after more reports, by one for each so many runs
 
 
@@ -49,21 +49,23 @@ class Refit:
         self._last: Any = race.model
         self._fitted = 0
         self._knows = not isinstance(race.model, FirstRuns)
-        self._more = FEWEST if self._knows else 1
         self._best = race.best
-        self._compares = hasattr(race.model, "costs_differ")
-        self._compared = 0
 
     def __call__(self) -> None:
         """Fit again if enough runs have come in since the last time."""
         seen = self._seen()
-        often = not self._knows and (seen < _FEW or isinstance(self._race.model, FirstRuns))
-        due = max((1.0 if often else GROWTH) * self._fitted, self._fitted + self._more)
-        if often:
-            due += len(self._race.runs) // _PATIENCE
-        if seen >= due or self._idle(seen) or self._would_stop_early() or self._dearer(seen):
+        if seen >= self._due(seen) or self._idle(seen) or self._would_stop_early():
             self._fitted, self._best = seen, self._race.best
             self._race.change_model(self._updated())
+
+    def _due(self, seen: int) -> float:
+        """How much must have been seen for the next fit."""
+        next_one = self._fitted + 1
+        if self._knows:
+            return max(GROWTH * self._fitted, next_one)
+        if seen < _FEW or isinstance(self._race.model, FirstRuns):
+            return next_one + len(self._race.runs) // _PATIENCE
+        return max(_SLOWLY * self._fitted, next_one)
 
     def _updated(self) -> Any:
         curves = curves_of(self._race)
@@ -75,13 +77,6 @@ class Refit:
         shown = [run for run in self._race.runs if run.steps]
         over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
         return self._first.updated(curves, stuck=over, left=self._race.left)
-
-    def _dearer(self, seen: int) -> bool:
-        """Whether the first runs, before any fit, cost clearly more or less than the log says."""
-        if not self._compares or self._fitted or seen <= self._compared:
-            return False
-        self._compared = seen
-        return bool(self._first.costs_differ(curves_of(self._race)))
 
     def _idle(self, seen: int) -> bool:
         """Whether none of the first runs is to go on, by what was known of fewer reports."""
