@@ -29,6 +29,7 @@ from weitzman.replay.replay_result import Replay  # noqa: E402
 
 from .cells import CellKeeper  # noqa: E402
 from .joining import join  # noqa: E402
+from .promises import tables  # noqa: E402
 from .report import figure, markdown, page  # noqa: E402
 from .sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
 from .speed import table  # noqa: E402
@@ -52,7 +53,8 @@ def main(argv: list[str] | None = None) -> None:
                 text = markdown(each.name, found[log][each.name], every=log == "without")
                 print(f"\n{text}", flush=True)
     if arguments.write:
-        text = page(found["with"], found["without"], HERE, table(arguments.folder))
+        measured = table(arguments.folder), tables(arguments.folder)
+        text = page(found["with"], found["without"], HERE, *measured)
         (HERE / "RESULTS.md").write_text(text)
         figure(found["with"], HERE / "regret.png")
 

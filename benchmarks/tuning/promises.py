@@ -104,6 +104,12 @@ def earned(part: Divided, full_run_cost: float) -> tuple[float, float]:
 
 def tables(folder: Path) -> str:
     """Both tables."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # costs that differ from the log
+        return "\n".join(_lines(folder))
+
+
+def _lines(folder: Path) -> list[str]:
     parts = {each.name: list(divided(each, folder)) for each in CHOOSING}
     lines = [f"| set | tasks | {' | '.join(WHERE)} |", "|---|--:|--:|--:|--:|"]
     for name, some in parts.items():
@@ -119,12 +125,10 @@ def tables(folder: Path) -> str:
             apart = float(np.std(pairs[:, 1] - pairs[:, 0], ddof=1)) / len(some) ** 0.5
             cells += [f"{pairs[:, 0].mean():.4f}", f"{pairs[:, 1].mean():.4f}", f"{apart:.4f}"]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return lines
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="folder with one folder for each set")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # costs that differ from the log
-        print(tables(parser.parse_args().folder))
+    print(tables(parser.parse_args().folder))

@@ -83,8 +83,24 @@ is due: most decisions need none. The aims: 2 s for everything, 20 ms for one de
 """
 
 
-def page(with_log: dict[str, Replay], without: dict[str, Replay], folder: Path, speed: str) -> str:
-    """The whole page; ``folder`` has the live experiment and remarks on the results."""
+PROMISES = """\
+## Promise against fact
+
+`python -m benchmarks.tuning.promises FOLDER` makes these tables, on runs that the model was not
+learned from. First, the share of runs whose last score lies in the interval that should hold 90 %
+of them; the aim is 87 to 93 %. Then, by price, what searches were expected to earn before they
+began and what they earned, in points above the best score of the log: means over tasks, and the
+standard error of their difference.
+"""
+
+
+def page(
+    with_log: dict[str, Replay], without: dict[str, Replay], folder: Path, speed: str, kept: str
+) -> str:
+    """The whole page; ``folder`` has the live experiment and remarks on the results.
+
+    ``speed`` and ``kept`` are tables: what deciding costs, and how far promises are kept.
+    """
     said = remarks(folder / "REMARKS.md")
     parts = [ABOUT, WITH]
     parts += [
@@ -97,7 +113,9 @@ def page(with_log: dict[str, Replay], without: dict[str, Replay], folder: Path, 
     ]
     live = folder / "LIVE.md"
     text = live.read_text().replace("# Real training", "## Real training") if live.exists() else ""
-    return "\n".join([*parts, text, f"{SPEED}\n{speed}\n", said.get("speed", "")])
+    ends = [f"{SPEED}\n{speed}\n", said.get("speed", "")]
+    ends += [f"{PROMISES}\n{kept}\n", said.get("promises", "")]
+    return "\n".join([*parts, text, *ends])
 
 
 def remarks(path: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 
 from weitzman import learn
 from weitzman.learn.capped_runs import _exceeding
-from weitzman.learn.centers import Center, Expected, Frame, Law, Peers, shared_errors
+from weitzman.learn.centers import Center, Frame, Kinship, Law, Peers, shared_errors
 from weitzman.learn.curves import Curves
 from weitzman.learn.forecasts import ranked_errors
 from weitzman.learn.known import Repeats
@@ -99,16 +99,16 @@ def test_what_a_run_did_itself_does_not_enter_what_is_expected_of_it():
     peers = Peers(np.arange(n) % 4, np.ones(n, bool))
     law = random_law(random, n, n, peers.group, np.arange(n))
     number = random.normal(size=n)
-    found = Expected.of(law, peers.alike(law), number).at(0.5)
+    found = Kinship.of(law, peers.alike(law)).expected(number, 0.5)
     for i in range(n):
         keep = np.arange(n) != i
         fewer = Peers(peers.group[keep], peers.real[keep])
         mine = law.of(np.array([i]))
         mine = mine._replace(row=mine.row[:, keep], place=np.array([-1]))
-        wanted = Expected.of(mine, fewer.alike(mine), number[keep]).at(0.5)
+        wanted = Kinship.of(mine, fewer.alike(mine)).expected(number[keep], 0.5)
         assert found[i] == pytest.approx(wanted[0], abs=1e-3)  # a faint share is spread over n
         changed = np.where(keep, number, 99.0)
-        other = Expected.of(law, peers.alike(law), changed).at(0.5)
+        other = Kinship.of(law, peers.alike(law)).expected(changed, 0.5)
         assert abs(other[i] - found[i]) < 0.02 < abs(other - found).max()
 
 

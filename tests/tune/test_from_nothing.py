@@ -274,3 +274,37 @@ def test_a_study_of_optuna_needs_nothing_but_a_price():
     result = optimize(study, objective, full_run_cost=0.02, n_trials=30)
     assert result.best_score == study.best_value < -0.9
     assert result.full_run_cost == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_any_search_ends_with_several_workers_failures_and_lost_scores(seed):
+    random = np.random.default_rng(seed)
+    n, workers = int(random.integers(1, 40)), int(random.integers(1, 6))
+    scores = [random.normal(size=random.integers(1, 30)).cumsum() for _ in range(n)]
+    if seed % 3 == 0:
+        scores = [np.where(random.random(len(x)) < 0.1, math.nan, x) for x in scores]
+    elif seed % 3 == 1:
+        scores = [np.full(len(x), 0.5) for x in scores]
+    stated = {"price": 10 ** random.uniform(-2, 4)}
+    if seed % 2:
+        stated = {"full_run_cost": 10 ** random.uniform(-4, 0)}
+    race = Race(learn.from_nothing(minimize=seed % 5 == 0, **stated), available=n)
+    learner, flying, moves = tune.Refit(race), [], 0
+    while True:
+        learner()
+        while len(flying) < workers and (move := race.next()) is not None:
+            flying.append((race.started() if move.run is None else move.run, move.until))
+        if not flying:
+            break
+        run, until = flying.pop(random.integers(len(flying)))
+        moves += 1
+        if random.random() < 0.02:
+            race.failed(run)
+            continue
+        for step in range(len(race.runs[run].steps) + 1, len(scores[run]) + 1):
+            race.observe(run, step, float(scores[run][step - 1]), random.uniform(0.1, 2))
+            if step >= until or math.isnan(scores[run][step - 1]):
+                break
+        if len(race.runs[run].steps) == len(scores[run]):
+            race.ended(run)
+    assert 1 <= len(race.runs) <= moves <= sum(map(len, scores)) + n

@@ -11,7 +11,7 @@ where :math:`b` is the best score so far and :math:`z = K - \lambda b` is what i
 value without it. The mean of :math:`z` is :math:`\bar z(x)` over the n other runs with the same
 settings, and :math:`g(x)` over the runs with other settings that x resembles. Where no other run
 has the same settings, the center is :math:`\lambda b` alone. The *lean* :math:`\lambda` and the
-*doubt* :math:`\kappa` are those of a few choices that forecast the last scores of logged runs best,
+*doubt* :math:`\kappa` are those of a few choices that forecast best what logged runs were worth,
 each run from the other runs. No lean and infinite doubt are among the choices.
 """
 
@@ -86,29 +86,27 @@ class Peers(NamedTuple):
         return len(np.unique(known)) < len(known)
 
 
-class Expected(NamedTuple):
-    """What each run may expect of a number, by the other runs of a stage.
+class Kinship(NamedTuple):
+    """By which runs of a stage a number of each run is expected.
 
-    ``usual`` is the mean over runs with other settings that it resembles. ``others`` is how many
-    other runs have the same settings, and ``total`` the sum over them.
+    ``other`` has weights for runs with other settings that it resembles, and ``same`` is 1 for each
+    other run with the same settings.
     """
 
-    usual: FloatArray
-    others: FloatArray
-    total: FloatArray
+    other: FloatArray
+    same: FloatArray
 
     @classmethod
-    def of(cls, law: Law, alike: BoolArray, number: FloatArray) -> Expected:
-        """From the number of each run of the stage."""
-        other = np.where(alike, 0.0, law.row) + _FAINT / len(number)
-        same = alike.astype(np.float64)
-        return cls((other @ number) / other.sum(axis=1), same.sum(axis=1), same @ number)
+    def of(cls, law: Law, alike: BoolArray) -> Kinship:
+        """From a law, and from which runs have the same settings."""
+        other = np.where(alike, 0.0, law.row) + _FAINT / law.row.shape[1]
+        return cls(other / other.sum(axis=1, keepdims=True), alike.astype(np.float64))
 
-    def at(self, doubt: float) -> FloatArray:
+    def expected(self, number: FloatArray, doubt: float) -> FloatArray:
         """The shrunken mean; NaN where no other run has the same settings."""
-        none = self.others == 0
-        found = self.usual + (self.total - self.others * self.usual) / (self.others + doubt)
-        return np.asarray(np.where(none, np.nan, found))
+        usual, n = self.other @ number, self.same.sum(axis=1)
+        found = usual + (self.same @ number - n * usual) / (n + doubt)
+        return np.asarray(np.where(n > 0, found, np.nan))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,14 +135,21 @@ class Frame:
     own: FloatArray
 
     @classmethod
-    def of(cls, center: Center, peers: Peers, price: float, value: FloatArray, law: Law) -> Frame:
-        """From the values (n, m) of the runs of a stage and their own law."""
+    def of(
+        cls, center: Center, peers: Peers, price: float, value: FloatArray, law: Law,
+        *, kinship: Kinship | None = None,
+    ) -> Frame:  # fmt: skip
+        """From the values (n, m) of the runs of a stage and their own law, which gives the kinship.
+
+        Who tries several centers may give the kinship too.
+        """
         floor = float(np.median(law.best))
         lean = center.lean * price * np.maximum(law.best, floor)
         middle = upper_half(value.mean(axis=1)) - lean
         own = np.full(len(value), np.nan)
         if np.isfinite(center.doubt):
-            own = Expected.of(law, peers.alike(law), middle).at(center.doubt)
+            kinship = Kinship.of(law, peers.alike(law)) if kinship is None else kinship
+            own = kinship.expected(middle, center.doubt)
         return cls(center, peers, price, floor, value - lean[:, None], middle, own)
 
     def parts(self, law: Law) -> Iterator[tuple[IntArray, FloatArray, FloatArray, FloatArray]]:
@@ -158,7 +163,8 @@ class Frame:
         if again.any():
             which = np.flatnonzero(again)
             mine = law.of(which)
-            center = Expected.of(mine, self.peers.alike(mine), self.middle).at(self.center.doubt)
+            kinship = Kinship.of(mine, self.peers.alike(mine))
+            center = kinship.expected(self.middle, self.center.doubt)
             again[which] = np.isfinite(center)
         if not again.all():
             rest = np.flatnonzero(~again)
@@ -170,16 +176,17 @@ class Frame:
             yield which, self.plain[known] - self.own[known, None], row, lean[which] + center[good]
 
 
-def chosen_center(law: Law, peers: Peers, final: FloatArray, start: bool) -> Center:
-    """The center that forecasts the last scores of runs best, each by its own law: (n, n) rows."""
-    if len(final) < _FEWEST:
+def chosen_center(law: Law, peers: Peers, worth: FloatArray, start: bool) -> Center:
+    """The center that forecasts best what runs were worth, each by its own law: (n, n) rows."""
+    if len(worth) < _FEWEST:
         return Center()
-    some = np.linspace(0, len(final) - 1, min(len(final), _JUDGES)).round().astype(np.int64)
-    value, judged = upper_half(final)[:, None], law.of(some)
+    some = np.linspace(0, len(worth) - 1, min(len(worth), _JUDGES)).round().astype(np.int64)
+    value, judged = upper_half(worth)[:, None], law.of(some)
+    kinship = Kinship.of(law, peers.alike(law)) if peers.repeated else None
     best, least = Center(), np.inf
     for lean in _LEANS[:1] if start else _LEANS:
         for doubt in (np.inf, *DOUBTS) if peers.repeated else (np.inf,):
-            frame = Frame.of(Center(lean, doubt), peers, 1.0, value, law)
+            frame = Frame.of(Center(lean, doubt), peers, 1.0, value, law, kinship=kinship)
             error = sum(
                 float(shared_errors(errors[:, 0], row, value[some[which], 0] - center).sum())
                 for which, errors, row, center in frame.parts(judged)

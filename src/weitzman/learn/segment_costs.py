@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray
-from .centers import DOUBTS, Expected, Law, Peers
+from .centers import DOUBTS, Kinship, Law, Peers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,7 @@ class SegmentCosts:
         return np.where(self._paid, np.log(paid) - self.level, 0.0)
 
     def _expected(self, law: Law, peers: Peers, doubt: float) -> FloatArray:
-        return Expected.of(law, peers.alike(law), self._growth).at(doubt)
+        return Kinship.of(law, peers.alike(law)).expected(self._growth, doubt)
 
     def _mean(
         self, row: FloatArray, level: FloatArray, growth: FloatArray | float, own: FloatArray
