@@ -14,6 +14,7 @@ from .forecasts import knowledge
 from .ladder import Ladder, climb_all
 from .laws import near
 from .line_model import LineModel
+from .noise import noise_of
 from .rehearsal import rehearse
 from .resemblance import ResemblanceModel
 
@@ -40,6 +41,9 @@ class Diagnosis:
         "settings", or "both".
     runs : (m,) array of float
         The number of runs that the thinnest row of each law rests on.
+    noise : float
+        The standard deviation of a score about the mean of re-evaluations, in points of score; NaN
+        if the curves are too short to tell. See :mod:`weitzman.learn.noise`.
     coverage : (m,) array of float
         For a :class:`ResemblanceModel`, the share of runs whose last score lies in the interval
         that should hold 90 % of them. Empty for other models.
@@ -54,6 +58,7 @@ class Diagnosis:
     predicted: FloatArray
     realized: FloatArray
     coverage: FloatArray
+    noise: float
 
     def __str__(self) -> str:
         names = list(self.error)
@@ -72,6 +77,7 @@ class Diagnosis:
                 *columns(rows, right=0),
                 f"payoff of a search: predicted {said:.6g}, realized {came:.6g} "
                 f"(the difference varies by {spread:.2g} between splits)",
+                *([] if np.isnan(self.noise) else [f"noise of a score: {self.noise:.2g} points"]),
             ]
         )
 
@@ -113,7 +119,7 @@ def diagnose(
         raise InvalidArgument(f"a diagnosis needs {_FEWEST} runs, but there are {len(ladder)}.")
     said, came = _promises(model, ladder, splits, seed)
     if isinstance(model, ResemblanceModel):
-        return _by_knowledge(model, ladder, said, came)
+        return _by_knowledge(model, ladder, said, came, noise_of(curves))
     names = ["no change", "first order", "second order"]
     names += ["kind known"] if len(set(kind)) > 1 else []
     tested = [r for r in range(1, len(model.rungs)) if (ladder.seen > r).sum() > 2]
@@ -121,11 +127,13 @@ def diagnose(
         name: np.array([_error(ladder, kind, r, name, model) for r in tested]) for name in names
     }
     thinnest = np.array([model.rows(r).min() for r in tested])
-    return Diagnosis(model.rungs[tested], error, thinnest, said, came, np.zeros(0))
+    return Diagnosis(
+        model.rungs[tested], error, thinnest, said, came, np.zeros(0), noise_of(curves)
+    )
 
 
 def _by_knowledge(
-    model: ResemblanceModel, ladder: Ladder, said: FloatArray, came: FloatArray
+    model: ResemblanceModel, ladder: Ladder, said: FloatArray, came: FloatArray, noise: float
 ) -> Diagnosis:
     """What each kind of knowledge adds, before each segment."""
     whole = ladder.gone
@@ -134,7 +142,7 @@ def _by_knowledge(
     error = {name: np.array([x[0][name] for x in found]) for name in (found[0][0] if found else ())}
     thinnest = np.array([model.rows(r).min() for r in tested])
     inside = np.array([x[1] for x in found])
-    return Diagnosis(model.rungs[tested], error, thinnest, said, came, inside)
+    return Diagnosis(model.rungs[tested], error, thinnest, said, came, inside, noise)
 
 
 def _error(ladder: Ladder, kind: np.ndarray, r: int, name: str, model: LineModel) -> float:

@@ -13,6 +13,7 @@ from .known import Encoder
 from .ladder import choose_rungs, climb
 from .laws import Recipe, Settings
 from .line_model import LineModel
+from .noise import ScoreNoise
 from .preference import resemblance_wins
 from .rehearsal import choices, choose, make
 from .resemblance import ResemblanceModel
@@ -25,6 +26,7 @@ def fit(
     full_run_cost: float | None = None,
     limit: float | None = None,
     settings: Recipe | Sequence[Recipe] | None = None,
+    rescored: bool | float = False,
 ) -> LineModel | ResemblanceModel:
     """Learn the law of a run from curves.
 
@@ -45,6 +47,11 @@ def fit(
         scores of logged runs, each from the others, better than the best scores so far do.
         Otherwise two :class:`Settings` are tried: with and without imagined runs that are better
         than all.
+    rescored : bool or float
+        The prize is what a re-evaluation of the chosen run shows, not the score that it has shown:
+        the best of many noisy scores is too high. With True the noise of scores is learned from the
+        log; a number states its standard deviation. Then every score counts as the mean of its
+        re-evaluations, in the log and in the search. See :mod:`weitzman.learn.noise`.
 
     Returns
     -------
@@ -69,6 +76,11 @@ def fit(
             f"with `of_task`, or read them without `task` if their scores mean the same."
         )
     worth = price_of(curves, price, full_run_cost)
+    if rescored is not False:
+        noise = ScoreNoise.of(curves, None if rescored is True else rescored)
+        model = fit(noise.without(curves), price=worth, limit=limit, settings=settings)
+        model.noise = noise
+        return model
     encoder = Encoder.of(curves.settings)
     tried = _tried(settings) or choices(encoder)
     if limit is not None:

@@ -139,7 +139,9 @@ class LineModel(LearnedModel):
 
     def at_price(self, price: float) -> LineModel:
         """The model with another price of a score."""
-        return LineModel(self.ladder, price=price, minimize=self.minimize, settings=self.settings)
+        other = LineModel(self.ladder, price=price, minimize=self.minimize, settings=self.settings)
+        other.noise = self.noise
+        return other
 
     def relearned(self, ladder: Ladder, last: LearnedModel | None = None) -> LineModel:
         """A model of the same kind, learned from other runs."""

@@ -18,6 +18,7 @@ from .run_model import RunModel, Shown
 
 if TYPE_CHECKING:
     from .laws import Recipe
+    from .noise import ScoreNoise
 
 
 class LearnedModel(RunModel):
@@ -37,12 +38,15 @@ class LearnedModel(RunModel):
         The runs that the law was learned from, as seen from the rungs.
     encoder : Encoder
         How the settings of runs become numbers.
+    noise : ScoreNoise or None
+        How scores become the means of their re-evaluations, where these are the prize.
     """
 
     settings: Recipe
     rungs: IntArray
     ladder: Ladder
     encoder: Encoder = NOTHING
+    noise: ScoreNoise | None = None
     told: float = 1.0  # how many times the costs of the log a warning has named
 
     def __repr__(self) -> str:
@@ -118,6 +122,7 @@ class LearnedModel(RunModel):
         check_scores_alike(self.ladder, new, self.minimize)
         found = compared_costs(self.ladder, new, self._relative_cost(new))
         model = self.relearned(at_live_costs(self.ladder, found).joined(new), last)
+        model.noise = self.noise
         model.told = say_costs_differ(found, 1.0 if last is None else last.told)
         return model
 

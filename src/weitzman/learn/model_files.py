@@ -22,11 +22,13 @@ from .known import NOTHING, Encoder
 from .ladder import Ladder
 from .laws import Recipe, Settings
 from .line_model import LineModel
+from .noise import Belief, ScoreNoise
 from .resemblance import Resemblance, ResemblanceModel
 
 FORMAT = "weitzman/line-model/1"
 RESEMBLING = "weitzman/resemblance-model/1"
-_KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "known", "runs")
+_KEYS = ("format", "note", "price", "minimize", "settings", "rungs", "known", "noise", "runs")
+_NOISE_KEYS = ("noise", "first", "step", "rise", "drift")
 _LAST_RUNG, _MOST_ENTRIES = 2**53, 5_000_000
 _MOST_WEIGHTS = (
     3_000_000  # weights of the laws learned again, beyond four for each byte of the file
@@ -58,6 +60,8 @@ def save(model: LineModel | ResemblanceModel, path: Path) -> None:
     if resembling:
         pairs = zip(model.encoder.names, model.encoder.categories, strict=True)
         head["known"] = [[name, None if kind is None else list(kind)] for name, kind in pairs]
+    if model.noise is not None:
+        head["noise"] = model.noise.as_dict()
     runs = [
         {
             "best": (sign * ladder.best[i, :seen]).tolist(),
@@ -99,7 +103,10 @@ def load(path: Path) -> LineModel | ResemblanceModel:
     name = os.fspath(path)
     with explained(name, "read"):
         _check_name(name)
-        return _model(read_document(name, MAX_BYTES), os.path.getsize(name))
+        x = read_document(name, MAX_BYTES)
+        model = _model(x, os.path.getsize(name))
+        model.noise = _noise(x["noise"]) if "noise" in x else None
+        return model
 
 
 def _check_name(name: str) -> None:
@@ -108,7 +115,7 @@ def _check_name(name: str) -> None:
 
 
 def _model(x: Any, size: int) -> LineModel | ResemblanceModel:
-    x = _all_fields(x, "the model", _KEYS, optional=("note", "known"))
+    x = _all_fields(x, "the model", _KEYS, optional=("note", "known", "noise"))
     check.choice(x["format"], (FORMAT, RESEMBLING), "format")
     resembling = x["format"] == RESEMBLING
     if resembling != ("known" in x):
@@ -158,6 +165,19 @@ def _check_trees(ladder: Ladder, settings: Resemblance) -> None:
         raise InvalidFile(
             f"trees times runs times rungs must be at most {_MOST_TREES:,}, but they are {size:,}."
         )
+
+
+def _noise(x: Any) -> ScoreNoise:
+    x = _all_fields(x, "noise", _NOISE_KEYS)
+    noise, first = _number(x["noise"], "noise: noise"), _array(x["first"], "noise: first")
+    step, rise, drift = (_array(x[name], f"noise: {name}") for name in _NOISE_KEYS[2:])
+    if noise < 0 or (drift < 0).any() or len(first) != 2 or first[1] < 0:
+        raise InvalidFile("noise: noise, drift and the second number of first must be at least 0.")
+    if not len(step) == len(rise) == len(drift):
+        raise InvalidFile("noise: step, rise and drift must have equally many entries.")
+    if (step != np.round(step)).any() or (np.diff(step) <= 0).any():
+        raise InvalidFile("noise: step must have whole numbers that rise.")
+    return ScoreNoise(noise, Belief(*first.tolist()), step.astype(np.int64), rise, drift)
 
 
 def _encoder(x: Any) -> Encoder:

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.known import Config
+from ..learn.noise import Belief, ScoreNoise
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers
 from .moves import Move as Move
@@ -102,6 +103,8 @@ class Race:
         self._unused: set[int] = set()  # candidates not yet handed out,
         self._picked: list[int] = []  # and those not yet started
         self._offers = Offers[Key](self._free)
+        self._noise: ScoreNoise | None = getattr(model, "noise", None)
+        self._beliefs: dict[int, Belief] = {}  # about runs whose scores are noisy
         if candidates is not None:
             self._left = 0
             self.offer(candidates)
@@ -226,13 +229,17 @@ class Race:
         """A run has shown a score at a step, at this cost since the step before.
 
         Steps rise; they may lie between rungs or skip some. A score that is not finite means that
-        the run has diverged, and ends the move.
+        the run has diverged, and ends the move. If the prize is a re-evaluation, the score counts
+        as the mean of its re-evaluations: see ``rescored`` of :func:`weitzman.learn.fit`.
         """
         it = self.check(run, step, cost)
         if it.until is None:  # nobody asked for this move, but it has begun
             it.until = self.model.next_rung(it.steps[-1])
             self._offers.withdraw((_RUN, run))
         score = float(score) if math.isfinite(score) else math.nan
+        if self._noise is not None and not math.isnan(score):
+            belief = self._noise.told(self._beliefs.get(run), step, score)
+            self._beliefs[run], score = belief, belief.mean
         if not it.steps and step > (end := int(self.model.rungs[-1])):
             warnings.warn(
                 f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
