@@ -77,7 +77,7 @@ class Diagnosis:
                 *columns(rows, right=0),
                 f"payoff of a search: predicted {said:.6g}, realized {came:.6g} "
                 f"(the difference varies by {spread:.2g} between splits)",
-                *([] if np.isnan(self.noise) else [f"noise of a score: {self.noise:.2g} points"]),
+                *([f"noise of a score: {self.noise:.2g} points"] if self.noise > 0 else []),
             ]
         )
 
