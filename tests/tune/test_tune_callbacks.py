@@ -103,7 +103,7 @@ def test_runs_come_back_from_checkpoints(tmp_path):
     journal = tmp_path / "search.wz"
 
     def crash(report):
-        if report.event == "seen" and len(done) == 2:
+        if report.event == "seen" and "seen" in done:  # the second report
             raise KeyboardInterrupt
         done.append(report.event)
 
