@@ -222,7 +222,7 @@ class ResemblanceModel(LearnedModel):
         ladder = self._climbed(runs)
         levels = self._levels(ladder)
         out = []
-        for r in range(len(self.rungs)):
+        for r in np.unique(ladder.seen[~ladder.gone]).tolist():
             which = np.flatnonzero((ladder.seen == r) & ~ladder.gone)
             known = [i for i in which.tolist() if r or runs[i].settings is not None]
             if r == 0 and len(known) < len(which):
