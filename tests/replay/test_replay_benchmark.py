@@ -106,12 +106,13 @@ def test_the_page_has_every_table(folder, tmp_path):
     found = {each.name: tiny(best, np.zeros_like(best)) for each in SETS}
     (tmp_path / "LIVE.md").write_text("# Real training, searched live\n")
     (tmp_path / "REMARKS.md").write_text("# About\n\n## lcdb, without a log\n\nFew runs.\n")
-    text = page(found, found, tmp_path, "| speed |")
+    text = page(found, found, tmp_path, "| speed |", "| promises |")
     assert text.count("### lcdb") == 2
     assert text.count("Few runs.") == 1
     assert text.index("Few runs.") > text.rindex("### lcdb")
     assert "## Real training, searched live" in text
-    assert text.rstrip().endswith("| speed |")
+    assert text.index("| speed |") < text.index("| promises |")
+    assert text.rstrip().endswith("| promises |")
 
 
 def test_the_time_of_decisions_is_measured(folder):

@@ -66,7 +66,8 @@ class PoolSpace:
             number = np.where(self.log, np.log(raw), raw)
             unit = (number - self.low) / np.where(self.high > self.low, self.high - self.low, 1.0)
         unit = np.clip(np.where(lack, 0.0, unit), 0.0, 1.0)
-        code = np.where(lack, self.sizes[: raw.shape[1]] - 1, raw)
+        other = self.sizes[: raw.shape[1]] - 1  # missing, or not in the space
+        code = np.where(lack, other, np.minimum(raw, other))
         which = self.encoder.is_category
         return np.column_stack([np.where(which, code, unit), lack[:, self.missing]])
 
