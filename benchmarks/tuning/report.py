@@ -42,7 +42,8 @@ by search, with its interval by task.
   other 250 are searched. No default was chosen on this set: the set shows what to expect on new
   data.
 
-Each log has three orders; `lcdb` has three logs for each task, the others one (`sets.py`).
+Each log has three orders, in `trained` two; `lcdb` has three logs for each task, the others one
+(`sets.py`).
 In `algoperf` and `lcdb` the log has the same
 configurations as the search, with other seeds. In all sets a run ends where its rows end.
 """

@@ -17,9 +17,11 @@ Capped values follow backward along each run, from its own best scores b and its
 
 .. math:: K_{jr} = \max(b_{jr}, \min(\sigma_{j,r+1}, K_{j,r+1})),
 
-and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run never looks at the
-run itself, so its capped value takes no advantage of what it will show. Runs resemble each other
-for one step at a time only, so what is known is not blurred from rung to rung, as it is in a chain.
+and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run is learned from
+the other runs, so its capped value takes no direct advantage of what it will show; through the
+centers of runs with the same settings it takes a little (see :mod:`.centers`). Runs resemble each
+other for one step at a time only, so what is known is not blurred from rung to rung, as it is in a
+chain.
 For a run that was cut off the future is unknown: it has several capped values, spread like those of
 the runs that it resembles.
 """
