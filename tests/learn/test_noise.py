@@ -83,6 +83,19 @@ def test_scores_without_noise_are_nearer_to_the_truth():
     assert after < 0.35 * before  # a mean of about 12 scores of like precision
 
 
+def test_a_diagnosis_counts_what_the_model_counts():
+    """Where the prize is a re-evaluation, forecasts and payoffs are those of re-evaluations."""
+    curves, _ = log_of(np.random.default_rng(6), 60, 10, 0.05)
+    model = learn.fit(curves, price=100, rescored=True)
+    found = learn.diagnose(model, curves)
+    wanted = learn.diagnose(
+        learn.fit(model.noise.without(curves), price=100), model.noise.without(curves)
+    )
+    assert found.realized.tolist() == wanted.realized.tolist()
+    assert found.predicted.tolist() == wanted.predicted.tolist()
+    assert found.noise == ScoreNoise.of(curves).noise
+
+
 def search(model: learn.LineModel, seed: int) -> tuple[float, float]:
     """The best score that a race reports, and the mean of re-evaluations of that run there."""
     curves, level = log_of(np.random.default_rng(seed), 40, 8, 0.05, 0.03)

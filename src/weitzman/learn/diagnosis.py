@@ -112,6 +112,9 @@ def diagnose(
         )
     if curves.minimize != model.minimize:
         raise InvalidArgument("the model and the curves must both maximize or both minimize.")
+    noise = noise_of(curves)
+    if model.noise is not None:  # the prize is a re-evaluation, here as in the search
+        curves = model.noise.without(curves)
     every = climb_all(curves, model.rungs, model.encoder)
     kept = every.seen > 0
     ladder, kind = every.select(kept), np.array(curves.kind)[kept]
@@ -119,7 +122,7 @@ def diagnose(
         raise InvalidArgument(f"a diagnosis needs {_FEWEST} runs, but there are {len(ladder)}.")
     said, came = _promises(model, ladder, splits, seed)
     if isinstance(model, ResemblanceModel):
-        return _by_knowledge(model, ladder, said, came, noise_of(curves))
+        return _by_knowledge(model, ladder, said, came, noise)
     names = ["no change", "first order", "second order"]
     names += ["kind known"] if len(set(kind)) > 1 else []
     tested = [r for r in range(1, len(model.rungs)) if (ladder.seen > r).sum() > 2]
@@ -127,9 +130,7 @@ def diagnose(
         name: np.array([_error(ladder, kind, r, name, model) for r in tested]) for name in names
     }
     thinnest = np.array([model.rows(r).min() for r in tested])
-    return Diagnosis(
-        model.rungs[tested], error, thinnest, said, came, np.zeros(0), noise_of(curves)
-    )
+    return Diagnosis(model.rungs[tested], error, thinnest, said, came, np.zeros(0), noise)
 
 
 def _by_knowledge(

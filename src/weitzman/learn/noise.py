@@ -68,9 +68,9 @@ class ScoreNoise:
         inside = (np.diff(curves.run_of_row) == 0) & np.isfinite(change)
         row, change = row[inside], change[inside]
         steps, place = np.unique(curves.step[row], return_inverse=True)
-        rise = np.array([np.median(change[place == k]) for k in range(len(steps))])
+        rise = np.array([np.median(x) for x in _by_step(change, place)])
         odd = change - rise[place]
-        wide = np.array([_width(odd[place == k]) for k in range(len(steps))])
+        wide = np.array([_width(x) for x in _by_step(odd, place)])
         near = np.abs(odd) <= _FAR * wide[place]
         square = _noise(curves, row, odd, near) if noise is None else _stated(noise)
         begun = curves.score[curves.start[:-1]]
@@ -133,6 +133,12 @@ def _stated(noise: float) -> float:
             f"the noise of scores must be a number, finite and at least 0, but it is {noise!r}."
         )
     return float(noise) ** 2
+
+
+def _by_step(x: FloatArray, place: IntArray) -> list[FloatArray]:
+    """The numbers of each step, by one sort: logs may have thousands of steps."""
+    ends = np.cumsum(np.bincount(place))[:-1]
+    return np.split(x[np.argsort(place, kind="stable")], ends) if len(place) else []
 
 
 def _width(x: FloatArray) -> float:

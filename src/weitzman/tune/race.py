@@ -19,15 +19,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.known import Config
-from ..learn.noise import Belief, ScoreNoise
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers
 from .moves import Move as Move
 from .moves import Run as Run
 from .moves import RunModel as RunModel
+
+if TYPE_CHECKING:
+    from ..learn.noise import Belief, ScoreNoise
 
 ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain is computed
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidArgument
+from ..learn.curves import Curves
 from ..learn.first_runs import NEW, FirstRuns
 from ..learn.known import Config
 from ..learn.log_model import LearnedModel
 from .moves import Run
 from .race import Race
-
-if TYPE_CHECKING:
-    from ..learn.curves import Curves
 
 GROWTH = 1.1  # fit again when this many times as many runs have shown something;
 _SLOWLY = 1.25  # without a log, when this many times as much was seen,
@@ -107,8 +105,6 @@ def curves_of(race: Race) -> Curves:
 
     Only runs that have come to their end count as ended; the others were cut off.
     """
-    from ..learn.curves import Curves  # here, since few need it
-
     shown = [run for run in race.runs if run.steps]
     names = ("",) * len(shown)
     return Curves(
