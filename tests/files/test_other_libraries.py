@@ -18,7 +18,7 @@ from same_forests import assert_paper, assert_same
 
 from weitzman.errors import InvalidForest
 from weitzman.files.other_libraries import from_networkx, from_pandas, to_networkx, to_pandas
-from weitzman.forest.combining import side_by_side
+from weitzman.forest.builder import side_by_side
 from weitzman.forest.model import Forest
 
 COLUMNS = ["box", "parent", "parent_state", "state", "reward", "probability", "cost"]

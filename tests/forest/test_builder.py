@@ -16,8 +16,7 @@ from same_forests import assert_paper, assert_same
 
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidForest
-from weitzman.forest.builder import Builder, line
-from weitzman.forest.combining import expand, side_by_side
+from weitzman.forest.builder import Builder, expand, line, side_by_side
 from weitzman.forest.model import Forest
 
 B_OUTCOMES = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
@@ -394,7 +393,7 @@ def test_counts_errors(counts: list[Any], message: str) -> None:
 
 
 def test_forests_must_agree_and_exist() -> None:
-    with pytest.raises(InvalidForest, match=r"all maximize or all minimize, but forest 1 does not"):
+    with pytest.raises(InvalidForest, match=r"first is maximize and that of forest 1 is minimize"):
         side_by_side(coin(outside=3), coin(outside=3, minimize=True))
     with pytest.raises(InvalidForest, match="no forests were given"):
         side_by_side([])

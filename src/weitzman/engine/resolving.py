@@ -18,7 +18,7 @@ from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._common.interruption import interruptible
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
-from ..forest.terms import check_exponent
+from ..forest.rules import check_exponent
 from .indices import choose
 from .one_change import Change, Replaced, checked, with_parent
 from .plan import Plan, check_threads, is_long

@@ -12,10 +12,10 @@ from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._common.numbers import such
 from ..errors import InvalidForest
 from ..forest.columns import default_outside, label, short
-from ..forest.model import Forest
+from ..forest.fields import beside
+from ..forest.model import FIELDS, Forest
 from ..forest.pools import Pool, intern_pool, starts
 from ..forest.rules import MAX_COUNT, SUM_TOLERANCE, like
-from ..forest.terms import pair
 from .parsing import check_dense
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
@@ -291,12 +291,12 @@ def forest_of_rows(
 ) -> Forest:
     """The forest that the rows of a table describe, with the settings given beside them."""
     laws, law, _ = intern_pool(rows.laws())
-    costs, cost, _ = intern_pool(rows.opening("cost"))
     there = rows.time_column(terms)
-    times: dict[str, Any] = {}
-    if there is not None:
-        time, which, _ = intern_pool(rows.opening(there))
-        cost, costs, times[f"{there}s"] = pair(cost, costs, which, time)
+    openings = {
+        one: intern_pool(rows.opening(one.name))[:2]
+        for one in FIELDS
+        if one.form == "opening" and one.name in ("cost", there)
+    }
     shape = np.column_stack([np.ones_like(rows.size), rows.size])
     _, tag, _ = intern_pool(Pool(rows.state_name.astype(np.float64), rows.start, shape))
     values = rows.rewards(np.inf if minimize else -np.inf)
@@ -306,15 +306,13 @@ def forest_of_rows(
         parent=rows.parent,
         law=law,
         reward=reward,
-        cost=cost,
         laws=laws,
         rewards=rewards,
-        costs=costs,
         count=rows.counts(),
         endless=rows.endless(),
         outside=default_outside(outside, minimize),
         minimize=minimize,
-        **times,
+        **beside(openings),
         **terms,
         names=None if names == digits(len(names)) else names,
         state_names=tuple(None if s == digits(len(s)) else s for s in states),

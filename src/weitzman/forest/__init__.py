@@ -4,9 +4,9 @@ May import ``errors``, ``_common`` and ``_kernels``.
 """
 
 from .builder import Builder as Builder
+from .builder import expand as expand
 from .builder import line as line
-from .combining import expand as expand
-from .combining import side_by_side as side_by_side
+from .builder import side_by_side as side_by_side
 from .distributions import Discretized as Discretized
 from .distributions import discretize as discretize
 from .distributions import to_scipy as to_scipy

@@ -1,24 +1,37 @@
-"""Ways to write down a forest: box by box, or as a line."""
+"""Ways to write down a forest: box by box, as a line, side by side, with copies written out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray
+from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import counted, such
+from .._kernels.structure import postorder
 from ..errors import InvalidForest
 from .columns import default_outside, label
 from .distributions import Discretized, Distribution
+from .fields import joined
 from .forms import ANY, BuiltBox, read_box
-from .model import Forest
-from .rules import like
+from .model import FIELDS, Forest, GivenColumns, GivenTerms, known_fields, spelled_out
+from .rules import check_clash, like
 
 Number = int | float
 State = str | int | float
+Opening = Number | Mapping[State, Number | Mapping[State, Number]]
+
+
+class GivenBox(TypedDict, total=False):
+    """What :meth:`Builder.add` may be given besides the box itself."""
+
+    count: int
+    endless: bool
+    duration: Opening | None
+    factor: Opening | None
 
 
 class Builder:
@@ -53,19 +66,13 @@ class Builder:
     (94.325, 914.0)
     """
 
+    @spelled_out(GivenTerms)
     def __init__(
-        self,
-        outside: float | None = None,
-        minimize: bool = False,
-        *,
-        rate: float | None = None,
-        risk_tolerance: float | None = None,
-        prizes: int = 1,
+        self, outside: float | None = None, minimize: bool = False, **terms: Unpack[GivenTerms]
     ) -> None:
-        self._outside = default_outside(outside, minimize)
-        self._minimize = minimize
-        self._terms: dict[str, Any] = {"risk_tolerance": risk_tolerance, "prizes": prizes}
-        self._rate = rate
+        self._settings = known_fields(terms, "Builder")
+        check_clash(self._settings)
+        self._settings |= {"outside": default_outside(outside, minimize), "minimize": minimize}
         self._entries: dict[str, BuiltBox] = {}
 
     def __len__(self) -> int:
@@ -84,19 +91,17 @@ class Builder:
         """
         return {name: e.error for name, e in self._entries.items() if e.error > 0}
 
+    @spelled_out(GivenBox)
     def add(
         self,
         name: str | int,
         *,
         parent: str | int | None = None,
-        cost: Number | Mapping[State, Number | Mapping[State, Number]],
+        cost: Opening,
         outcomes: Mapping[Any, Any] | Distribution | Discretized,
         rewards: Mapping[State, Number | None] | None = None,
-        count: int = 1,
-        endless: bool = False,
         n_states: int = 50,
-        duration: Number | Mapping[State, Number | Mapping[State, Number]] | None = None,
-        factor: Number | Mapping[State, Number | Mapping[State, Number]] | None = None,
+        **fields: Unpack[GivenBox],
     ) -> Builder:
         """Add a box; boxes may be added before their parents.
 
@@ -156,9 +161,8 @@ class Builder:
             )
         above = None if parent is None else label(parent)
         own, values, rows, error = read_box(called, above, outcomes, rewards, n_states)
-        self._entries[called] = BuiltBox(
-            called, above, own, values, rows, cost, count, error, endless, factor, duration
-        )
+        given = {"cost": cost} | known_fields(fields, "add")
+        self._entries[called] = BuiltBox(called, above, own, values, rows, error, given)
         return self
 
     def build(self) -> Forest:
@@ -170,46 +174,36 @@ class Builder:
         number = {e.name: i for i, e in enumerate(entries)}
         above = [None if e.parent is None else self._entries[e.parent] for e in entries]
         entries = [
-            e.in_states_of(up) if e.endless and up is not None else e
+            e.in_states_of(up) if e.fields.get("endless") and up is not None else e
             for e, up in zip(entries, above, strict=True)
         ]
         laws = [e.law(up) for e, up in zip(entries, above, strict=True)]
-        no_reward = np.inf if self._minimize else -np.inf
+        no_reward = np.inf if self._settings["minimize"] else -np.inf
+        settings = dict(self._settings)
+        settings.setdefault("stated_error", _stated_error(entries))
+        columns: dict[str, Any] = {}
+        for one in FIELDS:
+            if not any(one.name in e.fields for e in entries):
+                continue
+            columns[one.name] = [
+                one.default
+                if one.name not in e.fields
+                else e.opening(one, up, p)
+                if one.form == "opening"
+                else e.fields[one.name]
+                for e, up, p in zip(entries, above, laws, strict=True)
+            ]
+        if "rate" in settings and not columns.keys() & {"factor", "duration"}:
+            columns["duration"] = 0.0  # no box takes time
         return Forest.from_arrays(
             parent=[-1 if e.parent is None else number[e.parent] for e in entries],
-            cost=[e.opening("cost", up, p) for e, up, p in zip(entries, above, laws, strict=True)],
             rewards=[[no_reward if r is None else r for r in e.rewards] for e in entries],
             law=laws,
             names=list(number),
-            outside=self._outside,
-            count=[e.count for e in entries],
-            endless=[e.endless for e in entries],
-            minimize=self._minimize,
             states=[e.states for e in entries],
-            stated_error=_stated_error(entries),
-            **self._time(entries, above, laws),
-            **self._terms,
+            **columns,
+            **settings,
         )
-
-    def _time(
-        self,
-        entries: Sequence[BuiltBox],
-        above: Sequence[BuiltBox | None],
-        laws: Sequence[FloatArray],
-    ) -> dict[str, Any]:
-        """Factors, or durations and the rate, if any box has one."""
-        out: dict[str, Any] = {}
-        for what, none in (("factor", 1.0), ("duration", 0.0)):
-            if any(getattr(e, what) is not None for e in entries):
-                out[what] = [
-                    none if getattr(e, what) is None else e.opening(what, up, p)
-                    for e, up, p in zip(entries, above, laws, strict=True)
-                ]
-        if self._rate is not None:
-            out["rate"] = self._rate
-            if not out.keys() & {"factor", "duration"}:
-                out["duration"] = 0.0
-        return out
 
     def _check_parents(self, entries: Sequence[BuiltBox]) -> None:
         lost = [e for e in entries if e.parent is not None and e.parent not in self._entries]
@@ -239,12 +233,13 @@ def _stated_error(entries: Sequence[BuiltBox]) -> float:
             name = by_name[name].parent
         found = copies[name]
         for one in reversed(way):
-            found = copies[one] = found * by_name[one].count
+            found = copies[one] = found * by_name[one].fields.get("count", 1)
         return found
 
     return float(sum(e.error * total(e.name) for e in entries if e.error and e.name not in shaping))
 
 
+@spelled_out(GivenColumns)
 def line(
     law: Sequence[ArrayLike] | FloatArray,
     *,
@@ -252,11 +247,8 @@ def line(
     cost: ArrayLike | Sequence[ArrayLike],
     length: float | None = None,
     names: Sequence[object] | None = None,
-    outside: float | None = None,
-    minimize: bool = False,
-    count: int = 1,
     states: Sequence[Any] | None = None,
-    **terms: Any,
+    **fields: Unpack[GivenColumns],
 ) -> Forest:
     """Boxes in a line, each the child of the one before: a *hyperbox* in the words of the paper.
 
@@ -312,16 +304,116 @@ def line(
             )
         laws = [laws[0], *[laws[1]] * (1 if endless else int(length) - 1)]
     n = len(laws)
+    copies = fields.get("count")
+    if copies is not None and np.ndim(copies) == 0:
+        fields["count"] = np.where(np.arange(n) == 0, copies, 1)
+    if endless:
+        fields["endless"] = np.arange(n) == 1
     return Forest.from_arrays(
-        parent=np.arange(-1, n - 1),
-        cost=cost,
-        rewards=rewards,
-        law=laws,
-        names=names,
-        outside=outside,
-        count=np.concatenate([[count], np.ones(n - 1, np.int64)]),
-        endless=np.arange(n) == 1 if endless else None,
-        minimize=minimize,
-        states=states,
-        **terms,
+        parent=np.arange(-1, n - 1), cost=cost, rewards=rewards, law=laws, names=names,
+        states=states, **fields,
+    )  # fmt: skip
+
+
+@spelled_out(GivenTerms)
+def side_by_side(
+    *forests: Forest | Iterable[Forest],
+    counts: Sequence[int] | None = None,
+    outside: float | None = None,
+    **terms: Unpack[GivenTerms],
+) -> Forest:
+    """Several lines, or any forests, side by side in one.
+
+    Parameters
+    ----------
+    *forests : Forest or iterable of Forest
+    counts : optional
+        How many copies of each.
+    outside, unit, rate, risk_tolerance, prizes, stated_error : optional
+        GivenSettings, needed where those of the forests differ.
+
+    Returns
+    -------
+    Forest
+        The boxes keep their order. Names stay if they all differ; otherwise each name begins with
+        the number of its forest: ``"1/B"`` is box B of the second forest.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> one = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> two = weitzman.line([[0.5, 0.5]], rewards=[0, 20], cost=1)
+    >>> weitzman.solve(weitzman.side_by_side(one, two)).value
+    11.0
+    """
+    parts = list(chain.from_iterable([f] if isinstance(f, Forest) else f for f in forests))
+    if not parts:
+        raise InvalidForest("a forest needs at least one box, but no forests were given.")
+    copies = [1] * len(parts) if counts is None else list(counts)
+    if len(copies) != len(parts):
+        raise InvalidForest(
+            f"`counts` must have one entry per forest, but has {len(copies)} for {len(parts)}."
+        )
+    new = {name: x for name, x in terms.items() if x is not None}
+    if outside is not None:
+        new["outside"] = outside
+    return Forest(**joined(parts, copies, new))
+
+
+def expand(forest: Forest, limit: int = 100_000) -> Forest:
+    """The same forest with every copy written out as a box of its own.
+
+    Parameters
+    ----------
+    forest : Forest
+    limit : int
+        Refuse to make more boxes than this.
+
+    Returns
+    -------
+    Forest
+        All counts are 1. Copies of box B are called ``"B#1"``, ``"B#2"`` and so on.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> three = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3)
+    >>> len(three), len(weitzman.forest.expand(three))
+    (1, 3)
+    """
+    forest.must_end("writing out copies")
+    boxes = forest.boxes
+    if boxes > limit:
+        raise InvalidForest(
+            f"with all copies written out this forest has {boxes} boxes, more than the limit of "
+            f"{limit}. Raise `limit`, or leave the copies as counts: solving needs nothing else."
+        )
+    if boxes == len(forest):
+        return forest
+    copies = np.ones(len(forest), np.int64)
+    for v in postorder(forest.parent)[0][::-1]:
+        up = forest.parent[v]
+        copies[v] = forest.count[v] * (copies[up] if up >= 0 else 1)
+    start = np.cumsum(copies) - copies
+    box = np.repeat(np.arange(len(forest)), copies)
+    copy = np.arange(boxes) - start[box]
+    up = forest.parent[box]
+    return forest.take(
+        box,
+        parent=np.where(up < 0, -1, start[up] + copy // forest.count[box]),
+        count=np.ones(boxes, np.int64),
+        names=None if forest.names is None else _copy_names(forest.names, copies, box, copy),
     )
+
+
+def _copy_names(
+    names: tuple[str, ...], copies: IntArray, box: IntArray, copy: IntArray
+) -> tuple[str, ...]:
+    several = (copies > 1).tolist()
+    pairs = list(zip(box.tolist(), copy.tolist(), strict=True))
+    mark = "#"
+    while True:  # until no box was called so before
+        new = tuple(f"{names[v]}{mark}{c + 1}" if several[v] else names[v] for v, c in pairs)
+        if len(set(new)) == len(new):
+            return new
+        mark += "#"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import counted, such
 from ..errors import InvalidForest
 from .pools import Pool, concat_pools, joined_pool, list_pool, stack_pool
@@ -51,16 +51,6 @@ def whole_numbers(x: ArrayLike, name: str) -> IntArray:
         raise InvalidForest(
             f"`{name}` must hold whole numbers, but got {short(x)}. Give one integer per box."
         ) from error
-
-
-def flags(x: ArrayLike | None, n: int, name: str) -> BoolArray:
-    """True or False per box; all False if nothing is given."""
-    column = np.array(np.zeros(n, bool) if x is None else x)
-    if column.size == 0:
-        return np.zeros(n, bool)
-    if column.dtype != bool:
-        raise InvalidForest(f"`{name}` must hold True or False per box, but got {short(x)}.")
-    return column
 
 
 def short(x: object) -> str:
@@ -108,7 +98,9 @@ def reward_columns(
     else:
         _check_length(rewards, n, "rewards")
         pool, number = list_pool(
-            rewards, [False] * n, lambda i: _vector(rewards[i], "rewards", title[i])
+            rewards,
+            [False] * n,
+            lambda i: matrix_of("rewards", rewards[i], False, title[i], "rewards"),
         )
     if states is None:
         return pool, number, (None,) * len(pool)
@@ -150,19 +142,8 @@ def law_columns(
     if _all_arrays(law, parent):
         return _array_pool(law)
 
-    def convert(i: int) -> FloatArray:
-        m = _numbers(law[i], f"the law of box {title[i]!r}")
-        if m.ndim == 1 and parent[i] < 0:
-            return m.reshape(1, -1)
-        if m.ndim == 2:
-            return m
-        raise InvalidForest(
-            f"a root's law is a vector and a child's a matrix with a row for each state of the "
-            f"parent, but box {title[i]!r} (a {'root' if parent[i] < 0 else 'child'}) has a law "
-            f"of {m.ndim} dimensions."
-        )
-
-    return list_pool(law, (parent < 0).tolist(), convert)
+    root = (parent < 0).tolist()
+    return list_pool(law, root, lambda i: matrix_of("law", law[i], root[i], title[i], "law"))
 
 
 def _side_by_side(
@@ -271,17 +252,28 @@ def as_entry(entry: object, root: bool, title: object, what: str = "cost") -> Fl
     )
 
 
+def matrix_of(form: str, x: object, root: bool, title: object, what: str) -> FloatArray:
+    """A law, the rewards, or a cost and the like of one box as a matrix."""
+    if form == "opening":
+        return as_entry(x, root, title, what)
+    m = _numbers(x, f"the {what} of box {title!r}")
+    if m.ndim == 1 and (root or form == "rewards"):
+        return m.reshape(1, -1)
+    if form == "rewards":
+        raise InvalidForest(
+            f"the {what} of a box must be one vector, but box {title!r} has {m.ndim} dimensions."
+        )
+    if m.ndim == 2:
+        return m
+    raise InvalidForest(
+        f"a root's law is a vector and a child's a matrix with a row for each state of the "
+        f"parent, but box {title!r} (a {'root' if root else 'child'}) has a law of {m.ndim} "
+        f"dimensions."
+    )
+
+
 def _nested(x: object) -> bool:
     return x is None or (not isinstance(x, str) and np.ndim(x) > 0)  # type: ignore[arg-type]
-
-
-def _vector(x: object, what: str, title: object) -> FloatArray:
-    v = _numbers(x, f"the {what} of box {title!r}")
-    if v.ndim != 1:
-        raise InvalidForest(
-            f"the {what} of a box must be one vector, but box {title!r} has {v.ndim} dimensions."
-        )
-    return v.reshape(1, -1)
 
 
 def _check_length(x: Sequence[object], n: int, what: str) -> None:

@@ -14,6 +14,7 @@ from .._common.numbers import such
 from ..errors import InvalidForest
 from .columns import label, short
 from .distributions import Discretized, discretize, discretize_rows, is_distribution
+from .fields import Field
 from .rules import like
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
@@ -105,12 +106,8 @@ class BuiltBox:
     states: tuple[str, ...]
     rewards: tuple[float | None, ...]  # None: no reward
     rows: dict[str | None, FloatArray]
-    cost: Any
-    count: int
     error: float  # of the discretized law; 0 when it was given state by state
-    endless: bool = False
-    factor: Any = None
-    duration: Any = None
+    fields: dict[str, Any]  # what else was given, by name
 
     def in_states_of(self, above: BuiltBox) -> BuiltBox:
         """An endless box with its states as those of its parent, which its law looks at next."""
@@ -136,9 +133,9 @@ class BuiltBox:
         states = None if above is None else above.states
         return form.law(states, f"the law of box {self.name!r}", _state_of(above))
 
-    def opening(self, what: str, above: BuiltBox | None, law: FloatArray) -> FloatArray:
+    def opening(self, field: Field, above: BuiltBox | None, law: FloatArray) -> FloatArray:
         """The cost, factor or duration as a matrix: (1 or parent's states, 1 or own states)."""
-        entry, title = getattr(self, what), f"the {what} of box {self.name!r}"
+        entry, title = self.fields[field.name], f"the {field.name} of box {self.name!r}"
         if not isinstance(entry, Mapping):
             return np.array([[number(entry, title)]])
         given = {
@@ -147,8 +144,9 @@ class BuiltBox:
             else number(x, title)
             for s, x in by_label(entry, title).items()
         }
-        states, none = None if above is None else above.states, 1.0 if what == "factor" else 0.0
-        return opening_matrix(given, self.states, states, law, (title, _state_of(above)), none)
+        states = None if above is None else above.states
+        names = (title, _state_of(above))
+        return opening_matrix(given, self.states, states, law, names, field.default)
 
 
 def _state_of(above: BuiltBox | None) -> str:

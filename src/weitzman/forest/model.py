@@ -9,41 +9,112 @@ Words used all over the package:
 * ``count`` copies of a box, each with its own copy of everything below it, are written once;
 * an *endless* box is followed by another one like it, whose law looks at the box before, and so
   on without end.
+
+Each field is declared once, in the body of :class:`Forest`; see :mod:`weitzman.forest.fields`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
-from .._common.numbers import counted
+from .._common.numbers import Amounts, counted, such
 from .._kernels.structure import postorder
-from ..errors import InvalidForest
+from ..errors import InvalidArgument, InvalidForest, UnknownName
+from . import rules
 from .columns import (
-    as_entry,
     default_outside,
-    flags,
     label,
     law_columns,
+    matrix_of,
     opening_columns,
     reward_columns,
     titles,
     whole_numbers,
 )
-from .lookups import Lookups
+from .fields import (
+    beside,
+    declared,
+    default_unless_alike,
+    per_box,
+    places_of_parents,
+    repointed,
+    same,
+    setting,
+    stored,
+    summed,
+    taken,
+    times_copies,
+)
 from .pools import Pool
-from .rules import check, check_parent, rescaled
-from .taking import BY_BOX, fields_of, places_of_parents, same, taken
-from .terms import check_terms, number_or_none, pair, time_pools, with_time
+from .rules import like
+
+
+class GivenTerms(TypedDict, total=False):
+    """The settings of a problem besides its outside option and its direction."""
+
+    unit: str
+    rate: float | None
+    risk_tolerance: float | None
+    prizes: int
+    stated_error: float
+
+
+class GivenSettings(GivenTerms, total=False):
+    """All settings of a problem."""
+
+    outside: float | None
+    minimize: bool
+
+
+class GivenColumns(GivenSettings, total=False):
+    """What :meth:`Forest.from_arrays` may be given besides the boxes themselves."""
+
+    count: ArrayLike | None
+    endless: ArrayLike | None
+    factor: ArrayLike | Sequence[ArrayLike] | None
+    duration: ArrayLike | Sequence[ArrayLike] | None
+
+
+class GivenChanges(GivenSettings, total=False):
+    """What :meth:`Forest.changed` may be given: entries by box, and settings."""
+
+    law: Mapping[str | int, ArrayLike]
+    rewards: Mapping[str | int, ArrayLike]
+    cost: Mapping[str | int, ArrayLike]
+    factor: Mapping[str | int, ArrayLike]
+    duration: Mapping[str | int, ArrayLike]
+    count: Mapping[str | int, int]
+    endless: Mapping[str | int, bool]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def spelled_out(fields: type) -> Callable[[F], F]:
+    """Show the keys of a typed dictionary as parameters of a function that takes them by name."""
+
+    def change(function: F) -> F:
+        plain = inspect.signature(function)
+        given = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=a)
+            for name, a in inspect.get_annotations(fields).items()
+        ]
+        function.__signature__ = plain.replace(parameters=[*given, *more])  # type: ignore[attr-defined]
+        return function
+
+    return change
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Forest(Lookups):
+class Forest:
     """Boxes on a rooted forest with a Markov law on every edge, as flat columns.
 
     Most users call :meth:`from_arrays`, :class:`~weitzman.Builder`, :func:`~weitzman.line`,
@@ -97,51 +168,110 @@ class Forest(Lookups):
         For each row of ``rewards``, the names of the states, or None.
     """
 
-    parent: IntArray
+    parent: IntArray = per_box(
+        "parent", "The box that must be opened first; none for a root.",
+        form="parent", type=int, needed=True, default=-1,
+        headings=("parent", "after", "behind", "follows", "previous", "previous_stage"),
+    )  # fmt: skip
     law: IntArray
     reward: IntArray
     cost: IntArray
-    laws: Pool
-    rewards: Pool
-    costs: Pool
-    count: IntArray
-    endless: BoolArray = field(default_factory=lambda: np.empty(0, bool))
-    outside: float = 0.0
-    minimize: bool = False
-    unit: str = ""
-    factors: Pool | None = None
-    durations: Pool | None = None
-    rate: float | None = None
-    risk_tolerance: float | None = None
-    prizes: int = 1
-    stated_error: float = 0.0
-    names: tuple[str, ...] | None = None
-    state_names: tuple[tuple[str, ...] | None, ...] = ()
+    laws: Pool = per_box(
+        "law", "The chances of its states, after each state of the parent unless it is a root.",
+        form="law", pointer="law", needed=True,
+        headings=("probability", "prob", "p", "chance"),
+    )  # fmt: skip
+    rewards: Pool = per_box(
+        "rewards", "What can be taken once the box has shown a state; none for a mere signal.",
+        form="rewards", pointer="reward", needed=True, check=rules.check_rewards,
+        headings=("reward", "payoff", "worth", "value", "prize", "loss"),
+    )  # fmt: skip
+    costs: Pool = per_box(
+        "cost", "What opening the box costs, in the unit of the rewards.",
+        form="opening", pointer="cost", needed=True, default=0.0, check=rules.check_costs,
+        headings=("cost", "price"), schema={"type": "number", "minimum": 0},
+    )  # fmt: skip
+    factors: Pool | None = per_box(
+        "factor", "What everything after the opening is multiplied by, above 0 and at most 1.",
+        form="opening", pointer="cost", default=1.0, check=rules.check_factors,
+        implied_by="durations",
+        schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    )  # fmt: skip
+    durations: Pool | None = per_box(
+        "duration", "How long the opening takes, which the rate discounts.",
+        form="opening", pointer="cost", default=0.0, check=rules.check_durations,
+        schema={"type": "number", "minimum": 0},
+    )  # fmt: skip
+    count: IntArray = per_box(
+        "count", "Copies of the box, each with its own copy of all below it.",
+        type=int, default=1, join=times_copies, check=rules.check_count,
+        headings=("count", "copies"),
+        schema={"type": "integer", "minimum": 1, "maximum": rules.MAX_COUNT},
+    )  # fmt: skip
+    endless: BoolArray = per_box(
+        "endless", "Whether the box is followed by boxes like itself without end.",
+        type=bool, default=False, key="length", words={True: "endless"},
+        check=rules.check_endless,
+    )  # fmt: skip
+    names: tuple[str, ...] | None = per_box(
+        "names", "What can be opened: a stage, a test, a candidate. Names differ.",
+        form="names", type=str, key="name", headings=("box", "stage", "name", "item", "project"),
+    )  # fmt: skip
+    state_names: tuple[tuple[str, ...] | None, ...] = per_box(
+        "states", "What the box may show: a name for each reward.",
+        form="states", pointer="reward", headings=("state", "outcome", "result", "finding"),
+    )  # fmt: skip
+    outside: float = setting(
+        "What can be taken without opening anything; none if something must be taken.", 0.0,
+        always=True, check=rules.check_outside, headings=("outside option", "outside"),
+        schema={"type": ["number", "null"]},
+    )  # fmt: skip
+    minimize: bool = setting(
+        "maximize (the default): best reward less all costs. minimize: rewards are losses, least "
+        "loss plus all costs.", False,
+        type=bool, always=True, key="objective", words={False: "maximize", True: "minimize"},
+        headings=("objective", "goal", "minimize", "minimise"),
+    )  # fmt: skip
+    unit: str = setting(
+        "The unit of rewards and costs, for people: $, EUR, hours.", "",
+        type=str, join=default_unless_alike, check=rules.check_unit,
+        headings=("unit", "units", "currency"),
+        schema={"type": "string", "maxLength": rules.MAX_UNIT},
+    )  # fmt: skip
+    rate: float | None = setting(
+        "The rate per unit of time at which durations discount what comes later.", None,
+        check=rules.check_rate, schema={"type": "number", "minimum": 0},
+    )  # fmt: skip
+    risk_tolerance: float | None = setting(
+        "Payoffs z count by the utility -exp(-z / risk_tolerance). Left out: the expected payoff "
+        "counts.", None,
+        check=rules.check_risk, schema={"type": "number", "exclusiveMinimum": 0},
+    )  # fmt: skip
+    prizes: int = setting(
+        "How many rewards may be taken, at most one from each tree. 1 if left out.", 1,
+        type=int, check=rules.check_prizes, schema={"type": "integer", "minimum": 1},
+    )  # fmt: skip
+    stated_error: float = setting(
+        "How far the value may be off because distributions were made discrete. 0 if left out.",
+        0.0, join=summed, check=rules.check_error, schema={"type": "number", "minimum": 0},
+    )  # fmt: skip
     _number: dict[str, int] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("parent", *BY_BOX[:-1]):
-            column = whole_numbers(getattr(self, name), name)
+        n = np.size(self.parent)
+        for pointer in ("law", "reward", "cost"):
+            column = whole_numbers(getattr(self, pointer), pointer)
             column.flags.writeable = False
-            object.__setattr__(self, name, column)
-        endless = flags(self.endless, len(self.parent), "endless")
-        endless.flags.writeable = False
-        object.__setattr__(self, "endless", endless)
-        try:
-            object.__setattr__(self, "outside", float(self.outside))
-        except (TypeError, ValueError) as error:
-            raise InvalidForest(
-                f"the outside option must be a number, but it is {self.outside!r}."
-            ) from error
+            object.__setattr__(self, pointer, column)
+        for one in declared(Forest):
+            if not one.pointer:
+                object.__setattr__(self, one.stored, one.normal(getattr(self, one.stored), n))
         if not self.state_names:
             object.__setattr__(self, "state_names", (None,) * len(self.rewards))
-        for name in ("rate", "risk_tolerance"):
-            object.__setattr__(self, name, number_or_none(getattr(self, name), name))
-        factors = with_time(self.durations, self.rate, self.factors)
-        object.__setattr__(self, "factors", factors)
-        mass = check(self)
-        object.__setattr__(self, "laws", rescaled(self.laws, mass))
-        check_terms(self)
+        object.__setattr__(
+            self, "factors", rules.with_time(self.durations, self.rate, self.factors)
+        )
+        object.__setattr__(self, "laws", rules.check(self))
 
     def __eq__(self, other: object) -> bool:
         """Whether both describe the same boxes in the same order, however they are stored."""
@@ -153,7 +283,7 @@ class Forest(Lookups):
         return hash((self.outside, self.minimize, self.parent.tobytes(), self.count.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, ({f: getattr(self, f) for f in _FIELDS},)
+        return _rebuild, (stored(self),)
 
     def __repr__(self) -> str:
         return (
@@ -162,9 +292,140 @@ class Forest(Lookups):
             f"outside {self.outside:g}{', minimize' if self.minimize else ''}{self._terms()})"
         )
 
+    # -- lookups ---------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Boxes as described, copies not counted."""
+        return len(self.parent)
+
+    @property
+    def roots(self) -> IntArray:
+        """Numbers of the roots."""
+        return np.flatnonzero(self.parent < 0)
+
+    @property
+    def sign(self) -> float:
+        """1 when maximizing, -1 when minimizing: a higher reward times the sign is better."""
+        return -1.0 if self.minimize else 1.0
+
+    @property
+    def amounts(self) -> Amounts:
+        """How rewards, costs, indices and values are written for people, all in one way.
+
+        A cost above all rewards, of a box that is never worth opening, does not hide the digits of
+        the other numbers.
+        """
+        gains, costs = np.append(self.rewards.data, self.outside), self.costs.data
+        gains, costs = gains[np.isfinite(gains)], costs[np.isfinite(costs)]
+        top = float(np.max(np.abs(gains), initial=0.0))
+        known = np.append(gains, np.minimum(costs, top) if top else costs)
+        return Amounts(self.unit, float(np.ptp(known)) if len(known) else 0.0)
+
+    @property
+    def boxes(self) -> int:
+        """Number of boxes, copies included; an endless line counts as its first box."""
+        order, _, _ = postorder(self.parent)
+        total = np.ones(len(self))
+        for v in order[::-1] if self.count.max() > 1 else ():
+            up = self.parent[v]
+            total[v] = self.count[v] * (total[up] if up >= 0 else 1.0)
+        if total.sum() < 2**52:
+            return int(total.sum())
+        exact: dict[int, int] = {-1: 1}
+        for v in order[::-1].tolist():
+            exact[v] = int(self.count[v]) * exact[int(self.parent[v])]
+        return sum(exact.values()) - 1
+
+    def must_end(self, what: str) -> None:
+        """Refuse endless lines: ``what`` needs a finite list of boxes."""
+        if self.endless.any():
+            v = int(np.argmax(self.endless))
+            raise InvalidArgument(
+                f"{what} needs a forest that ends, but box {self.name(v)!r} is followed by boxes "
+                f"like itself without end ({such(self.endless.sum(), 'box')}). Cut it with "
+                f"truncate."
+            )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the expected payoff counts, with one prize and without discounting."""
+        return not any(there for there, _ in self._has())
+
+    def must_be_plain(self, what: str) -> None:
+        """Refuse discounting, risk tolerance and several prizes: ``what`` cannot handle them."""
+        for there, term in self._has():
+            if there:
+                raise InvalidArgument(
+                    f"{what} is for an expected payoff with one prize and no discounting, but this "
+                    f"forest has {term}."
+                )
+
+    def _has(self) -> list[tuple[bool, str]]:
+        return [
+            (self.factors is not None, "discounting"),
+            (self.risk_tolerance is not None, "a risk tolerance"),
+            (self.prizes > 1, "several prizes"),
+        ]
+
+    def _terms(self) -> str:
+        terms = [
+            (self.factors is not None, "discounted"),
+            (self.risk_tolerance is not None, f"risk tolerance {self.risk_tolerance}"),
+            (self.prizes > 1, f"{self.prizes} prizes"),
+        ]
+        return "".join(f", {term}" for there, term in terms if there)
+
+    def _with_copies(self) -> str:
+        lines = int(self.endless.sum())
+        return f"{self.boxes} with copies" + (f", {lines} endless" if lines else "")
+
+    def name(self, box: int) -> str:
+        """The name of a box by its number."""
+        return str(box) if self.names is None else self.names[box]
+
+    def box(self, box: str | int) -> int:
+        """The number of a box, by name (a string) or number."""
+        if isinstance(box, (int, np.integer)) and not isinstance(box, bool):
+            if 0 <= box < len(self):
+                return int(box)
+            raise UnknownName(f"there is no box number {box}: they go from 0 to {len(self) - 1}.")
+        if self.names is not None and not self._number:  # whole at once: threads may be looking
+            object.__setattr__(self, "_number", {name: i for i, name in enumerate(self.names)})
+        if isinstance(box, str):
+            if self.names is None and box.isdecimal() and int(box) < len(self):
+                return int(box)
+            if box in self._number:
+                return self._number[box]
+        raise UnknownName(f"there is no box {box!r}{like(box, self.names) or '.'}")
+
+    def states(self, box: str | int) -> tuple[str, ...]:
+        """Names of the states of a box: those given, or else their numbers."""
+        row = int(self.reward[self.box(box)])
+        given = self.state_names[row]
+        return given if given is not None else tuple(map(str, range(self.rewards.shape[row, 1])))
+
+    def state(self, box: str | int, state: str | int | float) -> int:
+        """The number of a state of a box: by its name, or by number unless names are numbers.
+
+        Where states are named by numbers (their rewards, say), a number is always a name: 1 means
+        the state "1", never the second state.
+        """
+        row = int(self.reward[self.box(box)])
+        given, k = self.state_names[row], int(self.rewards.shape[row, 1])
+        if given is not None and label(state) in given:
+            return given.index(label(state))
+        whole = isinstance(state, (int, np.integer)) and not isinstance(state, bool)
+        if whole and 0 <= state < k and (given is None or not any(map(_is_number, given))):  # type: ignore[operator]
+            return int(state)
+        known = f"0 to {k - 1}" if given is None else ", ".join(given[:8])
+        raise UnknownName(
+            f"box {self.name(self.box(box))!r} has no state {state!r}; its states are {known}."
+        )
+
     # -- ways in -------------------------------------------------------------------------------
 
     @classmethod
+    @spelled_out(GivenColumns)
     def from_arrays(
         cls,
         *,
@@ -174,18 +435,8 @@ class Forest(Lookups):
         law: ArrayLike | Sequence[ArrayLike],
         initial: ArrayLike | None = None,
         names: Sequence[object] | None = None,
-        outside: float | None = None,
-        count: ArrayLike | None = None,
-        endless: ArrayLike | None = None,
-        minimize: bool = False,
         states: Sequence[Sequence[object] | None] | Sequence[object] | None = None,
-        unit: str = "",
-        factor: ArrayLike | Sequence[ArrayLike] | None = None,
-        duration: ArrayLike | Sequence[ArrayLike] | None = None,
-        rate: float | None = None,
-        risk_tolerance: float | None = None,
-        prizes: int = 1,
-        stated_error: float = 0.0,
+        **fields: Unpack[GivenColumns],
     ) -> Forest:
         """Describe a forest with one entry per box.
 
@@ -250,50 +501,47 @@ class Forest(Lookups):
             )
         n = len(parents)
         title = titles(names, n)
-        check_parent(parents, title.__getitem__)
+        rules.check_parent(parents, title.__getitem__)
+        given = {"cost": cost} | known_fields(fields, "from_arrays")
+        rules.check_time_given(given)
         reward_pool, reward, labels = reward_columns(rewards, states, n, title)
         law_pool, laws = law_columns(law, parents, n, title, initial)
-        cost_pool, costs = opening_columns(cost, parents, n, title)
-        factors, durations, time = time_pools(factor, duration, rate, parents, title)
-        costs, cost_pool, beside = pair(costs, cost_pool, time, factors or durations)
+        openings = {}
+        held = {}
+        for one in declared(cls):
+            if one.name in given:
+                if one.form == "opening":
+                    x = given[one.name]
+                    openings[one] = opening_columns(x, parents, n, title, one.name)
+                else:
+                    held[one.stored] = given[one.name]
+        held["outside"] = default_outside(held.get("outside"), bool(held.get("minimize")))
         return cls(
             parent=parents,
             law=laws,
             reward=reward,
-            cost=costs,
             laws=law_pool,
             rewards=reward_pool,
-            costs=cost_pool,
-            count=np.ones(n, np.int64) if count is None else np.asarray(count),
-            endless=flags(endless, n, "endless"),
-            outside=default_outside(outside, minimize),
-            minimize=minimize,
-            unit=unit,
-            factors=beside if durations is None else None,
-            durations=None if durations is None else beside,
-            rate=rate,
-            risk_tolerance=risk_tolerance,
-            prizes=prizes,
-            stated_error=stated_error,
             names=None if names is None else tuple(label(x) for x in names),
             state_names=labels,
+            **beside(openings),
+            **held,
         )
 
     # -- other forests from this one ------------------------------------------------------------
 
-    def changed(
-        self,
-        *,
-        cost: Mapping[str | int, ArrayLike] | None = None,
-        outside: float | None = None,
-        unit: str | None = None,
-        rate: float | None = None,
-        risk_tolerance: float | None = None,
-        prizes: int | None = None,
-    ) -> Forest:
-        """The same forest with other costs of some boxes, another outside option or other terms.
+    @spelled_out(GivenChanges)
+    def changed(self, **fields: Unpack[GivenChanges]) -> Forest:
+        """The same forest with other numbers for some boxes, or with other settings.
 
-        What is None stays as it is.
+        Parameters
+        ----------
+        law, rewards, cost, factor, duration : mapping, optional
+            New entries by box (name or number), in the forms of :meth:`from_arrays`.
+        count, endless : mapping, optional
+            New values by box.
+        outside, minimize, unit, rate, risk_tolerance, prizes, stated_error : optional
+            New settings. A setting that is None stays as it is.
 
         Examples
         --------
@@ -301,30 +549,36 @@ class Forest(Lookups):
         >>> forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
         >>> weitzman.solve(forest.changed(cost={0: 2.5})).value
         2.5
+        >>> weitzman.solve(forest.changed(law={0: [0.8, 0.2]}, outside=1)).value
+        1.8
         """
-        columns = {name: getattr(self, name) for name in _FIELDS}
-        terms: dict[str, Any] = {
-            "outside": outside,
-            "unit": unit,
-            "rate": rate,
-            "risk_tolerance": risk_tolerance,
-        }
-        terms["prizes"] = prizes
-        columns |= {name: x for name, x in terms.items() if x is not None}
-        if cost:
-            which, boxes = self.cost.copy(), [self.box(b) for b in cost]
+        given, held = known_fields(fields, "changed"), stored(self)
+        for one in declared(type(self)):
+            if one.name not in given:
+                continue
+            new = given[one.name]
+            if one.form == "setting":
+                held[one.stored] = new
+                continue
+            if not isinstance(new, Mapping):
+                raise InvalidForest(
+                    f"the new `{one.name}` must be a mapping {{box: entry}}, but it is a "
+                    f"{type(new).__name__}."
+                )
+            boxes = [self.box(b) for b in new]
             if len(set(boxes)) < len(boxes):
-                raise InvalidForest("each box can have one new cost, but one is named twice.")
-            rows = [
-                as_entry(c, self.parent[b] < 0, self.name(b))
-                for b, c in zip(boxes, cost.values(), strict=True)
+                raise InvalidForest(
+                    f"each box can have one new {one.name}, but one is named twice."
+                )
+            if one.form == "entry":
+                held[one.stored] = one.replaced(held[one.stored], boxes, list(new.values()))
+                continue
+            matrices = [
+                matrix_of(one.form, x, bool(self.parent[b] < 0), self.name(b), one.name)
+                for b, x in zip(boxes, new.values(), strict=True)
             ]
-            which[boxes] = len(self.costs) + np.arange(len(rows))
-            columns["cost"], columns["costs"] = which, self.costs.with_more(rows)
-            for name in ("factors", "durations"):
-                if (pool := columns[name]) is not None:
-                    columns[name] = pool.with_more([pool[int(self.cost[b])] for b in boxes])
-        return Forest(**columns)
+            held |= repointed(type(self), held, one, boxes, matrices)
+        return type(self)(**held)
 
     def take(
         self,
@@ -347,7 +601,7 @@ class Forest(Lookups):
             The state that the parent of a box has shown, by number, where the box becomes a root;
             -1 for all others.
         **columns
-            Columns that are not copied but given: ``count``, ``endless``, ``names``, ...
+            GivenColumns that are not copied but given: ``count``, ``endless``, ``names``, ...
 
         Examples
         --------
@@ -356,7 +610,7 @@ class Forest(Lookups):
         >>> weitzman.solve(pair.take([1], parent=[-1], after=[1])).value
         9.0
         """
-        return Forest(**(taken(self, boxes, parent, after, columns) | columns))
+        return type(self)(**(taken(self, boxes, parent, after, columns) | columns))
 
     def subtree(self, box: str | int, state: str | int | float | None = None) -> Forest:
         """A box and all below it, once its parent has shown ``state``.
@@ -396,7 +650,25 @@ class Forest(Lookups):
         return np.concatenate([[top], keep[keep != top]])
 
 
-_FIELDS = fields_of(Forest)
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+FIELDS = declared(Forest)
+"""All fields of a problem."""
+
+
+def known_fields(fields: Mapping[str, Any], function: str) -> dict[str, Any]:
+    """The fields that are given (None: not given), if they are all declared."""
+    names = [one.name for one in FIELDS]
+    for name in fields:
+        if name not in names:
+            raise TypeError(f"{function}() has no argument {name!r}{like(name, names) or '.'}")
+    return {name: x for name, x in fields.items() if x is not None}
 
 
 def _rebuild(columns: dict[str, Any]) -> Forest:

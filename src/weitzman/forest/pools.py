@@ -172,10 +172,17 @@ def _interned(
     data.flags.writeable = False  # ours already: no copy needed
     bits, _ = intern_rows(frozen(data.view(np.int64)), frozen(start))
     key = np.column_stack([bits, shape] if tag is None else [bits, shape, tag])
-    at = np.arange(len(shape) + 1, dtype=np.int64) * key.shape[1]
-    number, first = intern_rows(frozen(np.ascontiguousarray(key, np.int64).reshape(-1)), frozen(at))
+    number, first = intern_keys(key)
     pool = Pool(data, start, shape)
     return (pool if len(first) == len(pool) else pool.take(first)), number, first
+
+
+def intern_keys(key: IntArray) -> tuple[IntArray, IntArray]:
+    """The number of each row of a table, equal rows numbered once, and the first row of each."""
+    at = np.arange(len(key) + 1, dtype=np.int64) * key.shape[1]
+    rows = np.ascontiguousarray(key, np.int64).reshape(-1)
+    number, first = intern_rows(frozen(rows), frozen(at))
+    return number, first
 
 
 def runs(start: IntArray, size: IntArray) -> IntArray:

@@ -6,22 +6,24 @@ Each message states the rule, names the first offender, says how many there are 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
+from .._common.arrays import BoolArray, IntArray, frozen
 from .._common.numbers import counted, such
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
+from .fields import MAX_COUNT as MAX_COUNT
+from .fields import declared
 from .pools import Pool
 
 if TYPE_CHECKING:
     from .model import Forest
 
 SUM_TOLERANCE = 1e-9
-MAX_COUNT = 2**53 - 1  # the last number up to which floats are exact
+MOST_EXPONENT = 600.0  # powers of e that leave room in a 64-bit float
 MAX_AMOUNT = 1e300  # of rewards and costs: sums of many stay finite
 MAX_OUTSIDE = 1e306  # of the outside option, which may be far from all rewards
 
@@ -29,21 +31,17 @@ ROUNDING = 2.0**-52  # of a sum, for each entry
 MAX_UNIT = 12  # characters of a unit
 
 
-def check(forest: Forest) -> FloatArray:
-    """Raise :class:`InvalidForest` for the first rule that is broken; the sums of rows of laws."""
+def check(forest: Forest) -> Pool:
+    """Raise :class:`InvalidForest` for the first rule that is broken; the laws, rescaled."""
     _check_size(forest)
     _check_names(forest)
     check_parent(forest.parent, forest.name)
-    _check_count(forest)
-    _check_outside(forest)
-    _check_unit(forest)
     _check_shapes(forest)
-    _check_endless(forest)
-    mass = _check_laws(forest)
-    _check_rewards(forest)
-    _check_costs(forest)
-    _check_amounts(forest)
-    return mass
+    laws = _checked_laws(forest)
+    for field in declared(type(forest)):
+        if field.check is not None:
+            field.check(forest)
+    return laws
 
 
 def like(wanted: object, names: Sequence[str] | None) -> str:
@@ -77,20 +75,21 @@ def _check_size(f: Forest) -> None:
     n = len(f.parent)
     if n == 0:
         raise InvalidForest("a forest needs at least one box, but there is none. Add a root.")
-    for name in ("law", "reward", "cost", "count", "endless"):
-        if getattr(f, name).shape != (n,):
-            raise InvalidForest(
-                f"`{name}` must have one entry per box, but has shape {getattr(f, name).shape} for "
-                f"{counted(n, 'box')}."
-            )
-    for name, pool in (("law", f.laws), ("reward", f.rewards), ("cost", f.costs)):
-        column = getattr(f, name)
-        bad = np.flatnonzero((column < 0) | (column >= len(pool)))
-        if len(bad):
-            raise InvalidForest(
-                f"`{name}` must point into its pool of {len(pool)}, but box {f.name(bad[0])!r} has "
-                f"{column[bad[0]]} ({such(len(bad), 'box')})."
-            )
+    for field in declared(type(f)):
+        column = getattr(f, field.pointer or field.stored)
+        if field.form not in ("setting", "names") and column is not None:
+            if np.shape(column) != (n,):
+                raise InvalidForest(
+                    f"`{field.pointer or field.name}` must have one entry per box, but has shape "
+                    f"{np.shape(column)} for {counted(n, 'box')}."
+                )
+            pool = getattr(f, field.stored)
+            if isinstance(pool, Pool) and (column.min() < 0 or column.max() >= len(pool)):
+                bad = np.flatnonzero((column < 0) | (column >= len(pool)))
+                raise InvalidForest(
+                    f"`{field.pointer}` must point into its pool of {len(pool)}, but box "
+                    f"{f.name(bad[0])!r} has {column[bad[0]]} ({such(len(bad), 'box')})."
+                )
 
 
 def _check_names(f: Forest) -> None:
@@ -157,7 +156,8 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
         )
 
 
-def _check_count(f: Forest) -> None:
+def check_count(f: Forest) -> None:
+    """Counts are whole numbers from 1 on."""
     bad = np.flatnonzero((f.count < 1) | (f.count > MAX_COUNT))
     if len(bad):
         raise InvalidForest(
@@ -166,16 +166,23 @@ def _check_count(f: Forest) -> None:
         )
 
 
-def _check_outside(f: Forest) -> None:
+def check_outside(f: Forest) -> None:
+    """The outside option is a number, or the worst infinity."""
     must_take = np.inf if f.minimize else -np.inf
     if not np.isfinite(f.outside) and f.outside != must_take:
         raise InvalidForest(
             f"the outside option must be a finite number, or {must_take} if something must be "
             f"taken, but it is {f.outside}."
         )
+    if np.isfinite(f.outside) and abs(f.outside) > MAX_OUTSIDE:
+        raise InvalidForest(
+            f"the outside option must be at most {MAX_OUTSIDE:g} in size, but it is "
+            f"{f.outside:.6g}. Choose a larger unit."
+        )
 
 
-def _check_unit(f: Forest) -> None:
+def check_unit(f: Forest) -> None:
+    """A unit is a short text."""
     if not isinstance(f.unit, str) or len(f.unit) > MAX_UNIT or not f.unit.isprintable():
         raise InvalidForest(
             f"the unit must be a text of at most {MAX_UNIT} printable characters, but it is "
@@ -199,25 +206,23 @@ def _check_shapes(f: Forest) -> None:
             f"the law of box {f.name(v)!r} must have {kind} and {counted(own[v], 'column')} (its "
             f"own rewards), but it has shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
         )
-    check_opening_shapes(f, f.costs, "a cost")
+    for field in declared(type(f)):
+        pool = getattr(f, field.stored)
+        if field.form != "opening" or pool is None or (pool.shape == 1).all():
+            continue
+        rows, cols = pool.shape[getattr(f, field.pointer)].T
+        bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
+        if len(bad):
+            v, what = int(bad[0]), f"a {field.name}"
+            raise InvalidForest(
+                f"{what} is one number, one per state of the parent, or a matrix (states of the "
+                f"parent, own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them "
+                f"and {what} of shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
+            )
 
 
-def check_opening_shapes(f: Forest, pool: Pool, what: str) -> None:
-    """Costs, factors and durations are numbers, columns or matrices that fit the states."""
-    own = f.rewards.shape[f.reward, 1]
-    given = np.where(f.parent < 0, 1, own[f.parent])
-    rows, cols = pool.shape[f.cost].T
-    bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
-    if len(bad):
-        v = int(bad[0])
-        raise InvalidForest(
-            f"{what} is one number, one per state of the parent, or a matrix (states of the parent"
-            f", own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them and {what} "
-            f"of shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
-        )
-
-
-def _check_endless(f: Forest) -> None:
+def check_endless(f: Forest) -> None:
+    """An endless box is like its parent, has no copies and ends its line."""
     if not f.endless.any():
         return
     rows, cols = f.laws.shape[f.law].T
@@ -244,7 +249,8 @@ def _check_endless(f: Forest) -> None:
             )
 
 
-def _check_laws(f: Forest) -> FloatArray:
+def _checked_laws(f: Forest) -> Pool:
+    """Laws whose rows sum to 1 up to rounding: a larger difference would change the value."""
     p = f.laws
     if len(p.data) and not (p.data.min() >= 0 and p.data.max() <= 1 + SUM_TOLERANCE):  # or NaN
         wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))
@@ -270,23 +276,14 @@ def _check_laws(f: Forest) -> FloatArray:
             f"{_sum(mass[bad[0]])} ({such(len(bad), 'row')}). Rescale the row, or give the missing "
             f"mass a state of its own."
         )
-    return np.asarray(mass)
-
-
-def rescaled(laws: Pool, mass: FloatArray) -> Pool:
-    """Laws whose rows sum to 1 up to rounding; a larger difference would change the value.
-
-    ``mass`` are the sums of the rows.
-    """
     far = np.abs(mass - 1)
     if not len(mass) or far.max() <= 8 * ROUNDING:
-        return laws
-    columns = np.repeat(laws.shape[:, 1], laws.shape[:, 0])
+        return p
+    columns = p.shape[owner, 1]
     off = far > ROUNDING * np.maximum(columns, 8)
     if not off.any():
-        return laws
-    share = np.repeat(np.where(off, mass, 1.0), columns)
-    return Pool(laws.data / share, laws.start, laws.shape)
+        return p
+    return Pool(p.data / np.repeat(np.where(off, mass, 1.0), columns), p.start, p.shape)
 
 
 def _sum(mass: float) -> str:
@@ -295,45 +292,192 @@ def _sum(mass: float) -> str:
     return text if text != "1" else f"1 {'+' if mass > 1 else '-'} {abs(mass - 1):.2g}"
 
 
-def _check_rewards(f: Forest) -> None:
+def check_rewards(f: Forest) -> None:
+    """Rewards are numbers, or none at all."""
+    data = f.rewards.data
+    if np.abs(data).max() <= MAX_AMOUNT:  # the common case, and not NaN
+        return
     none = np.inf if f.minimize else -np.inf
-    wrong = ~(np.isfinite(f.rewards.data) | (f.rewards.data == none))
+    wrong = ~(np.isfinite(data) | (data == none))
     if wrong.any():
         i, m, title = _place(f, f.rewards, f.reward, wrong)
         raise InvalidForest(
             f"rewards must be finite ({none} marks a state without one), but box {title} has "
-            f"{f.rewards.data[i]} in state {i - int(f.rewards.start[m])} "
-            f"({such(wrong.sum(), 'reward')})."
+            f"{data[i]} in state {i - int(f.rewards.start[m])} ({such(wrong.sum(), 'reward')})."
         )
-    if not np.isfinite(f.outside) and not np.isfinite(f.rewards.data).all():
+    if not np.isfinite(f.outside) and not np.isfinite(data).all():
         raise InvalidForest(
             "states without a reward need a finite outside option, since otherwise there may be "
             "nothing to take. Give `outside`."
         )
+    _check_amounts(f, f.rewards, f.reward, "reward")
 
 
-def _check_costs(f: Forest) -> None:
+def check_costs(f: Forest) -> None:
+    """Costs are finite and not negative."""
+    if f.costs.data.min() >= 0 and f.costs.data.max() <= MAX_AMOUNT:
+        return
     wrong = ~((f.costs.data >= 0) & np.isfinite(f.costs.data))
-    if wrong.any():
-        i, _, title = _place(f, f.costs, f.cost, wrong)
-        raise InvalidForest(
-            f"costs must be finite and not negative, but box {title} has {f.costs.data[i]:.6g} "
-            f"({such(wrong.sum(), 'cost')})."
-        )
+    _check_entries(f, f.costs, ~wrong, "costs must be finite and not negative", "cost")
+    _check_amounts(f, f.costs, f.cost, "cost")
 
 
-def _check_amounts(f: Forest) -> None:
+def _check_amounts(f: Forest, pool: Pool, column: IntArray, kind: str) -> None:
     """Larger amounts would leave the range of a 64-bit float in sums and squares."""
-    for pool, column, kind in ((f.rewards, f.reward, "reward"), (f.costs, f.cost, "cost")):
-        wrong = np.isfinite(pool.data) & (np.abs(pool.data) > MAX_AMOUNT)
-        if wrong.any():
-            i, _, title = _place(f, pool, column, wrong)
-            raise InvalidForest(
-                f"a {kind} must be at most {MAX_AMOUNT:g} in size, but box {title} has "
-                f"{pool.data[i]:.6g} ({such(wrong.sum(), kind)}). Choose a larger unit."
-            )
-    if np.isfinite(f.outside) and abs(f.outside) > MAX_OUTSIDE:
+    wrong = np.isfinite(pool.data) & (np.abs(pool.data) > MAX_AMOUNT)
+    if wrong.any():
+        i, _, title = _place(f, pool, column, wrong)
         raise InvalidForest(
-            f"the outside option must be at most {MAX_OUTSIDE:g} in size, but it is "
-            f"{f.outside:.6g}. Choose a larger unit."
+            f"a {kind} must be at most {MAX_AMOUNT:g} in size, but box {title} has "
+            f"{pool.data[i]:.6g} ({such(wrong.sum(), kind)}). Choose a larger unit."
         )
+
+
+def _check_entries(f: Forest, pool: Pool, good: BoolArray, rule: str, kind: str = "entry") -> None:
+    """Entries of costs, factors or durations, all of which the column of costs points to."""
+    if not good.all():
+        i, _, title = _place(f, pool, f.cost, ~good)
+        raise InvalidForest(
+            f"{rule}, but box {title} has {pool.data[i]:.6g} ({such((~good).sum(), kind)})."
+        )
+
+
+# -- time, risk and prizes ----------------------------------------------------------------------
+
+
+def check_time_given(given: Mapping[str, Any]) -> None:
+    """Factors alone, or durations with a rate, or neither."""
+    factor, duration, rate = (given.get(x) is not None for x in ("factor", "duration", "rate"))
+    if factor and (duration or rate):
+        raise InvalidForest(
+            "time is given by factors, or by durations and a rate, but both are given. Give "
+            "`factor` alone, or `duration` and `rate`."
+        )
+    if rate and not duration:
+        raise InvalidForest(
+            "a rate discounts durations, but there are none. Give `duration`, or leave `rate` out."
+        )
+    if duration and not rate:
+        raise InvalidForest(
+            "durations need a rate at which later payoffs are discounted. Give `rate`, 0 if time "
+            "costs nothing."
+        )
+
+
+def with_time(durations: Pool | None, rate: float | None, factors: Pool | None) -> Pool | None:
+    """The factors of a forest: those given, or exp(-rate * duration)."""
+    if durations is None:
+        return factors
+    if rate is None or not np.isfinite(rate):
+        raise InvalidForest(f"durations need a finite rate, but it is {rate}.")
+    return Pool(np.exp(-rate * durations.data), durations.start, durations.shape)
+
+
+def check_rate(f: Forest) -> None:
+    """A rate goes with durations, and is not negative."""
+    if f.rate is not None and f.durations is None:
+        raise InvalidForest("a rate discounts durations, but there are none. Give durations.")
+    if f.rate is not None and not 0 <= f.rate < np.inf:
+        raise InvalidForest(
+            f"a rate must be a finite number from 0 on, but it is {f.rate}: a negative rate "
+            f"would make factors above 1, so that waiting adds value without end."
+        )
+
+
+def check_durations(f: Forest) -> None:
+    """Durations are finite and not negative."""
+    if f.durations is not None:
+        check_rate(f)
+        x = f.durations.data
+        rule = "durations must be finite and not negative"
+        _check_entries(f, f.durations, (x >= 0) & np.isfinite(x), rule)
+
+
+def check_factors(f: Forest) -> None:
+    """Factors lie above 0 and are at most 1; given by durations, these are checked first."""
+    check_durations(f)
+    if f.factors is not None:
+        x = f.factors.data
+        rule = "factors must lie above 0 and be at most 1 (a rate times a duration at most 700)"
+        _check_entries(f, f.factors, (x > 0) & (x <= 1), rule)
+
+
+def check_error(f: Forest) -> None:
+    """A stated error is not negative."""
+    x = f.stated_error
+    if isinstance(x, bool) or not isinstance(x, (int, float, np.number)) or not 0 <= x < np.inf:
+        raise InvalidForest(f"`stated_error` must be a finite number from 0 on, but it is {x!r}.")
+
+
+def check_risk(f: Forest) -> None:
+    """A risk tolerance is positive, and goes with neither discounting nor endless lines."""
+    tau = f.risk_tolerance
+    if tau is None:
+        return
+    if not 0 < tau < np.inf:
+        raise InvalidForest(
+            f"a risk tolerance must be a finite number above 0, but it is {tau}. Leave it out to "
+            f"count the expected payoff alone."
+        )
+    check_clash({"factor": f.factors, "risk_tolerance": tau})
+    if f.endless.any():
+        v = int(np.argmax(f.endless))
+        raise InvalidForest(
+            f"a risk tolerance needs a forest that ends, but box {f.name(v)!r} is followed by "
+            f"boxes like itself without end ({such(f.endless.sum(), 'box')}). Write out as "
+            f"many as matter."
+        )
+    numbers = np.append(f.rewards.data, f.outside)
+    numbers = numbers[np.isfinite(numbers)]
+    size = float(numbers.max() - numbers.min()) if len(numbers) else 0.0
+    check_exponent(size + float(f.costs.data.max()), tau)
+
+
+def check_exponent(size: float, tau: float) -> None:
+    """Refuse a range of rewards, plus the highest cost, whose utilities would overflow."""
+    if size > MOST_EXPONENT * tau:
+        raise InvalidForest(
+            f"the range of the rewards plus the highest cost must be at most {MOST_EXPONENT:g} "
+            f"times the risk tolerance, or utilities overflow, but it is {size:.6g} for a "
+            f"tolerance of {tau:.6g}. Raise the tolerance to {size / MOST_EXPONENT:.3g} at least."
+        )
+
+
+def check_prizes(f: Forest) -> None:
+    """There are at least as many trees as prizes."""
+    k = f.prizes
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise InvalidForest(f"`prizes` must be a whole number from 1 on, but it is {k!r}.")
+    if k == 1:
+        return
+    trees = int(min(f.count[f.roots].astype(float).sum(), 1e18))
+    if k > trees:
+        raise InvalidForest(
+            f"each prize comes from a tree of its own, but there are {k} prizes and "
+            f"{counted(trees, 'tree')}. Two prizes from one tree is another problem, for "
+            f"which no index is known."
+        )
+    check_clash({x: getattr(f, x) for x in ("factors", "risk_tolerance", "prizes", "outside")})
+
+
+def check_clash(given: Mapping[str, Any]) -> None:
+    """Settings that do not go together, as far as these tell."""
+    time = any(given.get(x) is not None for x in ("factor", "factors", "duration", "rate"))
+    risk = given.get("risk_tolerance") is not None
+    if risk and time:
+        raise InvalidForest(
+            "a risk tolerance does not go with discounting: the utility of a discounted sum has no "
+            "index. Give one of the two."
+        )
+    if given.get("prizes", 1) == 1:
+        return
+    for wrong, what in (
+        (time, "discounting"),
+        (risk, "a risk tolerance"),
+        (not np.isfinite(given.get("outside", 0.0)), "an outside option that cannot be taken"),
+    ):
+        if wrong:
+            raise InvalidForest(
+                f"several prizes do not go with {what}: no index is known for both together. Leave "
+                f"one of them out."
+            )

@@ -8,7 +8,7 @@ from .._common.arrays import FloatArray, IntArray
 from .._kernels.orders import PrizePlaces, Ready
 from .._kernels.structure import postorder
 from ..engine.indices import Policy
-from ..forest.combining import expand
+from ..forest.builder import expand
 from ..forest.model import Forest
 
 WRITE_OUT = 5000  # boxes that are written out, at most

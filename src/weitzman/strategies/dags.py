@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from .._common.arrays import FloatArray
 from .._common.numbers import counted, such
 from ..errors import InvalidForest
+from ..forest.builder import expand
 from ..forest.columns import default_outside, label
-from ..forest.combining import expand
 from ..forest.model import Forest
 from ..forest.rules import SUM_TOLERANCE
 

@@ -20,7 +20,7 @@ from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
 from ..engine.weights import Weights
 from ..errors import InvalidForest
-from ..forest.combining import expand
+from ..forest.builder import expand
 from ..forest.model import Forest
 from ..policy.simulation import at_least_one, run_episodes, stream_key, tabulate
 from ..policy.simulation_result import Simulation
