@@ -1,4 +1,4 @@
-"""Who imports whom in the package, read from the source: at the top, inside functions, by string."""
+"""Who imports whom in the package, read from the source, also inside functions and by string."""
 
 from __future__ import annotations
 
