@@ -16,8 +16,8 @@ from itertools import count
 
 import numpy as np
 
-from .._common.arrays import FloatArray, error_of_mean
 from .._common.arguments import check_amounts, check_counts
+from .._common.arrays import FloatArray, error_of_mean
 from .._common.sharing import Executor, Team, check_executor, team
 from .._common.text import ResultTable
 from ..engine.evaluation import Evaluation, evaluate
