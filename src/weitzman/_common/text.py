@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .numbers import counted
+from .optional import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _WIDEST = 40  # characters of a name in a table
 
@@ -61,6 +65,50 @@ def as_html(result: Any) -> str:
     if not pairs:
         return f"<p>{escape(clean(head))}</p>"
     return columns_html(head, {"": [n for n, _ in pairs], "value": [x for _, x in pairs]})
+
+
+class ResultTable:
+    """A mixin for results that are tables: text, pandas and HTML from one set of columns.
+
+    A class that uses it has ``columns()``, one list for each heading, and may have its own
+    ``headline()`` and ``cells()``.
+    """
+
+    __slots__ = ()
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """One list for each heading."""
+        raise NotImplementedError
+
+    def headline(self) -> str:
+        """What stands above the table; nothing by default."""
+        return ""
+
+    def cells(self) -> list[list[str]]:
+        """The table as text, the headings first."""
+        found = self.columns()
+        return [
+            list(found),
+            *([_cell(x) for x in row] for row in zip(*found.values(), strict=True)),
+        ]
+
+    def table(self) -> str:
+        """The table as text."""
+        head = self.headline()
+        return "\n".join([*([head] if head else []), *columns(self.cells(), right=1)])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The columns as a data frame."""
+        frame: pd.DataFrame = need("pandas", "table").DataFrame(self.columns())
+        return frame
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        shown = self.cells()
+        head = self.headline() or repr(self)
+        return cells_html(head.splitlines(), shown[: ROWS + 1], len(shown) - 1 - ROWS)
 
 
 def columns_html(head: str, columns: Mapping[str, Sequence[Any]], rows: int | None = None) -> str:
