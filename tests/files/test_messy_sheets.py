@@ -8,10 +8,10 @@ import zipfile
 import pytest
 
 import weitzman
+from weitzman._common.numbers import Comma
 from weitzman.cli import main
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.files import load, save
-from weitzman.files.cells import Comma
 from weitzman.files.tables import TableOptions
 
 openpyxl = pytest.importorskip("openpyxl")
