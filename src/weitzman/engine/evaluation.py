@@ -29,7 +29,7 @@ from .dense_following import Columns, LogFollowed, dense_size, follow_densely, r
 from .evaluation_result import Evaluation as Evaluation
 from .evaluation_result import Worth
 from .indices import Policy
-from .plan import Pass, Plan, check_threads, in_trees, is_long
+from .plan import Pass, Plan, check_threads, in_trees
 from .prizes import openings_left, ranks_by_tree
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .weights import Weights
@@ -72,7 +72,7 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     check_threads(threads)
     rule = as_policy(policy, "evaluate")
     optimal = isinstance(policy, Solution)
-    return interruptible(lambda: _evaluate(rule, optimal, threads), long=is_long(rule.forest))
+    return interruptible(lambda: _evaluate(rule, optimal, threads))
 
 
 def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
