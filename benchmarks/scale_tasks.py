@@ -141,12 +141,6 @@ def _lazy(forest: Forest, _: Solution) -> None:
     weitzman.solve(lazy, gap=0.05, budget=2000)
 
 
-def _uses(forest: Forest, solution: Solution) -> object:
-    spend = _spend(solution)
-    uses = {"money": 0.02, "looks": 1.0}
-    return weitzman.questions.within_budgets(forest, uses, {"money": spend, "looks": 2.0})
-
-
 def _strategy(name: str) -> Task:
     def task(forest: Forest, solution: Solution) -> None:
         function = getattr(weitzman.strategies, name)
@@ -223,14 +217,13 @@ TASKS: dict[str, Task] = {
     "turning_points": lambda f, s: weitzman.questions.turning_points(s),
     "index_slopes": lambda f, s: weitzman.questions.index_slopes(s, int(f.roots[0])),
     "value_of_tests": lambda f, s: weitzman.questions.value_of_tests(f, {int(f.roots[0]): 0.8}),
-    "within_budgets": _uses,
     "capped": lambda f, s: weitzman.questions.capped(f, _spend(s)),
     "commit": lambda f, s: weitzman.questions.commit(f, unseen=[int(f.roots[0])]),
     "risk_sweep": lambda f, s: weitzman.questions.risk_sweep(f, steps=8),
     "Resolver, 3 boxes": _resolver,
     "save_many and solve_file": _parts,
     "explorer, first answer": _explorer,
-    **{f"write_report {ending}": _report(ending) for ending in (".html", ".svg", ".tex", ".csv")},
+    **{f"write_report {ending}": _report(ending) for ending in (".html", ".svg", ".csv")},
     "plot.forest": _drawn("forest"),
     "plot.openings": _drawn("openings"),
     "plot.payoff": _drawn("payoff"),

@@ -295,7 +295,6 @@ ELSEWHERE = {
     "strategies.spanning_policy": "strategies/test_enumeration.py",  # a graph
     "questions.capped": "questions/test_budget.py",  # a cap
     "questions.cheapest": "questions/test_budget.py",  # a target
-    "questions.within_budgets": "questions/test_budget.py",  # uses of several budgets
     "questions.value_of_tests": "questions/test_information.py",  # tests
     "questions.turning_points": "questions/test_information.py",
     "plot.bounds_data": "show/test_plot.py",  # a lazy forest

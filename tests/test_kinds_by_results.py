@@ -277,7 +277,7 @@ ELSEWHERE = {
     "LazySearch": "bounds/test_lazy_search.py", "FileSolution": "bounds/test_streaming.py",
     "Spanning": "strategies/test_enumeration.py",
     "CappedSpend": "questions/test_budget.py", "Corner": "questions/test_budget.py",
-    "Plans": "questions/test_budget.py", "Turning": "questions/test_information.py",
+    "Turning": "questions/test_information.py",
     "PayoffTable": "test_paper_objects.py", "Resolved": "engine/test_resolving.py",
 }  # fmt: skip
 # Results whose numbers are compared in the rows of their functions, in the other two files.

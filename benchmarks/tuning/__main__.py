@@ -33,6 +33,7 @@ from .promises import tables  # noqa: E402
 from .report import figure, markdown, page  # noqa: E402
 from .sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
 from .speed import table  # noqa: E402
+from .syne_tune_peers import syne_tune_installed, syne_tune_methods  # noqa: E402
 
 HERE = Path(__file__).parent
 SLOW = ("Optuna WilcoxonPruner", "Optuna MedianPruner")  # left out: slow, and never near the best
@@ -83,6 +84,8 @@ def played(each: Set, log: str, arguments: argparse.Namespace) -> Replay:
     size = each.quick if arguments.quick else each.full
     curves, instance = _some(curves, instance, size.tasks)
     there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
+    if log == "with" and syne_tune_installed():
+        there += syne_tune_methods()
     there = [method for method in there if method.name not in SLOW]
     methods = _named(there, arguments.methods) if arguments.methods else there
     again = _named(methods, arguments.again)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -71,7 +72,6 @@ def test_an_interrupt_ends_compiled_work(work):
 def test_results_errors_and_flags_go_through():
     assert interruptible(lambda: 7) == 7
     assert interruptible(threading.current_thread) is not threading.current_thread()
-    assert interruptible(threading.current_thread, long=False) is threading.current_thread()
     with pytest.raises(ZeroDivisionError):
         interruptible(lambda: 1 / 0)
     assert flag().tolist() == [0]
@@ -90,3 +90,48 @@ def test_another_thread_does_its_own_work():
 def test_settings_of_the_caller_hold():
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         interruptible(lambda: np.ones(1) / np.zeros(1))
+
+
+# Compiled work on the main thread, interrupted by a timer at a random instant of every call. A
+# signal handler that raises while Numba boxes a result takes the interpreter down; an interrupt
+# inside threading.Event ends in "release unlocked lock".
+TIMED = """
+import random, signal, sys
+import numpy as np
+import weitzman
+from weitzman import questions
+rng = random.Random(int(sys.argv[1]))
+line = weitzman.line([[[.5, .5]]] + [[[.7, .3], [.4, .6]]] * 9, rewards=[0, 10], cost=.5)
+solution = weitzman.solve(line)
+search = weitzman.Search(solution)
+calls = [
+    lambda: weitzman.solve(line), lambda: weitzman.evaluate(solution),
+    lambda: weitzman.simulate(solution, 50, rng=1), lambda: search.expected,
+    lambda: weitzman.sensitivity(solution), lambda: questions.tornado(line),
+]
+for call in calls:
+    call()
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+hits = 0
+for i in range(int(sys.argv[2])):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-3))
+        calls[i % len(calls)]()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        hits += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert search.expected == solution.value
+print(hits)
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_timer_cannot_crash_the_interpreter(seed):
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", TIMED, str(seed), "900"],
+        env=os.environ | {"WEITZMAN_COMPILE": "always"},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout) > 200  # most calls were interrupted

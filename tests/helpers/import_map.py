@@ -1,7 +1,4 @@
-"""Who imports whom in the package, read from the source: at the top, inside functions, by string.
-
-``python tests/helpers/import_map.py`` draws the map of rooms anew, docs/images/rooms.svg.
-"""
+"""Who imports whom in the package, read from the source, also inside functions and by string."""
 
 from __future__ import annotations
 
@@ -113,50 +110,3 @@ def cycles() -> list[list[str]]:
     return [
         sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1
     ]
-
-
-def room_edges() -> set[tuple[str, str]]:
-    """Which room imports which other one."""
-    return {(e.room, e.target_room) for e in edges() if e.room != e.target_room}
-
-
-def picture() -> str:
-    """The map of rooms as an SVG: arrows from who imports to who is imported.
-
-    An arrow that follows from others (by way of a room in between) is left out.
-    """
-    import networkx
-
-    graph = networkx.DiGraph(sorted(room_edges()))
-    layers = list(networkx.topological_generations(graph.reverse()))
-    drawn = networkx.transitive_reduction(graph)
-    width, height, step = 116, 30, 62
-    place = {
-        room: (390 + (j - (len(layer) - 1) / 2) * 150, 30 + step * (len(layers) - 1 - i))
-        for i, layer in enumerate(layers)
-        for j, room in enumerate(sorted(layer))
-    }
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 {step * len(layers)}" '
-        'font-family="sans-serif" font-size="15">',
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" '
-        'markerHeight="8" orient="auto"><path d="M0 0 8 4 0 8z" fill="#667"/></marker></defs>',
-        f'<rect width="780" height="{step * len(layers)}" fill="#fff"/>',
-    ]
-    for a, b in sorted(drawn.edges):
-        (x, y), (u, v) = place[a], place[b]
-        parts.append(
-            f'<path d="M{x:g} {y + height / 2:g} C{x:g} {y + 45:g} {u:g} {v - 45:g} {u:g} '
-            f'{v - height / 2:g}" fill="none" stroke="#667" marker-end="url(#tip)"/>'
-        )
-    for room, (x, y) in sorted(place.items()):
-        parts.append(
-            f'<rect x="{x - width / 2:g}" y="{y - height / 2:g}" width="{width}" '
-            f'height="{height}" rx="6" fill="#eef3fb" stroke="#446"/>'
-            f'<text x="{x:g}" y="{y + 5:g}" text-anchor="middle">{room}</text>'
-        )
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-if __name__ == "__main__":
-    Path(__file__).parents[2].joinpath("docs", "images", "rooms.svg").write_text(picture())

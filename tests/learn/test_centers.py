@@ -7,7 +7,7 @@ import pytest
 
 from weitzman import learn
 from weitzman.learn.capped_runs import _exceeding
-from weitzman.learn.centers import Center, Frame, Kinship, Law, Peers, shared_errors
+from weitzman.learn.centers import Center, Frame, Kinship, Peers, SegmentLaw, shared_errors
 from weitzman.learn.curves import Curves
 from weitzman.learn.forecasts import ranked_errors
 from weitzman.learn.known import Repeats
@@ -41,7 +41,7 @@ def random_law(random, m, n, groups, places):
     row = random.dirichlet(np.ones(n), m) * (random.random((m, n)) < 0.7)
     row[np.arange(m)[places >= 0], places[places >= 0]] = 0.0
     row = row / row.sum(axis=1, keepdims=True)
-    return Law(row, random.random(m), groups, places, random.normal(size=m))
+    return SegmentLaw(row, random.random(m), groups, places, random.normal(size=m))
 
 
 def plain_center(center, peers, value, best, law, i, price):

@@ -208,8 +208,6 @@ def test_no_score_beyond_the_limit_is_promised():
         table(1 - runs, minimize=True), price=1e6, limit=0.0, settings=Settings(tail=1.0)
     )
     assert loss.lines().rewards.data.max() == 0.0
-    moved = learn.transfer(free, table(runs[:3]), limit=1.0)
-    assert moved.lines().rewards.data.max() <= 1e6
     with pytest.raises(InvalidArgument, match=r"no score may be better than the limit of 0\.5"):
         learn.fit(table(runs), price=1.0, limit=0.5)
 
@@ -336,18 +334,11 @@ def test_settings_are_chosen_by_what_they_earn():
 
 def test_arguments_are_checked():
     curves = table(rising(0))
-    model = learn.fit(curves, price=1.0)
     for price in (0.0, -1.0, np.nan, np.inf, "40"):
         with pytest.raises(InvalidArgument, match="price must be positive"):
             learn.fit(curves, price=price)
-    with pytest.raises(InvalidArgument, match=r"price must be positive.*-1"):
-        learn.transfer(model, curves, price=-1.0)
-    with pytest.raises(InvalidArgument, match="weight of a prior must be positive and finite"):
-        learn.transfer(model, curves, weight=np.inf)
     with pytest.raises(InvalidArgument, match="limit must be finite"):
         learn.fit(curves, price=1.0, limit=np.nan)
-    with pytest.raises(InvalidArgument, match="finite scores, but they are nan"):
-        learn.default_curves([1, 2], start=np.nan, poor=0.1, good=0.9)
     with pytest.raises(InvalidArgument, match=r"a model needs curves of one task.*of 3"):
         learn.fit(learn.sample(), price=1.0)
     with pytest.raises(InvalidArgument, match="tail must be at least 0, but it is -1"):
@@ -398,33 +389,6 @@ def test_memory_is_noticed():
     error = learn.diagnose(model, log).error
     assert error["second order"][1:].mean() < 0.8 * error["first order"][1:].mean()
     assert "second order" in str(learn.diagnose(model, log))
-
-
-# -- priors -------------------------------------------------------------------------------------
-
-
-@settings(max_examples=10)
-@given(st.floats(0.05, 30), st.floats(-5, 5))
-def test_a_prior_forgets_its_units(scale, shift):
-    known, new = rising(0, n=50), table(rising(1, n=8))
-    one = learn.transfer(learn.fit(table(known), price=5.0, settings=PLAIN), new)
-    odd = learn.fit(table(shift + scale * known), price=5.0, settings=PLAIN)
-    assert learn.transfer(odd, new).fresh_index == pytest.approx(one.fresh_index, abs=1e-5)
-
-
-def test_a_prior_gives_way_to_data():
-    prior = learn.fit(
-        learn.default_curves(range(1, 10), start=0.0, poor=0.1, good=0.9), price=5.0, settings=PLAIN
-    )
-    runs = rising(7, n=200)
-    alone = learn.fit(table(runs), price=5.0, settings=PLAIN).fresh_index
-    gaps = [
-        abs(learn.transfer(prior, table(runs), weight=w, rescale=False).fresh_index - alone)
-        for w in (200.0, 1.0)
-    ]
-    assert gaps[1] < gaps[0]
-    with pytest.raises(InvalidArgument, match="weight of a prior"):
-        learn.transfer(prior, table(runs), weight=0.0)
 
 
 # -- files --------------------------------------------------------------------------------------

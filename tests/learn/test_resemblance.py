@@ -400,14 +400,6 @@ def test_a_model_with_endless_settings_is_saved(tmp_path, value):
     assert again.start_indices([endless]).tolist() == model.start_indices([endless]).tolist()
 
 
-def test_only_a_line_is_transferred():
-    model = fitted(log())
-    with pytest.raises(InvalidArgument, match="needs a LineModel, but this is a ResemblanceModel"):
-        learn.transfer(model, log(1))
-    line = fitted(log(), settings=learn.Settings())
-    assert len(learn.transfer(line, log(1)).ladder) == 48
-
-
 @pytest.mark.parametrize("wrong", [3, {"rate": 0.1}, ["rate"]])
 def test_settings_of_a_model_are_recipes(wrong):
     with pytest.raises(InvalidArgument, match=r"must be a `learn\.Settings`"):

@@ -102,37 +102,6 @@ def test_a_target_with_a_given_chance():
         questions.cheapest(box, target=10, chance=0.999)
 
 
-@settings(max_examples=25)
-@given(random_problems.forests(**SMALL), st.integers(1, 40))
-def test_several_resources_reduce_to_one(problem, sixteenths):
-    forest = forest_of(problem)
-    budget = sixteenths / 16
-    uses = [forest.costs[int(forest.cost[v])] for v in range(len(forest))]
-    one = questions.within_budget(forest, budget)
-    plans = questions.within_budgets(
-        forest, {"money": uses, "air": 1.0}, {"money": budget, "air": 99.0}
-    )
-    assert plans.reward == pytest.approx(one.reward, abs=1e-8)
-    assert plans.bound == pytest.approx(plans.reward, abs=1e-7)
-    assert plans.use["money"] <= budget + 1e-9
-
-
-def test_quotas_on_groups():
-    """Two kinds of boxes, at most one opening of each kind on average."""
-    b = weitzman.Builder()
-    for i in range(3):
-        b.add(f"near {i}", cost=0, outcomes={0: 0.5, 4: 0.5})
-        b.add(f"far {i}", cost=0, outcomes={0: 0.5, 6: 0.5})
-    forest = b.build()
-    near = [1.0 if forest.name(v).startswith("near") else 0.0 for v in range(6)]
-    far = [1.0 - x for x in near]
-    plans = questions.within_budgets(forest, {"near": near, "far": far}, {"near": 1, "far": 1})
-    assert max(plans.use.values()) <= 1 + 1e-9
-    assert plans.reward == pytest.approx(plans.bound, abs=1e-7)
-    single = questions.within_budgets(forest, {"any": 1.0}, {"any": 2.0})
-    assert plans.reward <= single.reward + 1e-9
-
-
 def test_bad_budgets_are_refused():
     box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
     with pytest.raises(InvalidArgument, match="at least 0, the least that any policy spends"):
@@ -144,8 +113,6 @@ def test_bad_budgets_are_refused():
         questions.within_budget(must, 1.0)
     with pytest.raises(InvalidArgument, match="risk tolerance"):
         questions.frontier(box.changed(risk_tolerance=5.0))
-    with pytest.raises(InvalidArgument, match="every resource needs a use and a budget"):
-        questions.within_budgets(box, {"a": 1.0}, {"b": 1.0})
 
 
 def test_the_oracle_knows_a_frontier_by_hand():
@@ -197,3 +164,53 @@ def test_workers_find_the_same_frontier(corners, dies):
     assert told[-1][0] < len(alone.corners) + 1
     middle = len(alone.corners) // 2
     assert np.array_equal(shared.corners[middle].policy.index, alone.corners[middle].policy.index)
+
+
+def two_boxes() -> Forest:
+    boxes = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    return boxes.add("B", cost=1, outcomes={0: 0.5, 4: 0.5}).build()
+
+
+def test_shadow_prices_at_corners():
+    """At a corner the price is what one more unit of budget adds, by both ways to ask."""
+    curve = questions.frontier(two_boxes())
+    for budget, price in ((0.0, 5.0), (0.5, 5.0), (1.0, 2.0), (1.25, 2.0), (1.5, 0.0), (9.0, 0.0)):
+        for best in (curve.at(budget), questions.within_budget(two_boxes(), budget)):
+            assert best.price == pytest.approx(price), budget
+            corner = budget in (0.0, 1.0, 1.5, 9.0)
+            assert (best.cheap.spend == best.costly.spend) == corner
+    assert curve.to_pandas().columns.tolist() == ["spend", "reward", "price"]
+    assert str(curve).splitlines()[1].split() == ["spend", "reward", "price"]
+
+
+def test_the_price_of_a_sure_target_is_that_of_more_spend():
+    box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=9)
+    assert questions.cheapest(box, target=10, chance=0.5).price == pytest.approx(0.5)
+    assert questions.cheapest(box, target=0, chance=0.5).price == 0  # the outside option
+
+
+def test_a_cap_without_end_and_without_an_outside_option():
+    found = questions.capped(two_boxes(), np.inf, rng=1)
+    assert 1 <= found.spend <= 2
+    must = Forest.from_arrays(
+        parent=[-1, -1], cost=[[[1.0, 3.0]], 1.0], rewards=[[1.0, 2.0], [0.0]],
+        law=[[0.5, 0.5], [1.0]], outside=-np.inf,
+    )  # fmt: skip
+    with pytest.raises(InvalidArgument, match="every run must find a reward"):
+        questions.capped(must.take([0]), 2.5, rng=1)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda f: questions.capped(f, 1.0, episodes=0), "`episodes` must be at least 2"),
+        (lambda f: questions.capped(f, np.nan), "`cap` must be a number"),
+        (lambda f: questions.within_budget(f, "3"), "`budget` must be a number"),
+        (lambda f: questions.frontier(f, corners=2.5), "`corners` must be a whole number"),
+        (lambda f: questions.frontier(f, tolerance=-1), "`tolerance` must be at least 0"),
+        (lambda f: questions.cheapest(f, np.nan, 0.5), "`target` must be a number"),
+    ],
+)
+def test_bad_counts_and_amounts_are_rejected_by_name(ask, message):
+    with pytest.raises(InvalidArgument, match=message):
+        ask(two_boxes())

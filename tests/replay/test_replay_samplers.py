@@ -194,7 +194,7 @@ def test_all_peers_face_the_same_searches():
 
 def test_syne_tune_is_driven_from_a_table():
     pytest.importorskip("syne_tune")
-    from weitzman.replay.syne_tune_peers import scheduled, syne_tune_methods
+    from benchmarks.tuning.syne_tune_peers import scheduled, syne_tune_methods
 
     curves = made_up(30, seed=7)
     bench = Bench(Table.of(curves), np.arange(30))

@@ -196,23 +196,6 @@ def test_a_log_can_be_given_instead_of_a_model():
     assert second.spent < first.spent
 
 
-def test_logs_of_other_tasks_are_a_prior():
-    """Other scales; and of two tasks the one whose runs rise alike counts."""
-    steps = np.arange(1, LENGTH + 1)
-    rows = []
-    for task, scale, speed in (("alike", 7.0, 5.0), ("other", -3.0, 100.0)):
-        for i in range(12):
-            level = scale * (1 + i / 12)
-            score = level * (1.0 - np.exp(-steps / speed))
-            rows += [(task, i, int(s), float(x)) for s, x in zip(steps, score, strict=True)]
-    names = ("task", "run", "step", "score")
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    others = learn.Curves.read(columns, task="task", cost=None)
-    model = learn.from_nothing(full_run_cost=0.01, others=others)
-    result = tune.optimize(train, pool(60), model)
-    assert result.best_score > 0.9
-
-
 def test_what_cannot_be():
     with pytest.raises(InvalidArgument, match="the price of a score must be stated"):
         tune.optimize(train, pool(3))

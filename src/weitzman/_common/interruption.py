@@ -1,12 +1,14 @@
-"""Long work that Ctrl-C ends at once.
+"""Long work that Ctrl-C ends at once, and compiled code that a signal cannot crash.
 
-Compiled code does not react to signals. So it runs in a thread of its own while the main thread
-waits. When the main thread is interrupted, it sets a flag that compiled loops check, and does not
-wait for them.
+Compiled code does not react to signals, and Numba runs Python code while it boxes what a kernel
+returns: a signal handler that raises there takes the interpreter down. Signal handlers run in the
+main thread only. So compiled code runs in a thread of its own while the main thread waits. When the
+main thread is interrupted, it sets a flag that compiled loops check, and does not wait for them.
 """
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
@@ -36,13 +38,17 @@ def check(stop: IntArray) -> None:
         raise Stopped
 
 
-def interruptible(task: Callable[[], T], *, long: bool = True) -> T:
-    """Do a task, in a thread of its own if it may be ``long`` and this is the main thread."""
-    if not long or threading.current_thread() is not threading.main_thread():
+def interruptible(task: Callable[[], T]) -> T:
+    """Do a task; if this is the main thread, in a thread of its own."""
+    if _thread.get_ident() != threading.main_thread().ident:
         return task()
-    stop, done = np.zeros(1, np.int64), threading.Event()
+    stop = np.zeros(1, np.int64)
     results: list[T] = []
     errors: list[BaseException] = []
+    # A bare lock and a bare thread: Event.wait and Thread.start hold locks in Python code, and an
+    # interrupt there ends in "release unlocked lock" instead of KeyboardInterrupt.
+    done = _thread.allocate_lock()
+    done.acquire()
 
     def work() -> None:
         _flag.set(stop)
@@ -51,12 +57,11 @@ def interruptible(task: Callable[[], T], *, long: bool = True) -> T:
         except BaseException as error:
             errors.append(error)
         finally:
-            done.set()
+            done.release()
 
-    # a daemon: the interpreter does not wait for it when it ends
-    threading.Thread(target=copy_context().run, args=(work,), daemon=True).start()
     try:
-        while not done.wait(_WAIT):
+        _thread.start_new_thread(copy_context().run, (work,))
+        while not done.acquire(timeout=_WAIT):
             pass
     except BaseException:
         stop[0] = 1

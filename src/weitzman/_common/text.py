@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .numbers import counted
+from .optional import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _WIDEST = 40  # characters of a name in a table
 
@@ -22,6 +26,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def clean(text: str) -> str:
+    """Text of several lines that cannot disturb a terminal: line breaks and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in "\n\t" or c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def cell(text: str) -> str:
     """A name as a table shows it: printable, and marked where it is cut."""
     text = printable(text)
@@ -30,8 +41,9 @@ def cell(text: str) -> str:
 
 def columns(rows: Sequence[Sequence[str]], right: int = 10) -> Iterator[str]:
     """Aligned text; columns from number ``right`` on are aligned to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    shown = [[printable(text) for text in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         cells = [
             text.rjust(width) if i >= right else text.ljust(width)
             for i, (text, width) in enumerate(zip(row, widths, strict=True))
@@ -51,8 +63,52 @@ def as_html(result: Any) -> str:
     pairs = [(f.name, getattr(result, f.name)) for f in fields(result) if f.name[0] != "_"]
     pairs = [(name, x) for name, x in pairs if _is_plain(x)]
     if not pairs:
-        return f"<p>{escape(head)}</p>"
+        return f"<p>{escape(clean(head))}</p>"
     return columns_html(head, {"": [n for n, _ in pairs], "value": [x for _, x in pairs]})
+
+
+class ResultTable:
+    """A mixin for results that are tables: text, pandas and HTML from one set of columns.
+
+    A class that uses it has ``columns()``, one list for each heading, and may have its own
+    ``headline()`` and ``cells()``.
+    """
+
+    __slots__ = ()
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """One list for each heading."""
+        raise NotImplementedError
+
+    def headline(self) -> str:
+        """What stands above the table; nothing by default."""
+        return ""
+
+    def cells(self) -> list[list[str]]:
+        """The table as text, the headings first."""
+        found = self.columns()
+        return [
+            list(found),
+            *([_cell(x) for x in row] for row in zip(*found.values(), strict=True)),
+        ]
+
+    def table(self) -> str:
+        """The table as text."""
+        head = self.headline()
+        return "\n".join([*([head] if head else []), *columns(self.cells(), right=1)])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The columns as a data frame."""
+        frame: pd.DataFrame = need("pandas", "table").DataFrame(self.columns())
+        return frame
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        shown = self.cells()
+        head = self.headline() or repr(self)
+        return cells_html(head.splitlines(), shown[: ROWS + 1], len(shown) - 1 - ROWS)
 
 
 def columns_html(head: str, columns: Mapping[str, Sequence[Any]], rows: int | None = None) -> str:
@@ -65,10 +121,10 @@ def columns_html(head: str, columns: Mapping[str, Sequence[Any]], rows: int | No
 def cells_html(paragraphs: Sequence[str], cells: Sequence[Sequence[str]], more: int = 0) -> str:
     """Paragraphs and a table of text; its first row is the head."""
     head, *body = (
-        "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in row) + "</tr>"
+        "<tr>" + "".join(f"<{tag}>{escape(clean(text))}</{tag}>" for text in row) + "</tr>"
         for tag, row in zip(["th"] + ["td"] * (len(cells) - 1), cells, strict=True)
     )
-    said = "".join(f"<p>{escape(line)}</p>" for line in paragraphs)
+    said = "".join(f"<p>{escape(clean(line))}</p>" for line in paragraphs)
     rest = f"<p>… and {counted(more, 'more row')}</p>" if more > 0 else ""
     return f"{said}<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{rest}"
 

@@ -4,6 +4,9 @@ A function that Python calls is a *kernel*, one that only kernels call a *helper
 are carried out as they are written, unless a helper takes `ANY_ORDER`. Division by zero gives an
 infinity, as in NumPy, and no kernel holds the interpreter's lock.
 
+Kernels and the compiler never run on the main thread, where a signal handler could raise in the
+middle of them (see :mod:`.._common.interruption`).
+
 A kernel that is not compiled yet does small work as plain Python (see :mod:`.tiers`). With
 ``NUMBA_DISABLE_JIT=1`` in the environment nothing is compiled: kernels and helpers are then plain
 Python, for a debugger or for coverage, and slow.
@@ -16,8 +19,10 @@ from functools import partial, wraps
 from typing import Any
 
 import numpy as np
-from numba import config, njit
+from numba import config, njit, typeof
+from numba.extending import typeof_impl
 
+from .._common.interruption import interruptible
 from .efforts import numbers
 from .kernel_cache import KernelCache
 from .tiers import Tiers, Work
@@ -40,6 +45,27 @@ def kernel(*, twin: bool = True, work: Work = numbers) -> Decorator:
     return _as_numpy if PLAIN else partial(_compiled, twin, work)
 
 
+class Kernel:
+    """A compiled function, called from any thread but run on none that handles signals."""
+
+    __slots__ = ("dispatcher",)
+
+    def __init__(self, dispatcher: Any) -> None:
+        self.dispatcher = dispatcher
+
+    def __call__(self, *args: Any) -> Any:
+        return interruptible(partial(self.dispatcher, *args))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.dispatcher, name)
+
+
+@typeof_impl.register(Kernel)  # type: ignore[untyped-decorator]
+def _type_of_kernel(kernel: Kernel, _: Any) -> Any:
+    """Inside compiled code a kernel is called directly."""
+    return typeof(kernel.dispatcher)
+
+
 def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decorator:
     """Compile a function that kernels call; ``inline``: copy it into each of them."""
     if PLAIN:
@@ -54,8 +80,8 @@ def _compiled(twin: bool, work: Work, function: Callable[..., Any]) -> Any:
     dispatcher._cache = KernelCache(function)
     if twin:
         dispatcher._compile_for_args = Tiers(dispatcher, work).choose
-    kernels.append(dispatcher)
-    return dispatcher
+    kernels.append(Kernel(dispatcher))
+    return kernels[-1]
 
 
 def _options(rounding: frozenset[str]) -> dict[str, Any]:

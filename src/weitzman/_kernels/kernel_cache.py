@@ -6,7 +6,12 @@ folder. A file that is missing, garbled or cannot be read is as good as none; wh
 written, every process compiles for itself and says so once. So a cache can make a start faster,
 but it can never fail.
 
-Files are looked for in every folder of `folders`, and written to the first that takes them.
+Files are looked for in every folder of `folders`, and written to the first that takes them. All
+folders of versions lie in one folder, ``weitzman-kernels``, which this module made and marked. Only
+files that this module wrote are ever deleted, one by one.
+
+A file in the cache is code: it is used only if it, and the folder that holds it, belong to this
+user (or the superuser) and nobody else can write to them.
 """
 
 from __future__ import annotations
@@ -14,7 +19,8 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import shutil
+import re
+import stat
 import sys
 import tempfile
 import warnings
@@ -33,6 +39,10 @@ from numba.core.serialize import dumps
 
 VARIABLE = "WEITZMAN_CACHE_DIR"
 _HERE = Path(__file__).parent
+_OWN = "weitzman-kernels"  # the folder of all versions
+_MARK, _MARKED = "CACHE.txt", b"Compiled code of weitzman. This folder can be deleted.\n"
+_VERSION = re.compile(r"[a-z]+-?\d+-[0-9a-f]{16}")  # names of folders that _version gives
+_FILE = re.compile(r"\w+\.\w+-[0-9a-f]{16}\.bin")  # names of files that KernelCache gives
 _KEPT = 4  # folders of other versions beside this one
 _WHEN = ("tiers.py", "efforts.py")  # which decide when to compile, and nothing else
 _SUM = hashlib.sha256().digest_size
@@ -44,11 +54,11 @@ def folders() -> Iterator[Path]:
     """Where compiled code may lie, the best place first."""
     for variable in (VARIABLE, "NUMBA_CACHE_DIR"):
         if os.environ.get(variable):
-            yield Path(os.environ[variable]) / _version()
+            yield Path(os.environ[variable]) / _OWN / _version()
             return
-    yield _HERE / "__pycache__" / _version()
+    yield _HERE / "__pycache__" / _OWN / _version()
     with suppress(RuntimeError):  # no home
-        yield _user_folder() / _version()
+        yield _user_folder() / _OWN / _version()
 
 
 def kept_in() -> Path | None:
@@ -75,7 +85,7 @@ def _version() -> str:
         known.update(version.encode())
     for path in sorted(set(_HERE.glob("*.py")) - {_HERE / name for name in _WHEN}):
         known.update(path.name.encode() + path.read_bytes())
-    return f"weitzman-{sys.implementation.cache_tag}-{known.hexdigest()[:16]}"
+    return f"{sys.implementation.cache_tag}-{known.hexdigest()[:16]}"
 
 
 class KernelCache(NullCache):
@@ -101,7 +111,9 @@ class KernelCache(NullCache):
         for folder in folders():
             with suppress(Exception):  # whatever is wrong with a file: compile
                 data = (folder / file).read_bytes()
-                if hashlib.sha256(data[_SUM:]).digest() == data[:_SUM]:
+                if not (_is_safe(folder) and _is_safe(folder / file)):
+                    continue
+                if _is_whole(data):
                     return CompileResult._rebuild(target_context, *pickle.loads(data[_SUM:]))
         return None
 
@@ -114,6 +126,7 @@ class KernelCache(NullCache):
         file, reason = self._file(sig, data.codegen), "there is no folder for it"
         for folder in [_state["folder"]] if "folder" in _state else folders():
             try:
+                _prepare(folder)
                 write(folder / file, content)
             except OSError as error:
                 reason = f"{folder.parent}: {error.strerror or error}"
@@ -149,10 +162,43 @@ def write(path: Path, content: bytes) -> None:
         raise
 
 
+def _is_whole(data: bytes) -> bool:
+    """Whether a file is as this module wrote it: its checksum, then its content."""
+    return hashlib.sha256(data[_SUM:]).digest() == data[:_SUM]
+
+
+def _is_safe(path: Path) -> bool:
+    """Whether only this user and the superuser can change a file or folder."""
+    if sys.platform == "win32":  # folders of a user are closed to others by default
+        return True
+    found = path.stat()
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder of a version, closed to others, in the marked folder of all versions."""
+    own = folder.parent
+    own.parent.mkdir(parents=True, exist_ok=True)
+    for path in (own, folder):
+        path.mkdir(mode=0o755, exist_ok=True)
+        if not _is_safe(path):
+            raise PermissionError(0, f"others can write to {path}, so it could hold their code")
+    if not (own / _MARK).exists():
+        write(own / _MARK, _MARKED)
+
+
 def _clear_old(folder: Path) -> None:
-    """Remove all but the newest folders of other versions."""
+    """Remove what this module wrote for all but the newest other versions."""
+    own = folder.parent
     with suppress(OSError):
-        others = [p for p in folder.parent.glob("weitzman-*") if p != folder]
+        if own.name != _OWN or (own / _MARK).read_bytes() != _MARKED:
+            return
+        others = [p for p in own.iterdir() if p != folder and _VERSION.fullmatch(p.name)]
+        others = [p for p in others if p.is_dir() and not p.is_symlink()]
         others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
         for old in others[_KEPT:]:
-            shutil.rmtree(old, ignore_errors=True)
+            for path in old.iterdir():
+                if _FILE.fullmatch(path.name) and path.is_file() and _is_whole(path.read_bytes()):
+                    path.unlink()
+            with suppress(OSError):  # anything else that lies there stays, and so does the folder
+                old.rmdir()

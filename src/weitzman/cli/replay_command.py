@@ -96,8 +96,8 @@ def _column_options(command: F) -> F:
 @click.option(
     "--sampler", metavar="WORD,...",
     help="How peers choose which run to start. random: in random order. tpe: the run nearest to a "
-    "proposal of Optuna's TPE, with its pruners. bo: by Bayesian optimization, with full runs and "
-    "as in Syne Tune. Default: all that can be used; tpe and bo need --settings.",
+    "proposal of Optuna's TPE, with its pruners. bo: by Bayesian optimization with full "
+    "runs. Default: all that can be used; tpe and bo need --settings.",
 )  # fmt: skip
 @click.option(
     "--settings", metavar="FILE",

@@ -28,7 +28,6 @@ T = TypeVar("T")
 
 _PARTS = 64  # fixed, so that the result does not depend on the number of threads
 _PART_LEAST = 2048  # operations below which splitting is not worth it
-_LONG = 20_000  # boxes and probabilities from which on work may take more than a millisecond
 _CHUNK = 20_000  # operations between two calls of the progress function
 
 
@@ -353,11 +352,6 @@ def _only(parent: IntArray, boxes: IntArray) -> IntArray:
     out = np.full_like(parent, -1)
     out[boxes] = parent[boxes]
     return frozen(out)
-
-
-def is_long(forest: Forest) -> bool:
-    """Whether solving may take long enough to be interrupted."""
-    return len(forest) + len(forest.laws.data) > _LONG
 
 
 def check_threads(threads: int | None) -> None:

@@ -21,7 +21,7 @@ from ..forest.model import Forest
 from ..forest.rules import check_exponent
 from .indices import choose
 from .one_change import Change, Replaced, checked, with_parent
-from .plan import Plan, check_threads, is_long
+from .plan import Plan, check_threads
 from .solution import Solution, Status
 from .solver import first_eps, judged, solve
 from .ways_up import Kept, Way
@@ -156,7 +156,7 @@ class Resolver:
             return self._anew(new)
         way = (v, rewards is not None)
         if way not in self._ways:
-            interruptible(lambda: self._keep(*way), long=is_long(self.forest))
+            interruptible(lambda: self._keep(*way))
         return self._along(self._ways[way], new, small)
 
     def _anew(self, new: Change) -> Resolved:

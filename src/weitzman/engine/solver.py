@@ -27,7 +27,7 @@ from .._common.interruption import interruptible
 from .._common.sharing import Executor, check_executor
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .plan import Plan, PlanPass, Progress, check_threads, is_long
+from .plan import Plan, PlanPass, Progress, check_threads
 from .prizes import run_several
 from .solution import Solution, Status, hint
 from .spreading import run_spread
@@ -147,7 +147,7 @@ def solve(
     def task() -> Solution:
         return _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
 
-    return interruptible(task, long=is_long(forest))
+    return interruptible(task)
 
 
 OnePass = Callable[[Plan, float], PlanPass]

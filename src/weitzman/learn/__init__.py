@@ -14,7 +14,6 @@ from .fitting import fit
 from .laws import Settings
 from .line_model import LineModel
 from .model_files import load, save
-from .priors import default_curves, transfer
 from .resemblance import Resemblance, ResemblanceModel
 from .run_model import RunModel, Shown
 from .sample_log import sample
@@ -30,7 +29,6 @@ __all__ = [
     "RunModel",
     "Settings",
     "Shown",
-    "default_curves",
     "diagnose",
     "draws",
     "fit",
@@ -38,5 +36,4 @@ __all__ = [
     "load",
     "sample",
     "save",
-    "transfer",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from .._kernels.roots import roots
-from .centers import Center, Frame, Law
+from .centers import Center, Frame, SegmentLaw
 from .kin import Kin
 
 _ATOMS = 4  # capped values of a run
@@ -57,7 +57,7 @@ class KinCapped:
             out.frame.insert(0, Frame.of(center, stage.peers, price, worth, mine))
         return out
 
-    def _ahead(self, law: Law) -> FloatArray:
+    def _ahead(self, law: SegmentLaw) -> FloatArray:
         """What going on was worth to the runs that stood before a stage, at most their indices.
 
         The values of this stage come first, since the stages before it are not known yet.
@@ -67,7 +67,7 @@ class KinCapped:
             ahead[cut[which]] = _quantiles(value, row) + center[:, None]
         return np.minimum(self.index(0, law)[:, None], ahead)
 
-    def index(self, r: int, law: Law) -> FloatArray:
+    def index(self, r: int, law: SegmentLaw) -> FloatArray:
         """The index of going through stage r by these laws."""
         out = np.empty(len(law.row))
         for which, value, row, center in self.frame[r].parts(law):
@@ -75,7 +75,7 @@ class KinCapped:
             out[which] = center + _roots(value, row, law.cost[which] + lost)
         return np.minimum(out, self.most)
 
-    def tails(self, r: int, law: Law, index: FloatArray, worth: FloatArray) -> FloatArray:
+    def tails(self, r: int, law: SegmentLaw, index: FloatArray, worth: FloatArray) -> FloatArray:
         """The chance that the capped value of each run exceeds each worth: (runs, worths)."""
         out = np.empty((len(law.row), len(worth)))
         for which, value, row, center in self.frame[r].parts(law):

@@ -32,7 +32,7 @@ _FEWEST = 8  # runs that decide
 _JUDGES = 100  # at most so many
 
 
-class Law(NamedTuple):
+class SegmentLaw(NamedTuple):
     """What the next segment may bring to some runs.
 
     Attributes
@@ -53,10 +53,10 @@ class Law(NamedTuple):
     place: IntArray
     best: FloatArray
 
-    def of(self, some: IntArray | BoolArray) -> Law:
+    def of(self, some: IntArray | BoolArray) -> SegmentLaw:
         """The law of some of the runs."""
         row, cost, group, place, best = self
-        return Law(row[some], cost[some], group[some], place[some], best[some])
+        return SegmentLaw(row[some], cost[some], group[some], place[some], best[some])
 
 
 class Center(NamedTuple):
@@ -72,7 +72,7 @@ class Peers(NamedTuple):
     group: IntArray
     real: BoolArray
 
-    def alike(self, law: Law) -> BoolArray:
+    def alike(self, law: SegmentLaw) -> BoolArray:
         """Which runs of the stage have the settings of each run, never the run itself: (m, n)."""
         found = (law.group[:, None] == self.group) & (law.group >= 0)[:, None] & self.real
         mine = np.flatnonzero(law.place >= 0)
@@ -97,7 +97,7 @@ class Kinship(NamedTuple):
     same: FloatArray
 
     @classmethod
-    def of(cls, law: Law, alike: BoolArray) -> Kinship:
+    def of(cls, law: SegmentLaw, alike: BoolArray) -> Kinship:
         """From a law, and from which runs have the same settings."""
         other = np.where(alike, 0.0, law.row) + _FAINT / law.row.shape[1]
         return cls(other / other.sum(axis=1, keepdims=True), alike.astype(np.float64))
@@ -136,7 +136,7 @@ class Frame:
 
     @classmethod
     def of(
-        cls, center: Center, peers: Peers, price: float, value: FloatArray, law: Law,
+        cls, center: Center, peers: Peers, price: float, value: FloatArray, law: SegmentLaw,
         *, kinship: Kinship | None = None,
     ) -> Frame:  # fmt: skip
         """From the values (n, m) of the runs of a stage and their own law, which gives the kinship.
@@ -152,7 +152,9 @@ class Frame:
             own = kinship.expected(middle, center.doubt)
         return cls(center, peers, price, floor, value - lean[:, None], middle, own)
 
-    def parts(self, law: Law) -> Iterator[tuple[IntArray, FloatArray, FloatArray, FloatArray]]:
+    def parts(
+        self, law: SegmentLaw
+    ) -> Iterator[tuple[IntArray, FloatArray, FloatArray, FloatArray]]:
         """Runs whose values have the same errors: which, these errors, their weights, and centers.
 
         The values of run i are the errors plus its center.
@@ -176,7 +178,7 @@ class Frame:
             yield which, self.plain[known] - self.own[known, None], row, lean[which] + center[good]
 
 
-def chosen_center(law: Law, peers: Peers, worth: FloatArray, start: bool) -> Center:
+def chosen_center(law: SegmentLaw, peers: Peers, worth: FloatArray, start: bool) -> Center:
     """The center that forecasts best what runs were worth, each by its own law: (n, n) rows."""
     if len(worth) < _FEWEST:
         return Center()

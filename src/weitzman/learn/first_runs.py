@@ -20,7 +20,6 @@ from .laws import Recipe
 from .log_model import ceiling_of, check_price
 from .resemblance import Resemblance, ResemblanceModel, as_curves
 from .run_model import RunModel, Shown
-from .shapes import Shape, mixture
 from .thinning_out import STARTS, Bars, OwnLevels
 
 END = 2**53  # a step that no run reaches: the run goes to its end
@@ -30,7 +29,6 @@ _PART = 0.3  # where a scale is at least this share of the best score
 _ENOUGH = 1.2  # times as many runs as were started are as good as that
 _FORECAST = 16  # runs that a model by resemblance needs,
 _FEWEST = 3  # of which so many must have reached its first rung
-_WEIGHT = 2.0  # runs of other tasks together count for this many runs
 _TREES = 24
 _TAIL = 1.0  # for how many runs those count that are better than all, which is fair
 _LEAST = 0.3  # by how much they are better at least, in costs of a full run
@@ -70,7 +68,6 @@ class FirstRuns(RunModel):
     rungs: IntArray
     full_run_cost: float | None = None
     limit: float | None = None
-    shapes: tuple[Shape, ...] = ()
     started: int = 0
     wanted: int = STARTS
     best: float = -math.inf
@@ -203,8 +200,6 @@ class FirstRuns(RunModel):
         if len(new) < _FEWEST:
             return None
         paid, known = _paid(new), completed(new)
-        if self.shapes:
-            known = known.joined(mixture(self.shapes, new, paid, _WEIGHT))
         least = _LEAST * float(paid[-1]) / price
         recipe = Resemblance(trees=_TREES, tail=_TAIL, least=least, limit=self.limit)
         ceiling = ceiling_of(self.limit, self.minimize)
@@ -235,7 +230,6 @@ def from_nothing(
     minimize: bool = False,
     limit: float | None = None,
     last_step: int | None = None,
-    others: Curves | None = None,
 ) -> FirstRuns:
     """A model for a search without any log of its task.
 
@@ -251,9 +245,6 @@ def from_nothing(
         The best possible score, such as 1 for an accuracy, if it is known.
     last_step : int, optional
         The last step of a full run, if runs do not end by themselves.
-    others : Curves, optional
-        Logs of other tasks, on any scale. Their rises are added to what the runs of the search
-        show, weighted by how well they fit the first runs.
 
     Examples
     --------
@@ -273,13 +264,9 @@ def from_nothing(
         )
     if last_step is not None and (isinstance(last_step, bool) or not isinstance(last_step, int)):
         raise InvalidArgument(f"`last_step` must be a whole number, but it is {last_step!r}.")
-    shapes: list[Shape] = []
-    if others is not None:
-        shapes = [Shape.of(others.of_task(task)) for task in others.tasks]
     return FirstRuns(
         1.0 if price is None else check_price(price), minimize,
-        _stops(END if last_step is None else max(last_step, 2)), full_run_cost,
-        limit, tuple(shapes),
+        _stops(END if last_step is None else max(last_step, 2)), full_run_cost, limit,
     )  # fmt: skip
 
 

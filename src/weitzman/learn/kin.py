@@ -35,7 +35,7 @@ import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._kernels.leaves import Fallen, Known, Nodes, Outcomes, fall, grow, resemblance
-from .centers import Center, Law, Peers, chosen_center
+from .centers import Center, Peers, SegmentLaw, chosen_center
 from .known import Encoder, Repeats, features, is_category
 from .ladder import Ladder
 from .laws import cost_levels
@@ -179,7 +179,7 @@ class Stage:
     grown: int
     peers: Peers
 
-    def law(self, seen: Before, own: IntArray | None = None) -> Law:
+    def law(self, seen: Before, own: IntArray | None = None) -> SegmentLaw:
         """The law of runs by what was seen of them before the segment.
 
         ``own`` gives the numbers of these runs in the ladder, if they are in the ladder.
@@ -189,7 +189,7 @@ class Stage:
             at = np.minimum(np.searchsorted(self.runs, own), len(self.runs) - 1)
             place = np.where(self.runs[at] == own, at, -1)
         row = self._open(self.trees.rows(seen.known, place), place)
-        law = Law(row, np.zeros(len(row)), seen.group, place, seen.best)
+        law = SegmentLaw(row, np.zeros(len(row)), seen.group, place, seen.best)
         return law._replace(cost=self.costs.mean(law, self.peers, seen.level))
 
     def _open(self, row: FloatArray, place: IntArray) -> FloatArray:
@@ -201,11 +201,11 @@ class Stage:
         unlike = np.where(total > 0, 1.0 / (1.0 + 1.0 / np.square(row).sum(axis=1)[:, None]), 0.0)
         return np.asarray((1.0 - unlike) * row + unlike * any_run / np.where(total > 0, total, 1.0))
 
-    def usual(self) -> Law:
+    def usual(self) -> SegmentLaw:
         """The law of a run about which nothing is known."""
         row = (self.trees.weight / self.trees.weight.sum())[None]
         none = np.full(1, -1)
-        return Law(row, (row * self.costs.cost).sum(axis=1), none, none, np.zeros(1))
+        return SegmentLaw(row, (row * self.costs.cost).sum(axis=1), none, none, np.zeros(1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -283,7 +283,7 @@ class Kin:
         law = self.logged_law(r, stage.runs)
         return replace(stage, costs=stage.costs.by_settings(law, stage.peers))
 
-    def center(self, r: int, law: Law, worth: FloatArray) -> Center:
+    def center(self, r: int, law: SegmentLaw, worth: FloatArray) -> Center:
         """The center that forecasts what runs of stage r were worth best, by their own law."""
         stage = self.stages[r]
         over = np.flatnonzero(stage.peers.real & self.ladder.gone[stage.runs])
@@ -294,19 +294,21 @@ class Kin:
         )
         return chosen_center(mine, Peers(*(x[over] for x in stage.peers)), worth[over], r == 0)
 
-    def law(self, r: int, runs: Ladder, levels: FloatArray, own: IntArray | None = None) -> Law:
+    def law(
+        self, r: int, runs: Ladder, levels: FloatArray, own: IntArray | None = None
+    ) -> SegmentLaw:
         """The law of segment r for these runs, by what they had shown before it."""
         none = np.zeros(len(runs))
         level, best = (levels[:, r - 1], runs.best[:, r - 1]) if r else (none, none)
         group = self.repeats.find(runs.config)
         return self.stages[r].law(Before(features(runs, r, levels), level, best, group), own)
 
-    def start_law(self, config: FloatArray) -> Law:
+    def start_law(self, config: FloatArray) -> SegmentLaw:
         """The law of the first segment for runs with these settings."""
         none = np.zeros(len(config))
         return self.stages[0].law(Before(config, none, none, self.repeats.find(config)))
 
-    def logged_law(self, r: int, own: IntArray) -> Law:
+    def logged_law(self, r: int, own: IntArray) -> SegmentLaw:
         """The law for runs of the log, each learned from the other runs."""
         return self.law(r, self.ladder.select(own), self.levels[own], own)
 

@@ -20,8 +20,8 @@ from .run_model import Shown, gain_of
 class LineModel(LearnedModel):
     """A model whose states are best scores so far, by what runs in such a state showed next.
 
-    Made by :func:`weitzman.learn.fit`, :func:`~weitzman.learn.load` or
-    :func:`~weitzman.learn.transfer`. In this model all runs are alike until they start.
+    Made by :func:`weitzman.learn.fit` or :func:`~weitzman.learn.load`. In this model all
+    runs are alike until they start.
 
     Attributes
     ----------

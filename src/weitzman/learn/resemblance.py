@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .capped_runs import KinCapped
-from .centers import Center, Law
+from .centers import Center, SegmentLaw
 from .curves import Curves
 from .kin import Kin, thinned
 from .known import Config, Encoder
@@ -196,7 +196,7 @@ class ResemblanceModel(LearnedModel):
         alone = 1.0 - np.eye(len(runs))  # a run that resembles imagined runs only
         return np.where(total > 0, among / np.where(total > 0, total, 1.0), alone / alone.sum(1))
 
-    def _gain(self, best: float, laws: Sequence[tuple[int, Law, int]]) -> float:
+    def _gain(self, best: float, laws: Sequence[tuple[int, SegmentLaw, int]]) -> float:
         """The same for runs by stage, rows, costs and numbers of copies."""
         indices = [self._capped.index(r, law) for r, law, _ in laws]
         top = max((float(x.max()) for x in indices), default=best)
@@ -217,7 +217,7 @@ class ResemblanceModel(LearnedModel):
         between = np.linspace(best, top, _FINE)  # around centers, values lie anywhere
         return np.unique(np.concatenate([between, _some(inside, _FINE)]))
 
-    def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, Law]]:
+    def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, SegmentLaw]]:
         """By stage: which runs stand before it, and their law."""
         ladder = self._climbed(runs)
         levels = self._levels(ladder)

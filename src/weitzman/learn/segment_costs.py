@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray
-from .centers import DOUBTS, Kinship, Law, Peers
+from .centers import DOUBTS, Kinship, Peers, SegmentLaw
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class SegmentCosts:
         """Costs by the runs that a run resembles alone."""
         return cls(cost, level, np.inf, np.full(len(cost), np.nan))
 
-    def mean(self, law: Law, peers: Peers, level: FloatArray) -> FloatArray:
+    def mean(self, law: SegmentLaw, peers: Peers, level: FloatArray) -> FloatArray:
         """The mean cost for runs by their law, and by the cost level of the segment before."""
         cost = self._mean(law.row, level, 0.0, np.zeros(len(self.cost)))
         if np.isfinite(self.doubt):
@@ -52,7 +52,7 @@ class SegmentCosts:
             cost[some] = self._mean(row, level[some], growth[some], own)
         return cost
 
-    def by_settings(self, law: Law, peers: Peers) -> SegmentCosts:
+    def by_settings(self, law: SegmentLaw, peers: Peers) -> SegmentCosts:
         """With costs by settings if they forecast better, by the law of the runs themselves."""
         known = peers.alike(law).any(axis=1) & peers.real
         if not known.any() or not self._paid.all():
@@ -76,7 +76,7 @@ class SegmentCosts:
         paid = np.where(self._paid, self.cost, 1.0)
         return np.where(self._paid, np.log(paid) - self.level, 0.0)
 
-    def _expected(self, law: Law, peers: Peers, doubt: float) -> FloatArray:
+    def _expected(self, law: SegmentLaw, peers: Peers, doubt: float) -> FloatArray:
         return Kinship.of(law, peers.alike(law)).expected(self._growth, doubt)
 
     def _mean(

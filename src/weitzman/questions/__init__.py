@@ -1,17 +1,24 @@
 """Questions around a search: a budget instead of prices, what information is worth, choices.
 
 ``frontier`` and ``within_budget`` put a limit on the mean spend, ``cheapest`` finds the least spend
-that reaches a target, ``within_budgets`` limits several resources, ``capped`` the spend of every
-single run. ``value_of_knowing`` and ``tornado`` tell what information is worth and which numbers
-matter, ``risk_sweep`` tells how a careful searcher decides. ``commit`` decides between several ways
-to look into a box, with a bound.
+that reaches a target, ``capped`` limits the spend of every single run. ``value_of_knowing`` and
+``tornado`` report what information is worth and which numbers matter, ``risk_sweep`` how a careful
+searcher decides. ``commit`` decides between several ways to look into a box, with a bound.
 """
 
-from .budget import Corner, Mixture, SpendFrontier, cheapest, frontier, within_budget
+from .budget import (
+    CappedSpend,
+    Corner,
+    Mixture,
+    SpendFrontier,
+    capped,
+    cheapest,
+    frontier,
+    within_budget,
+)
 from .caution import RiskSweep, risk_sweep
 from .choices import Commitment, commit
 from .information import Knowing, value_of_knowing, value_of_tests
-from .resources import CappedSpend, Plans, capped, within_budgets
 from .robustness import (
     IndexSlopes,
     Swing,
@@ -29,7 +36,6 @@ __all__ = [
     "IndexSlopes",
     "Knowing",
     "Mixture",
-    "Plans",
     "RiskSweep",
     "SpendFrontier",
     "Swing",
@@ -46,5 +52,4 @@ __all__ = [
     "value_of_knowing",
     "value_of_tests",
     "within_budget",
-    "within_budgets",
 ]

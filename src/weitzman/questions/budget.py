@@ -1,9 +1,10 @@
-r"""A budget instead of a price: the most expected reward for an expected spend.
+r"""A budget instead of a price: the most expected reward for an expected spend, or below a cap.
 
 For every price :math:`\lambda` of money the policy that maximizes reward less :math:`\lambda` times
 spend is the optimal one of the forest with all costs multiplied by :math:`\lambda`. The pairs
 (spend, reward) of these policies are the corners of a concave curve, and every budget between two
-corners is used up by a mixture of their policies. See the theory page, section 15.
+corners is used up by a mixture of their policies. See the theory page, section 15. A cap on the
+spend of every single run is another problem, for which the mixture is a guide and a bound.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from itertools import count
 
 import numpy as np
 
-from .._common.arrays import FloatArray
+from .._common.arguments import check_amounts, check_counts
+from .._common.arrays import FloatArray, error_of_mean
 from .._common.sharing import Executor, Team, check_executor, team
+from .._common.text import ResultTable
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
 from ..engine.solver import solve
@@ -79,7 +82,8 @@ class Mixture:
         The shadow price: what one more unit of budget would add to the reward. 0 if the budget is
         more than enough.
     cheap, costly : Corner
-        The two policies; the same one twice at a corner.
+        The two policies, neighbors on the frontier; the same one twice if the budget is that of a
+        corner or more than enough.
     share : float
         The probability of following ``costly``.
     """
@@ -105,7 +109,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpendFrontier:
+class SpendFrontier(ResultTable):
     """The most expected reward as a function of the expected spend: concave, piecewise linear.
 
     Attributes
@@ -140,13 +144,10 @@ class SpendFrontier:
 
     def at(self, budget: float) -> Mixture:
         """The best use of a budget, from the corners found."""
-        least = self.corners[0]
-        _check_budget(budget, least)
-        right = int(np.searchsorted(self.spend, budget))
-        if right == len(self.corners):
-            return mixture(budget, self.corners[-1], self.corners[-1], self.forest.sign)
-        left = max(right - 1, 0)
-        return mixture(budget, self.corners[left], self.corners[right], self.forest.sign)
+        _check_budget(budget, self.corners[0])
+        right = max(1, int(np.searchsorted(self.spend, budget, side="right")))
+        costly = self.corners[right] if right < len(self.corners) else None
+        return _mixture(budget, self.corners[right - 1], costly, self.forest.sign)
 
     def columns(self) -> dict[str, list[float]]:
         """One entry per corner: spend, reward, and the price of money beyond it (0 at the end)."""
@@ -155,6 +156,10 @@ class SpendFrontier:
             "reward": self.reward.tolist(),
             "price": [*self.price.tolist(), 0.0],
         }
+
+    def headline(self) -> str:
+        """The ends of the curve."""
+        return repr(self)
 
     def __repr__(self) -> str:
         a, b = self.corners[0], self.corners[-1]
@@ -197,6 +202,8 @@ def frontier(
     ([0.0, 1.0, 1.5], [0.0, 5.0, 6.0], [5.0, 2.0])
     """
     check_executor(executor)
+    check_counts(corners=corners)
+    check_amounts(tolerance=tolerance)
     market = _Market.of(forest, threads)
     if executor is None:
         return _refined(market, corners, tolerance, progress)
@@ -263,15 +270,9 @@ def within_budget(forest: Forest, budget: float, *, threads: int | None = None) 
     (5.5, 2.0, 0.5)
     """
     market = _Market.of(forest, threads)
-    left, *rest = market.ends()
-    _check_budget(budget, left)
-    if not rest or budget >= rest[0].spend:
-        last = rest[0] if rest else left
-        return mixture(budget, last, last, forest.sign)
-    right = rest[0]
-    while (middle := market.between(left, right)) is not None:
-        left, right = (middle, right) if middle.spend <= budget else (left, middle)
-    return mixture(budget, left, right, forest.sign)
+    ends = market.ends()
+    _check_budget(budget, ends[0])
+    return _mixture(budget, *market.edge(ends, lambda c: c.spend > budget), forest.sign)
 
 
 def cheapest(
@@ -302,35 +303,35 @@ def cheapest(
     >>> weitzman.questions.cheapest(box, target=10, chance=0.875).spend
     1.75
     """
+    check_amounts(-np.inf, target=target)
     if not 0 < chance <= 1:
         raise InvalidArgument(f"`chance` must lie above 0 and be at most 1, but it is {chance}.")
     market = _Market.of(_success(forest, target), threads)
-    left, *rest = market.ends()
-    if left.reward >= chance:
-        return mixture(left.spend, left, left, 1.0)
-    if not rest or rest[0].reward < chance - market.rounding:
-        most = (rest or [left])[0].reward
+    ends = market.ends()
+    if ends[-1].reward < chance - market.rounding:
         raise InvalidArgument(
-            f"a reward of {target:g} can be reached with a probability of {most:.6g} at most, but "
-            f"{chance:g} is asked for. Ask for less, or for a lower target."
+            f"a reward of {target:g} can be reached with a probability of {ends[-1].reward:.6g} at "
+            f"most, but {chance:g} is asked for. Ask for less, or for a lower target."
         )
-    right = rest[0]
-    while (middle := market.between(left, right)) is not None:
-        left, right = (middle, right) if middle.reward <= chance else (left, middle)
-    share = min(1.0, (chance - left.reward) / (right.reward - left.reward))
-    return mixture(left.spend + share * (right.spend - left.spend), left, right, 1.0)
+    left, right = market.edge(ends, lambda c: c.reward > chance)
+    spend = left.spend
+    if right is not None and left.reward < chance:
+        share = (chance - left.reward) / (right.reward - left.reward)
+        spend += share * (right.spend - left.spend)
+    return _mixture(spend, left, right, 1.0)
 
 
-def mixture(budget: float, cheap: Corner, costly: Corner, sign: float) -> Mixture:
-    """The mixture of two neighbors that spends the budget, or as much of it as helps."""
-    run = costly.spend - cheap.spend
-    if run <= 0 or budget >= costly.spend:
-        price = 0.0 if cheap is costly else sign * (costly.reward - cheap.reward) / run
-        return Mixture(budget, costly.spend, costly.reward, price, cheap, costly, 1.0)
-    share = (budget - cheap.spend) / run
-    reward = cheap.reward + share * (costly.reward - cheap.reward)
-    price = sign * (costly.reward - cheap.reward) / run
-    return Mixture(budget, budget, reward, price, cheap, costly, share)
+def _mixture(budget: float, cheap: Corner, costly: Corner | None, sign: float) -> Mixture:
+    """The mixture of two neighbors that spends the budget; no second one: all that helps."""
+    if costly is None:
+        return Mixture(budget, cheap.spend, cheap.reward, 0.0, cheap, cheap, 1.0)
+    run, rise = costly.spend - cheap.spend, costly.reward - cheap.reward
+    share = max(0.0, (budget - cheap.spend) / run)
+    if share == 0.0:  # one more unit of budget would be spent beyond this corner
+        return Mixture(budget, cheap.spend, cheap.reward, sign * rise / run, cheap, cheap, 1.0)
+    return Mixture(
+        budget, budget, cheap.reward + share * rise, sign * rise / run, cheap, costly, share
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -399,6 +400,19 @@ class _Market:
         same = last.spend <= first.spend or self.gain(first, last) <= self.rounding
         return [first] if same else [first, last]
 
+    def edge(
+        self, ends: list[Corner], beyond: Callable[[Corner], bool]
+    ) -> tuple[Corner, Corner | None]:
+        """The last corner that is not beyond a limit, and the next one; None if there is none."""
+        left, right = ends[0], ends[-1]
+        if not beyond(right):
+            return right, None
+        if len(ends) == 1:
+            return left, None
+        while (middle := self.between(left, right)) is not None:
+            left, right = (left, middle) if beyond(middle) else (middle, right)
+        return left, right
+
     def gain(self, a: Corner, b: Corner) -> float:
         """How much more reward b has; higher is better."""
         return self.forest.sign * (b.reward - a.reward)
@@ -448,8 +462,120 @@ def _success(f: Forest, target: float) -> Forest:
 
 
 def _check_budget(budget: float, least: Corner) -> None:
+    check_amounts(-np.inf, budget=budget)
     if not budget >= least.spend * (1 - 1e-12) or budget < 0:
         raise InvalidArgument(
             f"the budget must be at least {least.spend:.6g}, the least that any policy spends, but "
             f"it is {budget:g}."
         )
+
+
+# -- a cap on every run ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CappedSpend:
+    """The best reward if no run may spend more than a cap.
+
+    Attributes
+    ----------
+    reward, error : float
+        Mean reward of a policy that keeps to the cap, by simulation, and its standard error.
+    bound : float
+        No policy within the cap has a higher expected reward (lower, when minimizing), not even
+        one that keeps to the cap only on average.
+    spend : float
+        Mean spend of the simulated policy.
+    policy : Policy
+        Its indices. A box is left out as soon as it might exceed the cap.
+    """
+
+    reward: float
+    error: float
+    bound: float
+    spend: float
+    policy: Policy
+
+
+def capped(
+    forest: Forest,
+    cap: float,
+    *,
+    episodes: int = 2000,
+    rng: np.random.Generator | int = 0,
+    threads: int | None = None,
+) -> CappedSpend:
+    """A policy that never spends more than a cap, and a bound on what any such policy can earn.
+
+    The policy follows the indices at the shadow price that the cap has as a budget. It opens a box
+    only if the rest of the cap covers its cost whatever the box shows. The policy is good, not
+    optimal.
+
+    Parameters
+    ----------
+    forest : Forest
+        With an outside option, unless every run finds a reward within the cap.
+    cap : float
+    episodes : int
+        How often to simulate the policy.
+    rng : Generator or int
+    threads : int, optional
+        All cores by default.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3)
+    >>> two = weitzman.questions.capped(box, cap=2, rng=1)
+    >>> abs(two.reward - 7.5) < 4 * two.error, two.reward <= two.bound
+    (True, True)
+    """
+    forest.must_be_plain("a cap on the spend")
+    forest.must_end("a cap on the spend")
+    check_amounts(cap=cap)
+    check_counts(2, episodes=episodes)
+    best = within_budget(forest, cap, threads=threads)
+    policy = best.costly.policy
+    generator = np.random.default_rng(rng)
+    reward, spend = np.array([_play(policy, cap, generator) for _ in range(episodes)]).T
+    if not np.isfinite(reward).all():
+        raise InvalidArgument(
+            f"without an outside option every run must find a reward, but within a cap of {cap:g} "
+            f"{(reward == -np.inf).sum()} of {episodes} runs found none. Raise the cap, or give "
+            f"the forest an outside option."
+        )
+    return CappedSpend(
+        forest.sign * float(reward.mean()), error_of_mean(reward), best.reward,
+        float(spend.mean()), policy,
+    )  # fmt: skip
+
+
+def _play(policy: Policy, cap: float, rng: np.random.Generator) -> tuple[float, float]:
+    """One run: the best signed reward, and the spend."""
+    f, best, spent = policy.forest, policy.outside, 0.0
+    ready = [(v, 0) for v in policy.root.tolist() for _ in range(int(min(f.count[v], 10**4)))]
+    while ready:
+        payable = [
+            (float(policy.index[policy.index_at[v] + s]), -v, s)
+            for v, s in ready
+            if spent + float(_row(f, v, s).max()) <= cap + 1e-12
+        ]
+        top, minus, s = max(payable, default=(-np.inf, 0, 0))
+        if not top > best:
+            break
+        v = -minus
+        ready.remove((v, s))
+        law = f.laws[int(f.law[v])][s]
+        y = int(rng.choice(len(law), p=law / law.sum()))
+        cost = _row(f, v, s)
+        spent += float(cost[y] if len(cost) > 1 else cost[0])
+        best = max(best, float(policy.rewards[f.rewards.start[f.reward[v]] + y]))
+        for u in policy.child[policy.child_at[v] : policy.child_at[v + 1]].tolist():
+            ready += [(u, y)] * int(min(f.count[u], 10**4))
+    return best, spent
+
+
+def _row(f: Forest, box: int, s: int) -> FloatArray:
+    """The cost of a box after a state of its parent: one number, or one for each own state."""
+    cost = f.costs[int(f.cost[box])]
+    return np.asarray(cost[s if len(cost) > 1 else 0])

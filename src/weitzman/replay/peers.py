@@ -11,7 +11,6 @@ from .full_run_bo import FullRunBO, sklearn_installed
 from .index_methods import FullRuns, IndexPolicy, fit
 from .methods import Documented, Log, Method, Rule, Tuned
 from .optuna_peers import documented_pruners, installed, optuna_methods, tree_methods
-from .syne_tune_peers import syne_tune_installed, syne_tune_methods
 
 SAMPLERS = ("random", "tpe", "bo")
 _RATES = (2, 3, 4)
@@ -28,8 +27,7 @@ def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS)
         Whether the settings of runs are known, which some methods need.
     samplers : collection of str
         How peers choose what to start: "random", in the order given; "tpe", as Optuna's sampler
-        proposes; "bo", by Bayesian optimization, in its own way with full runs and as the
-        schedulers of Syne Tune do.
+        proposes; "bo", by Bayesian optimization with full runs.
     """
     odd = set(samplers) - set(SAMPLERS)
     if odd or not samplers:
@@ -41,14 +39,7 @@ def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS)
         IndexPolicy(fit, refit=True),
         *(_in_order() if "random" in samplers else []),
         *(tree_methods() if settings and "tpe" in samplers and installed() else []),
-        *(_bayesian() if settings and "bo" in samplers else []),
-    ]
-
-
-def _bayesian() -> list[Method]:
-    return [
-        *([FullRunBO()] if sklearn_installed() else []),
-        *(syne_tune_methods() if syne_tune_installed() else []),
+        *([FullRunBO()] if settings and "bo" in samplers and sklearn_installed() else []),
     ]
 
 

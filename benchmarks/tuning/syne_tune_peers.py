@@ -2,7 +2,7 @@
 
 A suggestion is moved to the nearest run that was not started, and the scheduler is told the
 settings of that run, so that its model learns from what was really trained. One worker; a trial
-that is stopped is not resumed.
+that is stopped is not resumed. Needs ``syne-tune>=0.16``.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import logging
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from .._common.optional import need
-from .bench import Bench
-from .methods import Log, Method, Rule, Tuned
-from .pool_space import PoolSpace
+from weitzman.replay.bench import Bench
+from weitzman.replay.methods import Log, Method, Rule, Tuned
+from weitzman.replay.pool_space import PoolSpace
 
 _SCORE, _ROW = "score", "row"
 _REHEARSALS = 4
@@ -58,7 +58,7 @@ def scheduled(
 ) -> Iterator[None]:
     """Play a scheduler, one trial after the other; yields after each."""
     logging.getLogger("syne_tune").setLevel(logging.ERROR)
-    make = getattr(need("syne_tune.optimizer.baselines", "syne-tune"), name)
+    make = getattr(import_module("syne_tune.optimizer.baselines"), name)
     scheduler = make(
         config_space=_config_space(space), metric=_SCORE, time_attr=_ROW, max_t=most,
         do_minimize=False, random_seed=0, grace_period=least, reduction_factor=rate,
@@ -72,7 +72,7 @@ def scheduled(
 
 
 def _config_space(space: PoolSpace) -> dict[str, Any]:
-    spaces = need("syne_tune.config_space", "syne-tune")
+    spaces = import_module("syne_tune.config_space")
     return {
         f"x{d}": spaces.choice(list(range(size))) if size else spaces.uniform(0.0, 1.0)
         for d, size in enumerate(space.categories)
@@ -96,7 +96,7 @@ def _nearest(scheduler: Any, space: PoolSpace, points: Any) -> int:
 
 
 def _trial(number: int, config: dict[str, Any]) -> Any:
-    trial = need("syne_tune.backend.trial_status", "syne-tune").Trial
+    trial = import_module("syne_tune.backend.trial_status").Trial
     return trial(trial_id=number, config=config, creation_time=datetime.datetime(2000, 1, 1))
 
 
