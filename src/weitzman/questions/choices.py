@@ -10,7 +10,7 @@ solved to optimality.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -131,7 +131,8 @@ def commit(
     solution = solve(left, threads=threads)
     chosen = (g[i] for g, i in zip(groups, best, strict=True))
     names = tuple(forest.name(v) if v >= 0 else f"{forest.name(-1 - v)}, unseen" for v in chosen)
-    return Commitment(left, solution, solution.value, forest.sign * bound, names)
+    bound = forest.sign * (bound + forest.stated_error)
+    return Commitment(left, solution, solution.value, bound, names)
 
 
 def _value_of(data: tuple[Forest, list[Group], int | None], choice: Sequence[int]) -> float:
@@ -154,6 +155,8 @@ def _groups(
 ) -> list[Group]:
     """Groups by number; ``-1 - v`` stands for taking box v unseen."""
     groups = [tuple(f.box(b) for b in group) for group in alternatives]
+    if not all(groups):
+        raise InvalidArgument("a group of alternatives must name a box, but one group is empty.")
     named = [v for g in groups for v in g]
     if len(set(named)) < len(named):
         raise InvalidArgument("a box may be in one group of alternatives, but one is in two.")
@@ -209,29 +212,30 @@ def _committed(f: Forest, groups: Sequence[Group], choice: Sequence[int]) -> For
         if g[i] < 0:
             unseen.add(-1 - g[i])
     for v in postorder(f.parent)[0][::-1].tolist():
-        up = int(f.parent[v])
-        drop[v] |= up >= 0 and bool(drop[up])
-    keep = [v for v in range(len(f)) if not drop[v]] + sorted(unseen)
-    cut = len(keep) - len(unseen)
-    place = {v: i for i, v in enumerate(keep[:cut])}
-    means = {v: float(_mean(f, v)) for v in unseen}
-    return Forest.from_arrays(
-        parent=[
-            place[int(f.parent[v])] if i < cut and f.parent[v] >= 0 else -1
-            for i, v in enumerate(keep)
-        ],
-        cost=[f.costs[int(f.cost[v])] if i < cut else 0.0 for i, v in enumerate(keep)],
-        rewards=[
-            f.rewards[int(f.reward[v])][0] if i < cut else [means[v]] for i, v in enumerate(keep)
-        ],
-        law=[
-            f.laws[int(f.law[v])] if i < cut else np.ones((1, 1)) for i, v in enumerate(keep)
-        ],
-        names=[f.name(v) + (", unseen" if i >= cut else "") for i, v in enumerate(keep)],
-        count=[int(f.count[v]) if i < cut else 1 for i, v in enumerate(keep)],
-        outside=f.outside,
-        minimize=f.minimize,
-        states=[f.states(v) if i < cut else None for i, v in enumerate(keep)],
+        drop[v] |= drop[f.parent[v]]  # the spare entry stands above all roots
+    keep = np.flatnonzero(~drop[:-1])
+    blind = np.array(sorted(unseen), np.int64)
+    place = np.full(len(f) + 1, -1)
+    place[keep] = np.arange(len(keep))
+    names = [f.name(v) for v in keep.tolist()] + [f"{f.name(v)}, unseen" for v in blind.tolist()]
+    each = np.concatenate([keep, blind])
+    left = f.take(
+        each,
+        parent=np.concatenate([place[f.parent[keep]], np.full(len(blind), -1)]),
+        after=np.where(np.arange(len(each)) < len(keep), -1, 0),
+        names=tuple(names),
+    )
+    if not len(blind):
+        return left
+    # what is taken unseen is free, and shows its mean in its only state
+    law, reward, cost = left.law.copy(), left.reward.copy(), left.cost.copy()
+    law[len(keep) :], cost[len(keep) :] = len(left.laws), len(left.costs)
+    reward[len(keep) :] = len(left.rewards) + np.arange(len(blind))
+    means = [np.full((1, 1), _mean(f, v)) for v in blind.tolist()]
+    return replace(
+        left, law=law, reward=reward, cost=cost, laws=left.laws.with_more([np.ones((1, 1))]),
+        rewards=left.rewards.with_more(means), costs=left.costs.with_more([np.zeros((1, 1))]),
+        state_names=(*left.state_names, *([None] * len(blind))),
     )  # fmt: skip
 
 
