@@ -223,7 +223,7 @@ TASKS: dict[str, Task] = {
     "Resolver, 3 boxes": _resolver,
     "save_many and solve_file": _parts,
     "explorer, first answer": _explorer,
-    **{f"write_report {ending}": _report(ending) for ending in (".html", ".svg", ".tex", ".csv")},
+    **{f"write_report {ending}": _report(ending) for ending in (".html", ".svg", ".csv")},
     "plot.forest": _drawn("forest"),
     "plot.openings": _drawn("openings"),
     "plot.payoff": _drawn("payoff"),

@@ -121,7 +121,7 @@ LATER = """
 import sys
 sys.path[:0] = sys.argv[2:]
 from written_files import forest
-from weitzman.show.explore.own_file import OwnFile
+from weitzman.show.explore.workbench import OwnFile
 import weitzman
 path = sys.argv[1]
 for _ in range(25):

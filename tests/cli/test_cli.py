@@ -241,12 +241,12 @@ def test_version(capsys):
         (["solve", "x", "--threads", "two"], "'two' is not a valid int"),
         (["solve", "x", "--limit", "-1"], "-1 is not in the range x>=0"),
         (["solve", "x", "--tolerance", "0"], "0 is not above 0"),
-        (["solve", "x", "--tolerance", "inf"], "'inf' is not a finite number"),
+        (["solve", "x", "--tolerance", "inf"], "'inf' is not a number such as"),
         (["solve", "x", "--json", "--explain"], "--json and --explain do not go together"),
         (["solve", "x", "--jso"], "No such option '--jso'. Did you mean '--json'?"),
         (["convert", "a.json", "b.wz", "--minimize"], "are for tables"),
         (["convert", "a.json", "b.wz", "--sheet", "Plan"], "are for tables"),
-        (["convert", "a.csv", "b.wz", "--outside", "x"], "'x' is not a valid number"),
+        (["convert", "a.csv", "b.wz", "--outside", "x"], "'x' is not a number such as"),
     ],
 )
 def test_misuse(capsys, arguments, message):

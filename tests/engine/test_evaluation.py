@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ import random_problems
 import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from plain_forests import PAPER, random_forest, written_out
+from plain_forests import PAPER, forest_of, random_forest, written_out
 
 from weitzman import Forest, Policy, Search, break_even, evaluate, simulate, solve
 from weitzman.engine.what_if import sensitivity
+from weitzman.policy import payoff_law
 
 
 def close(a: float, b: float) -> bool:
@@ -36,8 +38,19 @@ def test_the_papers_example():
     assert e.to_pandas()["spend"].sum() == pytest.approx(e.spend)
 
 
+@contextmanager
+def method(dense: bool):
+    """Follow small problems in NumPy, or compiled like large ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not dense:
+            for name in ("_DENSE", "_DENSE_RISK"):
+                patch.setattr(sys.modules["weitzman.engine.evaluation"], name, -1.0)
+        yield
+
+
+@pytest.mark.parametrize("dense", [True, False])
 @given(random_problems.forests(max_boxes=5), st.data())
-def test_any_index_policy_is_evaluated_as_by_enumeration(problem, data):
+def test_any_index_policy_is_evaluated_as_by_enumeration(dense, problem, data):
     f = Forest.from_arrays(**reference.to_arrays(problem))
     if data.draw(st.booleans(), label="optimal"):
         s = solve(f, exact=True)
@@ -45,7 +58,8 @@ def test_any_index_policy_is_evaluated_as_by_enumeration(problem, data):
     else:
         rows = reference.index_rows(data.draw(random_problems.arbitrary_indices(problem)))
     start = np.cumsum([0, *map(len, rows)])[:-1]
-    e = evaluate(Policy.of(f, start, np.concatenate(rows)))
+    with method(dense):
+        e = evaluate(Policy.of(f, start, np.concatenate(rows)))
     truth = reference.follow_indices(problem, rows)
     assert close(e.value, float(truth.value))
     assert close(e.spend, float(truth.spend))
@@ -56,9 +70,10 @@ def test_any_index_policy_is_evaluated_as_by_enumeration(problem, data):
     assert close(e.outside, float(truth.outside))
 
 
+@pytest.mark.parametrize("dense", [True, False])
 @settings(max_examples=30)
 @given(random_problems.forests(max_boxes=4, signals=False, free=False), st.data())
-def test_copies_count_as_if_written_out(problem, data):
+def test_copies_count_as_if_written_out(dense, problem, data):
     arrays = reference.to_arrays(problem)
     n = len(arrays["parent"])
     # no ties but those between copies: written out, other ties would be broken by other numbers
@@ -67,7 +82,8 @@ def test_copies_count_as_if_written_out(problem, data):
         for i, row in enumerate(arrays["rewards"])
     ]
     count = data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
-    counted = evaluate(solve(Forest.from_arrays(**arrays, count=count), exact=True))
+    with method(dense):
+        counted = evaluate(solve(Forest.from_arrays(**arrays, count=count), exact=True))
     parent, origin = written_out(arrays["parent"], count)
     full = evaluate(solve(Forest.from_arrays(
         parent=parent,
@@ -151,7 +167,8 @@ def test_identities_on_larger_forests(trees):
     assert (same.opened == e.opened).all()
 
 
-def test_a_billion_boxes_by_counts():
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_billion_boxes_by_counts(dense):
     levels = 20
     f = Forest.from_arrays(
         parent=np.arange(levels) - 1, cost=[0.05] * levels, rewards=[0, 1],
@@ -159,7 +176,8 @@ def test_a_billion_boxes_by_counts():
         count=[1] + [3] * (levels - 1),
     )  # fmt: skip
     s = solve(f)
-    e = evaluate(s)
+    with method(dense):
+        e = evaluate(s)
     assert e.value == pytest.approx(s.value, abs=1e-9)
     assert abs(e.residual) < 1e-10
 
@@ -231,13 +249,15 @@ def test_laws_that_sum_to_a_hair_less_than_one():
     assert evaluate(solve(f)).value == pytest.approx(1.4)
 
 
+@pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize(("count", "p"), [(10**12, 1e-12), (10**15, 1e-16), (10**15, 3e-17)])
-def test_rare_prizes_in_very_many_copies(count, p):
+def test_rare_prizes_in_very_many_copies(count, p, dense):
     f = Forest.from_arrays(
         parent=[-1], cost=[p / 2], rewards=[0, 1], law=[[1 - p, p]], count=[count]
     )
     s = solve(f)
-    e = evaluate(s)
+    with method(dense):
+        e = evaluate(s)
     found = -math.expm1(count * math.log1p(-p))  # one of them wins
     assert s.value == pytest.approx(0.5 * found, rel=1e-9)  # capped at the index 1/2
     assert e.value == pytest.approx(s.value, rel=1e-9)
@@ -245,14 +265,16 @@ def test_rare_prizes_in_very_many_copies(count, p):
     assert abs(e.residual) < 1e-9
 
 
-def test_nested_copies_beyond_integers():
+@pytest.mark.parametrize("dense", [True, False])
+def test_nested_copies_beyond_integers(dense):
     n = 3
     f = Forest.from_arrays(
         parent=np.arange(n) - 1, cost=[1e-9] * n, rewards=[0, 1],
         law=[[0.5, 0.5], *[[[1 - 1e-9, 1e-9], [0, 1]]] * (n - 1)], count=[10**15] * n,
     )  # fmt: skip
     s = solve(f)
-    assert evaluate(s).value == pytest.approx(s.value, rel=1e-6)
+    with method(dense):
+        assert evaluate(s).value == pytest.approx(s.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("kinds", [3, 400])
@@ -278,3 +300,38 @@ def test_trees_that_are_never_reached_change_nothing(kinds, monkeypatch):
     assert few.opened == pytest.approx(full.opened, abs=1e-14)
     assert few.chosen.data == pytest.approx(full.chosen.data, abs=1e-14)
     assert few.value == pytest.approx(s.value, abs=s.gap + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cost", "rewards", "law", "outside", "tolerance", "value"),
+    [
+        (0.5, [7, 6], [0.2, 0.8], -20, 0.15, 5.533423816519830),
+        (5.0, [50, 60], [0.5, 0.5], 0, 1.0, 45.693101781660735),
+        (0.1, [3, 5], [0.75, 0.25], -6, 0.5, 3.040797710396351),
+    ],
+)
+def test_risk_averse_evaluation_keeps_its_digits(cost, rewards, law, outside, tolerance, value):
+    f = Forest.from_arrays(
+        parent=[-1], cost=[cost], rewards=[rewards], law=[law], outside=outside,
+        risk_tolerance=tolerance,
+    )  # fmt: skip
+    e = evaluate(Policy.of(f, np.array([0]), np.array([max(rewards) + 1.0])))
+    exact = -tolerance * math.log(
+        math.fsum(p * math.exp((cost - r) / tolerance) for p, r in zip(law, rewards, strict=True))
+    )
+    assert exact == pytest.approx(value, abs=1e-12)
+    assert e.value == pytest.approx(exact, abs=1e-12)
+    assert abs(e.value - exact) <= e.error < 1e-12
+
+
+@settings(max_examples=40)
+@given(random_problems.forests(max_boxes=4, outside="zero"), st.integers(-5, 4), st.data())
+def test_the_certainty_equivalent_is_that_of_all_ends(problem, power, data):
+    f = forest_of(problem, risk_tolerance=2.0**power)
+    rows = reference.index_rows(data.draw(random_problems.arbitrary_indices(problem)))
+    policy = Policy.of(f, np.cumsum([0, *map(len, rows)])[:-1], np.concatenate(rows))
+    e = evaluate(policy)
+    law = payoff_law(policy)
+    worst = law.values.min()
+    mean = math.fsum(law.chances * np.exp((worst - law.values) / f.risk_tolerance))
+    assert e.value == pytest.approx(worst - f.risk_tolerance * math.log(mean), abs=1e-11)

@@ -154,3 +154,32 @@ def test_bad_prizes_are_refused(terms, message):
         Forest.from_arrays(
             parent=[-1, -1], cost=[1, 1], rewards=[0, 10], law=[[0.5, 0.5]] * 2, **terms
         )
+
+
+def test_copies_of_equal_reward_are_chosen_as_a_search_takes_them():
+    f = Forest.from_arrays(
+        parent=[-1, -1, 0], cost=[0, 0.25, 0.5], rewards=[[-np.inf], [6], [4, 4, 8]],
+        law=[[1], [1], [[0.375, 0.125, 0.5]]], count=[1, 1, 2], outside=-4, prizes=2,
+    )  # fmt: skip
+    solution = solve(f)
+    taken = np.zeros(3)
+    for states in product(range(3), repeat=2):
+        search, shown = weitzman.Search(solution), iter(states)
+        chance = 1.0
+        while (move := search.ask()) is not None:
+            if move.move == "take":
+                search.take(move)
+            elif move.name == "2":
+                state = next(shown)
+                search.tell(move, state)
+            else:
+                search.tell(move, 0)
+        seen = {x.box: x.state_number for x in search.history}
+        opened = [y for box, y in seen.items() if box.name == "2"]
+        if list(states[: len(opened)]) != opened or any(states[len(opened) :]):
+            continue  # the same end with other states of what stays closed
+        chance = np.prod([[0.375, 0.125, 0.5][y] for y in opened])
+        for box, _ in search.taken:
+            if box.name == "2":
+                taken[seen[box]] += chance
+    assert evaluate(solution).chosen[2] == pytest.approx(taken, abs=1e-15)

@@ -25,10 +25,10 @@ from mutations import mutate_binary, mutate_bytes, mutate_document
 from random_files import content
 from test_instances import BROKEN, HOSTILE, A, B, C, document
 
+from weitzman.cli.file_commands import summary
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.files import instances as io
 from weitzman.policy.words import describe
-from weitzman.show.layout import summary
 
 SECONDS = float(os.environ.get("WEITZMAN_FUZZ_SECONDS", "6"))
 SEED = int(os.environ.get("WEITZMAN_FUZZ_SEED", "1"))

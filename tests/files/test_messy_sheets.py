@@ -8,10 +8,10 @@ import zipfile
 import pytest
 
 import weitzman
+from weitzman._common.numbers import Comma
 from weitzman.cli import main
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.files import load, save
-from weitzman.files.cells import Comma
 from weitzman.files.tables import TableOptions
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -193,7 +193,7 @@ def test_a_text_has_no_sheets(tmp_path):
 
 
 def test_an_exported_report_is_no_problem_and_its_sheet_is_named(tmp_path):
-    from weitzman.show.report_workbook import write_workbook
+    from weitzman.show.report.decision_tree import write_workbook
 
     problem = load(scenarios(tmp_path / "a.xlsx"), TableOptions(sheet="Optimistic"))
     write_workbook(problem, str(tmp_path / "r.xlsx"))

@@ -17,9 +17,9 @@ from reference import to_arrays
 from same_forests import assert_same
 
 import weitzman
+from weitzman._common.numbers import Comma, taken_apart, typed_number
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.files import load, save
-from weitzman.files.cells import Comma, fraction, taken_apart
 from weitzman.files.sheets import separator
 from weitzman.files.tables import TableOptions
 from weitzman.files.written_tables import write_template
@@ -102,16 +102,34 @@ def test_columns_that_may_be_left_out(tmp_path):
         ("$500", 500), ("500 EUR", 500), ("US$1,500.50", Fraction("1500.5")), ("-€3", -3),
         ("(2,000)", -2000), ("1.5k", 1500), ("$2M", 2_000_000), ("40%", Fraction(2, 5)),
         ("150,000", 150_000), ("1 234.5", Fraction("1234.5")), ("−7", -7), ("2e3", 2000),
+        ("57%", Fraction("0.57")), ("0.1M", 100_000), ("95'000 CHF", 95_000), ("95’000", 95_000),
     ],
 )  # fmt: skip
 def test_numbers_as_people_type_them(text, value):
-    assert taken_apart(text).value(Comma.THOUSANDS) == pytest.approx(float(value), rel=1e-15)
+    """Correctly rounded: 57% was 0.5700000000000001."""
+    assert typed_number(text, Comma.THOUSANDS).value == float(value)
+    assert typed_number(text).value == float(value)  # alone, as in an option
 
 
-def test_fractions():
-    assert fraction("1/3") == 1 / 3
-    assert fraction("1/0") is None
-    assert fraction("a/b") is None
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1/3", 1 / 3), ("1,500", 1500), ("1,5", 1.5), ("30.000", 30), ("0,25", 0.25)],
+)
+def test_numbers_that_stand_alone(text, value):
+    assert typed_number(text).value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1/0", "is not a number such as"), ("a/b", "is not a number"), ("nan", "is not a number"),
+        ("30.000 €", "may have a decimal point or a point between thousands"),
+        ("1,23,4", "with its commas in place"), ("1e999", "is not a finite number"),
+    ],
+)  # fmt: skip
+def test_texts_that_are_no_numbers(text, told):
+    with pytest.raises(ValueError, match=told):
+        typed_number(text)
 
 
 def test_a_sheet_with_decimal_commas(tmp_path):
@@ -332,6 +350,6 @@ def test_most_numbers_are_taken_apart_in_a_short_way(monkeypatch):
     texts = ["".join(rng.choice(list("0123456789.-"), n)) for n in rng.integers(1, 10, 3000)]
     texts += ["1.234", "-0.5", "0.1234567", "1234.567", "-1.000", "1.2.3", "1." + 400 * "0"]
     short = [taken_apart(text) for text in texts]
-    monkeypatch.setattr("weitzman.files.cells._PLAIN", re.compile("(?!)"))
+    monkeypatch.setattr("weitzman._common.numbers._PLAIN", re.compile("(?!)"))
     assert short == [taken_apart(text) for text in texts]
     assert sum(cell is not None for cell in short) > 100

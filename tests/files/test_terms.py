@@ -120,6 +120,8 @@ def test_options_of_commands_say_the_terms(tmp_path, capsys, suffix):
     assert value("--prizes", "2") == weitzman.solve(FORESTS["prizes"]).value
     wanted = weitzman.solve(FORESTS["risk"]).value
     assert value("--risk-tolerance", "3.5") == pytest.approx(wanted)
+    assert value("--risk-tolerance", "0.0035k") == pytest.approx(wanted)
+    assert value("--outside", "$250,000") == 250_000
     save(timed(), path)
     assert value("--rate", "0.3") == weitzman.solve(timed().changed(rate=0.3)).value
     for options, message in (

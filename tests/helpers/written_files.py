@@ -24,9 +24,8 @@ import weitzman
 from weitzman import files, learn, replay
 from weitzman.cli import replay_command
 from weitzman.files.written_tables import write_template
-from weitzman.show.explore.own_file import OwnFile
+from weitzman.show.explore.workbench import OwnFile
 from weitzman.show.report import write_report
-from weitzman.show.report_workbook import write_workbook
 from weitzman.tune.callbacks import partial_fits
 from weitzman.tune.pacing import Reporter
 from weitzman.tune.runs import Past
@@ -89,8 +88,7 @@ WRITERS: dict[str, Write] = {
     "template.csv": lambda path, _: write_template(str(path)),
     "template.xlsx": lambda path, _: write_template(str(path)),
     **{f"report{x}": lambda path, v: write_report(solution(v), path)
-       for x in (".svg", ".tex", ".csv")},
-    "report.xlsx": lambda path, v: write_workbook(solution(v), str(path)),
+       for x in (".svg", ".csv", ".xlsx")},
     "model.json": lambda path, v: learn.save(model(v), path),
     "explored.json": explored,
     "checkpoint.pickle": checkpoint,

@@ -31,7 +31,7 @@ from weitzman.forest.model import Forest
 from weitzman.policy.record import Record
 from weitzman.policy.search import Search
 
-KILLS = int(os.environ.get("WEITZMAN_KILLS", "300"))
+KILLS = int(os.environ.get("WEITZMAN_KILLS", "40"))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from weitzman.replay.methods import Log, MethodPlan, Tuned, trace
 from weitzman.replay.peers import all_methods, firsts, methods_without_log, sizes
 from weitzman.replay.replay_result import Replay
 from weitzman.replay.searches import Design, carry_out, jobs, split
-from weitzman.show.plot.draw_replay import curves_of
+from weitzman.show.plot.answer_pictures import curves_of
 
 NAN = math.nan
 

@@ -1,10 +1,8 @@
-"""The policy as a tree of decisions, and its files: SVG, LaTeX, a table."""
+"""The policy as a tree of decisions, and its files: SVG, a table."""
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from xml.etree import ElementTree
 
 import numpy as np
@@ -82,39 +80,8 @@ def test_a_long_policy_is_cut_and_says_so():
     assert sum(d.reached for d in found if d.action != "open") == pytest.approx(1)
 
 
-def test_latex_keeps_every_character_for_itself(tmp_path):
-    forest = random_trees(np.random.default_rng(1), ("d", "{\\a}", "#&~", "50%_$x^2$"))
-    weitzman.write_report(forest, tmp_path / "plan.tex")
-    text = (tmp_path / "plan.tex").read_text("utf-8")
-    assert r"50\%\_\$x\textasciicircum{}2\$" in text
-    bare = re.sub(r"\\[{}%$#&_]", "", text)
-    assert bare.count("{") == bare.count("}")
-    assert bare.count("$") % 2 == 0
-    for kind in ("tabular", "tikzpicture"):
-        assert text.count(rf"\begin{{{kind}}}") == text.count(rf"\end{{{kind}}}") == 1
-
-
 def test_a_decision_table(tmp_path):
     weitzman.write_report(random_trees(np.random.default_rng(1)), tmp_path / "plan.csv")
     lines = (tmp_path / "plan.csv").read_text().splitlines()
     assert lines[0] == "after,probability,action,box,cost,index,best so far"
     assert lines[1].startswith("start,1")
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-def test_latex_sets_a_deep_tree_within_the_page(tmp_path):
-    """A tree of five boxes in a row ran over the edge of the page."""
-    weitzman.write_report(
-        weitzman.line([[0.5, 0.5]] + [np.full((2, 2), 0.5)] * 4, rewards=[0, 9], cost=1),
-        tmp_path / "plan.tex",
-    )
-    (tmp_path / "all.tex").write_text(
-        "\\documentclass{article}\\usepackage{tikz}\\begin{document}\\input{plan.tex}\\end{document}"
-    )
-    done = subprocess.run(
-        ["pdflatex", "-interaction=batchmode", "all.tex"], cwd=tmp_path, capture_output=True,
-        check=False, timeout=120,
-    )  # fmt: skip
-    log = (tmp_path / "all.log").read_text("latin-1")
-    assert done.returncode == 0, log[-2000:]
-    assert "Overfull" not in log

@@ -26,9 +26,8 @@ import weitzman
 from weitzman.cli import main
 from weitzman.files.instances import schema
 from weitzman.show.explore import workbench
-from weitzman.show.explore.saved_document import MOST, document, forest
 from weitzman.show.explore.server import Server
-from weitzman.show.explore.workbench import Workbench
+from weitzman.show.explore.workbench import MOST, Workbench, document, forest
 
 SOURCE = str(Path(weitzman.__file__).parents[1])
 

@@ -18,9 +18,8 @@ from test_explore import SOURCE, ask, reply, serving
 
 import weitzman
 from weitzman.files.written_tables import write_template
-from weitzman.show.explore.saved_document import forest
 from weitzman.show.explore.server import Server
-from weitzman.show.explore.workbench import Workbench
+from weitzman.show.explore.workbench import Workbench, forest
 
 
 @pytest.fixture

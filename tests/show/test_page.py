@@ -11,9 +11,8 @@ import pytest
 
 import weitzman
 from weitzman.show.explore.server import _SCRIPTS
-from weitzman.show.page import STEPPER, embedded, finite, script, style, whole
-from weitzman.show.page.html import h, join, name
-from weitzman.show.page.page_data import important, problem, steps
+from weitzman.show.page import STEPPER, embedded, finite, h, join, name, script, style, whole
+from weitzman.show.page.data import important, problem, steps
 
 HOSTILE = "</script><script>alert(1)</script>&lt;'\"\u2028\0"
 

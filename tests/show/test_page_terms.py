@@ -17,9 +17,8 @@ from plain_forests import forest_of
 
 import weitzman
 from weitzman import Search, evaluate, questions, solve
-from weitzman.show.explore.saved_document import document, forest
-from weitzman.show.explore.workbench import Workbench
-from weitzman.show.page.further_answers import answers
+from weitzman.show.explore.workbench import Workbench, document, forest
+from weitzman.show.page.data import answers
 from weitzman.show.report import render
 from weitzman.show.report.decision_tree import decisions, table
 from weitzman.show.report.findings import content

@@ -22,7 +22,7 @@ from weitzman.policy.frontier import Box
 from weitzman.policy.reasons import why
 from weitzman.policy.walk import Walk
 from weitzman.show.page import _EXPORT, _IMPORT, STEPPER, finite
-from weitzman.show.page.page_data import problem, steps
+from weitzman.show.page.data import problem, steps
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="NODE IS NOT INSTALLED: walk.js is not tested")

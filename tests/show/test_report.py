@@ -16,8 +16,8 @@ import weitzman
 from weitzman import learn
 from weitzman.cli import main
 from weitzman.show.report import render
+from weitzman.show.report.decision_tree import write_workbook
 from weitzman.show.report.findings import content
-from weitzman.show.report_workbook import write_workbook
 
 HOSTILE = "<script>alert('x')</script>"
 

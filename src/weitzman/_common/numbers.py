@@ -1,6 +1,7 @@
-"""Numbers as people read them, the same in every place: terminal, report, explorer, plots.
+"""Numbers as people read and write them, the same in every place.
 
-The rules, which ``show/page/text.js`` follows digit by digit:
+Written for people in the terminal, report, explorer and plots. The rules, which
+``show/page/text.js`` follows digit by digit:
 
 * six significant digits at most, without the zeros at the end; no digit before the decimal point
   is ever rounded away, so ``1234567.8`` reads ``1,234,568``;
@@ -13,13 +14,20 @@ The rules, which ``show/page/text.js`` follows digit by digit:
 * money is written with cents or without: ``$0.40`` and ``$12``. Fractions of a cent are shown only
   where rewards and costs lie within ten units, in amounts that are small themselves, and where an
   error decides.
+
+Read from people in cells, settings, options and the explorer: ``40%``, ``1/2``, ``$500``,
+``150,000``, ``1.5k``. A comma may separate thousands (``1,234.5``) or stand for the decimal point
+(``1,5``). A single number may be ambiguous (``1,234``), but all numbers of a sheet are written in
+the same way: the other numbers decide.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from decimal import ROUND_HALF_UP, Context, Decimal
+from enum import Enum
 from typing import NamedTuple
 
 _DIGITS = 6  # significant digits of a number
@@ -31,6 +39,19 @@ _RARE = 1e-5  # chances below are not told apart
 _SURE = 1e-12  # chances this close to 1 are 1
 _PLURALS = {"box": "boxes", "class": "classes", "copy": "copies", "entry": "entries"}
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+
+_SPACES = str.maketrans("", "", " \u00a0\u2007\u2009\u202f'\u2019")
+_MINUS = str.maketrans("\u2212\u2013", "--")
+SCALES = {"k": 3, "m": 6, "mn": 6, "mio": 6, "bn": 9, "b": 9}  # powers of ten
+_ASKED = {*SCALES, "t", "mm", "tsd"}  # T€ is a thousand euros in Berlin: asked about
+_PLAIN = re.compile(r"-?[0-9]+\.[0-9]+")
+_BODY = re.compile(r"(?P<sign>[+-]?)(?P<digits>[\d.,]+)(?:[eE](?P<power>[+-]?\d{1,4}))?")
+_CODE = re.compile(r"^[A-Z]{3}(?=[\d.+-])|(?<=[\d.])[A-Z]{3}$")
+_GROUPS = re.compile(r"[1-9]\d{0,2}(,\d{3})+$")
+_POINTS = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
+_ZEROS = re.compile(r"[1-9]\d{0,2}(,\d{3})*,000$")
+_POINTED = ("$", "£", "¥")  # with these currencies, commas separate thousands
+_LONGEST = 400  # characters of a number
 
 
 class Amounts(NamedTuple):
@@ -234,3 +255,147 @@ def _with_power(x: float, digits: int) -> str:
 def _bare(text: str) -> str:
     """Without zeros at the end of the decimals."""
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+# -- numbers that people write ---------------------------------------------------------------------
+
+
+class Comma(Enum):
+    """What a comma means in a sheet."""
+
+    THOUSANDS = "a comma between thousands"
+    DECIMAL = "a decimal comma"
+
+
+class Typed(NamedTuple):
+    """A number that was typed, its currency, and whether it was a percentage."""
+
+    value: float
+    currency: str = ""
+    percent: bool = False
+
+
+class Parts(NamedTuple):
+    """A number as it was typed, taken apart; ``scale`` is the power of ten of k, M or %."""
+
+    digits: str
+    sign: float = 1.0
+    power: int = 0
+    scale: int = 0
+    currency: str = ""
+
+    @property
+    def comma(self) -> Comma | None:
+        """What a comma means according to this number alone; None if the number is ambiguous."""
+        comma, point = self.digits.rfind(","), self.digits.rfind(".")
+        if comma < 0:
+            if self.digits.count(".") > 1:
+                return Comma.DECIMAL
+            return None if point < 0 or _POINTS.match(self.digits) else Comma.THOUSANDS
+        if point >= 0:
+            return Comma.THOUSANDS if point > comma else Comma.DECIMAL
+        if _ZEROS.match(self.digits) or self.digits.count(",") > 1:
+            return Comma.THOUSANDS
+        if _GROUPS.match(self.digits):
+            return Comma.THOUSANDS if self.currency[-1:] in _POINTED else None
+        return Comma.DECIMAL
+
+    def value(self, comma: Comma) -> float:
+        """The number, with commas read in this way; NaN if the result is not a number."""
+        part, mark = (",", ".") if comma is Comma.THOUSANDS else (".", ",")
+        whole, _, rest = self.digits.partition(mark)
+        groups = whole.split(part)
+        if part in rest or mark in rest or any(len(g) != 3 for g in groups[1:]):
+            return math.nan
+        try:
+            x = float(f"{''.join(groups)}.{rest or 0}e{self.power + self.scale}")
+        except (ValueError, OverflowError):
+            return math.nan
+        return self.sign * x
+
+
+def typed_number(text: str, comma: Comma | None = None) -> Typed:
+    """A finite number as people write it; `ValueError` says what is wrong with another text.
+
+    Without ``comma`` the number stands alone, as in an option: commas separate thousands wherever
+    they can, as in all numbers that this package prints.
+
+    >>> typed_number("250,000").value, typed_number("1,5").value, typed_number("10%")
+    (250000.0, 1.5, Typed(value=0.1, currency='', percent=True))
+    >>> typed_number("30.000 €", Comma.DECIMAL)
+    Typed(value=30000.0, currency='€', percent=False)
+    """
+    plain = plain_number(text) if comma is not Comma.DECIMAL else None
+    plain = _fraction(text) if plain is None else plain
+    if plain is not None:
+        return Typed(plain)
+    parts = taken_apart(text)
+    if parts is None:
+        raise ValueError(f"{text[:40]!r} is not a number such as 1500, 1,500, 40%, 1/2, $2M.")
+    if comma is None and parts.comma is None and "." in parts.digits:
+        raise ValueError(
+            f"{text[:40]!r} may have a decimal point or a point between thousands. Write it "
+            f"without the point, or with decimals such as {parts.digits.replace('.', '')}.00."
+        )
+    x = parts.value(comma or parts.comma or Comma.THOUSANDS)
+    if not math.isfinite(x):
+        raise ValueError(f"{text[:40]!r} is not a finite number with its commas in place.")
+    return Typed(x, parts.currency, parts.scale < 0)
+
+
+def plain_number(text: str) -> float | None:
+    """A number in the form that every program writes; None otherwise, and for ``1.234e999``."""
+    try:
+        x = float(text)
+    except ValueError:
+        return None
+    return x if math.isfinite(x) and "_" not in text else None
+
+
+def _fraction(text: str) -> float | None:
+    """``1/2``, or None."""
+    top, slash, bottom = text.translate(_SPACES).partition("/")
+    if not slash or not (top.isdecimal() and bottom.isdecimal()) or len(text) > _LONGEST:
+        return None
+    return int(top) / int(bottom) if int(bottom) else None
+
+
+def taken_apart(text: str) -> Parts | None:
+    """A number with its sign, currency, percent sign and ``k``; None if it is not a number."""
+    if _PLAIN.fullmatch(text) and len(text) <= _LONGEST:  # most cells of long tables
+        return Parts(text.lstrip("-"), -1.0 if text[0] == "-" else 1.0)
+    text = text.translate(_SPACES).translate(_MINUS)
+    if not text or len(text) > _LONGEST:
+        return None
+    sign = 1.0
+    if text[0] == "(" and text[-1] == ")":  # accountants write negative numbers like this
+        sign, text = -1.0, text[1:-1]
+    text, currency = _without_currency(text)
+    scale = 0
+    if text.endswith("%"):
+        text, scale = text[:-1], -2
+    else:
+        letters = text[len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) :]
+        if letters.lower() in SCALES:
+            text, scale = text[: -len(letters)], SCALES[letters.lower()]
+    found = _BODY.fullmatch(text)
+    if found is None or not any(c.isdecimal() for c in found["digits"]):
+        return None
+    sign *= -1.0 if found["sign"] == "-" else 1.0
+    return Parts(found["digits"], sign, int(found["power"] or 0), scale, currency)
+
+
+def _without_currency(text: str) -> tuple[str, str]:
+    """A number without the sign or code of its currency, and that sign or code."""
+    signs = "".join(c for c in text if unicodedata.category(c) == "Sc")
+    if len(signs) == 1:
+        before = text.partition(signs)[0]
+        prefix = before.strip("+-")
+        named = prefix.isalpha() and prefix.isupper() and len(prefix) <= 3 and signs != "€"
+        if named and prefix.lower() not in _ASKED:  # US$
+            return text.replace(prefix + signs, "", 1), prefix + signs
+        return text.replace(signs, "", 1), signs
+    code = _CODE.search(text)
+    if code is None:
+        return text, ""
+    return text.replace(code[0], "", 1), code[0]

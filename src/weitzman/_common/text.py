@@ -26,6 +26,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def clean(text: str) -> str:
+    """Text of several lines that cannot disturb a terminal: line breaks and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in "\n\t" or c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def cell(text: str) -> str:
     """A name as a table shows it: printable, and marked where it is cut."""
     text = printable(text)
@@ -34,8 +41,9 @@ def cell(text: str) -> str:
 
 def columns(rows: Sequence[Sequence[str]], right: int = 10) -> Iterator[str]:
     """Aligned text; columns from number ``right`` on are aligned to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    shown = [[printable(text) for text in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         cells = [
             text.rjust(width) if i >= right else text.ljust(width)
             for i, (text, width) in enumerate(zip(row, widths, strict=True))
@@ -55,7 +63,7 @@ def as_html(result: Any) -> str:
     pairs = [(f.name, getattr(result, f.name)) for f in fields(result) if f.name[0] != "_"]
     pairs = [(name, x) for name, x in pairs if _is_plain(x)]
     if not pairs:
-        return f"<p>{escape(head)}</p>"
+        return f"<p>{escape(clean(head))}</p>"
     return columns_html(head, {"": [n for n, _ in pairs], "value": [x for _, x in pairs]})
 
 
@@ -113,10 +121,10 @@ def columns_html(head: str, columns: Mapping[str, Sequence[Any]], rows: int | No
 def cells_html(paragraphs: Sequence[str], cells: Sequence[Sequence[str]], more: int = 0) -> str:
     """Paragraphs and a table of text; its first row is the head."""
     head, *body = (
-        "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in row) + "</tr>"
+        "<tr>" + "".join(f"<{tag}>{escape(clean(text))}</{tag}>" for text in row) + "</tr>"
         for tag, row in zip(["th"] + ["td"] * (len(cells) - 1), cells, strict=True)
     )
-    said = "".join(f"<p>{escape(line)}</p>" for line in paragraphs)
+    said = "".join(f"<p>{escape(clean(line))}</p>" for line in paragraphs)
     rest = f"<p>… and {counted(more, 'more row')}</p>" if more > 0 else ""
     return f"{said}<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{rest}"
 

@@ -48,22 +48,22 @@ def kernel(*, twin: bool = True, work: Work = numbers) -> Decorator:
 class Kernel:
     """A compiled function, called from any thread but run on none that handles signals."""
 
-    __slots__ = ("__wrapped__",)
+    __slots__ = ("dispatcher",)
 
     def __init__(self, dispatcher: Any) -> None:
-        self.__wrapped__ = dispatcher
+        self.dispatcher = dispatcher
 
     def __call__(self, *args: Any) -> Any:
-        return interruptible(partial(self.__wrapped__, *args))
+        return interruptible(partial(self.dispatcher, *args))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__wrapped__, name)
+        return getattr(self.dispatcher, name)
 
 
 @typeof_impl.register(Kernel)  # type: ignore[untyped-decorator]
 def _type_of_kernel(kernel: Kernel, _: Any) -> Any:
     """Inside compiled code a kernel is called directly."""
-    return typeof(kernel.__wrapped__)
+    return typeof(kernel.dispatcher)
 
 
 def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decorator:

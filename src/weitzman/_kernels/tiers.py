@@ -128,6 +128,7 @@ def _make_twin(
     if names is None:
         names = plain[function.__module__] = dict(function.__globals__)
         for name, value in function.__globals__.items():
+            value = getattr(value, "dispatcher", value)  # of a kernel
             if isinstance(value, Dispatcher):
                 names[name] = _make_twin(value.py_func, twins, plain)
             elif value is vars(lanes_compiled).get(name) and name in vars(lanes_plain):

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._common.numbers import whole
 from ..errors import WeitzmanError
 from .console import print_lines
 from .given_file import PATH, instance_argument, read_instance, table_options, written_file
 from .options import Options, command, json_option
+
+if TYPE_CHECKING:
+    from ..forest.model import Forest
 
 _CHECK = """\
 Print ok and the size of the problem, or what is wrong with its file.
@@ -50,7 +56,6 @@ Write a sheet to fill in: an example that can be solved as it stands, and notes.
 def check(options: Options) -> None:
     """Carry out the command."""
     from .._common.text import columns
-    from ..show.layout import sizes, summary
 
     try:
         forest = read_instance(options)
@@ -101,3 +106,47 @@ def template(options: Options) -> None:
 def schema(options: Options) -> None:
     """Carry out the command."""
     print(files("weitzman.files").joinpath("instance.schema.json").read_text("utf-8").rstrip())
+
+
+def sizes(forest: Forest) -> dict[str, Any]:
+    """The size of a problem, for programs."""
+    import numpy as np
+
+    f = forest
+    states = f.rewards.shape[f.reward, 1]
+    return {
+        "boxes": len(f),
+        "with copies": f.boxes,
+        "roots": int(f.roots.size),
+        "states": [int(states.min()), int(states.max())],
+        "distinct laws": len(np.unique(f.law)),
+        "depth": _depth(f),
+        "objective": "minimize" if f.minimize else "maximize",
+        "outside": f.outside if math.isfinite(f.outside) else None,
+        "unit": f.unit,
+    }
+
+
+def summary(forest: Forest) -> list[tuple[str, str]]:
+    """The size of a problem."""
+    found = sizes(forest)
+    least, most = found["states"]
+    must, outside = "something must be taken", found["outside"]
+    rows = [(key, whole(found[key])) for key in ("boxes", "with copies", "roots")]
+    rows.append(("states", f"{least}" if least == most else f"{least} to {most}"))
+    rows += [(key, whole(found[key])) for key in ("distinct laws", "depth")]
+    taken = must if outside is None else f"outside option {forest.amounts(outside)}"
+    return [*rows, ("objective", f"{found['objective']}, {taken}")]
+
+
+def _depth(f: Forest) -> int:
+    """Boxes on the longest path down, found by doubling the number of steps taken at once."""
+    import numpy as np
+
+    n = len(f)
+    up = np.append(np.where(f.parent < 0, n, f.parent), n)
+    depth = np.append(np.ones(n, np.int64), 0)
+    while (up < n).any():
+        depth += depth[up]
+        up = up[up]
+    return int(depth.max())

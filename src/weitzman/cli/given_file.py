@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import WeitzmanError
-from .options import F, Finite, Options, Outside, ProblemOption
+from .options import NUMBER, F, Finite, Options, ProblemOption
 
 if TYPE_CHECKING:
     from ..files.tables import TableOptions
@@ -110,7 +110,7 @@ def table_options(command: F) -> F:
     for option in reversed(
         (
             _about(
-                "--outside", type=Outside(), metavar="X",
+                "--outside", type=Finite(words={"none": math.inf}), metavar="X",
                 help="Outside option: what can be taken without opening any box (default 0). "
                 "none: some reward must be taken.",
             ),
@@ -121,11 +121,11 @@ def table_options(command: F) -> F:
                 "--unit", metavar="U", help="Unit of rewards and costs: $, EUR, hours."
             ),
             _about(
-                "--rate", type=Finite(), metavar="R",
+                "--rate", type=NUMBER, metavar="R",
                 help="Rate at which what comes later is discounted; for boxes with durations.",
             ),
             _about(
-                "--risk-tolerance", type=Finite(), metavar="T",
+                "--risk-tolerance", type=NUMBER, metavar="T",
                 help="Count certainty equivalents: a payoff z has the utility -exp(-z / T).",
             ),
             _about(
@@ -174,7 +174,7 @@ def read_problem(path: str, options: Options) -> Forest:
 
 
 def _said(options: Options) -> TableOptions:
-    from ..files.cells import Comma
+    from .._common.numbers import Comma
     from ..files.tables import TableOptions
 
     commas = {"point": Comma.THOUSANDS, "comma": Comma.DECIMAL, None: None}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import click
+
+from .._common.numbers import typed_number
 
 Options = SimpleNamespace  # what was said on the command line, by name
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,39 +48,26 @@ def command(
     return click.command(cls=ProblemCommand, help=about, short_help=short, epilog=epilog)
 
 
-class Finite(click.types.FloatParamType):
-    """A number that is neither infinite nor missing."""
+class Finite(click.ParamType[float]):
+    """A number as people write it: 250,000, 10%, $2M; perhaps one above a bound, or a word."""
 
     name = "number"
 
+    def __init__(self, *, above: float = -math.inf, words: Mapping[str, float] | None = None):
+        self._above, self._words = above, words or {}
+
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        x = super().convert(value, param, ctx)
-        if not math.isfinite(x):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        if value in self._words:
+            return self._words[value]
+        try:
+            x = float(value) if isinstance(value, int | float) else typed_number(value).value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if x <= self._above:
+            self.fail(f"{value} is not above {self._above:g}.", param, ctx)
         return x
-
-
-class Positive(Finite):
-    """A finite number above 0."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        x = super().convert(value, param, ctx)
-        if x <= 0:
-            self.fail(f"{value} is not above 0.", param, ctx)
-        return x
-
-
-class Outside(Finite):
-    """A number, or the word none."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        return math.inf if value in ("none", math.inf) else super().convert(value, param, ctx)
 
 
 class Several(click.ParamType[list[float]]):
@@ -95,7 +84,7 @@ class Several(click.ParamType[list[float]]):
         return [self._one.convert(part.strip(), param, ctx) for part in str(value).split(",")]
 
 
-NUMBER, POSITIVE = Finite(), Positive()
+NUMBER, POSITIVE = Finite(), Finite(above=0.0)
 
 
 def json_option(command: F) -> F:

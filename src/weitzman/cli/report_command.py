@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..engine.plan import Progress
     from ..show.report import Source
 
-_ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".tex", ".csv")
+_ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
 
 _ABOUT = """\
 Write a report that can be sent: one HTML file that opens from disk, needs no
@@ -54,7 +54,7 @@ _SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a replay stands near its beg
 )
 @click.option(
     "-o", "--output", metavar="OUT", type=PATH, required=True,
-    help="File to write: .html, .xlsx; .svg, .tex, .csv: the decisions; -: standard output.",
+    help="File to write: .html, .xlsx; .svg, .csv: the decisions; -: standard output.",
 )  # fmt: skip
 @click.option("--title", help="What the report is about (default: the name of FILE).")
 @click.option(
@@ -70,9 +70,7 @@ def report(options: Options) -> None:
     """Carry out the command."""
     name = options.output
     if name != "-" and not name.lower().endswith(_ENDINGS):
-        raise click.UsageError(
-            f"a report ends in .html, .xlsx, .svg, .tex or .csv, but it is {name!r}."
-        )
+        raise click.UsageError(f"a report ends in .html, .xlsx, .svg or .csv, but it is {name!r}.")
     with written_file(name, options.file, suffix=".html") as path:
         with given_file(options.file) as source, progress_bar("computing") as progress, killable():
             _write(source, options, path, progress)
@@ -81,16 +79,9 @@ def report(options: Options) -> None:
 
 
 def _write(file: str, options: Options, path: str, progress: Progress | None) -> None:
-    from ..forest.model import Forest
     from ..show.report import write_report
-    from ..show.report_workbook import write_workbook
 
     source = _source(file, options)
-    if path.lower().endswith(".xlsx"):
-        if not isinstance(source, Forest):
-            raise click.UsageError("a workbook is made of a problem. For other files write .html.")
-        write_workbook(source, path, progress)
-        return
     name = STDIN if options.file == "-" else os.path.basename(file)
     write_report(
         source, path, title=name if options.title is None else options.title, top=options.top,

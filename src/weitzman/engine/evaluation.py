@@ -1,7 +1,11 @@
 """What a policy will do, exactly: openings, choices, spending, before anything is opened.
 
-One pass forward and one back through the operations of the plan, for any index policy (see
-:mod:`weitzman._kernels.reach`); no simulation, no enumeration.
+One pass forward and one back, for any index policy; no simulation, no enumeration. Small problems
+are followed in NumPy (:mod:`.dense_following`), others through the operations of the plan by
+compiled code (:mod:`weitzman._kernels.reach`). There, boxes are left out that are practically never
+opened: a box is opened only if its index exceeds what the boxes above it have shown, and only after
+every sibling with a higher index was opened and has shown less than its own index. The product of
+these probabilities bounds that of the opening.
 """
 
 from __future__ import annotations
@@ -11,21 +15,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray, frozen
+from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
 from .._kernels import operations, reach, step_functions, structure
 from .._kernels.blocks import new_heap
 from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
+from ..forest.pools import runs
 from .boldness import opens_more
 from .by_box import ByBox, PerBox
+from .dense_following import Columns, LogFollowed, dense_size, follow_densely, rank
 from .evaluation_result import Evaluation as Evaluation
 from .evaluation_result import Worth
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees
 from .prizes import openings_left, ranks_by_tree
-from .reaching import NEVER, box_count, in_reach
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .weights import Weights
 
@@ -36,6 +41,13 @@ _EPS = 1e-20
 _LEAST = 1e-17  # steps of a probability not worth keeping on the way back
 _FIRST_ROOTS = 64  # trees looked at before more are
 _KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
+_DENSE = 4e6  # rows times ranks up to which no kernel is needed
+_DENSE_RISK = 4e8  # utilities span many orders of magnitude: logarithms keep their digits
+_EPSILON = float(np.finfo(np.float64).eps)
+_STEPS = 8  # roundings beside those of the boxes
+_NOTHING = np.empty(0)
+NEVER = 1e-18  # a probability that counts as none
+_CROWD = 64  # siblings from which on they are compared with each other
 
 
 def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evaluation:
@@ -65,14 +77,31 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
 
 def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
     """Follow a policy, and once more with weights in place of probabilities where they differ."""
-    plain = Weights.plain(policy.forest)
+    f = policy.forest
+    plain, weights = Weights.plain(f), Weights.of(f)
+    weighed, risky = len(weights.defect) > 0, weights.tolerance > 0
+    if dense_size(policy) <= (_DENSE_RISK if risky else _DENSE):
+        columns = rank(policy)
+        truly = _linear(follow_densely(policy, plain, columns), columns)
+        if not weighed:
+            return _summary(f, truly, truly)
+        worth = follow_densely(policy, weights, columns)
+        return _summary(f, truly, truly if risky else _linear(worth, columns), worth)
     truly = follow(policy, plain, threads)
-    weights = Weights.of(policy.forest)
-    if len(weights.defect) == 0:
-        return _summary(policy.forest, truly, truly, weights)
-    if weights.tolerance > 0 and not optimal and opens_more(policy, threads):
+    if not weighed:
+        return _summary(f, truly, truly)
+    if risky and not optimal and opens_more(policy, threads):
         weights = replace(weights, all_points=True)
-    return _summary(policy.forest, truly, follow(policy, weights, threads), weights)
+    worth_too = follow(policy, weights, threads)
+    if not risky:
+        return _summary(f, truly, worth_too)
+    with np.errstate(divide="ignore"):
+        logs = LogFollowed(
+            np.log(worth_too.opened), np.log(worth_too.chosen), np.log(worth_too.none)
+        )
+    found = _summary(f, truly, truly, logs)
+    utility = -np.exp((weights.best - f.sign * found.value) / weights.tolerance)
+    return replace(found, error=weights.gap(utility, weights.rounding()))
 
 
 class _Followed(NamedTuple):
@@ -85,17 +114,27 @@ class _Followed(NamedTuple):
     none: float
 
 
+def _linear(found: LogFollowed, columns: Columns) -> _Followed:
+    return _Followed(
+        np.exp(found.opened), columns.opened_at, np.exp(found.chosen), columns.chosen_at,
+        float(np.exp(found.none)),
+    )  # fmt: skip
+
+
 def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
     """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
+    if dense_size(policy) <= _DENSE:
+        columns = rank(policy)
+        return _linear(follow_densely(policy, weights, columns), columns)
     own = f.rewards.shape[f.reward, 1]
     given = f.laws.shape[f.law, 0]
     opened_at, chosen_at = _starts(given), _starts(own)
     order, _, _ = structure.postorder(f.parent)
     first = policy.index[policy.index_at[policy.root]]
     useful = max(int(np.searchsorted(-first, -policy.outside)), 1)  # roots that may be opened
-    found, tried = None, _FIRST_ROOTS
-    while found is None:  # the best trees alone, until the next is practically never reached
+    none, tried = None, _FIRST_ROOTS
+    while none is None:  # the best trees alone, until the next is practically never reached
         roots = policy.root[: min(tried, useful)]
         beyond = float(first[tried]) if tried < useful else None
         boxes = np.sort(in_reach(policy, weights, order[in_trees(f.parent, order, roots)]))
@@ -112,15 +151,16 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
         member[plan.class_of[boxes]] = boxes
         shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
         take = shift + np.arange(plan.sigma_at[-1])
-        trees = {}
+        ways = _Retrace(plan, ranks.indices[take], ranks, lines)
         if f.prizes > 1:
             trees = ranks_by_tree(plan, roots, ranks.indices, opened_at, ranks.rewards, chosen_at)
-        found = _both_ways(plan, ranks.indices[take], ranks, lines, trees, threads)
+            none = ways.several_prizes(trees, threads)
+        else:
+            none = ways.one_part() if len(plan.part_op) == 1 else ways.several_parts(threads)
         tried *= 8
-    opened, chosen, none = found
     back = np.zeros(opened_at[-1])
-    back[take] = opened
-    return _Followed(back, opened_at, chosen, chosen_at, none)
+    back[take] = ways.found.opened
+    return _Followed(back, opened_at, ways.found.chosen, chosen_at, none)
 
 
 def _starts(sizes: IntArray) -> IntArray:
@@ -187,173 +227,186 @@ def _lines(
     }  # fmt: skip
 
 
-def _both_ways(
-    plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following],
-    trees: dict[int, FloatArray], threads: int | None,
-) -> tuple[FloatArray, FloatArray, float] | None:  # fmt: skip
-    """Forward for the values of the parts, back through what joins them, then part by part.
+class _Retrace:
+    """The two ways through a plan: forward for the values, back for what competes with them."""
 
-    With several prizes nothing is joined: ``trees`` are then the ranks of each tree. None if what
-    lies beyond the plan may still be reached.
-    """
-    rewards, beyond = ranks.rewards, ranks.beyond
-    opened, chosen = np.zeros(len(sigma)), np.zeros(len(rewards))
-    copies = box_count(plan.forest)
-    eps, least = _EPS * max(plan.span, 1.0) / copies, _LEAST / copies
-    eps = -np.inf if plan.weights.all_points else eps  # masses may be negative
-    step = Pass.start(plan, eps, -np.inf, sigma)
-    _hold_operands(step)
-    line_at = {int(plan.op_of[plan.class_of[v]]): (v, line) for v, line in lines.items()}
-    for v, line in lines.items():
-        step.clear[plan.reward_at[v] : plan.reward_at[v + 1]] = line.clear()
-    parts = len(plan.part_op)
-    seen, seen_n = np.zeros(len(plan.ops), np.int64), np.zeros(len(plan.ops), np.int64)
-    route = reach.Route(
-        ops=plan.ops, powers=plan.powers, laws=frozen(plan.weights.laws.data),
-        law_at=frozen(plan.weights.laws.start), ranks=rewards, rank_at=plan.reward_at,
-        levels=plan.levels, level_at=plan.level_at, clear=step.clear, sigma=sigma,
-        sigma_at=step.sigma_of, loc=step.loc, asks=reach.count_ranks(plan.ops, plan.reward_at),
-        least=least, stop=step.stop,
-    )  # fmt: skip
-    found = reach.Found(opened, chosen, seen, seen_n)
+    def __init__(
+        self, plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following]
+    ) -> None:
+        self.plan, self.lines, self.beyond = plan, lines, ranks.beyond
+        self.copies = box_count(plan.forest)
+        eps = _EPS * max(plan.span, 1.0) / self.copies
+        # masses may be negative
+        step = Pass.start(plan, -np.inf if plan.weights.all_points else eps, -np.inf, sigma)
+        self.step = step
+        ops, powers = plan.ops, plan.powers
+        join = ops[:, operations.KIND] == operations.JOIN
+        several = (powers[:, 0] != 1.0) & (ops[:, operations.LEFT] >= 0)
+        # the way back needs the operands of joins and of several copies
+        step.refs[ops[join | several, operations.LEFT]] += 1
+        step.refs[ops[join, operations.RIGHT]] += 1
+        for v, line in lines.items():
+            step.clear[plan.reward_at[v] : plan.reward_at[v + 1]] = line.clear()
+        self.line_at = {int(plan.op_of[plan.class_of[v]]): v for v in lines}
+        self.route = reach.Route(
+            ops=ops, powers=powers, laws=frozen(plan.weights.laws.data),
+            law_at=frozen(plan.weights.laws.start), ranks=ranks.rewards, rank_at=plan.reward_at,
+            levels=plan.levels, level_at=plan.level_at, clear=step.clear, sigma=sigma,
+            sigma_at=step.sigma_of, loc=step.loc, asks=reach.count_ranks(ops, plan.reward_at),
+            least=_LEAST / self.copies, stop=step.stop,
+        )  # fmt: skip
+        self.found = reach.Found(
+            np.zeros(len(sigma)), np.zeros(len(ranks.rewards)), np.zeros(len(ops), np.int64),
+            np.zeros(len(ops), np.int64),
+        )  # fmt: skip
 
     def back(
-        order: IntArray, values: FloatArray, shared: FloatArray, start: dict[int, _Steps]
+        self, order: IntArray, values: FloatArray, shared: FloatArray, start: dict[int, _Steps]
     ) -> FloatArray:
         """Retrace from operations whose G is given; the heap with what is left."""
+        found = self.found
         heap, state = new_heap(1024)
         for op, (x, rows) in start.items():
-            heap, seen[op] = step_functions.pack(heap, state, x, rows)
-            seen_n[op] = len(x)
-        out: FloatArray = reach.retrace(
-            order, route, found, reach.Operands(values, shared), heap, state
-        )
-        check(step.stop)
-        for op in line_at.keys() & set(order.tolist()) if line_at else ():
-            v, line = line_at[op]
-            if (n := int(seen_n[op])) > 0:
-                x, rows = step_functions.unpack(out, seen[op], n, len(line.index))
-                at = int(step.sigma_of[op])
-                visits, best = line.retrace(x, rows.T)
-                opened[at : at + len(visits)] = visits
-                there = slice(plan.reward_at[v], plan.reward_at[v + 1])
-                chosen[there] = best * step.clear[there]
+            heap, found.seen[op] = step_functions.pack(heap, state, x, rows)
+            found.seen_n[op] = len(x)
+        operands = reach.Operands(values, shared)
+        out: FloatArray = reach.retrace(order, self.route, found, operands, heap, state)
+        check(self.step.stop)
+        for op in self.line_at.keys() & set(order.tolist()) if self.line_at else ():
+            if (n := int(found.seen_n[op])) > 0:
+                v, at = self.line_at[op], int(self.step.sigma_of[op])
+                x, rows = step_functions.unpack(out, found.seen[op], n, len(self.lines[v].index))
+                visits, best = self.lines[v].retrace(x, rows.T)
+                found.opened[at : at + len(visits)] = visits
+                there = slice(self.plan.reward_at[v], self.plan.reward_at[v + 1])
+                found.chosen[there] = best * self.step.clear[there]
         return out
 
-    def reached(values: FloatArray) -> bool:
-        at = int(step.loc[plan.last])
-        left = 0.0 if beyond is None else reach.none_above(values, at, beyond, plan.last_power)
-        return bool(left > NEVER / copies)
+    def at_the_roots(self, values: FloatArray) -> tuple[float, _Steps] | None:
+        """Probability that nothing beats the outside option, and the G of the root operation.
 
-    outside = plan.outside if np.isfinite(plan.outside) else -1.0
-    start = np.array([outside]), np.ones((1, 1))
-    nothing = np.empty(0)
-    if plan.forest.prizes > 1:
-        orders = [schedule(plan.ops, plan.owner, p, plan.root_ops(p)) for p in range(parts)]
-        for p in range(parts):
-            step.refs[plan.root_ops(p)] += 1
-        heaps = step.parts(lambda p: step.work(orders[p], nothing), threads)
-        left, more = openings_left(step, heaps, trees, beyond)
-        if more > NEVER / copies:
+        None if what lies beyond the plan may still be reached.
+        """
+        plan, at = self.plan, int(self.step.loc[self.plan.last])
+        copies, finite = plan.last_power, np.isfinite(plan.outside)
+        if self.beyond is not None:
+            left = reach.none_above(values, at, self.beyond, copies)
+            if left > NEVER / self.copies:
+                return None
+        start = np.array([plan.outside if finite else -1.0]), np.ones((1, 1))
+        none = float(reach.none_above(values, at, start[0][0], copies)) if finite else 0.0
+        if copies != 1.0:
+            start = step_functions.root_copies(*start, values, at, copies)
+        return none, start
+
+    def one_part(self) -> float | None:
+        """A plan that is not split; the probability of the outside option, or None."""
+        order = self.step.order(0)
+        values = self.step.work(order, _NOTHING)
+        if (top := self.at_the_roots(values)) is None:
+            return None
+        self.back(order, values, _NOTHING, {int(order[-1]): top[1]})
+        return top[0]
+
+    def several_parts(self, threads: int | None) -> float | None:
+        """Forward part by part, back through what joins them, then back part by part."""
+        plan, step, found = self.plan, self.step, self.found
+        parts, uses = len(plan.part_op), step.refs.copy()
+        kept: list[FloatArray | None] = [None] * parts
+
+        def forward(p: int) -> FloatArray:
+            heap = step.part(p, _NOTHING)
+            if heap.nbytes * parts <= _KEEP:
+                kept[p] = heap
+            return step.block(int(plan.part_op[p]), heap)
+
+        blocks = step.parts(forward, threads)
+        at = step.loc[plan.part_op].copy()
+        values = step.final(blocks)
+        if (top := self.at_the_roots(values)) is None:
+            return None
+        order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
+        heap = self.back(order, values, np.concatenate(blocks), {int(order[-1]): top[1]})
+        towards = [
+            step_functions.unpack(heap, found.seen[op], found.seen_n[op], 1) for op in plan.part_op
+        ]
+        step.loc[plan.part_op] = at
+
+        def backward(p: int) -> None:
+            if len(towards[p][0]) == 0:  # never reached
+                return
+            order, values = step.order(p), kept[p]
+            if values is None:
+                step.refs[order] = uses[order]
+                values = step.work(order, _NOTHING)
+            kept[p] = None
+            self.back(order, values, _NOTHING, {int(order[-1]): towards[p]})
+
+        step.parts(backward, threads)
+        return top[0]
+
+    def several_prizes(self, trees: dict[int, FloatArray], threads: int | None) -> float | None:
+        """Nothing is joined: each tree starts with the chance that a prize is left for it."""
+        plan, step = self.plan, self.step
+        tops = [plan.root_ops(p) for p in range(len(plan.part_op))]
+        orders = [schedule(plan.ops, plan.owner, p, top) for p, top in enumerate(tops)]
+        for top in tops:
+            step.refs[top] += 1
+        heaps = step.parts(lambda p: step.work(orders[p], _NOTHING), threads)
+        left, more = openings_left(step, heaps, trees, self.beyond)
+        if more > NEVER / self.copies:
             return None
         step.parts(
-            lambda p: back(
-                orders[p], heaps[p], nothing, {op: left[op] for op in plan.root_ops(p).tolist()}
+            lambda p: self.back(
+                orders[p], heaps[p], _NOTHING, {op: left[op] for op in tops[p].tolist()}
             ),
             threads,
         )
-        return opened, chosen, plan.forest.prizes - float(chosen.sum())
-    if parts == 1:
-        order = step.order(0)
-        values = step.work(order, nothing)
-        if reached(values):
-            return None
-        none, g = _at_the_roots(step, plan.last, values, start)
-        back(order, values, nothing, {int(order[-1]): g})
-        return opened, chosen, none
-    uses = step.refs.copy()
-    kept: list[FloatArray | None] = [None] * parts
-
-    def forward(p: int) -> FloatArray:
-        heap = step.part(p, nothing)
-        if heap.nbytes * parts <= _KEEP:
-            kept[p] = heap
-        return step.block(int(plan.part_op[p]), heap)
-
-    blocks = step.parts(forward, threads)
-    at = step.loc[plan.part_op].copy()
-    values = step.final(blocks)
-    if reached(values):
-        return None
-    none, g = _at_the_roots(step, plan.last, values, start)
-    order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
-    heap = back(order, values, np.concatenate(blocks), {int(order[-1]): g})
-    towards = [step_functions.unpack(heap, seen[op], seen_n[op], 1) for op in plan.part_op]
-    step.loc[plan.part_op] = at
-
-    def backward(p: int) -> None:
-        if len(towards[p][0]) == 0:  # never reached
-            return
-        order, values = step.order(p), kept[p]
-        if values is None:
-            step.refs[order] = uses[order]
-            values = step.work(order, nothing)
-        back(order, values, nothing, {int(order[-1]): towards[p]})
-
-    step.parts(backward, threads)
-    return opened, chosen, none
+        return plan.forest.prizes - float(self.found.chosen.sum())
 
 
-def _hold_operands(step: Pass) -> None:
-    """Keep the values that the way back needs: operands of joins and of several copies."""
-    ops, powers = step.plan.ops, step.plan.powers
-    join = ops[:, operations.KIND] == operations.JOIN
-    several = (powers[:, 0] != 1.0) & (ops[:, operations.LEFT] >= 0)
-    step.refs[ops[join | several, operations.LEFT]] += 1
-    step.refs[ops[join, operations.RIGHT]] += 1
-
-
-def _at_the_roots(step: Pass, op: int, values: FloatArray, start: _Steps) -> tuple[float, _Steps]:
-    """Probability that nothing beats the outside option, and the G of the root operation."""
-    plan = step.plan
-    at = int(step.loc[op])
-    none = float(reach.none_above(values, at, start[0][0], plan.last_power))
-    if not np.isfinite(plan.outside):  # then something is always taken
-        none = 0.0
-    if plan.last_power == 1.0:
-        return none, start
-    return none, step_functions.root_copies(*start, values, at, plan.last_power)
-
-
-def _summary(f: Forest, truly: _Followed, worth: _Followed, weights: Weights) -> Evaluation:
-    """The result from probabilities, plain and counted with discount factors."""
+def _summary(
+    f: Forest, truly: _Followed, counted: _Followed, risky: LogFollowed | None = None
+) -> Evaluation:
+    """The result from probabilities, plain and counted with discount factors or utilities."""
     per_state = np.repeat(
         f.rewards.start[f.reward] - truly.chosen_at[:-1], np.diff(truly.chosen_at)
     )
-    place = per_state + np.arange(truly.chosen_at[-1])
+    rewards = f.rewards.data[per_state + np.arange(truly.chosen_at[-1])]
     costs = mean_costs(f)[0]
-    risky = weights.tolerance > 0
-    counted = truly if risky else worth  # utilities are no discount factors
-    reward = _taken(counted, f.rewards.data[place], f.outside)
+    taken = counted.chosen > 0
+    reward = float(np.sum(counted.chosen[taken] * rewards[taken]))
+    reward += counted.none * f.outside if counted.none > 0 else 0.0
     spend = float(np.sum(counted.opened * costs))
-    value = reward + spend if f.minimize else reward - spend
-    if risky:
-        utility = _taken(worth, weights.rewards[place], weights.outside)
-        value = float(f.sign * weights.read_back(utility))
+    value = reward - f.sign * spend
+    residual = f.prizes - truly.none - float(truly.chosen.sum())
+    scale = float(np.sum(counted.chosen[taken] * np.abs(rewards[taken]))) + spend + abs(value)
+    error = _EPSILON * (len(f) + _STEPS) * scale + abs(residual) * float(
+        np.max(np.abs(rewards[np.isfinite(rewards)]), initial=0.0)
+    )
+    if f.risk_tolerance is not None and risky is not None:
+        tau, sign = f.risk_tolerance, f.sign
+        some = risky.chosen > -np.inf
+        logs = risky.chosen[some] - sign * rewards[some] / tau
+        if risky.none > -np.inf:
+            logs = np.append(logs, risky.none - sign * f.outside / tau)
+        most = float(logs.max())
+        value = -sign * tau * (most + float(np.log(np.sum(np.exp(logs - most)))))
+        error = _EPSILON * (tau * (len(f) + _STEPS + float(np.abs(logs).max())) + abs(value))
     after = PerBox(f, truly.opened, truly.opened_at)
-    chosen = PerBox(f, truly.chosen, truly.chosen_at)
     per_box = after.totals()
     return Evaluation(
         forest=f,
         opened=ByBox(per_box, f),
-        chosen=chosen,
+        chosen=PerBox(f, truly.chosen, truly.chosen_at),
         opened_after=after,
         value=value,
         reward=reward,
         spend=spend,
         openings=float(per_box.sum()),
         outside=truly.none,
-        residual=f.prizes - truly.none - float(truly.chosen.sum()),
+        residual=residual,
+        error=error,
         time=float(np.sum(truly.opened * mean_durations(f))) if f.factors is not None else 0.0,
         worth=Worth(
             PerBox(f, counted.opened, counted.opened_at),
@@ -363,8 +416,67 @@ def _summary(f: Forest, truly: _Followed, worth: _Followed, weights: Weights) ->
     )
 
 
-def _taken(found: _Followed, rewards: FloatArray, outside: float) -> float:
-    """Expected reward from what is chosen."""
-    taken = found.chosen > 0
-    reward = float(np.sum(found.chosen[taken] * rewards[taken]))
-    return reward + (found.none * outside if found.none > 0 else 0.0)
+def box_count(f: Forest) -> float:
+    """How many boxes there are: among many, even the rarest find counts."""
+    return float(min(f.boxes, 10**300))
+
+
+def in_reach(policy: Policy, weights: Weights, order: IntArray) -> IntArray:
+    """Of a postorder, the boxes that are opened with more than next to no probability.
+
+    With a risk tolerance all of them: rare ends may count most.
+    """
+    f = policy.forest
+    if weights.tolerance > 0:
+        return order
+    own = f.rewards.shape[f.reward, 1]
+    paths = reach.Paths(
+        parent=f.parent, count=f.count, laws=f.laws.data, law_at=f.laws.start[f.law],
+        index=policy.index, index_at=policy.index_at, rewards=policy.rewards,
+        reward_at=f.rewards.start[f.reward], own_at=np.append(0, np.cumsum(own)),
+        outside=policy.outside,
+    )  # fmt: skip
+    kept = reach.reachable(order, paths, NEVER / box_count(f))
+    crowded = _never_first(paths, kept)
+    if crowded.any():
+        rows = f.laws.shape[f.law, 0]
+        at = np.cumsum(rows) - rows
+        index = policy.index[runs(policy.index_at, rows)]
+        index[np.repeat(crowded, rows)] = -np.inf
+        paths = paths._replace(index=index, index_at=at)
+        kept = reach.reachable(order, paths, NEVER / box_count(f))
+    return np.asarray(order[kept[order]])
+
+
+def _never_first(paths: reach.Paths, kept: BoolArray) -> BoolArray:
+    """Boxes that practically always find something better among their many siblings."""
+    out = np.zeros(len(kept), bool)
+    below = np.flatnonzero(kept & (paths.parent >= 0))
+    crowds = np.flatnonzero(np.bincount(paths.parent[below], minlength=len(kept)) >= _CROWD)
+    by = below[np.argsort(paths.parent[below], kind="stable")]
+    for v in crowds.tolist():
+        first, last = np.searchsorted(paths.parent[by], [v, v + 1])
+        child = by[first:last]
+        states = int(paths.own_at[v + 1] - paths.own_at[v])
+        most = np.max([_chances(paths, child, y) for y in range(states)], axis=0)
+        out[child] = most < np.log(NEVER) - 2 * np.log(float(paths.count.sum(dtype=float)))
+    return out
+
+
+def _chances(paths: reach.Paths, child: IntArray, state: int) -> FloatArray:
+    """Logarithms of bounds on the probability that each child is opened after a state.
+
+    A child with a higher index must have shown less than that index, and so must all its copies.
+    """
+    own = paths.own_at[child + 1] - paths.own_at[child]
+    sigma = paths.index[paths.index_at[child] + state]
+    chance = paths.laws[runs(paths.law_at[child] + state * own, own)]
+    shown = paths.rewards[runs(paths.reward_at[child], own)]
+    less = np.add.reduceat(chance * (shown <= np.repeat(sigma, own)), np.cumsum(own) - own)
+    with np.errstate(divide="ignore"):
+        fails = np.log(np.minimum(less, 1.0)) * paths.count[child]
+    by = np.argsort(-sigma, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(fails[by])])
+    out = np.empty(len(child))
+    out[by] = before[np.searchsorted(-sigma[by], -sigma[by])]  # equal indices: before all of them
+    return out

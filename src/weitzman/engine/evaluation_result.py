@@ -62,6 +62,8 @@ class Evaluation:
         places that stay empty.
     residual : float
         1 minus the sum of all probabilities of being chosen: what rounding has lost.
+    error : float
+        How far rounding may have moved ``value``, estimated from above.
     time : float
         Expected time to the end; in units of the inverse of the rate if factors were given without
         durations, 0 if neither was.
@@ -80,6 +82,7 @@ class Evaluation:
     openings: float
     outside: float
     residual: float
+    error: float
     time: float
     worth: Worth
 

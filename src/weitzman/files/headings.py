@@ -9,10 +9,9 @@ import shlex
 from collections.abc import Set
 from typing import Any, NamedTuple
 
-from .._common.numbers import such
+from .._common.numbers import Comma, plain_number, such, taken_apart
 from ..errors import InvalidFile
 from ..forest.rules import MAX_UNIT, like
-from .cells import Comma, plain_number, taken_apart
 from .json_reader import read_terms
 from .sheets import NoValue, Sheet, SheetRow
 

@@ -11,13 +11,13 @@ import csv
 import datetime
 import io
 import math
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from .._common.disk import replacing
-from .._common.numbers import such
+from .._common.numbers import Comma, such, taken_apart, typed_number
 from ..errors import InvalidFile
 from ..forest.model import Forest
-from .cells import Cell, Comma, fraction, plain_number, taken_apart
 from .headings import Heading, checked_unit, heading, yes_or_no
 from .json_reader import TERMS
 from .safely import explained
@@ -206,7 +206,7 @@ class _Table:
         ]
         percent = self.head.units.get(column) == "%"
         if percent and any(x > 1 for x in found if x is not None):  # else % is in the cells
-            found = [None if x is None else x * 0.01 for x in found]
+            found = [None if x is None else x / 100 for x in found]
         self.columns[column] = found
 
     def _number(self, x: Any, column: str, i: int, comma: Comma) -> float:
@@ -215,13 +215,10 @@ class _Table:
         if isinstance(x, int | float) and not isinstance(x, bool):
             return _as_float(x)
         if isinstance(x, str):
-            number = plain_number(x) if comma is Comma.THOUSANDS else None
-            number = fraction(x) if number is None else number
-            cell = taken_apart(x) if number is None else None
-            if cell is not None:
-                number = self._of(cell, comma)
-            if number is not None and math.isfinite(number):
-                return number
+            with suppress(ValueError):
+                found = typed_number(x, comma)
+                self.currencies |= {found.currency} - {""}
+                return found.value
         date = " Spreadsheets turn 1/2 into a date: format the cell as text."
         is_date = isinstance(x, datetime.date | datetime.time)
         raise InvalidFile(
@@ -229,11 +226,6 @@ class _Table:
             f"{self.numbers[i]} (box {self.columns['box'][i]!r}) has {str(x)[:_SHOWN]!r}."
             f"{date if is_date else ''}"
         )
-
-    def _of(self, cell: Cell, comma: Comma) -> float:
-        if cell.currency:
-            self.currencies.add(cell.currency)
-        return cell.value(comma)
 
     def _complete(self) -> None:
         """The columns that may be left out: all boxes are roots, states are called by reward."""

@@ -52,13 +52,21 @@ class Hands:
         """Whether all prizes were taken."""
         return len(self.taken) == self.places
 
-    def found(self, box: Id, reward: float | None) -> None:
-        """A box was opened."""
-        tree, sign = self.tree(box), self._walk.sign
+    def found(self, box: Id, state: int, reward: float | None) -> None:
+        """A box was opened and showed a state."""
+        tree = self.tree(box)
         if reward is None or tree in self.taken:
             return
-        if tree not in self._best or sign * reward > sign * self._best[tree][1]:
+        before = self._best.get(tree)
+        if before is None or self._order(box, reward, state) > self._order(*before):
             self._best[tree] = box, reward
+
+    def _order(
+        self, box: Id, reward: float, state: int | None = None
+    ) -> tuple[float, int, int, tuple[int, ...]]:
+        """Which of two rewards comes first: among equal ones by box, state and copy."""
+        state = self._walk.told[box].state_number if state is None else state
+        return self._walk.sign * reward, -box[0], -state, tuple(-i for i in box[1])
 
     @property
     def held(self) -> Mapping[Id, tuple[Id, float]]:
@@ -91,7 +99,7 @@ class Hands:
         walk, sign = self._walk, self._walk.sign
         if self.full or not self._best:
             return None
-        box, reward = max(self._best.values(), key=lambda pair: (sign * pair[1], -pair[0][0]))
+        box, reward = max(self._best.values(), key=lambda held: self._order(*held))
         top = walk.top()
         awaited = (walk.frontier.index(b[0], walk.state_above(b)) for b in walk.out)
         rivals = max([-math.inf if top is None else top[1], *awaited], default=-math.inf)

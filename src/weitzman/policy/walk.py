@@ -177,7 +177,7 @@ class Walk:
         best, best_box, spent = self.best
         here = self.box(box)
         if self.hands is not None:
-            self.hands.found(box, reward)
+            self.hands.found(box, state, reward)
             best = self.hands.total()
         elif reward is not None and self._takes(here, state, reward):
             best, best_box = reward, here

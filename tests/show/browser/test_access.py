@@ -12,8 +12,8 @@ from test_pages_by_hand import portfolio
 
 import weitzman
 from weitzman import Builder, Forest, Search, solve
-from weitzman.show.explore.saved_document import document
-from weitzman.show.explore.saved_document import forest as read_document
+from weitzman.show.explore.workbench import document
+from weitzman.show.explore.workbench import forest as read_document
 
 VIEWS = [(390, "dark"), (390, "light"), (1280, "light"), (1280, "dark")]
 

@@ -15,7 +15,7 @@ from same_forests import assert_paper, assert_same
 from test_report_page import random_forest
 
 import weitzman
-from weitzman.show.explore.saved_document import document, forest
+from weitzman.show.explore.workbench import document, forest
 
 HOSTILE = "<script>window.hacked = 1</script>"
 STRANGE = ["<img src=x onerror='window.hacked=1'>", "\"quotes'`", "‮right to left", "שלום", "🎁 box"]

@@ -27,8 +27,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...errors import InvalidArgument
-from ..page import linked, policy, script, style
-from ..page.html import Markup, escape
+from ..page import Markup, escape, linked, policy, script, style
 from .workbench import Workbench
 
 _MOST = 2**26  # bytes of a request

@@ -11,9 +11,9 @@ from ..._common.arrays import FloatArray
 from ...engine.solver import solve
 from ...engine.what_if import break_even
 from ...errors import InvalidFile, WeitzmanError
+from ...files.json_reader import forest
 from ...forest.model import Forest
 from ...questions.caution import tolerances
-from .saved_document import forest
 
 _STEPS = 32  # points of the curve in a small problem
 _LARGE, _LARGE_STEPS = 600, 8  # larger problems get fewer points

@@ -3,20 +3,69 @@
 A report is one file that holds its style, script and data. Its Content-Security-Policy allows
 only this script and style, so the name of a box cannot become code. The explorer
 serves script and style as files, and its policy allows no inline script at all. Scripts are ES
-modules, joined here in the order of their imports; there is no build chain.
-"""
+modules, joined here in the order of their imports; there is no build chain."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import math
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
-from .html import Markup, escape
+_EMPTY = {"input", "br", "hr"}
+
+
+class Markup(str):
+    """HTML, as opposed to text. Only this module and templates make it."""
+
+    __slots__ = ()
+
+
+Child = str | Iterable["Child"] | None
+
+
+def escape(text: str) -> str:
+    """Text escaped for HTML, also inside attributes."""
+    return text if isinstance(text, Markup) else html.escape(text)
+
+
+def h(tag: str, *children: Child, **attributes: str | int | bool | None) -> Markup:
+    """An element. ``class_`` gives the attribute class, ``data_x`` gives data-x.
+
+    >>> h("p", "1 < 2 ", h("b", "yes"), class_="note")
+    '<p class="note">1 &lt; 2 <b>yes</b></p>'
+    """
+    words = [tag]
+    for key, value in attributes.items():
+        title = key.rstrip("_").replace("_", "-")
+        if value is True:
+            words.append(title)
+        elif value is not None and value is not False:
+            words.append(f'{title}="{escape(str(value))}"')
+    opening = f"<{' '.join(words)}>"
+    return Markup(opening if tag in _EMPTY else f"{opening}{join(children)}</{tag}>")
+
+
+def join(children: Iterable[Child]) -> Markup:
+    """Children one after the other."""
+    parts: list[str] = []
+    for child in children:
+        if isinstance(child, str):
+            parts.append(escape(child))
+        elif child is not None:
+            parts.append(join(child))
+    return Markup("".join(parts))
+
+
+def name(text: str) -> Markup:
+    """A name in running text. A name written right to left does not disturb the text around it."""
+    return h("bdi", text)
+
 
 _IMPORT = re.compile(r"^import\b[^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=async |function |class |const |let )", re.MULTILINE)

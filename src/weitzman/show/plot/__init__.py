@@ -35,17 +35,37 @@ from ...chains.endless import EndlessLine
 from ...engine.solution import Solution
 from ...policy.payoff_laws import payoff_law
 from ...strategies.dags import Dag
-from .boxes_data import break_even_data, check_solution, openings_data, strategies_data
-from .draw_boxes import break_even, openings, strategies
-from .draw_graph import bounds, dag, endless
-from .draw_laws import capped_law, capped_value, payoff, phi
-from .draw_paths import learning_curves, line, search, truncation
-from .draw_questions import frontier, risk_sweep, tornado
-from .draw_replay import replay
-from .draw_tree import forest
-from .graph_data import bounds_data, endless_data, graph_places
-from .paths_data import decision_region, follow_line, line_grid, search_path, truncation_data
-from .tree_data import tree
+from .answer_pictures import (
+    capped_law,
+    capped_value,
+    frontier,
+    payoff,
+    phi,
+    replay,
+    risk_sweep,
+    tornado,
+)  # fmt: skip
+from .box_pictures import (
+    break_even,
+    break_even_data,
+    check_solution,
+    openings,
+    openings_data,
+    strategies,
+    strategies_data,
+)  # fmt: skip
+from .paths import (
+    decision_region,
+    follow_line,
+    learning_curves,
+    line,
+    line_grid,
+    search,
+    search_path,
+    truncation,
+    truncation_data,
+)  # fmt: skip
+from .trees import bounds, bounds_data, dag, endless, endless_data, forest, graph_places, tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,15 +17,13 @@ from ...files.safely import explained
 from ...forest.model import Forest
 from ...learn.run_model import RunModel
 from ...policy.search import Search
-from ..page import page_data as data
-from ..page import script, style, whole
-from ..page.html import Child, Markup, h, join
-from . import flow_chart, replayed
+from ..page import Child, Markup, data, h, join, script, style, whole
 from . import html_tables as tables
 from . import phrases as words
-from .decision_tree import decisions, table
+from . import replayed
+from .decision_tree import chart, decisions, table, write_workbook
 from .findings import RUNS, TOP, Content, content, cost_now
-from .summary import glance
+from .phrases import glance
 
 Path = str | os.PathLike[str]
 
@@ -40,6 +38,9 @@ class Summarized(Protocol):
 
 
 Source = Forest | Solution | Search | RunModel | Summarized
+
+ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
+"""How the name of a report may end."""
 
 _CHART = 4  # boxes opened in the flow chart of a report; larger charts need their own file
 _SCRIPT = "This part needs JavaScript. The text and the tables do not."
@@ -57,7 +58,7 @@ def write_report(
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     The ending of the path selects other formats: ``.svg`` gives the decisions as a flow chart,
-    ``.tex`` a table and a flow chart for LaTeX, and ``.csv`` a table.
+    ``.csv`` a table, and ``.xlsx`` a workbook.
 
     Parameters
     ----------
@@ -90,14 +91,22 @@ def write_report(
             raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
     name = os.fspath(path)
     kind = os.path.splitext(name)[1].lower()
+    if kind not in ENDINGS:
+        known = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+        raise InvalidArgument(f"a report must end in {known}, but its name is {name!r}.")
     if isinstance(source, Summarized):
+        if kind not in (".html", ".htm"):
+            raise InvalidArgument(f"a report on a back-test is a page: write .html, not {kind}.")
         text = replayed.render(replayed.read(source.document()), title)
-    elif kind in (".svg", ".tex", ".csv"):
+    elif kind == ".xlsx":
+        if not isinstance(source, Forest | Solution):
+            raise InvalidArgument("a workbook is made of a problem. For other sources write .html.")
+        write_workbook(source, name, progress)
+        return
+    elif kind in (".svg", ".csv"):
         policy = _policy(source, runs)
-        found, say = decisions(policy), policy.forest.amounts.typeset
-        text = table(found) if kind == ".csv" else (
-            flow_chart.svg(found, say) if kind == ".svg" else flow_chart.latex(found, say)
-        )  # fmt: skip
+        found = decisions(policy)
+        text = table(found) if kind == ".csv" else chart(found, policy.forest.amounts.typeset)
     else:
         text = render(content(source, top=top, runs=runs, progress=progress), title)
     with explained(name, "written"), replacing(name) as file:
@@ -234,7 +243,7 @@ def _flow(c: Content) -> Child:
     """The first decisions as a flow chart; the words below go further."""
     if c.solution.first_box is None:
         return None
-    picture = flow_chart.svg(decisions(c.policy, _CHART), c.say, standalone=False)
+    picture = chart(decisions(c.policy, _CHART), c.say, standalone=False)
     about = "Flow chart of the first decisions"
     return h("div", picture, class_="wide", tabindex=0, role="region", aria_label=about)
 

@@ -1,22 +1,37 @@
-"""The policy as a tree of decisions: what to open, what may be seen, and what to do then."""
+"""The policy as a tree of decisions, written as a table, a workbook or a flow chart.
+
+A decision says what to open; its branches, what may be seen and what to do then.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..._common.arrays import FloatArray
+from ..._common.disk import replacing
+from ..._common.numbers import percent
+from ..._common.text import printable
+from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
-from ...engine.solution import mean_cost
+from ...engine.plan import Progress
+from ...engine.solution import Solution, mean_cost
+from ...engine.solver import solve
+from ...files.safely import explained
+from ...files.written_tables import Block, money_formats, write_blocks
 from ...forest.columns import label
 from ...forest.model import Forest
 from ...policy.frontier import Box
 from ...policy.search import Search
+from ..page import Markup, h
+from ..page.data import alone
+from .phrases import number
 
 LIMIT = 40
 """Decisions that are written out unless told otherwise."""
@@ -220,3 +235,202 @@ def _likeliest(law: FloatArray) -> list[int]:
     if len(some) > _STATES:
         some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])
     return [int(y) for y in some]
+
+
+_WIDE, _HIGH = 190, 40  # of a box
+_ACROSS, _DOWN = 118, 14  # room for what was seen; between boxes
+_MARGIN = 8
+_LETTERS = 23  # of the first line in a box, at most
+_SMALL = 31  # of the second line
+_SEEN = 16  # of a label on an edge
+
+
+Say = Callable[[float], str]
+"""How an amount is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the boxes of a flow chart stand, by their upper left corners."""
+
+    x: list[float]
+    y: list[float]
+    wide: float
+    high: float
+
+
+def places(found: list[Situated]) -> Places:
+    """Columns by level. Ends are stacked; other boxes are centered on what follows them."""
+    below: list[list[int]] = [[] for _ in found]
+    for i, d in enumerate(found):
+        if d.up >= 0:
+            below[d.up].append(i)
+    y, rows = [0.0] * len(found), 0
+    waiting = [(0, False)]
+    while waiting:
+        i, done = waiting.pop()
+        if not below[i]:
+            y[i], rows = float(rows), rows + 1
+        elif done:
+            y[i] = (y[below[i][0]] + y[below[i][-1]]) / 2
+        else:
+            waiting += [(i, True), *((j, False) for j in reversed(below[i]))]
+    level = [d.level for d in found]
+    return Places(
+        [_MARGIN + d * (_WIDE + _ACROSS) for d in level],
+        [_MARGIN + row * (_HIGH + _DOWN) for row in y],
+        2 * _MARGIN + max(level) * (_WIDE + _ACROSS) + _WIDE,
+        2 * _MARGIN + rows * (_HIGH + _DOWN) - _DOWN,
+    )
+
+
+def lines_of(d: Situated, say: Say = number) -> tuple[str, str]:
+    """The text in a box: what to do, and the numbers."""
+    if d.taken:
+        then = f"stop, {say(d.best)} in all" if d.action == STOP else f"open {d.box}"
+        return f"Take {', '.join(d.taken)}", f"then {then}"
+    if d.action == STOP:
+        return f"Stop: take {say(d.best)}", f"from {d.box}" if d.box else "the outside option"
+    so_on = " …" if d.action == MORE else ""
+    return f"Open {d.box}", f"cost {say(d.cost)}, index {say(d.index)}{so_on}"
+
+
+def chart(found: list[Situated], say: Say = number, *, standalone: bool = True) -> Markup:
+    """The flow chart as SVG. Its text takes the color of the text around it."""
+    p = places(found)
+    edges = [_edge(p, d, i) for i, d in enumerate(found) if d.up >= 0]
+    boxes = [_box(p, i, d, lines_of(d, say)) for i, d in enumerate(found)]
+    size = {"width": f"{p.wide:g}", "height": f"{p.high:g}"}
+    alone = {"xmlns": "http://www.w3.org/2000/svg"} if standalone else {}
+    return h(
+        "svg", h("title", "What to do, step by step"), edges, boxes,
+        viewBox=f"0 0 {p.wide:g} {p.high:g}", role="img", class_="flow", fill="currentColor",
+        font_family="system-ui, sans-serif", font_size="12", aria_label=f"Flow chart of "
+        f"{len(found)} situations", **size, **alone,
+    )  # fmt: skip
+
+
+def _edge(p: Places, d: Situated, i: int) -> Markup:
+    x, y = p.x[d.up] + _WIDE, p.y[d.up] + _HIGH / 2
+    x1, y1 = p.x[i], p.y[i] + _HIGH / 2
+    bend = x + 22
+    return h(
+        "g",
+        h(
+            "path",
+            d=f"M{x:g} {y:g} C{bend:g} {y:g} {x + 6:g} {y1:g} {x + 30:g} {y1:g} L{x1:g} {y1:g}",
+            fill="none",
+            stroke="currentColor",
+            stroke_opacity="0.45",
+        ),
+        h(
+            "text",
+            f"{_cut(d.seen, _SEEN)} ({percent(d.chance)})",
+            x=f"{x1 - 5:g}",
+            y=f"{y1 - 5:g}",
+            text_anchor="end",
+            font_size="11",
+        ),
+    )
+
+
+def _box(p: Places, i: int, d: Situated, lines: tuple[str, str]) -> Markup:
+    first, second = lines
+    stop = d.action == STOP
+    return h(
+        "g",
+        h("title", f"{first}; {second}; reached with chance {percent(d.reached)}"),
+        h(
+            "rect", x=f"{p.x[i]:g}", y=f"{p.y[i]:g}", width=_WIDE, height=_HIGH,
+            rx=_HIGH // 2 if stop else 4, fill="currentColor", fill_opacity="0.04" if stop else
+            "0.1", stroke="currentColor", stroke_opacity="0.7",
+            stroke_dasharray="4 3" if d.action == MORE else None,
+        ),
+        h(
+            "text", _cut(first, _LETTERS), x=f"{p.x[i] + _WIDE / 2:g}", y=f"{p.y[i] + 17:g}",
+            text_anchor="middle", font_weight="600",
+        ),
+        h(
+            "text", _fit(second, _SMALL), x=f"{p.x[i] + _WIDE / 2:g}",
+            y=f"{p.y[i] + 32:g}", text_anchor="middle", font_size="11",
+        ),
+    )  # fmt: skip
+
+
+def _cut(text: str, most: int) -> str:
+    text = printable(text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _fit(text: str, most: int) -> str:
+    """As many parts of a line as there is room for; numbers stay whole."""
+    parts = text.split(", ")
+    while len(parts) > 1 and len(", ".join(parts)) > most:
+        parts.pop()
+    return _cut(", ".join(parts), most)
+
+
+_AMOUNTS = {"cost", "index", "best so far", "spent"}  # columns
+
+
+def write_workbook(source: Forest | Solution, path: str, progress: Progress | None = None) -> None:
+    """Write what to do and what to expect: a row for each situation, box and index."""
+    solution = source if isinstance(source, Solution) else solve(source, progress=progress)
+    with explained(path, "written"), replacing(path) as file:
+        write_blocks(_blocks(solution), file)
+
+
+def _blocks(solution: Solution) -> list[Block]:
+    f, found = solution.forest, evaluate(solution)
+    c, indices = found.columns(), solution.columns()
+    boxes = {
+        "box": c["box"],
+        "parent": [None if p < 0 else f.name(int(p)) for p in f.parent],
+        "opened": c["opened"],
+        "taken in the end": found.wins.tolist(),
+        "spent": c["spend"],
+    }
+    often = ["0.0%" if alone(f, v) else "0.00" for v in range(len(f))]
+    chances = {"opened": often, "taken in the end": often}
+    situations = columns(decisions(solution.policy()))
+    reached = {"probability": ["0.0%"] * len(situations["probability"])}
+    rows = {key: list(indices[key]) for key in ("box", "parent", "state", "cost", "index")}
+    return [
+        _facts(solution, found),
+        Block("decision table", (), situations, reached | _money(f, situations)),
+        Block("boxes", (), boxes, chances | _money(f, boxes)),
+        Block("indices", (), rows, _money(f, rows)),
+    ]
+
+
+def _money(f: Forest, table: dict[str, list[Any]]) -> dict[str, list[str]]:
+    """The number formats of all columns that hold amounts."""
+    return {key: money_formats(table[key], f.unit, f.amounts.bare) for key in _AMOUNTS & set(table)}
+
+
+def _facts(solution: Solution, found: Evaluation) -> Block:
+    """What to do first and what to expect, one fact in each row."""
+    f = solution.forest
+    amounts: dict[str, float] = {
+        "value": solution.value,
+        "reward on average": found.reward,
+        "spent on average": found.spend,
+        **({"risk tolerance": f.risk_tolerance} if f.risk_tolerance is not None else {}),
+        "outside option": f.outside,
+    }
+    counts: dict[str, float] = {
+        "boxes opened on average": found.openings,
+        **({"time to the end on average": found.time} if f.durations is not None else {}),
+    }
+    others: dict[str, Any] = {
+        "error of the value at most": solution.gap,
+        **({"prizes": int(f.prizes)} if f.prizes > 1 else {}),
+        "objective": "minimize" if f.minimize else "maximize",
+        "unit": f.unit,
+    }
+    facts = {"open first": solution.first_box or "nothing", **amounts, **counts, **others}
+    money = money_formats(amounts.values(), f.unit, f.amounts.bare)
+    formats = ["General", *money, *["0.00"] * len(counts), *["General"] * len(others)]
+    return Block(
+        "decision", (), {"what": list(facts), "result": list(facts.values())}, {"result": formats}
+    )

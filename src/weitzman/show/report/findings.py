@@ -27,8 +27,7 @@ from ...policy.simulation import simulate
 from ...policy.simulation_result import Simulation
 from ...policy.walk import Opened, Walk
 from ...strategies.comparison import Comparison, compare
-from ..page.further_answers import LARGEST, answers
-from ..page.page_data import important
+from ..page.data import LARGEST, answers, important
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""

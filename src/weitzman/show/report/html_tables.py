@@ -13,8 +13,8 @@ from ..._common.arrays import FloatArray
 from ..._common.numbers import about, percent
 from ...engine.solution import mean_cost
 from ...policy.simulation_result import two_sided
-from ..page.html import Child, Markup, h, join, name
-from ..page.page_data import alone
+from ..page import Child, Markup, h, join, name
+from ..page.data import alone
 from .decision_tree import shown
 from .findings import Content, WhatIf, cost_now
 from .phrases import often

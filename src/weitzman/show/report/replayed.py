@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import InvalidFile
-from ..page import style, whole
-from ..page.html import Child, Markup, h, join, name
+from ..page import Child, Markup, h, join, name, style, whole
 from .phrases import footer, number
 
 _BOUND = "hindsight"  # impossible in practice; shown for comparison

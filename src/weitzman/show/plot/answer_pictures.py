@@ -1,31 +1,41 @@
-"""Pictures of what can come out: capped values, what a search is worth, payoffs."""
+"""Pictures of answers: capped values, payoffs, budgets, caution, swings, back-tests."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from ..._common.arrays import FloatArray
 from ..._common.numbers import percent
 from ...engine.capped_laws import CappedLaw
 from ...engine.indices import Policy
 from ...engine.solution import Solution
+from ...errors import InvalidArgument
 from ...policy.payoff_laws import PayoffLaw, payoff_law
-from .boxes_data import check_solution
+from ...questions.budget import SpendFrontier
+from ...questions.caution import RiskSweep
+from ...questions.robustness import Tornado
+from ...replay.replay_result import Replay
+from .box_pictures import check_solution
 from .style import (
     BLUE,
     ORANGE,
+    PLAIN,
     SKY,
+    VERMILION,
     amount_axis,
     axes,
     calm,
+    colors,
     heading,
     ink,
     key,
     muted,
+    named_rows,
     number,
     plain,
-)
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -216,3 +226,178 @@ def _title(what: str, solution: Solution, box: str | int | None, state: object) 
         return what
     name = plain(solution.forest.name(solution.forest.box(box)))
     return f"{what}: {name}" + ("" if state is None else f" after {plain(str(state))}")
+
+
+def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
+    """The most expected reward for each expected spend; the slope is the price of money.
+
+    Parameters
+    ----------
+    curve : SpendFrontier
+        From :func:`weitzman.questions.frontier`.
+    ax : Axes, optional
+    """
+    _check(curve, SpendFrontier)
+    ax = axes(ax, 5.2, 3.4)
+    calm(ax, grid="y")
+    ax.plot(curve.spend, curve.reward, color=BLUE, marker="o", markersize=4, label="best policies")
+    corner = curve.corners[int(np.count_nonzero(curve.price > 1))]  # slopes fall
+    ax.plot(
+        [corner.spend], [corner.reward], "o", color=VERMILION, markersize=8,
+        label="the best policy at the current costs",
+    )  # fmt: skip
+    ax.set_xlabel("expected spend", color=ink())
+    ax.set_ylabel(f"expected {'loss' if curve.forest.minimize else 'reward'}", color=ink())
+    amount_axis(ax, "xy", curve.forest.amounts)
+    key(ax)
+    return ax
+
+
+def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
+    """The certainty equivalent against the risk tolerance; colors show the first decision.
+
+    Parameters
+    ----------
+    sweep : RiskSweep
+        From :func:`weitzman.questions.risk_sweep`.
+    ax : Axes, optional
+    """
+    _check(sweep, RiskSweep)
+    ax = axes(ax, 5.2, 3.4)
+    calm(ax, grid="y")
+    ranges = sweep.decisions()
+    boxes = list(dict.fromkeys(first for _, _, first in ranges))
+    shade = dict(zip(boxes, colors(len(boxes)), strict=True))
+    for i, (high, low, first) in enumerate(ranges):
+        inside = (sweep.tolerance < high) & (sweep.tolerance > low)
+        ends = [x for x in (high, low) if 0 < x < np.inf]
+        x = np.sort(np.append(sweep.tolerance[inside], ends))
+        value = np.interp(np.log(x), np.log(sweep.tolerance[::-1]), sweep.value[::-1])
+        new = all(first != other for _, _, other in ranges[:i])
+        what = "open nothing" if first is None else f"open {plain(first)} first"
+        ax.plot(x, value, color=shade[first], linewidth=2.4, label=what if new else None)
+    for turn in sweep.turns.tolist():
+        ax.axvline(turn, color=muted(ax), linewidth=0.8, linestyle=":")
+    ax.axhline(
+        sweep.solution.value, color=muted(ax), linewidth=0.8, linestyle="--",
+        label="expected payoff alone",
+    )  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_xlabel("risk tolerance: careful to bold", color=ink())
+    ax.set_ylabel("certainty equivalent", color=ink())
+    amount_axis(ax, "xy", sweep.solution.forest.amounts)
+    key(ax)
+    return ax
+
+
+def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
+    """How the value changes with each number, with a mark where another box would come first.
+
+    Parameters
+    ----------
+    found : Tornado
+        From :func:`weitzman.questions.tornado`.
+    limit : int
+        Show at most this many numbers: the numbers with the widest swing.
+    ax : Axes, optional
+    """
+    _check(found, Tornado)
+    swings = found.swings[:limit]
+    names = [f"{s.number} of {s.box}" if s.box else s.number for s in swings]
+    names = [f"{n}, turns" if s.turns else n for n, s in zip(names, swings, strict=True)]
+    ax = axes(ax, 5.4, 1.3 + 0.26 * max(len(names), 1))
+    calm(ax, grid="x")
+    rows = np.arange(len(names))
+    low = np.array([s.low for s in swings]) - found.solution.value
+    high = np.array([s.high for s in swings]) - found.solution.value
+    ax.barh(rows, low, 0.72, left=found.solution.value, color=SKY, label="lowered")
+    ax.barh(rows, high, 0.72, left=found.solution.value, color=BLUE, label="raised")
+    ax.axvline(found.solution.value, color=ink(), linewidth=0.8, label="as things stand")
+    named_rows(ax, names)
+    ax.set_xlabel("value", color=ink())
+    amount_axis(ax, "x", found.solution.forest.amounts)
+    if names:
+        key(ax)
+    return ax
+
+
+def _check(source: object, kind: type) -> None:
+    if not isinstance(source, kind):
+        raise InvalidArgument(
+            f"this picture needs a {kind.__name__}, but got a {type(source).__name__}."
+        )
+
+
+_MARKERS = "osD^vP*X<>hp"
+_WORDS = {
+    "payoff": "payoff (points)",
+    "score": "best score",
+    "spend": "spend (units of cost)",
+    "regret": "regret to hindsight (points)",
+    "behind": "points behind the first method",
+}
+
+
+class Curve(NamedTuple):
+    """One line of the figure: prices ascending, means and ends of the intervals."""
+
+    method: str
+    x: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def curves_of(found: Replay, measure: str, task: str | None = None) -> list[Curve]:
+    """What is drawn: a line for each method, hindsight left out where it is 0 by definition."""
+    means = found.means(measure, task)
+    order = np.argsort(found.quoted)
+    x = np.array(found.quoted)[order]
+    drawn = slice(None, -1) if measure == "regret" else slice(None)
+    return [
+        Curve(method, x, *values[order].T)
+        for method, values in zip(found.methods[drawn], means[drawn], strict=True)
+    ]
+
+
+def replay(
+    found: Replay, measure: str = "regret", *, task: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw a measure of a back-test against the price, with one line for each method.
+
+    Parameters
+    ----------
+    found : Replay
+    measure : "payoff", "score", "spend", "regret" or "behind"
+    task : str, optional
+        Draw this task only.
+    ax : Axes, optional
+    """
+    lines = curves_of(found, measure, task)
+    ax = axes(ax, 7, 4.5)
+    calm(ax, "y")
+    palette = colors(len(lines))
+    for i, line in enumerate(lines):
+        hindsight = line.method == found.methods[-1]
+        color = ink() if hindsight else palette[i]
+        ax.plot(
+            line.x, line.mean, marker=_MARKERS[i % len(_MARKERS)], color=color, markersize=5,
+            linewidth=2.4 if i == 0 else 1.2, zorder=3 if i == 0 else 2, label=line.method,
+        )  # fmt: skip
+        if i == 0:
+            ax.fill_between(
+                line.x, line.low, line.high, color=color, alpha=0.2, linewidth=0,
+                label=f"95% interval of {line.method}",
+            )  # fmt: skip
+    ax.set_xscale("log")
+    if measure in ("regret", "spend"):
+        ax.set_yscale("log")
+    ax.set_xlabel(
+        "points that a full run costs" if found.by_full_run else "worth of a point, units of cost"
+    )
+    ax.set_ylabel(_WORDS[measure])
+    for text in ax.legend(fontsize="small", frameon=False).get_texts():
+        text.set_parse_math(False)
+    if task is not None:
+        ax.set_title(plain(task), loc="left", fontsize="medium", **PLAIN)
+    return ax
