@@ -20,8 +20,8 @@ from random_walks import possible, ruled_forests
 from weitzman import Policy
 from weitzman._common.numbers import typed_number
 from weitzman.policy.frontier import Box
-from weitzman.policy.reasons import why
 from weitzman.policy.walk import Walk
+from weitzman.policy.words import why
 from weitzman.show.page import _EXPORT, _IMPORT, STEPPER, finite
 from weitzman.show.page.data import problem, steps
 
