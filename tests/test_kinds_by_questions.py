@@ -162,7 +162,9 @@ def tornado(f: Forest, s: Solution) -> None:
     """Each swing, by a forest that is written anew with the number moved."""
     found = questions.tornado(f, share=0.1)
     assert found.solution.value == pytest.approx(s.value, abs=CLOSE)
-    assert len(found.swings) == 3 * len(f) + bool(np.isfinite(f.outside) and f.outside != 0)
+    without = sum(not np.isfinite(r).any() for r in columns_of(f)["rewards"])  # signals
+    outside = bool(np.isfinite(f.outside) and f.outside != 0)
+    assert len(found.swings) == 3 * len(f) - without + outside
     for swing in found.swings:
         for share, value, first in (
             (-0.1, swing.low, swing.first_low), (0.1, swing.high, swing.first_high)
@@ -191,10 +193,16 @@ def with_moved(f: Forest, swing: questions.Swing, share: float) -> Forest:
 
 def tilted(f: Forest, v: int, law: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Two states: the chance of the better one moved by a share; of equal ones, none is better."""
-    rewards = f.sign * f.rewards[int(f.reward[v])][0]
-    if rewards[0] == rewards[1]:
+    worth = f.sign * f.rewards[int(f.reward[v])][0]
+    if (f.parent == v).any():  # what follows decides
+        tree = columns_of(f.subtree(v, None if f.parent[v] < 0 else 0))
+        worth, tree["cost"][0] = [], np.zeros(1)
+        for sure in np.eye(2):
+            tree["law"][0] = sure
+            worth.append(f.sign * weitzman.solve(Forest.from_arrays(**tree)).value)
+    if worth[0] == worth[1]:
         return law
-    best, out = int(np.argmax(rewards)), law.copy()
+    best, out = int(np.argmax(worth)), law.copy()
     out[..., best] = np.minimum((1 + share) * law[..., best], 1)
     out[..., 1 - best] = 1 - out[..., best]
     return out
@@ -204,7 +212,7 @@ def index_slopes(f: Forest, s: Solution) -> None:
     """The index of a root as its cost changes; at a kink, between the slopes of both sides."""
     for v in f.roots.tolist():
         if np.isfinite(s.index(v)):
-            slope = float(np.sum(questions.index_slopes(s, v).cost[0]))
+            slope = float(np.sum(questions.index_slopes(s, v).cost[v]))
             cost, h = f.costs[int(f.cost[v])], 1e-4
             less, more = (
                 weitzman.solve(f.changed(cost={v: (cost + x).reshape(-1)})).index(v)

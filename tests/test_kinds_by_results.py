@@ -46,6 +46,7 @@ def evaluation(f: Forest, s: Solution) -> None:
     assert e.spend == pytest.approx(found.spend, abs=near)
     assert e.openings == pytest.approx(found.openings, abs=near)
     assert e.value == pytest.approx(found.reward - f.sign * found.spend, abs=near)
+    assert abs(e.value - (found.reward - f.sign * found.spend)) <= near + e.error < 2 * CLOSE + near
     assert abs(e.residual) < CLOSE
     assert e.time == 0
     columns = e.columns()
@@ -230,7 +231,7 @@ def comparisons(f: Forest, s: Solution) -> None:
 
 ROWS: dict[str, Callable[[Forest, Solution], None]] = {
     "Evaluation: opened opened_after chosen wins value reward spend openings outside residual time "
-    "columns": evaluation,
+    "error columns": evaluation,
     "Search: best spent payoff expected time available; Opened: best spent cost state_number "
     "reward": searches,
     "Simulation: payoff reward spend openings rounds time loss loss_interval opened value "

@@ -23,8 +23,8 @@ from weitzman.errors import InvalidAnswer, InvalidForest, UnknownName, WeitzmanE
 from weitzman.forest.builder import Builder
 from weitzman.forest.model import Forest
 from weitzman.policy.frontier import Box
-from weitzman.policy.reasons import why_stop
 from weitzman.policy.search import Search
+from weitzman.policy.words import why_stop
 
 # -- against the exact oracle ------------------------------------------------------------------
 

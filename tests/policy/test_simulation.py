@@ -22,8 +22,7 @@ from weitzman import Forest, Policy, evaluate, solve
 from weitzman._kernels import episodes as kernel
 from weitzman.errors import InvalidArgument
 from weitzman.forest import expand
-from weitzman.policy.simulation import simulate
-from weitzman.policy.simulation_result import share_interval
+from weitzman.policy.simulation import share_interval, simulate
 
 NAMES = ("payoff", "reward", "spend", "openings", "rounds")
 

@@ -203,7 +203,10 @@ def test_a_cap_without_end_and_without_an_outside_option():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda f: questions.capped(f, 1.0, episodes=0), "`episodes` must be at least 2"),
+        (
+            lambda f: questions.capped(f, 1.0, episodes=0),
+            "`episodes` must be a whole number from 2 on",
+        ),
         (lambda f: questions.capped(f, np.nan), "`cap` must be a number"),
         (lambda f: questions.within_budget(f, "3"), "`budget` must be a number"),
         (lambda f: questions.frontier(f, corners=2.5), "`corners` must be a whole number"),

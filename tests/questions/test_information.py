@@ -57,6 +57,27 @@ def test_many_boxes_are_sampled():
     assert abs(found.value - exact) < 5 * found.error + 1e-9
 
 
+def test_with_a_risk_tolerance_information_is_worth_a_difference_of_certainty_equivalents():
+    b = Builder(risk_tolerance=5.0, outside=1)
+    b.add("A", cost=2, outcomes={0: 0.5, 10: 0.5}).add("B", cost=1, outcomes={0: 0.2, 4: 0.8})
+    forest = b.build()
+    found = questions.value_of_knowing(forest, "A")
+    each = []
+    for chance in (0.0, 1.0):  # the certainty equivalent once A is known
+        known = Builder(risk_tolerance=5.0, outside=1)
+        known.add("A", cost=2, outcomes={0: 1 - chance, 10: chance})
+        each.append(solve(known.add("B", cost=1, outcomes={0: 0.2, 4: 0.8}).build()).value)
+    wanted = -5 * np.log(np.mean(np.exp(-np.array(each) / 5)))
+    assert found.value == pytest.approx(wanted)
+    assert found.worth == pytest.approx(wanted - solve(forest).value)
+    bold = questions.value_of_knowing(forest.changed(risk_tolerance=1e6), "A")
+    plain = Builder(outside=1).add("A", cost=2, outcomes={0: 0.5, 10: 0.5})
+    plain.add("B", cost=1, outcomes={0: 0.2, 4: 0.8})
+    assert bold.worth == pytest.approx(
+        questions.value_of_knowing(plain.build(), "A").worth, rel=1e-4
+    )
+
+
 def test_what_is_told_must_be_about_one_box():
     with pytest.raises(InvalidArgument, match="has copies"):
         questions.value_of_knowing(
@@ -72,11 +93,11 @@ def test_slopes_of_an_index_are_those_of_differences(problem):
     forest = forest_of(problem)
     root = int(forest.roots[0])
     slopes = questions.index_slopes(solve(forest, exact=True), root)
-    tree, h = slopes.forest, 1e-6
-    for i in range(len(tree)):
-        cost = tree.costs[int(tree.cost[i])]
-        up = solve(tree.changed(cost={i: cost + h}), exact=True).index(0)
-        down = solve(tree.changed(cost={i: np.maximum(cost - h, 0)}), exact=True).index(0)
+    h = 1e-6
+    for i in range(len(forest)):  # boxes of other trees count nothing
+        cost = forest.costs[int(forest.cost[i])]
+        up = solve(forest.changed(cost={i: cost + h}), exact=True).index(root)
+        down = solve(forest.changed(cost={i: np.maximum(cost - h, 0)}), exact=True).index(root)
         one_sided = sorted([(up - slopes.index) / h, (slopes.index - down) / h])
         assert one_sided[0] - 1e-4 <= slopes.cost[i].sum() <= one_sided[1] + 1e-4
 
@@ -117,6 +138,79 @@ def test_turning_points_are_where_the_first_decision_turns():
             for scale, same in ((0.999, True), (1.001, False)):
                 moved = questions.robustness.moved(forest, v, turn.number, scale * turn.share)
                 assert (solve(moved).first_box == "A") is same, turn
+
+
+NONE = {"dull": None, "bright": None}
+
+
+def survey() -> weitzman.Forest:
+    """A signal without a reward of its own, and a well behind it."""
+    b = Builder().add("survey", cost=5, outcomes={"dull": 0.7, "bright": 0.3}, rewards=NONE)
+    b.add(
+        "well", parent="survey", cost=40,
+        outcomes={"dull": {0: 0.95, 300: 0.05}, "bright": {0: 0.4, 300: 0.6}},
+    )  # fmt: skip
+    return b.build()
+
+
+def test_the_chances_of_a_signal_count_in_a_tornado():
+    """The best state is the one after which going on is worth most; signals have no reward."""
+    forest = survey()
+    found = questions.tornado(forest, share=0.1)
+    by = {(s.box, s.number): s for s in found.swings}
+    assert ("survey", "reward") not in by
+    for chance, end in ((0.27, by["survey", "chance"].low), (0.33, by["survey", "chance"].high)):
+        b = Builder().add(
+            "survey", cost=5, outcomes={"dull": 1 - chance, "bright": chance}, rewards=NONE
+        )
+        b.add(
+            "well", parent="survey", cost=40,
+            outcomes={"dull": {0: 0.95, 300: 0.05}, "bright": {0: 0.4, 300: 0.6}},
+        )  # fmt: skip
+        assert end == pytest.approx(solve(b.build()).value)
+    assert by["survey", "chance"].width > 1
+    assert found.to_pandas().shape == (len(found.swings), 7)
+    turns = {(t.box, t.number): t.share for t in questions.turning_points(solve(forest))}
+    assert ("survey", "reward") not in turns
+    assert turns["survey", "chance"] == pytest.approx(5 / 140 / 0.3 - 1)
+
+
+def test_slopes_are_looked_up_by_the_boxes_of_the_forest():
+    b = Builder().add("other", cost=1, outcomes={0: 0.5, 3: 0.5})
+    none = {"shut": None, "open": None}
+    b.add("door", cost=1, outcomes={"shut": 0.5, "open": 0.5}, rewards=none)
+    room = {"shut": {0: 1.0}, "open": {0: 0.5, 20: 0.5}}
+    b.add("room", parent="door", cost=1, outcomes=room)
+    forest = b.build()
+    slopes = questions.index_slopes(solve(forest, exact=True), "door")
+    assert slopes.cost[0].tolist() == slopes.cost["other"].tolist() == [0.0]
+    assert slopes.cost[1].tolist() == [pytest.approx(-4.0)]
+    inner = questions.index_slopes(solve(forest, exact=True), "room", "open")
+    assert inner.cost["room"].tolist() == [0.0, pytest.approx(-2.0)]
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda f: questions.tornado(f, boxes=-1), "`boxes` must be a whole"),
+        (
+            lambda f: questions.turning_points(solve(f), boxes=0),
+            "`boxes` must be a whole number from 1 on",
+        ),
+        (lambda f: questions.turning_points(f), "a turning point needs a solution"),
+        (
+            lambda f: questions.value_of_knowing(f, 0, samples=0),
+            "`samples` must be a whole number from 2 on",
+        ),
+        (lambda f: questions.value_of_tests(f, {"survey": 0.9, 0: 0.5}), "'survey' is named twice"),
+        (lambda f: questions.value_of_tests(f, {}), "at least one box"),
+        (lambda f: questions.commit(f, [[]]), "a group of alternatives must name a box"),
+        (lambda f: questions.risk_sweep(f, steps=1), "`steps` must be a whole"),
+    ],
+)
+def test_bad_questions_are_rejected_by_name(ask, message):
+    with pytest.raises(InvalidArgument, match=message):
+        ask(survey())
 
 
 # -- choices ---------------------------------------------------------------------------------------
@@ -162,6 +256,18 @@ def test_with_nothing_to_choose_the_bound_is_the_value():
     found = questions.commit(forest)
     assert found.bound == pytest.approx(solve(forest).value, abs=1e-9)
     assert found.status == "Optimal: the bound is reached."
+
+
+def test_a_commitment_keeps_what_the_forest_says_of_itself():
+    from dataclasses import replace
+
+    chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=4, names=["chest"])
+    found = questions.commit(replace(chest, stated_error=0.045, unit="$"), unseen=True)
+    assert found.forest.stated_error == 0.045
+    assert found.forest.unit == "$"
+    assert found.solution.gap >= 0.045
+    assert found.solution.status is weitzman.Status.DISCRETIZED
+    assert found.bound == pytest.approx(5.045)
 
 
 def test_bad_choices_are_refused():

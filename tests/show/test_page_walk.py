@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from random_walks import possible, ruled_forests
 
 from weitzman import Policy
+from weitzman._common.numbers import typed_number
 from weitzman.policy.frontier import Box
-from weitzman.policy.reasons import why
 from weitzman.policy.walk import Walk
+from weitzman.policy.words import why
 from weitzman.show.page import _EXPORT, _IMPORT, STEPPER, finite
 from weitzman.show.page.data import problem, steps
 
@@ -70,7 +71,9 @@ function meant({ payoffs, risk, minimize }) {
   return new Problem({ boxes: [], outside: 0, minimize, risk }).mean(payoffs);
 }
 
-const questions = { walked, played, meant };
+const typed = ({ texts }) => texts.map(typedNumber);
+
+const questions = { walked, played, meant, typed };
 for await (const line of createInterface({ input: process.stdin })) {
   const { what, ...rest } = JSON.parse(line);
   let answer;
@@ -257,3 +260,24 @@ def test_means_and_certainty_equivalents(
     assert answer["mean"] == pytest.approx(wanted, abs=1e-9)
     assert answer["error"] >= 0
     assert risk is not None or answer["error"] == pytest.approx(z.std(ddof=1) / len(z) ** 0.5)
+
+
+def test_numbers_are_read_as_in_sheets_and_options(script: Script) -> None:
+    """150,000 became 150 and $300,000 was no number: the page had rules of its own."""
+    marks = ["", "$", "€", "US$", " EUR", "%", "k", "M", "bn", "T€", "kg", "£", "CHF "]
+    bodies = [
+        "150,000", "1,500", "1.5", "0,35", "1,5", "30.000", "1.234.567", "1,234,567.89", "12,34,5",
+        "7", "-7", "−7", "(500)", "2e3", "1/2", "3/0", "95'000", ".5", "5.", "1,50,000", "0.000",
+        "--5", "", "abc", "1,234", "12,000", "0,000", "1e999", "+3", "1_000", "½",
+    ]  # fmt: skip
+    texts = [
+        *bodies,
+        *(m + b for m in marks for b in bodies),
+        *(b + m for m in marks for b in bodies),
+    ]
+    for text, found in zip(texts, script.ask("typed", texts=texts), strict=True):
+        try:
+            expected = typed_number(text).value
+        except ValueError:
+            expected = None
+        assert found == (None if expected is None else pytest.approx(expected, rel=1e-15)), text

@@ -10,7 +10,7 @@ from every_policy import WrittenOut, random_terms, sequences, value_of
 import weitzman
 from weitzman import Builder, compare, evaluate, simulate, solve
 from weitzman.errors import InvalidArgument
-from weitzman.policy.simulation_result import Sample
+from weitzman.policy.simulation import Sample
 from weitzman.strategies import (
     Dag,
     approximate,

@@ -14,14 +14,10 @@ def check_counts(least: int = 1, **named: object) -> None:
     >>> check_counts(episodes=10, budget=None)
     """
     for name, n in named.items():
-        if n is None:
-            continue
-        if isinstance(n, bool) or not isinstance(n, Integral):
+        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < least):
             raise InvalidArgument(
                 f"`{name}` must be a whole number from {least} on, but it is {n!r}."
             )
-        if n < least:
-            raise InvalidArgument(f"`{name}` must be at least {least}, but it is {n}.")
 
 
 def check_amounts(least: float = 0.0, **named: object) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..policy.simulation_result import Simulation
+    from ..policy.simulation import Simulation
     from ..strategies.comparison import Comparison
 
 import click

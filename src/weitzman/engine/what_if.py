@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._common.arrays import FloatArray
-from .._common.text import as_html
+from .._common.text import ResultTable, as_html
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .by_box import PerBox
 from .evaluation import Evaluation, evaluate, follow
 from .indices import Policy
-from .resolving import Resolver
-from .solution import Solution, as_policy, mean_cost
+from .solution import Solution, hint, mean_cost
 from .solver import solve
 from .weights import Weights
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_HALVINGS = 60  # of an interval of costs: down to its last bit
 _TILTED = 2000  # derivatives in costs that are computed one by one, at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
+class Sensitivity(ResultTable):
     """How the optimal value moves with the numbers of the problem.
 
     Attributes
@@ -62,16 +59,8 @@ class Sensitivity:
             "per_unit_of_reward": self.reward.totals().tolist(),
         }
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The columns as a data frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
-
     def __repr__(self) -> str:
         return f"Sensitivity({len(self.evaluation.forest)} boxes, outside={self.outside:.6g})"
-
-    _repr_html_ = as_html
 
 
 def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivity:
@@ -92,7 +81,7 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     >>> float(weitzman.sensitivity(weitzman.solve(chest)).cost[0][0])
     -1.0
     """
-    as_policy(solution, "sensitivity")
+    as_solution(solution, "sensitivity")
     e = evaluate(solution, threads=threads)
     if solution.forest.risk_tolerance is not None:
         return _tilted(solution.policy(), e, threads)
@@ -100,6 +89,16 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     o = e.worth.opened_after
     costs = PerBox(o.forest, sign * o.data, o.start)
     return Sensitivity(e, costs, e.worth.chosen, e.worth.outside)
+
+
+def as_solution(solution: object, what: str) -> Solution:
+    """The solution itself; an error for anything else."""
+    if not isinstance(solution, Solution):
+        raise InvalidArgument(
+            f"{what} needs a solution, but got a {type(solution).__name__}. "
+            f"{hint(solution, 'Call solve(forest) first.')}"
+        )
+    return solution
 
 
 def _tilted(policy: Policy, e: Evaluation, threads: int | None) -> Sensitivity:
@@ -195,7 +194,7 @@ def break_even(
     >>> weitzman.break_even(weitzman.solve(chest), 0).opened_below
     5.0
     """
-    f = solution.forest
+    f = as_solution(solution, "break_even").forest
     v = f.box(box)
     solution.index(v, state)  # the same rules, and messages, for box and state
     up = int(f.parent[v])
@@ -235,21 +234,44 @@ def _first_turns(solution: Solution, box: int) -> float | None:
 
     place = int(np.flatnonzero(f.within(root) == box)[0])
 
-    resolver = Resolver(tree, [place])
+    def lead(cost: float) -> float:
+        return float(sign * solve(tree.changed(cost={place: cost})).index(0) - rival)
 
-    def leads(cost: float) -> bool:
-        return bool(sign * resolver.change(place, cost=cost).first_index > rival)
-
-    if not leads(0.0):
-        return None
     high = _highest(tree, rival)
-    if leads(high):
-        return np.inf
-    low = 0.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if leads(middle) else (low, middle)
-    return (low + high) / 2
+    if not lead(0.0) > 0:
+        return None
+    return np.inf if lead(high) > 0 else crossing(lead, 0.0, high)
+
+
+def crossing(lead: Callable[[float], float], low: float, high: float) -> float:
+    """Where a monotone function turns from positive to not positive, or back, on an interval.
+
+    The ITP method: interpolation that takes at most one step more than halving does. The result
+    lies on the side of ``high``.
+    """
+    at_low, at_high = lead(low), lead(high)
+    width, close = high - low, 4e-16 * max(abs(low), abs(high))
+    room = close * math.ldexp(1.0, 1 + math.ceil(math.log2(max((high - low) / close, 2.0))))
+    while high - low > 2 * close:
+        half, x = (high - low) / 2, (low + high) / 2
+        if math.isfinite(at_low - at_high) and at_low != at_high:
+            guess = (at_high * low - at_low * high) / (at_high - at_low)
+            toward = math.copysign(1.0, x - guess)
+            step = 0.2 * (high - low) ** 2 / width
+            guess = guess + toward * step if step <= abs(x - guess) else x
+            most = max(room - half, 0.0)  # how far from the middle halving has left to spare
+            x = guess if abs(guess - x) <= most else x - toward * most
+        room /= 2
+        if not low < x < high:
+            x = low + half
+            if not low < x < high:
+                break
+        y = lead(x)
+        if (y > 0) == (at_high > 0):
+            high, at_high = x, y
+        else:
+            low, at_low = x, y
+    return high
 
 
 def _highest(tree: Forest, rival: float) -> float:

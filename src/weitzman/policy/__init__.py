@@ -10,8 +10,8 @@ from .payoff_laws import equivalent_box as equivalent_box
 from .payoff_laws import equivalent_box_size as equivalent_box_size
 from .payoff_laws import payoff_law as payoff_law
 from .search import Search as Search
+from .simulation import Simulation as Simulation
 from .simulation import simulate as simulate
-from .simulation_result import Simulation as Simulation
 from .walk import Opened as Opened
 from .words import describe as describe
 from .words import explain as explain

@@ -1,12 +1,15 @@
 """What a search earns in the end, as a law: written out where it is small, else simulated.
 
 Rewards and accumulated costs depend on each other, so unlike expectations their joint law can have
-exponentially many values; see the errata of the paper.
+exponentially many values; see the errata of the paper. Often it has few. Discounting and several
+prizes depend on the order of openings: then every search is followed to its end.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,7 @@ from numpy.typing import NDArray
 from .._common.arrays import FloatArray
 from .._common.text import as_html
 from .._kernels.structure import postorder
+from ..engine.dense_following import rank
 from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
@@ -22,8 +26,7 @@ from ..forest.model import Forest
 from .simulation import simulate
 from .walk import Walk
 
-_ANSWERS = 20_000  # supposed in writing out a policy, at most: about a second
-_LONGEST = 300  # boxes that one search opens, at most
+_SAME = 1e-12  # of the largest payoff: rounding makes none worse than another
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,18 +91,18 @@ def payoff_law(
     """
     rule = as_policy(policy, "payoff_law")
     f = rule.forest
-    ends = _ends(rule)
-    if ends is None:
+    exact = exact_payoffs(rule)
+    if exact is None:
         played, exactly = simulate(rule, episodes, rng), evaluate(rule)
         values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
         how, mean = f"{episodes:,} simulated searches", exactly.reward - f.sign * exactly.spend
     else:
-        values, chances = ends.payoff, ends.chance
+        values, chances = exact
         how, mean = "exact", float(values @ chances)
     values, place = np.unique(values, return_inverse=True)
     chances = np.bincount(place, weights=chances) / chances.sum()
     nothing = f.prizes * f.outside
-    worse = values > nothing if f.minimize else values < nothing
+    worse = f.sign * values < f.sign * nothing - _SAME * float(np.abs(values).max())
     return PayoffLaw(values, chances, mean, nothing, worse, float(chances[worse].sum()), how)
 
 
@@ -180,12 +183,12 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     """
     rule = _held(policy, held, "equivalent_box")
     f = rule.forest
-    ends = _ends(rule)
+    ends = all_ends(rule)
     if ends is None:
         size = most_ends(rule)
         raise TooLarge(
             f"the joint law of reward and cost is too large: the search ends in up to {size:.2g} "
-            f"ways, and {_ANSWERS:,} answers were not enough to write them out. Use "
+            f"ways, and {ANSWERS:,} answers were not enough to write them out. Use "
             f"solution.capped_law().box(), which is small, or payoff_law, which simulates.",
             size,
         )
@@ -224,47 +227,6 @@ def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
         return rule
     f = f.changed(outside=held)
     return replace(rule, forest=f, outside=f.sign * f.outside)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ends:
-    reward: FloatArray  # the best of the boxes opened, in the user's sign
-    cost: FloatArray  # discounted, where there is discounting
-    chance: FloatArray
-    payoff: FloatArray
-
-
-def _ends(policy: Policy) -> _Ends | None:
-    """All ends of a search with their probabilities; None if there are too many."""
-    walk, found, answers = Walk(policy), list[tuple[float, float, float, float]](), 0
-    f = walk.forest
-
-    def follow(chance: float) -> bool:
-        """Go on from where the walk stands, in all ways; False: there are too many."""
-        nonlocal answers
-        answers += 1
-        if answers > _ANSWERS or len(walk.told) > _LONGEST:
-            return False
-        top, prize = walk.next(), walk.next_prize()
-        if top is None and prize is not None:
-            with walk.supposing_taken(prize):
-                return follow(chance)
-        if top is None:
-            rewards = (f.sign * o.reward for o in walk.told.values() if o.reward is not None)
-            best = f.sign * max(rewards, default=-np.inf)
-            factor, spent = walk.discounted()[:2] if f.factors is not None else (1.0, walk.best[2])
-            payoff = factor * walk.best[0] - f.sign * spent
-            found.append((best, spent, chance, payoff))
-            return True
-        (v, copy), _ = top
-        law = f.laws[int(f.law[v])][walk.state_above((v, copy))]
-        for state in np.flatnonzero(law)[::-1].tolist():
-            with walk.supposing((v, copy), state):
-                if not follow(chance * float(law[state])):
-                    return False
-        return True
-
-    return _Ends(*np.array(found).T) if follow(1.0) else None
 
 
 def state_called(forest: Forest, box: int, state: int) -> str | int:
@@ -306,3 +268,276 @@ def _in_hand(policy: Policy, above: int) -> FloatArray:
         return np.array([policy.outside])
     rewards = f.sign * f.rewards[int(f.reward[above])][0]
     return np.asarray(np.maximum(rewards, policy.outside), np.float64)
+
+
+PointLaw = tuple[FloatArray, FloatArray]
+"""Rising values and their chances, which may sum to less than 1."""
+
+_PRODUCTS = 3_000_000  # of values in all convolutions: some tenths of a second
+_PIECES = 30_000  # laws of boxes
+_COPIES = 64  # of one box
+_SAME = 1e-12  # of the largest amount: sums in another order are one value
+ANSWERS = 20_000  # supposed in following every search, at most: about a second
+_LONGEST = 300  # boxes that one search opens, at most
+
+
+class _TooMany(Exception):
+    """The law is too large to be written out."""
+
+
+def exact_payoffs(policy: Policy) -> PointLaw | None:
+    """All payoffs of a search and their chances, in the user's sign; None if there are too many."""
+    f = policy.forest
+    if f.factors is None and f.prizes == 1 and not f.endless.any():
+        with suppress(_TooMany, RecursionError):
+            values, chances = _Payoffs(policy).law()
+            values = f.sign * values + 0.0
+            return (values[::-1], chances[::-1]) if f.minimize else (values, chances)
+    ends = all_ends(policy)
+    return None if ends is None else _merged(ends.payoff, ends.chance, _scale(policy))
+
+
+def _scale(policy: Policy) -> float:
+    """The size below which two payoffs count as one."""
+    f = policy.forest
+    rewards = np.abs(f.rewards.data[np.isfinite(f.rewards.data)])
+    outside = abs(f.outside) if np.isfinite(f.outside) else 0.0
+    return _SAME * max(float(rewards.max(initial=0.0)), float(f.costs.data.max()), outside, 1e-300)
+
+
+def _merged(values: FloatArray, chances: FloatArray, same: float) -> PointLaw:
+    """A law with each value once."""
+    by = np.argsort(values, kind="stable")
+    values, chances = values[by], chances[by]
+    with np.errstate(invalid="ignore"):
+        new = np.flatnonzero(np.diff(values, prepend=-np.inf) > same)
+    new = new if len(new) and new[0] == 0 else np.append(0, new)  # minus infinity may come first
+    return values[new], np.add.reduceat(chances, new)
+
+
+class _Payoffs:
+    """Laws of the boxes of a policy, where payoffs are plain sums; higher is better.
+
+    A search that ends at rank z (the largest capped value of all) has opened every box whose index
+    lies above z and nothing else. So given z, the costs of all trees but the winning one are
+    independent:
+
+    * ``lost(v, s, at)``: what it costs to find out that box v after state s, and all below, stay
+      at most at z. This changes only at the ranks of these boxes, of which ``at`` are up to z;
+    * ``won(v, s)[z]``: the payoff where the capped value is z.
+
+    Equal sums are one value, so costs that are multiples of each other keep the laws small.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        f = self.forest = policy.forest
+        if f.count.max() > _COPIES or len(f) > _PIECES:
+            raise _TooMany
+        c = self.columns = rank(policy)
+        self.policy, self.same = policy, _scale(policy)
+        self.products, self.pieces = 0, 0
+        self.children: list[list[int]] = [[] for _ in range(len(f))]
+        for v in np.flatnonzero(f.parent >= 0).tolist():
+            self.children[f.parent[v]].append(v)
+        self.ranks: dict[int, FloatArray] = {}  # of each box and all below it
+        for v in self._upward():
+            own = [c.sigma[c.opened_at[v] : c.opened_at[v + 1]]]
+            own.append(c.reward[c.chosen_at[v] : c.chosen_at[v + 1]])
+            self.ranks[v] = np.sort(
+                np.concatenate([*own, *(self.ranks[u] for u in self.children[v])])
+            )
+        self.lost, self.won = cache(self._lost), cache(self._won)
+
+    def _upward(self) -> list[int]:
+        order = np.flatnonzero(self.forest.parent < 0).tolist()
+        for v in order:
+            order += self.children[v]
+        return order[::-1]
+
+    def law(self) -> PointLaw:
+        """Of the payoff."""
+        roots = np.flatnonzero(self.forest.parent < 0).tolist()
+        outside = self.columns.outside
+        parts = [law for _, law in self._largest([(v, 0) for v in roots], outside)]
+        nothing = [self._none(v, 0, outside) for v in roots]
+        parts.append(self._join(nothing, shift=self.policy.outside))
+        values, chances = (np.concatenate(x) for x in zip(*parts, strict=True))
+        some = chances > 0
+        values, chances = _merged(values[some], chances[some], self.same)
+        return values, chances / chances.sum()
+
+    # -- a box -----------------------------------------------------------------------------------
+
+    def _at(self, v: int, z: int) -> int:
+        """How many ranks of a box and all below it do not lie above z."""
+        return int(np.searchsorted(self.ranks[v], z, side="right"))
+
+    def _none(self, v: int, s: int, z: int) -> PointLaw:
+        """All copies of a box stay at most at z."""
+        one = self.lost(v, s, self._at(v, z))
+        return self._join([one] * int(self.forest.count[v]))
+
+    def _lost(self, v: int, s: int, at: int) -> PointLaw:
+        """Minus what is paid while one copy stays at most at the rank before ``at`` of its own."""
+        self._count()
+        z = int(self.ranks[v][at - 1]) if at else -1
+        c, parts = self.columns, []
+        if c.sigma[c.opened_at[v] + s] <= z:
+            return np.zeros(1), np.ones(1)
+        for y, chance, cost, reward in self._states(v, s):
+            if reward <= z:
+                below = [self._none(u, y, z) for u in self.children[v]]
+                values, chances = self._join(below, shift=-cost)
+                parts.append((values, chance * chances))
+        return self._mixed(parts)
+
+    def _won(self, v: int, s: int) -> dict[int, PointLaw]:
+        """The payoff of one copy by the rank of its capped value, if that is above outside."""
+        self._count()
+        c, found = self.columns, dict[int, list[PointLaw]]()
+        sigma = int(c.sigma[c.opened_at[v] + s])
+        if sigma <= c.outside:
+            return {}
+        f = self.forest
+        for y, chance, cost, reward in self._states(v, s):
+            kids = [(u, y) for u in self.children[v]]
+            if reward > c.outside:
+                gain = float(self.policy.rewards[f.rewards.start[f.reward[v]] + y]) - cost
+                law = self._join([self._none(u, y, reward) for u, _ in kids], shift=gain)
+                found.setdefault(min(reward, sigma), []).append((law[0], chance * law[1]))
+            for z, (values, chances) in self._largest(kids, max(reward, c.outside)):
+                found.setdefault(min(z, sigma), []).append((values - cost, chance * chances))
+        return {z: self._mixed(parts) for z, parts in found.items()}
+
+    def _states(self, v: int, s: int) -> list[tuple[int, float, float, int]]:
+        """States that can follow: number, chance, cost, rank of the reward."""
+        f, c = self.forest, self.columns
+        law, cost = f.laws[int(f.law[v])][s], f.costs[int(f.cost[v])]
+        cost = np.broadcast_to(cost[s if len(cost) > 1 else 0], law.shape)
+        return [
+            (y, float(law[y]), float(cost[y]), int(c.reward[c.chosen_at[v] + y]))
+            for y in np.flatnonzero(law).tolist()
+        ]
+
+    def _largest(self, boxes: list[tuple[int, int]], above: int) -> list[tuple[int, PointLaw]]:
+        """Payoffs where one of some alternatives has the largest capped value, by its rank."""
+        won = [
+            (z, i, law)
+            for i, box in enumerate(boxes)
+            for z, law in self.won(*box).items()
+            if z > above
+        ]
+        # what the others cost changes at one of them at a time: a tree of joined laws
+        tree = _Joined(self, len(boxes))
+        out, seen = [], [-1] * len(boxes)
+        for z, i, law in sorted(won, key=lambda entry: entry[0]):
+            for j, (u, s) in enumerate(boxes):
+                if seen[j] != (at := self._at(u, z)):
+                    seen[j] = at
+                    tree.put(j, self._none(u, s, z))
+            u, s = boxes[i]
+            m = int(self.forest.count[u])
+            before, after = self.lost(u, s, self._at(u, z - 1)), self.lost(u, s, self._at(u, z))
+            own = [self._join([before] * j + [law] + [after] * (m - 1 - j)) for j in range(m)]
+            out.append((z, tree.instead(i, self._mixed(own))))
+        return out
+
+    # -- arithmetic ------------------------------------------------------------------------------
+
+    def _count(self) -> None:
+        self.pieces += 1
+        if self.pieces > _PIECES:
+            raise _TooMany
+
+    def _join(self, laws: list[PointLaw], shift: float = 0.0) -> PointLaw:
+        """The law of a sum of independent numbers."""
+        values, chances = reduce(self.add, laws, (np.zeros(1), np.ones(1)))
+        return values + shift, chances
+
+    def add(self, a: PointLaw, b: PointLaw) -> PointLaw:
+        """The law of the sum of two independent numbers."""
+        if len(a[0]) > len(b[0]):
+            a, b = b, a
+        if len(a[0]) == 1:
+            return b[0] + a[0], b[1] * a[1]
+        self.products += len(a[0]) * len(b[0])
+        if self.products > _PRODUCTS:
+            raise _TooMany
+        sums, chances = np.add.outer(a[0], b[0]).ravel(), np.multiply.outer(a[1], b[1]).ravel()
+        return _merged(sums, chances, self.same)
+
+    def _mixed(self, parts: list[PointLaw]) -> PointLaw:
+        """One of several laws."""
+        if len(parts) == 1:
+            return parts[0]
+        values = np.concatenate([np.empty(0), *(part[0] for part in parts)])
+        chances = np.concatenate([np.empty(0), *(part[1] for part in parts)])
+        self.products += len(values)
+        return _merged(values, chances, self.same) if len(values) else (np.zeros(1), np.zeros(1))
+
+
+class _Joined:
+    """The sum of independent numbers, one of which may change."""
+
+    def __init__(self, payoffs: _Payoffs, n: int) -> None:
+        self._add, self._size = payoffs.add, 1
+        while self._size < n:
+            self._size *= 2
+        self._node = [(np.zeros(1), np.ones(1))] * (2 * self._size)
+
+    def put(self, i: int, law: PointLaw) -> None:
+        """Number i has this law from now on."""
+        at = i + self._size
+        self._node[at] = law
+        while (at := at // 2) >= 1:
+            self._node[at] = self._add(self._node[2 * at], self._node[2 * at + 1])
+
+    def instead(self, i: int, law: PointLaw) -> PointLaw:
+        """The sum if number i had this law."""
+        at = i + self._size
+        while at > 1:
+            law, at = self._add(law, self._node[at ^ 1]), at // 2
+        return law
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """All ends of a search."""
+
+    reward: FloatArray  # the best of the boxes opened, in the user's sign
+    cost: FloatArray  # discounted, where there is discounting
+    chance: FloatArray
+    payoff: FloatArray
+
+
+def all_ends(policy: Policy) -> Ends | None:
+    """All ends of a search, followed one by one; None if there are too many."""
+    walk, found, answers = Walk(policy), list[tuple[float, float, float, float]](), 0
+    f = walk.forest
+
+    def follow(chance: float) -> bool:
+        """Continue from where the walk stands, in all ways; False: there are too many."""
+        nonlocal answers
+        answers += 1
+        if answers > ANSWERS or len(walk.told) > _LONGEST:
+            return False
+        top, prize = walk.next(), walk.next_prize()
+        if top is None and prize is not None:
+            with walk.supposing_taken(prize):
+                return follow(chance)
+        if top is None:
+            rewards = (f.sign * o.reward for o in walk.told.values() if o.reward is not None)
+            best = f.sign * max(rewards, default=-np.inf)
+            factor, spent = walk.discounted()[:2] if f.factors is not None else (1.0, walk.best[2])
+            payoff = factor * walk.best[0] - f.sign * spent
+            found.append((best, spent, chance, payoff))
+            return True
+        (v, copy), _ = top
+        law = f.laws[int(f.law[v])][walk.state_above((v, copy))]
+        for state in np.flatnonzero(law)[::-1].tolist():
+            with walk.supposing((v, copy), state):
+                if not follow(chance * float(law[state])):
+                    return False
+        return True
+
+    return Ends(*np.array(found).T) if follow(1.0) else None

@@ -26,10 +26,9 @@ from ..errors import InvalidAnswer, JournalError
 from ..files.event_log import Path
 from .frontier import Box as Box
 from .ledger import Event, Ledger, Rule, State
-from .reasons import taken_back, why, why_open
-from .record import Model, Record
-from .search_model import replaced
+from .record import Model, Record, replaced
 from .walk import Opened as Opened
+from .words import taken_back, why, why_open
 
 
 class Search:

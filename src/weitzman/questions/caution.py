@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .._common.arguments import check_counts
 from .._common.arrays import FloatArray
 from .._common.numbers import Amounts
 from .._common.sharing import Executor, check_executor, spread
+from .._common.text import ResultTable
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest
@@ -22,7 +24,7 @@ _HALVINGS = 40  # of an interval between two tolerances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RiskSweep:
+class RiskSweep(ResultTable):
     """The value and the first decision for many risk tolerances, the boldest first.
 
     Attributes
@@ -75,9 +77,6 @@ class RiskSweep:
             for high, low, first in self.decisions()
         )
 
-    def __str__(self) -> str:
-        return self.table()
-
 
 def risk_sweep(
     forest: Forest, *, steps: int = 32, threads: int | None = None,
@@ -99,7 +98,7 @@ def risk_sweep(
         All cores by default.
     executor : optional
         Workers to share the tolerances, as in :func:`~weitzman.solve`. The result does not depend
-        on it, to the last bit.
+        on it.
     progress : callable, optional
         Called with (tolerances done, tolerances in all).
 
@@ -112,8 +111,7 @@ def risk_sweep(
     >>> [first for _, _, first in sweep.decisions()]
     ['long shot', 'steady']
     """
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
-        raise InvalidArgument(f"`steps` must be a whole number from 2 on, but it is {steps!r}.")
+    check_counts(2, steps=steps)
     if not isinstance(forest, Forest):
         raise InvalidArgument(f"a risk sweep needs a Forest, but got a {type(forest).__name__}.")
     check_executor(executor)

@@ -10,13 +10,14 @@ solved to optimality.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import product
 from math import prod
 
 import numpy as np
 
-from .._common.arrays import FloatArray
+from .._common.law import Law
 from .._common.sharing import Executor, check_executor, spread
 from .._kernels.structure import postorder
 from ..engine.solution import Solution, mean_cost
@@ -95,7 +96,7 @@ def commit(
         All cores by default.
     executor : optional
         Workers to share the commitments, as in :func:`~weitzman.solve`. The result does not depend
-        on it, to the last bit.
+        on it.
     progress : callable, optional
         Called with (commitments done, commitments in all), as far as they are known.
 
@@ -113,7 +114,7 @@ def commit(
     check_executor(executor)
     blind = forest.roots.tolist() if unseen is True else [forest.box(b) for b in unseen or ()]
     groups = _groups(forest, alternatives, blind)
-    bound = _bound(forest, groups, blind)
+    bound = _bound(forest, groups)
     sizes = [len(g) for g in groups]
 
     data = forest, groups, threads if executor is None else 1
@@ -131,7 +132,8 @@ def commit(
     solution = solve(left, threads=threads)
     chosen = (g[i] for g, i in zip(groups, best, strict=True))
     names = tuple(forest.name(v) if v >= 0 else f"{forest.name(-1 - v)}, unseen" for v in chosen)
-    return Commitment(left, solution, solution.value, forest.sign * bound, names)
+    bound = forest.sign * (bound + forest.stated_error)
+    return Commitment(left, solution, solution.value, bound, names)
 
 
 def _value_of(data: tuple[Forest, list[Group], int | None], choice: Sequence[int]) -> float:
@@ -154,6 +156,8 @@ def _groups(
 ) -> list[Group]:
     """Groups by number; ``-1 - v`` stands for taking box v unseen."""
     groups = [tuple(f.box(b) for b in group) for group in alternatives]
+    if not all(groups):
+        raise InvalidArgument("a group of alternatives must name a box, but one group is empty.")
     named = [v for g in groups for v in g]
     if len(set(named)) < len(named):
         raise InvalidArgument("a box may be in one group of alternatives, but one is in two.")
@@ -209,29 +213,30 @@ def _committed(f: Forest, groups: Sequence[Group], choice: Sequence[int]) -> For
         if g[i] < 0:
             unseen.add(-1 - g[i])
     for v in postorder(f.parent)[0][::-1].tolist():
-        up = int(f.parent[v])
-        drop[v] |= up >= 0 and bool(drop[up])
-    keep = [v for v in range(len(f)) if not drop[v]] + sorted(unseen)
-    cut = len(keep) - len(unseen)
-    place = {v: i for i, v in enumerate(keep[:cut])}
-    means = {v: float(_mean(f, v)) for v in unseen}
-    return Forest.from_arrays(
-        parent=[
-            place[int(f.parent[v])] if i < cut and f.parent[v] >= 0 else -1
-            for i, v in enumerate(keep)
-        ],
-        cost=[f.costs[int(f.cost[v])] if i < cut else 0.0 for i, v in enumerate(keep)],
-        rewards=[
-            f.rewards[int(f.reward[v])][0] if i < cut else [means[v]] for i, v in enumerate(keep)
-        ],
-        law=[
-            f.laws[int(f.law[v])] if i < cut else np.ones((1, 1)) for i, v in enumerate(keep)
-        ],
-        names=[f.name(v) + (", unseen" if i >= cut else "") for i, v in enumerate(keep)],
-        count=[int(f.count[v]) if i < cut else 1 for i, v in enumerate(keep)],
-        outside=f.outside,
-        minimize=f.minimize,
-        states=[f.states(v) if i < cut else None for i, v in enumerate(keep)],
+        drop[v] |= drop[f.parent[v]]  # the spare entry stands above all roots
+    keep = np.flatnonzero(~drop[:-1])
+    blind = np.array(sorted(unseen), np.int64)
+    place = np.full(len(f) + 1, -1)
+    place[keep] = np.arange(len(keep))
+    names = [f.name(v) for v in keep.tolist()] + [f"{f.name(v)}, unseen" for v in blind.tolist()]
+    each = np.concatenate([keep, blind])
+    left = f.take(
+        each,
+        parent=np.concatenate([place[f.parent[keep]], np.full(len(blind), -1)]),
+        after=np.where(np.arange(len(each)) < len(keep), -1, 0),
+        names=tuple(names),
+    )
+    if not len(blind):
+        return left
+    # what is taken unseen is free, and shows its mean in its only state
+    law, reward, cost = left.law.copy(), left.reward.copy(), left.cost.copy()
+    law[len(keep) :], cost[len(keep) :] = len(left.laws), len(left.costs)
+    reward[len(keep) :] = len(left.rewards) + np.arange(len(blind))
+    means = [np.full((1, 1), _mean(f, v)) for v in blind.tolist()]
+    return replace(
+        left, law=law, reward=reward, cost=cost, laws=left.laws.with_more([np.ones((1, 1))]),
+        rewards=left.rewards.with_more(means), costs=left.costs.with_more([np.zeros((1, 1))]),
+        state_names=(*left.state_names, *([None] * len(blind))),
     )  # fmt: skip
 
 
@@ -240,137 +245,49 @@ def _mean(f: Forest, v: int) -> float:
     return float(np.sum(law[law > 0] * rewards[law > 0]))
 
 
-# -- the bound: convex functions, each as a distribution of a capped value ------------------------
+# -- the bound -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Value:
-    """A capped value: rising points and the probability of at most each of them."""
-
-    x: FloatArray
-    below: FloatArray  # P(value <= x), 1 at the end
-
-    def function(self, at: FloatArray) -> FloatArray:
-        """E max(x, value)."""
-        mass = np.diff(self.below, prepend=0.0)
-        missing = 1.0 - self.below[-1]
-        assert abs(missing) < 1e-9, "a distribution"
-        real = np.isfinite(self.x)
-        shown = np.maximum(at[:, None], self.x[real]) @ mass[real]
-        return np.asarray(shown + at * mass[~real].sum())
-
-
-def _bound(f: Forest, groups: Sequence[Group], blind: Sequence[int]) -> float:
+def _bound(f: Forest, groups: Sequence[Group]) -> float:
     """E max(outside, largest value of all roots), with the better of alternatives everywhere."""
-    group_of = {v: i for i, g in enumerate(groups) for v in g if v >= 0}
-    value: dict[tuple[int, int], _Value] = {}
-    children: dict[int, list[int]] = {-1: f.roots.tolist()}
-    for v in range(len(f)):
-        if f.parent[v] >= 0:
-            children.setdefault(int(f.parent[v]), []).append(v)
+    home = {v: g for g in groups for v in g if v >= 0}
+    children: dict[int, list[int]] = {}
+    for v, up in enumerate(f.parent.tolist()):
+        children.setdefault(up, []).append(v)
+    value: dict[int, Law] = {}  # of the boxes so far: one row for each state of the parent
 
-    def together(boxes: Sequence[int], s: int) -> list[_Value]:
-        """Independent values of boxes after state s, alternatives as one."""
-        out, seen = [], set()
-        for v in boxes:
-            i = group_of.get(v)
-            if i is None:
-                out.append(_power(value[v, s], int(f.count[v])))
-            elif i not in seen:
-                seen.add(i)
-                out.append(
-                    _better([value[w, s] if w >= 0 else _sure(f, -1 - w) for w in groups[i]])
-                )
+    def together(boxes: Sequence[int]) -> list[Law]:
+        """Independent values of boxes with one parent, alternatives as one."""
+        out = [value[v].power(int(f.count[v])) for v in boxes if v not in home]
+        for g in dict.fromkeys(home[v] for v in boxes if v in home):
+            each = [
+                value[v] if v >= 0 else Law.sure(np.array([f.sign * _mean(f, -1 - v)])) for v in g
+            ]
+            out.append(reduce(_better, each))
         return out
 
     for v in postorder(f.parent)[0].tolist():
-        law, cost = f.laws[int(f.law[v])], mean_cost(f, v)
-        rewards = f.sign * f.rewards[int(f.reward[v])][0]
-        after = [
-            _largest([_Value(np.array([r]), np.ones(1)), *together(children.get(v, []), y)])
-            for y, r in enumerate(rewards)
-        ]
-        for s, row in enumerate(law):
-            value[v, s] = _capped(after, row, float(cost[s]))
-    x0 = f.sign * f.outside
-    best = _largest([_Value(np.array([x0]), np.ones(1)), *together(children[-1], 0)])
-    mass = np.diff(best.below, prepend=0.0)
-    return float(np.sum(best.x[mass > 0] * mass[mass > 0]))
+        shown = Law.sure(f.sign * f.rewards[int(f.reward[v])][0])
+        after = shown.largest(*together(children.get(v, []))).mixture(f.laws[int(f.law[v])])
+        value[v] = after.cap(after.root(mean_cost(f, v)))
+    best = Law.sure(np.array([f.sign * f.outside])).largest(*together(children[-1]))
+    return float(best.mean()[0])
 
 
-def _sure(f: Forest, v: int) -> _Value:
-    return _Value(np.array([f.sign * _mean(f, v)]), np.ones(1))
-
-
-def _power(a: _Value, m: int) -> _Value:
-    return a if m == 1 else _Value(a.x, a.below**m)
-
-
-def _largest(parts: Sequence[_Value]) -> _Value:
-    """The largest of independent values."""
-    if len(parts) == 1:
-        return parts[0]
-    x = np.unique(np.concatenate([p.x for p in parts]))
-    below = np.ones(len(x))
-    for p in parts:
-        i = np.searchsorted(p.x, x, side="right")
-        below *= np.concatenate([[0.0], p.below])[i]
-    keep = np.flatnonzero(np.diff(below, prepend=0.0) > 0)
-    return _Value(x[keep], below[keep])
-
-
-def _capped(after: Sequence[_Value], row: FloatArray, cost: float) -> _Value:
-    """The value of a box from those after each of its states: mixed, and capped at its index."""
-    x = np.unique(np.concatenate([a.x for a, p in zip(after, row, strict=True) if p > 0]))
-    below = np.zeros(len(x))
-    for a, p in zip(after, row, strict=True):
-        if p > 0:
-            below += p * np.concatenate([[0.0], a.below])[np.searchsorted(a.x, x, side="right")]
-    below[-1] = 1.0
-    tail = 1.0 - np.concatenate([[0.0], below[:-1]])  # P(W >= x)
-    gap = np.diff(x)  # area above x[i] is the sum of tail[j + 1] * gap[j] for j >= i
-    area = np.concatenate([np.cumsum((tail[1:] * gap)[::-1])[::-1], [0.0]])
-    if not np.isfinite(x[-1]):
-        return _Value(np.array([-np.inf]), np.ones(1))
-    i = int(np.flatnonzero(area <= cost)[0])  # the index lies at or below x[i]
-    sigma = x[i] - (cost - area[i]) / tail[i] if cost > 0 else x[i]
-    keep = x < sigma
-    return _Value(np.append(x[keep], sigma), np.append(below[keep], 1.0))
-
-
-def _better(parts: Sequence[_Value]) -> _Value:
-    """The value whose E max(x, .) is the largest among the given values, for every x."""
-    best = parts[0]
-    for other in parts[1:]:
-        best = _better_of_two(best, other)
-    return best
-
-
-def _better_of_two(a: _Value, b: _Value) -> _Value:
-    points = np.unique(np.concatenate([a.x, b.x]))
-    points = points[np.isfinite(points)]
-    if len(points) == 0:
+def _better(a: Law, b: Law) -> Law:
+    """Row by row, the law whose E max(x, .) is the larger of two, for every x."""
+    x = np.union1d(a.points, b.points)
+    if not len(x):
         return a
-    grid = np.concatenate([[points[0] - 1.0], points])
-    d = a.function(grid) - b.function(grid)
-    cross = np.flatnonzero(d[:-1] * d[1:] < 0)
-    met = grid[cross] + (grid[cross + 1] - grid[cross]) * d[cross] / (d[cross] - d[cross + 1])
-    left = _slope_before(a, points[0]), _slope_before(b, points[0])
-    far: list[float] = []
-    if d[0] != 0 and (left[0] - left[1]) * d[0] > 0:  # further to the left they meet again
-        far = [float(grid[0] - d[0] / (left[0] - left[1]))]
-    x = np.unique(np.concatenate([far, met, points]))
-    height = np.maximum(a.function(x), b.function(x))
-    before = x[0] - 1.0
-    start = max(float(a.function(np.array([before]))[0]), float(b.function(np.array([before]))[0]))
-    slope = np.append(np.diff(height) / np.diff(x), 1.0)
-    first = float(height[0] - start)  # slope left of everything: mass at minus infinity
-    below = np.maximum.accumulate(np.minimum(np.maximum(slope, first), 1.0))
-    if first > 0:
-        return _Value(np.append(-np.inf, x), np.append(first, below))
-    return _Value(x, below)
-
-
-def _slope_before(a: _Value, x: float) -> float:
-    """P(value < x)."""
-    return float(a.below[a.x < x][-1]) if (a.x < x).any() else 0.0
+    d = a.excess(x) - b.excess(x)
+    row, j = np.nonzero(d[:, :-1] * d[:, 1:] < 0)  # between these points they change places
+    met = x[j] + (x[j + 1] - x[j]) * d[row, j] / (d[row, j] - d[row, j + 1])
+    slope = a.tail(x[:1])[:, 0] - b.tail(x[:1])[:, 0]
+    left = np.flatnonzero(slope * d[:, 0] < 0)  # and once more to the left of all points
+    x = np.union1d(x, np.concatenate([met, x[0] + d[left, 0] / slope[left]]))
+    high = np.maximum(a.excess(x), b.excess(x))
+    tails = np.empty_like(high)
+    tails[:, 0] = np.maximum(a.tail(x[0]), b.tail(x[0]))
+    tails[:, 1:] = -np.diff(high) / np.diff(x)
+    # rounding must not let a tail rise
+    return Law(x, np.maximum.accumulate(tails[:, ::-1], axis=1)[:, ::-1])

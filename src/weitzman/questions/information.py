@@ -6,6 +6,7 @@ weighed with the likelihood of what is told below. See the theory page, section 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.arguments import check_counts
 from .._common.arrays import FloatArray, error_of_mean
 from .._common.sharing import Executor, check_executor, spread
 from .._kernels.structure import postorder
@@ -31,9 +33,11 @@ class Knowing:
     Attributes
     ----------
     without, value : float
-        The value without the information, and the expected value with it (in the user's sign).
+        The value without the information, and the expected value with it (in the user's sign);
+        with a risk tolerance, certainty equivalents.
     worth : float
-        What the information adds: the most to pay for it.
+        What the information adds: the most to pay for it. With a risk tolerance, too: paying an
+        amount for certain lowers the certainty equivalent by that amount.
     error : float
         Standard error of ``value``; 0 if all outcomes were looked at.
     """
@@ -70,7 +74,7 @@ def value_of_knowing(
         All cores by default.
     executor : optional
         Workers to share the combinations, as in :func:`~weitzman.solve`. The result does not depend
-        on it, to the last bit.
+        on it.
     progress : callable, optional
         Called with (combinations done, combinations in all).
 
@@ -82,13 +86,9 @@ def value_of_knowing(
     0.5
     """
     listed: Any = [boxes] if isinstance(boxes, str | int | np.integer) else boxes
-    numbers = [forest.box(b) for b in listed]
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise InvalidArgument("`boxes` must name at least one box, and none of them twice.")
-    tests = {v: np.eye(len(forest.states(v))) for v in numbers}
-    return value_of_tests(
-        forest, tests, samples=samples, rng=rng, threads=threads, executor=executor,
-        progress=progress,
+    tests = [(v, np.eye(len(forest.states(v)))) for v in map(forest.box, listed)]
+    return _value_told(
+        forest, tests, samples, rng, threads, executor, progress,
     )  # fmt: skip
 
 
@@ -122,10 +122,33 @@ def value_of_tests(
     >>> round(weitzman.questions.value_of_tests(box, {"chest": 0.9}).worth, 9)
     1.5
     """
-    _check(forest)
+    given = [(forest.box(b), _matrix(forest, forest.box(b), q)) for b, q in tests.items()]
+    return _value_told(forest, given, samples, rng, threads, executor, progress)
+
+
+def _value_told(
+    forest: Forest, tests: Sequence[tuple[int, FloatArray]], samples: int,
+    rng: np.random.Generator | int, threads: int | None, executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> Knowing:  # fmt: skip
+    """The value once the outcomes of tests are told."""
+    forest.must_end("the value of information")
+    check_counts(2, samples=samples)
     check_executor(executor)
-    outcomes = {forest.box(b): _matrix(forest, forest.box(b), q) for b, q in tests.items()}
-    _check_single(forest, outcomes)
+    outcomes = dict(tests)
+    if len(outcomes) < max(1, len(tests)):
+        twice = [v for v in outcomes if sum(v == w for w, _ in tests) > 1]
+        named = f", but box {forest.name(twice[0])!r} is named twice" if twice else ""
+        raise InvalidArgument(f"give at least one box, and each one once{named}.")
+    for v in outcomes:
+        up = v
+        while up >= 0:
+            if forest.count[up] > 1:
+                raise InvalidArgument(
+                    f"what is told must be about one box, but box {forest.name(v)!r} has copies. "
+                    f"Write them out with expand."
+                )
+            up = int(forest.parent[up])
     without = solve(forest, threads=threads).value
     sizes = [q.shape[1] for q in outcomes.values()]
     every = float(np.prod(np.array(sizes, float))) <= _ENUMERATED
@@ -135,13 +158,19 @@ def value_of_tests(
         else list(_drawn(forest, outcomes, samples, np.random.default_rng(rng)))
     )
     data = forest, outcomes, threads if executor is None else 1
-    found = spread(executor, _mass_and_value, data, told, progress)
-    values = np.array([value for _, value in found])
-    if every:
-        total, error = sum((mass * value for mass, value in found), 0.0), 0.0
-    else:
-        total, error = float(np.mean(values)), error_of_mean(values)
-    return Knowing(without, total, forest.sign * (total - without), error)
+    found = np.array(spread(executor, _mass_and_value, data, told, progress))
+    found = found[found[:, 0] > 0]
+    mass, values = found[:, 0] if every else np.full(len(found), 1 / len(found)), found[:, 1]
+    tau = forest.risk_tolerance
+    if tau is None:
+        total, error = float(mass @ values), error_of_mean(values)
+    else:  # the certainty equivalent of all certainty equivalents, measured from the worst one
+        worst = float((forest.sign * values).min())
+        lost = np.exp(-(forest.sign * values - worst) / tau)
+        mean = float(mass @ lost)
+        total = forest.sign * (worst - tau * math.log(mean))
+        error = tau * error_of_mean(lost) / mean
+    return Knowing(without, total, forest.sign * (total - without), 0.0 if every else error)
 
 
 def _mass_and_value(
@@ -168,27 +197,6 @@ def _matrix(f: Forest, box: int, given: float | ArrayLike) -> FloatArray:
             f"states of its box, but that of box {f.name(box)!r} is not."
         )
     return q
-
-
-def _check(f: Forest) -> None:
-    f.must_end("the value of information")
-    if f.risk_tolerance is not None:
-        raise InvalidArgument(
-            "the value of information is a difference of expected payoffs, so it does not go "
-            "with a risk tolerance. Leave `risk_tolerance` out."
-        )
-
-
-def _check_single(f: Forest, tests: Mapping[int, FloatArray]) -> None:
-    for v in tests:
-        up = v
-        while up >= 0:
-            if f.count[up] > 1:
-                raise InvalidArgument(
-                    f"what is told must be about one box, but box {f.name(v)!r} has copies. Write "
-                    f"them out with expand."
-                )
-            up = int(f.parent[up])
 
 
 def _told(

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray
+from .._common.arguments import check_counts
+from .._common.arrays import BoolArray, FloatArray
 from .._common.numbers import percent
 from .._common.sharing import Executor, check_executor, spread
+from .._common.text import ResultTable
 from ..engine.by_box import PerBox
 from ..engine.evaluation import evaluate
-from ..engine.resolving import Resolved, Resolver
 from ..engine.solution import Solution
 from ..engine.solver import solve
+from ..engine.what_if import as_solution, crossing
 from ..errors import InvalidArgument, InvalidForest
 from ..forest.model import Forest
 
-_HALVINGS = 48  # of an interval of changes
 _FURTHEST = 1e6  # changes, as shares of a number, beyond which nothing is looked for
-NUMBERS = ("cost", "reward", "chance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Swing:
     box : str
         The box; "" for the outside option.
     number : str
-        "cost", "reward" (all rewards of the box), "chance" (of its best state) or "outside".
+        "cost", "reward" (all rewards of the box), "chance" (of its best state) or "outside". The
+        best state is the one after which going on is worth most.
     low, high : float
         The value with the number lowered, and with it raised.
     first_low, first_high : str or None
@@ -62,7 +63,7 @@ class Swing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tornado:
+class Tornado(ResultTable):
     """How the value and the first decision move with each number, the widest swing first.
 
     Attributes
@@ -83,18 +84,21 @@ class Tornado:
         names = ("box", "number", "low", "high", "first_low", "first_high", "turns")
         return {name: [getattr(s, name) for s in self.swings] for name in names}
 
-    def table(self) -> str:
+    def headline(self) -> str:
+        """The value, and how far each number was moved."""
+        say = self.solution.forest.amounts
+        return f"value {say(self.solution.value)}, each number moved by {percent(self.share)}"
+
+    def cells(self) -> list[list[str]]:
         """The swings as text."""
         say = self.solution.forest.amounts
-        lines = [f"value {say(self.solution.value)}, each number moved by {percent(self.share)}"]
-        for s in self.swings:
-            who = f"{s.number} of {s.box}" if s.box else s.number
-            turn = f"   first: {s.first_low} / {s.first_high}" if s.turns else ""
-            lines.append(f"{who:30}  {say(s.low)} to {say(s.high)}{turn}")
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.table()
+        return [["number", "low", "high", "first"]] + [
+            [
+                f"{s.number} of {s.box}" if s.box else s.number, say(s.low), say(s.high),
+                f"{s.first_low} / {s.first_high}" if s.turns else "",
+            ]
+            for s in self.swings
+        ]  # fmt: skip
 
 
 def tornado(
@@ -107,15 +111,16 @@ def tornado(
     ----------
     forest : Forest
     share : float
-        How far to move each number, as a share of it. A chance is that of the best state of a box,
-        after every state of its parent; the other chances are scaled so that all sum to 1.
+        How far to move each number, as a share of it. A chance is that of the best state of a box
+        (the one after which going on is worth most), after every state of its parent; the other
+        chances are scaled so that all sum to 1.
     boxes : int
         Look at this many boxes, those opened most often first.
     threads : int, optional
         All cores by default.
     executor : optional
         Workers to share the boxes, as in :func:`~weitzman.solve`. The result does not depend
-        on it, to the last bit.
+        on it.
     progress : callable, optional
         Called with (boxes done, boxes in all).
 
@@ -129,98 +134,113 @@ def tornado(
     """
     if not 0 < share < 1:
         raise InvalidArgument(f"`share` must lie between 0 and 1, but it is {share}.")
+    check_counts(boxes=boxes)
     forest.must_end("a tornado")
     check_executor(executor)
     base = solve(forest, threads=threads)
     most = np.argsort(-evaluate(base, threads=threads).opened, kind="stable")[:boxes].tolist()
-    if executor is None:
-        resolver = Resolver(forest, most, threads=threads)
-        ends = spread(None, _all_ends, (resolver, share), most, progress)
-    else:
-        ends = spread(executor, _ends_elsewhere, (forest, share), most, progress)
-    found = [
-        (forest.name(v), number, two)
-        for v, of_box in zip(most, ends, strict=True)
-        for number, two in zip(NUMBERS, of_box, strict=True)
-    ]
+    data = forest, share, threads if executor is None else 1
+    found = spread(executor, _swings_of, data, most, progress)
     if np.isfinite(forest.outside) and forest.outside != 0:
-        moved_by = [solve(_with_outside(forest, d * share), threads=threads) for d in (-1, 1)]
-        found.append(("", "outside", [(s.value, s.first_box) for s in moved_by]))
-    swings = [_swing(base.first_box, *one) for one in found]
+        low, high = (
+            _end(replace(forest, outside=(1 + d) * forest.outside), threads)
+            for d in (-share, share)
+        )
+        found.append([("", "outside", low, high)])
+    swings = [
+        Swing(box, number, low, high, first, then, {first, then} != {base.first_box})
+        for of_box in found
+        for box, number, (low, first), (high, then) in of_box
+    ]
     return Tornado(base, share, tuple(sorted(swings, key=lambda s: -s.width)))
 
 
 End = tuple[float, str | None]  # a value, and the box to open first
 
 
-def _all_ends(how: tuple[Resolver, float], box: int) -> list[list[End]]:
-    """The value and the first box with each number of a box lowered, and raised."""
-    resolver, share = how
-    solved = [[_solved(resolver, box, n, d * share) for d in (-1, 1)] for n in NUMBERS]
-    return [[(s.value, s.first_box) for s in two] for two in solved]
+def _end(forest: Forest, threads: int | None) -> End:
+    solution = solve(forest, threads=threads)
+    return solution.value, solution.first_box
 
 
-def _ends_elsewhere(how: tuple[Forest, float], box: int) -> list[list[End]]:
-    """On a worker: the same."""
-    forest, share = how
-    return _all_ends((Resolver(forest, [box], threads=1), share), box)
+def _swings_of(data: tuple[Forest, float, int | None], box: int) -> list[tuple[str, str, End, End]]:
+    """On a worker or here: both ends of each number of a box."""
+    f, share, threads = data
+    best, found = best_states(f, box), []
+    for number in _numbers(f, box):
+        low, high = (_end(moved(f, box, number, d, best), threads) for d in (-share, share))
+        found.append((f.name(box), number, low, high))
+    return found
 
 
-def _swing(now: str | None, box: str, number: str, ends: list[End]) -> Swing:
-    (low, first_low), (high, first_high) = ends
-    turns = now not in (first_low, first_high) or first_low != first_high
-    return Swing(box, number, low, high, first_low, first_high, turns)
+def _numbers(f: Forest, box: int) -> list[str]:
+    """What can be moved: signals have no reward, and a sure state has no chance."""
+    rewards, law = f.rewards[int(f.reward[box])][0], f.laws[int(f.law[box])]
+    there = {
+        "cost": True,
+        "reward": bool(np.isfinite(rewards[law.max(axis=0) > 0]).any()),
+        "chance": bool(((law > 0).sum(axis=1) > 1).any()),
+    }
+    return [number for number, some in there.items() if some]
 
 
-def _with_outside(f: Forest, share: float) -> Forest:
-    return replace(f, outside=(1 + share) * f.outside)
+def moved(f: Forest, box: int, number: str, share: float, best: BoolArray | None = None) -> Forest:
+    """The forest with one number of a box raised by a share of it (lowered, if negative).
 
-
-def _solved(resolver: Resolver, box: int, number: str, share: float) -> Resolved:
-    """The solution with one number of a box raised by a share of it."""
-    f = resolver.forest
+    ``best`` are the best states of the box, if they are already known.
+    """
     if number == "cost":
-        return resolver.change(box, cost=_dearer(f, box, share))
-    if number == "chance":
-        return resolver.change(box, law=_tilted(f, box, share))
-    return resolver.change(box, rewards=_raised(f, box, share))
-
-
-def _dearer(f: Forest, box: int, share: float) -> FloatArray:
-    return np.asarray((1 + share) * f.costs[int(f.cost[box])])
-
-
-def _raised(f: Forest, box: int, share: float) -> FloatArray:
-    row = f.rewards[int(f.reward[box])]
-    return np.asarray(row + share * np.where(np.isfinite(row), np.abs(row), 0.0))
-
-
-def moved(f: Forest, box: int, number: str, share: float) -> Forest:
-    """The forest with one number of a box raised by a share of it (lowered, if negative)."""
-    if number == "cost":
-        return f.changed(cost={box: _dearer(f, box, share)})
+        return f.changed(cost={box: (1 + share) * f.costs[int(f.cost[box])]})
     if number == "reward":
+        row = f.rewards[int(f.reward[box])]
+        higher = row + share * np.where(np.isfinite(row), np.abs(row), 0.0)
         reward = f.reward.copy()
         reward[box] = len(f.rewards)
         names = (*f.state_names, f.state_names[int(f.reward[box])])
-        higher = f.rewards.with_more([_raised(f, box, share)])
-        return replace(f, reward=reward, rewards=higher, state_names=names)
-    law = f.law.copy()
-    law[box] = len(f.laws)
-    return replace(f, law=law, laws=f.laws.with_more([_tilted(f, box, share)]))
+        return replace(f, reward=reward, rewards=f.rewards.with_more([higher]), state_names=names)
+    return _with_law(f, box, _tilted(f, box, share, best))
 
 
-def _tilted(f: Forest, box: int, share: float) -> FloatArray:
+def _with_law(f: Forest, box: int, law: FloatArray) -> Forest:
+    which = f.law.copy()
+    which[box] = len(f.laws)
+    return replace(f, law=which, laws=f.laws.with_more([law]))
+
+
+def _tilted(f: Forest, box: int, share: float, best: BoolArray | None) -> FloatArray:
     """The law with the chance of the best state raised by a share of it, up to 1."""
     law = f.laws[int(f.law[box])]
-    rewards = f.sign * f.rewards[int(f.reward[box])][0]
-    best = rewards == rewards.max()
+    best = best_states(f, box) if best is None else best
     p = law[:, best].sum(axis=1, keepdims=True)
     q = np.where(p < 1, np.minimum(p * (1 + share), 1.0), p)  # a sure state has no other to give to
     with np.errstate(divide="ignore", invalid="ignore"):
         up = np.where(p > 0, q / p, 1.0)
         down = np.where(p < 1, (1 - q) / (1 - p), 1.0)
     return np.asarray(np.where(best, law * up, law * down))
+
+
+def best_states(f: Forest, box: int) -> BoolArray:
+    """The states of a box after which going on is worth most, with the outside option in hand."""
+    rewards = f.sign * f.rewards[int(f.reward[box])][0]
+    if (f.parent != box).all():
+        return np.asarray(rewards == rewards.max())
+    worth = f.sign * _after_each_state(f.subtree(box, None if f.parent[box] < 0 else 0))
+    return np.asarray(worth == worth.max())
+
+
+def _after_each_state(tree: Forest) -> FloatArray:
+    """What going on is worth after each state of box 0, which is a root: free, and at once."""
+    cost = tree.cost.copy()
+    cost[0] = len(tree.costs)
+    pools = {"costs": 0.0, "factors": 1.0, "durations": 0.0}
+    there = {name: x for name, x in pools.items() if getattr(tree, name) is not None}
+    free = replace(
+        tree,
+        cost=cost,
+        **{name: getattr(tree, name).with_more([np.full((1, 1), x)]) for name, x in there.items()},
+    )
+    sure = np.eye(tree.laws.shape[tree.law[0], 1])
+    return np.array([solve(_with_law(free, 0, row[None, :])).value for row in sure])
 
 
 # -- turning points --------------------------------------------------------------------------------
@@ -259,7 +279,7 @@ def turning_points(
         All cores by default.
     executor : optional
         Workers to share the numbers, as in :func:`~weitzman.solve`. The result does not depend
-        on it, to the last bit.
+        on it.
     progress : callable, optional
         Called with (numbers done, numbers in all).
 
@@ -271,25 +291,25 @@ def turning_points(
     >>> nearest.number, round(nearest.share, 6)
     ('reward', -0.8)
     """
-    f = solution.forest
+    f = as_solution(solution, "a turning point").forest
     f.must_end("a turning point")
+    check_counts(boxes=boxes)
     check_executor(executor)
-    roots = f.roots
     at, index = solution.index_columns()
-    signed = f.sign * index[at[roots]]
-    order = roots[np.argsort(-signed, kind="stable")].tolist()
-    lead = order[0]
-    rival = max([f.sign * f.outside, *(np.sort(signed)[::-1][1:2]).tolist()])
-    ahead = bool(signed.max() > f.sign * f.outside)
-    mark = rival if ahead else f.sign * f.outside  # what the tree that comes first must exceed
+    signed, outside = f.sign * index[at[f.roots]], f.sign * f.outside
+    order = np.argsort(-signed, kind="stable")
+    ahead = bool(signed[order[0]] > outside)
     asked, names = list[_Asked](), list[str]()
-    for root in order[:boxes]:
-        first = root == lead and ahead
-        goal = mark if first else max(f.sign * f.outside, float(signed.max()))
-        within = f.within(root)[: boxes if first else 1].tolist()
-        asked += [_Asked(root, i, n, goal, first) for i in range(len(within)) for n in NUMBERS]
-        names += [f.name(v) for v in within for _ in NUMBERS]
-    shares = spread(executor, _turns_there, f, asked, progress)
+    for place, root in enumerate(f.roots[order[:boxes]].tolist()):
+        leads = place == 0 and ahead
+        # what the tree must fall to, or exceed, for another first decision
+        rivals = signed[order[1:2]] if leads else signed[order[:1]]
+        goal = max([outside, *rivals.tolist()])
+        within = f.within(root)[: boxes if leads else 1].tolist()
+        for i, v in enumerate(within):
+            asked += [_Asked(root, i, number, goal, leads) for number in _numbers(f, v)]
+            names += [f.name(v)] * (len(asked) - len(names))
+    shares = spread(executor, _turns_at, f, asked, progress)
     out = [Turning(b, a.number, x) for b, a, x in zip(names, asked, shares, strict=True)]
     return tuple(sorted(out, key=lambda t: abs(t.share)))
 
@@ -304,31 +324,25 @@ class _Asked(NamedTuple):
     ahead: bool  # the tree comes first now
 
 
-def _turns_there(forest: Forest, asked: _Asked) -> float:
+def _turns_at(forest: Forest, asked: _Asked) -> float:
     """On a worker or here: the share of a number at which its tree comes to the goal."""
-    return _turns_at(forest.subtree(asked.root), *asked[1:])
+    _, box, number, goal, ahead = asked
+    tree = forest.subtree(asked.root)
+    best = best_states(tree, box) if number == "chance" else None
 
+    def lead(share: float) -> float:
+        found = solve(moved(tree, box, number, share, best)).index(0)
+        return float(tree.sign * found) - goal
 
-def _turns_at(tree: Forest, box: int, number: str, goal: float, ahead: bool) -> float:
-    """The share of a number at which the index of the tree comes to a goal."""
-
-    resolver = Resolver(tree, [box])
-
-    def leads(share: float) -> bool:
-        return bool(tree.sign * _solved(resolver, box, number, share).first_index > goal)
-
-    better = -1.0 if number == "cost" else 1.0
-    if number == "reward" and tree.minimize:
-        better = -1.0
-    way = -better if ahead else better
+    worse = number == "cost" or (number == "reward" and tree.minimize)
+    way = -1.0 if worse != ahead else 1.0
     furthest = 1.0 if way < 0 else _furthest(tree, box, number)
-    if leads(way * furthest) == ahead:
+    if (lead(way * furthest) > 0) == ahead:
         return np.inf
-    low, high = 0.0, furthest
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if leads(way * middle) == ahead else (low, middle)
-    return way * high
+    low, high = 0.0, min(1.0, furthest)
+    while (lead(way * high) > 0) == ahead:  # small changes are found to more digits
+        low, high = high, min(16.0 * high, furthest)
+    return way * crossing(lambda share: lead(way * share), low, high)
 
 
 def _furthest(tree: Forest, box: int, number: str) -> float:
@@ -354,20 +368,18 @@ class IndexSlopes:
     ----------
     index : float
     cost : PerBox
-        ``cost[i][state]``: in the cost of box i of ``forest`` after that state of its parent.
+        ``cost[box][state]``: in the cost of a box after that state of its parent; 0 for boxes that
+        the index does not depend on.
     reward : PerBox
-        ``reward[i][state]``: in the reward of a state of box i.
+        ``reward[box][state]``: in the reward of a state of a box.
     chance : array of float
         In the probability of each state of the box itself, the other probabilities fixed.
-    forest : Forest
-        The box, as number 0, and all below it.
     """
 
     index: float
     cost: PerBox
     reward: PerBox
     chance: FloatArray
-    forest: Forest
 
 
 def index_slopes(
@@ -395,7 +407,7 @@ def index_slopes(
     >>> float(slopes.cost[0][0]), slopes.reward[0].tolist(), slopes.chance.tolist()
     (-2.0, [0.0, 1.0], [0.0, 4.0])
     """
-    f = solution.forest
+    f = as_solution(solution, "a derivative of an index").forest
     f.must_end("a derivative of an index")
     if f.factors is not None or f.risk_tolerance is not None:
         raise InvalidArgument(
@@ -412,18 +424,27 @@ def index_slopes(
         raise InvalidArgument(
             "the index of a free box is the best that it can hold: it has no derivatives."
         )
-    opened = e.opened_after
+    places = f.within(box).tolist()
+    s = None if state is None else f.state(int(f.parent[places[0]]), state)
+    gains = _after_each_state(free) - sigma
     return IndexSlopes(
         sigma,
-        PerBox(tree, -tree.sign * opened.data / above, opened.start),
-        PerBox(tree, e.chosen.data / above, e.chosen.start),
-        _gains(free, sigma) / above,
-        tree,
+        _spread_out(f, f.laws.shape[f.law, 0], e.opened_after, places, -f.sign / above, s),
+        _spread_out(f, f.rewards.shape[f.reward, 1], e.chosen, places, 1 / above),
+        gains / above,
     )
 
 
-def _gains(free: Forest, sigma: float) -> FloatArray:
-    """For each state of box 0: what opening then gains over the index."""
-    k, resolver = len(free.states(0)), Resolver(free, [0])
-    sure = np.eye(k)
-    return np.array([resolver.change(0, law=sure[y]).value - sigma for y in range(k)])
+def _spread_out(
+    f: Forest, sizes: Any, of_tree: PerBox, places: list[int], factor: float, top: int | None = None
+) -> PerBox:
+    """Numbers of a tree at the places of its boxes in the whole forest; the first after a state."""
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    data = np.zeros(int(start[-1]))
+    for i, v in enumerate(places):
+        row = factor * of_tree[i]
+        if i == 0 and top is not None:
+            data[start[v] + top] = row[0]
+        else:
+            data[start[v] : start[v + 1]] = row
+    return PerBox(f, data, start)

@@ -21,8 +21,7 @@ from ..engine.solution import Solution, hint
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from ..policy.simulation import simulate
-from ..policy.simulation_result import Sample, Simulation, two_sided
+from ..policy.simulation import Sample, Simulation, simulate, two_sided
 from .copies import WRITE_OUT
 from .fixed_order import FixedOrder, best_partially_adaptive
 from .fixed_set import FixedSet, best_nonadaptive

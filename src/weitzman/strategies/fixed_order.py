@@ -19,8 +19,7 @@ from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidForest, TooLarge
 from ..forest.model import Forest
-from ..policy.simulation import run_episodes, stream_key, tabulate
-from ..policy.simulation_result import Simulation
+from ..policy.simulation import Simulation, run_episodes, stream_key, tabulate
 from .copies import likely_part, parents_first, places, places_lost, ready_room
 from .fixed_set import FixedSet
 from .prefixes import OutOfWork, Prefixes

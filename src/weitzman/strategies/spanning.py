@@ -15,7 +15,7 @@ from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from ..policy.simulation_result import two_sided
+from ..policy.simulation import two_sided
 from .dags import Dag
 
 

@@ -22,8 +22,7 @@ from ..engine.weights import Weights
 from ..errors import InvalidForest
 from ..forest.builder import expand
 from ..forest.model import Forest
-from ..policy.simulation import at_least_one, run_episodes, stream_key, tabulate
-from ..policy.simulation_result import Simulation
+from ..policy.simulation import Simulation, at_least_one, run_episodes, stream_key, tabulate
 from .copies import WRITE_OUT, places, ready_room
 
 _SLACK = 1e-9  # how far above a reward an index may lie by rounding, as a share of the range

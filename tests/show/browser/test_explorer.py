@@ -139,15 +139,15 @@ def test_a_broken_probability_and_undo(visit, explore, tmp_path):
     assert value(visitor) == 94.325
 
     type_into(visitor, "Cost", "abc")
-    visitor.until("document.getElementById('alert').textContent.includes(\"'abc'\")")
-    assert visitor.text("#alert").startswith("Box B: the cost must be a number")
+    visitor.until("document.getElementById('alert').textContent.includes('“abc”')")
+    assert visitor.text("#alert").startswith("Enter a cost for B as a number")
     assert page.get_by_label("Cost", exact=True).get_attribute("aria-invalid") == "true"
     type_into(visitor, "Cost", "9/3")  # what is typed may be a fraction
     assert value(visitor) == 94.325
     choose(visitor, "C")
     type_into(visitor, "Chance of state 2", "1/0")
-    visitor.until("document.getElementById('alert').textContent.includes(\"'1/0'\")")
-    assert visitor.text("#alert").startswith("Box C: the chance of state 2 must be a number")
+    visitor.until("document.getElementById('alert').textContent.includes('“1/0”')")
+    assert visitor.text("#alert").startswith("Enter the chance of state 2 for C as a number")
     page.click("#undo")
     choose(visitor, "B")
     page.click("#undo")  # all that was typed into one field is one step
@@ -510,3 +510,84 @@ def test_nothing_sticks_out_sideways(visit, explore, width):
     visitor.page.click("#example")
     visitor.solved()
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# -- nothing is lost -------------------------------------------------------------------------------
+
+
+def test_two_tabs_on_one_file_lose_nothing(visit, explore, tmp_path):
+    weitzman.save(paper(), tmp_path / "boxes.json")
+    address = explore(tmp_path / "boxes.json")
+    first, second = visit(address), visit(address)
+    for visitor in (first, second):
+        visitor.solved()
+        visitor.page.click("#add-root")
+        visitor.solved()
+    first.page.click("#save")
+    first.until("document.getElementById('saved').textContent === 'saved'")
+    second.page.click("#save")
+    second.until("!document.getElementById('save-as').hidden")
+    assert "changed in another tab" in second.text("#save-as")
+    assert len(weitzman.load(tmp_path / "boxes.json")) == 4
+    second.page.reload()  # the draft of this tab is still here, and still based on the old file
+    second.solved()
+    second.page.click("#save")
+    second.until("!document.getElementById('save-as').hidden")
+    second.page.click("#save-as >> text=Replace it")
+    second.until("document.getElementById('saved').textContent === 'saved'")
+
+
+def test_a_draft_survives_a_reload_and_undo_leads_to_the_file(visit, explore, tmp_path):
+    weitzman.save(paper(), tmp_path / "boxes.json")
+    visitor = visit(explore(tmp_path / "boxes.json"))
+    type_into(visitor, "Cost", 30)
+    changed = value(visitor)
+    visitor.page.reload()
+    assert value(visitor) == changed != 94.325
+    assert "here again" in visitor.text("#live")
+    assert visitor.text("#saved") == "not saved"
+    visitor.page.click("#undo")
+    assert value(visitor) == 94.325
+    visitor.page.reload()
+    assert value(visitor) == 94.325
+
+
+def test_undo_leads_to_an_empty_page_and_back(visit, explore):
+    visitor = visit(explore())
+    visitor.page.click("#example")
+    visitor.solved()
+    visitor.page.click("#undo")
+    visitor.until("document.body.classList.contains('empty')")
+    visitor.page.click("#redo")
+    assert value(visitor) > 0
+
+
+def test_a_curve_is_of_the_box_that_is_chosen(visit, explore, tmp_path):
+    """While a curve was on its way, undo and redo left that of another box."""
+    weitzman.save(paper(), tmp_path / "boxes.json")
+    visitor = visit(explore(tmp_path / "boxes.json"))
+    visitor.solved()
+    visitor.until("!document.querySelector('#use').hidden")
+    visitor.page.click("#add-root")
+    visitor.page.click("#undo")
+    visitor.page.click("#redo")
+    visitor.solved()
+    visitor.until("!document.querySelector('#use').hidden")
+    assert "At 1 the search would" in visitor.text(".reading").replace("\n", " ")
+
+
+def test_numbers_as_people_write_them_and_what_is_missing(visit, explore):
+    visitor = visit(explore())
+    visitor.page.click("#first-box")
+    type_into(visitor, "Cost", "$1,500")
+    type_into(visitor, "Reward of state 2", "150,000")
+    type_into(visitor, "Chance of state 2", "35%")
+    type_into(visitor, "Chance of state 1", "65%")
+    visitor.until("document.querySelector('#value')?.textContent === '51,000'")
+    type_into(visitor, "Cost", "")
+    visitor.until("!document.getElementById('alert').hidden")
+    assert visitor.text("#alert") == "Enter a cost for A."
+    type_into(visitor, "Cost", "ten")
+    visitor.until("document.getElementById('alert').textContent.includes('“ten”')")
+    type_into(visitor, "Cost", "1.5k")
+    visitor.until("document.querySelector('#value')?.textContent === '51,000'")

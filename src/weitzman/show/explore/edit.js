@@ -262,7 +262,8 @@ export function setChances(doc, key, row, y, p) {
   return changeBox(doc, key, (box) => {
     const rest = box.law[row].reduce((sum, q, i) => (i === y ? sum : sum + Number(q)), 0);
     const others = box.law[row].length - 1;
-    const chance = (q, i) => (i === y ? p : rest > 0 ? ((1 - p) * q) / rest : (1 - p) / others);
+    const share = (q) => Number((rest > 0 ? ((1 - p) * q) / rest : (1 - p) / others).toPrecision(12));
+    const chance = (q, i) => (i === y ? p : share(q)); // 0.35, not 0.35000000000000003
     return { law: replaced(box.law, row, box.law[row].map(chance)) };
   });
 }

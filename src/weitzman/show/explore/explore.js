@@ -10,7 +10,7 @@ import {
 } from "./edit.js";
 import { Editor } from "./editor.js";
 import { Files } from "./files.js";
-import { complaint, headline } from "./headline.js";
+import { complaint, headline, toEnter } from "./headline.js";
 import { Outline } from "./outline.js";
 import { Questions } from "./questions.js";
 import { Settings } from "./settings.js";
@@ -33,6 +33,7 @@ const state = {
   saved: begun, // the document as it stands in the file
   file: given.file, // the file that Save writes to; null: Save asks for a name
   title: given.file ?? "new boxes", // what the boxes are called
+  versions: given.file === null ? {} : { [given.file]: given.version }, // as this tab knows the files
   solved: null, // the last answer, of `solvedDoc`
   solvedDoc: null,
   problem: null,
@@ -52,6 +53,11 @@ async function solveNow() {
     const { doc } = state;
     if (!doc.boxes.length) {
       Object.assign(state, { solved: null, solvedDoc: doc, problem: null, message: null });
+      break;
+    }
+    const missing = toEnter(doc);
+    if (missing) {
+      Object.assign(state, { solvedDoc: doc, message: missing });
       break;
     }
     const slow = setTimeout(() => announce("Solving takes a while, the first time only …"), PATIENCE);
@@ -89,6 +95,7 @@ function change(edit, tag = null, what = "the last change") {
   if (!boxOf(doc, state.chosen)) state.chosen = doc.boxes[0]?.key ?? null;
   announce("");
   show();
+  keepDraft();
   solveNow();
 }
 
@@ -105,7 +112,33 @@ function travel(from, to, word) {
   Object.assign(state, then, { tag: null });
   announce(`${word}: ${what}.`);
   show();
+  keepDraft();
   solveNow();
+}
+
+// -- the draft: what was not saved survives a reload of this tab ----------------------------------
+
+const DRAFT = `weitzman draft ${given.folder} ${given.file}`;
+
+function keepDraft() {
+  try {
+    if (state.doc === state.saved) sessionStorage.removeItem(DRAFT);
+    else {
+      const { doc, file, title, versions } = state;
+      sessionStorage.setItem(DRAFT, JSON.stringify({ document: toFile(doc), file, title, versions }));
+    }
+  } catch { /* there is no room, or no storage: the question before leaving the page remains */ }
+}
+
+/** Continue with the draft of this tab; undo leads to what the file holds now. */
+function takeDraft() {
+  const kept = sessionStorage.getItem(DRAFT);
+  if (kept === null) return;
+  const { document: draft, ...then } = JSON.parse(kept);
+  state.past.push(moment("restoring the changes"));
+  Object.assign(state, then, { doc: fromFile(draft) });
+  state.chosen = state.doc.boxes[0]?.key ?? null;
+  announce("The changes that were not saved are here again. Undo leads to the file.");
 }
 
 const undo = () => travel(state.past, state.future, "Undone");
@@ -175,8 +208,11 @@ const files = new Files(at("save-as"), {
   doc: () => state.doc,
   file: () => state.file,
   title: () => state.title,
-  saved(doc, file) {
+  version: (file) => state.versions[file],
+  saved(doc, file, version) {
     Object.assign(state, { saved: doc, file, title: file });
+    state.versions[file] = version;
+    keepDraft();
     given.isNew = false;
     show();
   },
@@ -251,12 +287,12 @@ function showWalk(current) {
   if (current && state.problem && shownProblem !== state.problem) {
     shownProblem = state.problem;
     const { value } = state.solved;
-    const onchange = () => stepper && showDrawing();
+    const onchange = () => stepper && state.solved && showDrawing();
     if (stepper) stepper.load(state.problem, [], value);
     else stepper = new Stepper(at("stepper"), state.problem, { value, expect: expectHere, onchange });
   }
   at("drawing").hidden = !state.doc.boxes.length || !stepper;
-  if (stepper && current) showDrawing();
+  if (stepper && current && state.solved) showDrawing();
 }
 
 function showDrawing() {
@@ -340,5 +376,6 @@ addEventListener("beforeunload", (event) => {
   if (state.doc !== state.saved && state.doc.boxes.length) event.preventDefault();
 });
 
+takeDraft();
 show();
-if (begun.boxes.length) solveNow();
+if (state.doc.boxes.length) solveNow();

@@ -1,6 +1,6 @@
 // Fields to type into. What is not a number is handed on as text, so that the check can name it.
 
-import { el } from "../page/text.js";
+import { el, typedNumber } from "../page/text.js";
 
 const FIGURE = 9; // letters of a field for a number
 const DIGITS = [7, 6, 5, 4, 3]; // of a long number, unless its field has the focus
@@ -13,15 +13,11 @@ function brief(text) {
   return rounded.find((short) => short.length <= FIGURE) ?? rounded.at(-1);
 }
 
-/** A number as typed: 0.25, 1/4, 25%, or a comma for the point; null for nothing; else the text. */
+/** A number as typed: 0.25, 1/4, 25%, $1,500, 2M; null for nothing; else the text. */
 export function readNumber(text) {
-  const bare = text.trim().replace("−", "-");
-  if (bare === "") return null;
-  const fraction = bare.match(/^(-?[\d.]+)\s*\/\s*([\d.]+)$/);
-  const x = fraction ? Number(fraction[1]) / Number(fraction[2])
-    : /^-?[\d.]+\s*%$/.test(bare) ? Number(bare.slice(0, -1)) / 100
-      : Number(/^-?\d+,\d+$/.test(bare) ? bare.replace(",", ".") : bare);
-  return Number.isFinite(x) ? x : bare;
+  if (text.trim() === "") return null;
+  const x = typedNumber(text);
+  return Number.isNaN(x) ? text.trim() : x;
 }
 
 /** Fields that know what they show, so that they follow the document while nobody types there. */

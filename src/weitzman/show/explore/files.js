@@ -12,8 +12,8 @@ function savedName(title) {
 }
 
 /**
- * `page` has doc(), file() (the name that Save writes to, or null), saved(doc, name), load(doc, name),
- * announce(text), alert(text).
+ * `page` has doc(), file() (the name that Save writes to, or null), version(name) (of that file, as
+ * this tab has read or written it), saved(doc, name, version), load(doc, name), announce(text), alert(text).
  */
 export class Files {
   constructor(place, page, folder) {
@@ -67,10 +67,11 @@ export class Files {
   /** `own`: the boxes come from the file of that name, so the user means to replace it. */
   async #write(name, own, anyway = false) {
     const doc = this.page.doc();
-    const answer = await asked("save", { document: toFile(doc), name, own, anyway });
+    const answer = await asked("save", { document: toFile(doc), name, own, anyway,
+      version: this.page.version(name) });
     if (answer.ok && !answer.taken) {
       this.close();
-      this.page.saved(doc, answer.file);
+      this.page.saved(doc, answer.file, answer.version);
       this.page.announce(`Saved to ${answer.file}.`);
       return;
     }

@@ -26,6 +26,33 @@ export function headline(doc, solved) {
   ];
 }
 
+const SAID = { cost: "cost", duration: "duration", factor: "factor" };
+
+/** What has to be entered before the boxes can be solved, or null: the first field in question. */
+export function toEnter(doc) {
+  const wrong = (x, what, box) => {
+    const of = box ? ` for ${box.name}` : "";
+    if (x === "") return `Enter ${what}${of}.`;
+    const more = /^[\d.]+ *[^\d\s]+$/.test(x) ? ` If “${x}” has a point between thousands, leave it out.` : "";
+    return typeof x === "string" ? `Enter ${what}${of} as a number, such as 1500, 40% or 1/2: “${x}” is none.${more}`
+      : null;
+  };
+  const first = (list) => list.find((message) => message !== null) ?? null;
+  const settings = [wrong(doc.outside, "what you get without opening anything"),
+    ...["rate", "risk_tolerance", "prizes"].map((key) =>
+      wrong(doc.terms[key] ?? 0, `the ${key.replace("_", " ")}`))];
+  return first(settings) ?? first(doc.boxes.flatMap((box) => {
+    if (box.name === "") return ["Enter a name for every box."];
+    const prices = ["cost", doc.time].filter((what) => what && box[what]);
+    return [
+      ...prices.flatMap((what) => box[what].flat().map((x) => wrong(x, `a ${SAID[what]}`, box))),
+      ...box.rewards.map((x, y) => wrong(x, `the reward of state ${y + 1}`, box)),
+      ...box.law.flatMap((row) => row.map((x, y) => wrong(x, `the chance of state ${y + 1}`, box))),
+      wrong(box.count, "the number of copies", box),
+    ];
+  }));
+}
+
 /** A message about a file in the words of the page: "boxes[2] ('C'): law[0]" is a chance of C. */
 export function complaint(message) {
   const found = message.match(/^boxes\[\d+\] \((['"])(.*?)\1\): (.*)$/s);

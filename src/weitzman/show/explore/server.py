@@ -65,7 +65,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, workbench: Workbench, port: int = 0) -> None:
         self.workbench = workbench
         self.token = secrets.token_urlsafe(24)
-        self._places = threading.Semaphore(_CONNECTIONS)
+        self._known: dict[socket.socket, bool] = {}  # connections; True once the token was shown
+        self._door_lock = threading.Lock()
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -98,20 +99,34 @@ class Server(ThreadingHTTPServer):
             yield "file://" + path if os.sep == "/" else path
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """A thread for a connection, unless there are too many."""
-        if not self._places.acquire(blocking=False):
-            with suppress(OSError):
-                request.sendall(b"HTTP/1.1 503 Too many connections\r\nConnection: close\r\n\r\n")
-            self.shutdown_request(request)
-            return
-        super().process_request(request, client_address)
+        """A thread for a connection. If there are too many, a stranger has to make room."""
+        with self._door_lock:
+            full = len(self._known) >= _CONNECTIONS
+            stranger = next((s for s, known in self._known.items() if not known), None)
+            if full and stranger is not None:  # the one that has been silent for longest
+                del self._known[stranger]
+                with suppress(OSError):
+                    stranger.shutdown(socket.SHUT_RDWR)  # ends the thread that waits for it
+            if not full or stranger is not None:
+                self._known[request] = False
+                return super().process_request(request, client_address)
+        with suppress(OSError):
+            request.sendall(b"HTTP/1.1 503 Too many connections\r\nConnection: close\r\n\r\n")
+        return self.shutdown_request(request)
+
+    def trust(self, connection: socket.socket) -> None:
+        """Remember that a connection has shown the token."""
+        with self._door_lock:
+            if connection in self._known:
+                self._known[connection] = True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """The life of a connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            with self._door_lock:
+                self._known.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that hangs up is no reason to print a traceback."""
@@ -230,6 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(
                 HTTPStatus.FORBIDDEN, "the address must hold the token that weitzman printed."
             )
+        self.server.trust(self.connection)
         return "/".join(rest).rstrip("/")
 
     def _follows_a_link(self) -> bool:

@@ -40,6 +40,7 @@ export class WhatIf {
     const list = numbers(doc, box, up);
     const shape = JSON.stringify([key, list]);
     if (shape !== this.shape) this.#list(list, shape);
+    if (this.drawn !== key) this.#clear(); // no curve of another box
     if (!this.opened && doc.boxes.length <= LARGE) this.fold.open = this.opened = true;
     if (ready && this.asked !== doc) this.#ask(WAIT);
   }
@@ -51,6 +52,11 @@ export class WhatIf {
     refill(this.which, list.map(({ title, id }) => el("option", { value: id }, title)));
     this.which.value = list.some(({ id }) => id === before) ? before : list[0].id;
     this.asked = null;
+  }
+
+  #clear() {
+    this.curve.place.hidden = this.use.hidden = true;
+    refill(this.text);
   }
 
   #ask(wait) {
@@ -65,8 +71,11 @@ export class WhatIf {
     const box = doc.boxes.findIndex((b) => b.key === key);
     const { what, row, state } = chosen;
     const answer = await asked("curve", { document: toFile(doc), box, what, row, state });
-    if (doc !== this.doc || key !== this.key || chosen.id !== this.which.value) return;
-    this.chosen = chosen;
+    if (doc !== this.doc || key !== this.key || chosen.id !== this.which.value) {
+      if (this.asked === doc) this.asked = null; // undo may lead here again
+      return;
+    }
+    Object.assign(this, { chosen, drawn: key });
     this.curve.place.hidden = this.use.hidden = !answer.ok;
     if (!answer.ok) {
       refill(this.text, answer.message);

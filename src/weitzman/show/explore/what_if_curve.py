@@ -48,14 +48,16 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
     f = forest(document)
     _check(f, box, what, row, state)
     now = _number(document, box, what, row, state)
-    x, at = _grid(f, (box, what, row, state), now)
+    grid, at = _grid(f, (box, what, row, state), now)
+    x = [float(f"{number:.12g}") for number in grid.tolist()]  # 0.35, not 0.35000000000000003
+    x[at] = now
     value, first = [], []
-    for i, number in enumerate(x.tolist()):
+    for i, number in enumerate(x):
         changed = document if i == at else _changed(document, (box, what, row, state), number)
         solution = solve(forest(changed))
         value.append(solution.value)
         first.append(solution.first_box)
-    return {"x": x.tolist(), "value": value, "first": first, "now": at}
+    return {"x": x, "value": value, "first": first, "now": at}
 
 
 def _check(f: Forest, box: Any, what: Any, row: Any, state: Any) -> None:

@@ -37,8 +37,6 @@ SAVED = (".json", ".json.gz", ".wz", *TABLES)
 
 _LONGEST = 200  # letters of a name: file systems take 255 bytes
 
-Stamp = tuple[int, int, int]
-
 
 class OwnFile:
     """One file in one folder: the folder of the file that was named at the start.
@@ -55,7 +53,7 @@ class OwnFile:
     def __init__(self, path: str | None) -> None:
         self.path = path
         self.folder = os.path.dirname(os.path.abspath(path or "here"))
-        self._stamps: dict[str, Stamp | None] = {}
+        self._stamps: dict[str, str | None] = {}
         self._written: set[str] = set()
 
     @property
@@ -64,12 +62,23 @@ class OwnFile:
         return None if self.path is None else os.path.basename(self.path)
 
     def seen(self) -> None:
-        """Remember the file as it is now, just after it was read."""
+        """Remember the file as it is now, just before it is read."""
         if self.path is not None:
             self._stamps[self.path] = _stamp(self.path)
 
+    @property
+    def version(self) -> str | None:
+        """The file as it was seen or written last; a page returns this when it saves."""
+        return None if self.path is None else self._stamps.get(self.path)
+
     def save(
-        self, forest: Forest, name: object = None, *, own: bool = True, anyway: bool = False
+        self,
+        forest: Forest,
+        name: object = None,
+        *,
+        own: bool = True,
+        anyway: bool = False,
+        version: object = None,
     ) -> dict[str, Any]:
         """Write a forest; ``taken`` says that it was not written because another file is there.
 
@@ -82,33 +91,34 @@ class OwnFile:
             Whether the boxes come from that file, so that the user means to replace it.
         anyway : bool
             Whether the user wants to replace what is there.
+        version : str, optional
+            The version that the page has read: another tab may have saved since.
         """
         path = self._target(name)
         if path is None:
             raise InvalidFile("no file was named. Save under a name, or download instead.")
         with one_at_a_time(path):  # another explorer may be saving the same file
-            return self._save(forest, path, own=own, anyway=anyway)
-
-    def _save(self, forest: Forest, path: str, *, own: bool, anyway: bool) -> dict[str, Any]:
-        now = _stamp(path)
-        mine = own and now == self._stamps.get(path)
-        if now is not None and not (mine and not self._holds_more(path)) and not anyway:
-            return {"taken": True, "file": os.path.basename(path), "message": self._taken(path)}
-        save(forest, path)
-        self._stamps[path] = _stamp(path)
-        self._written.add(path)
-        self.path = path
-        return {"file": os.path.basename(path)}
+            now, file = _stamp(path), os.path.basename(path)
+            mine = own and now == self._stamps.get(path) and version in (None, now)
+            if now is not None and not (mine and not self._holds_more(path)) and not anyway:
+                return {"taken": True, "file": file, "message": self._taken(path, version)}
+            save(forest, path)
+            self._stamps[path] = _stamp(path)
+            self._written.add(path)
+            self.path = path
+            return {"file": file, "version": self.version}
 
     def _holds_more(self, path: str) -> bool:
         """Whether a file may hold more than boxes."""
         return path.lower().endswith(TABLES) and path not in self._written
 
-    def _taken(self, path: str) -> str:
-        if self._stamps.get(path) != _stamp(path) and path in self._stamps:
+    def _taken(self, path: str, version: object) -> str:
+        strange = path in self._stamps and self._stamps[path] != _stamp(path)
+        if strange or version not in (None, _stamp(path)):
+            who = "by another program" if strange else "in another tab"
             return (
-                f"{os.path.basename(path)} was changed by another program since it was read. "
-                f"Nothing was saved. Replace the file, or save under another name."
+                f"{os.path.basename(path)} was changed {who} since it was read. Nothing was saved. "
+                f"Replace the file, or save under another name."
             )
         if path in self._stamps and self._holds_more(path):
             return (
@@ -142,13 +152,13 @@ class OwnFile:
         return path
 
 
-def _stamp(path: str) -> Stamp | None:
+def _stamp(path: str) -> str | None:
     """A stamp that changes when a file is written; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return f"{status.st_mtime_ns}-{status.st_size}-{status.st_ino}"
 
 
 MOST = 5000
@@ -221,7 +231,7 @@ class Workbench:
             found, message = None, str(error)
         return {
             "file": self.own.name, "folder": self.own.folder, "document": found,
-            "isNew": found is None, "message": message,
+            "isNew": found is None, "message": message, "version": self.own.version,
         }  # fmt: skip
 
     def _load(self) -> Answer | None:
@@ -300,7 +310,10 @@ class Workbench:
         name = request.get("name") if isinstance(request, dict) else None
         problem = forest(_field(request, "document"))
         own = name is None or request.get("own") is True
-        return self.own.save(problem, name, own=own, anyway=request.get("anyway") is True)
+        return self.own.save(
+            problem, name, own=own, anyway=request.get("anyway") is True,
+            version=request.get("version"),
+        )  # fmt: skip
 
     def _example(self, request: Any) -> Answer:
         text = files("weitzman.files").joinpath("demo.json").read_bytes()

@@ -212,7 +212,6 @@ def _swings(solution: Solution) -> Found:
             "lookedAt": (s.box, s.number) in turns,
         }
         for s in found.swings[:_ROWS]
-        if s.width > 0 or s.turns
     ]
     return {"share": _SHARE, "value": solution.value, "rows": rows}
 

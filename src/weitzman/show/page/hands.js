@@ -1,9 +1,23 @@
 // Several prizes: what each tree holds, what was taken, what is worth taking now. The twin of
-// weitzman.policy.remaining.
+// weitzman.policy.walk.
 
 /** The tree of a group of boxes that can be opened: the tree of its root. */
 export function treeOf(group) {
   return group.tree ?? `${group.v}:${group.copy}`;
+}
+
+/** Whether a step holds the best rather than another that showed the same reward. */
+export function earlier(a, b) {
+  if (a.v !== b.v) return a.v < b.v;
+  if (a.y !== b.y) return a.y < b.y;
+  return lower(a.copy, b.copy);
+}
+
+export function lower(a, b) {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    if (a[i] !== b[i]) return a[i] < b[i];
+  }
+  return a.length < b.length;
 }
 
 export class Hands {
@@ -32,11 +46,11 @@ export class Hands {
     return this.full || this.shut.has(treeOf(group));
   }
 
-  /** A box was opened; `step` has v, tree and reward. */
+  /** A box was opened; `step` has v, copy, y, tree and reward. */
   found(step) {
     if (step.reward === null || this.shut.has(step.tree)) return;
     const before = this.held.get(step.tree);
-    if (!before || this.#rank(step) > this.#rank(before)) this.held.set(step.tree, step);
+    if (!before || this.#better(step, before)) this.held.set(step.tree, step);
   }
 
   take(step) {
@@ -56,8 +70,7 @@ export class Hands {
     if (this.full) return null;
     let best = null;
     for (const step of this.held.values()) {
-      const more = best && this.#rank(step) - this.#rank(best);
-      if (!best || more > 0 || (more === 0 && step.v < best.v)) best = step;
+      if (!best || this.#better(step, best)) best = step;
     }
     const pays = best && this.#rank(best) > this.#outside;
     return pays && highestIndex <= this.#rank(best) ? best : null;
@@ -74,6 +87,11 @@ export class Hands {
 
   get #outside() {
     return this.problem.signed(this.problem.outside);
+  }
+
+  #better(a, b) {
+    const more = this.#rank(a) - this.#rank(b);
+    return more > 0 || (more === 0 && earlier(a, b));
   }
 
   #rank(step) {

@@ -8,7 +8,7 @@
 // weitzman.policy.walk. Indices never change during a search, so nothing is computed again. With
 // several prizes a reward can be taken for good, see hands.js.
 
-import { Hands, treeOf } from "./hands.js";
+import { earlier, Hands, lower, treeOf } from "./hands.js";
 import { amount, name } from "./text.js";
 
 export class Walk {
@@ -191,7 +191,7 @@ export class Walk {
       if (!next || next.rank <= (hands ? hands.bar() : best)) break;
       const y = this.draw(next, random);
       const reward = problem.boxes[next.v].rewards[y];
-      hands?.found({ v: next.v, tree: treeOf(next), reward });
+      hands?.found({ v: next.v, copy: next.copy, y, tree: treeOf(next), reward });
       best = Math.max(best, problem.signed(reward));
       spent += factor * problem.costPaid(next.v, next.row, y);
       factor *= problem.factor(next.v, next.row, y);
@@ -319,20 +319,6 @@ function before(a, b) {
   if (a.v !== b.v) return a.v < b.v;
   if (a.row !== b.row) return a.row < b.row;
   return lower(a.copy, b.copy);
-}
-
-/** Whether a step holds the best rather than another that showed the same reward. */
-function earlier(a, b) {
-  if (a.v !== b.v) return a.v < b.v;
-  if (a.y !== b.y) return a.y < b.y;
-  return lower(a.copy, b.copy);
-}
-
-function lower(a, b) {
-  for (let i = 0; i < Math.min(a.length, b.length); i++) {
-    if (a[i] !== b[i]) return a[i] < b[i];
-  }
-  return a.length < b.length;
 }
 
 function sameCopy(a, b) {

@@ -16,8 +16,7 @@ from ...engine.what_if import break_even as break_even_costs
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...policy.payoff_laws import state_called
-from ...policy.simulation import at_least_one
-from ...policy.simulation_result import two_sided
+from ...policy.simulation import at_least_one, two_sided
 from ...strategies.comparison import Comparison
 from .style import (
     BLUE,

@@ -21,11 +21,10 @@ from ...learn.drawing import draws
 from ...learn.log_model import LearnedModel
 from ...learn.run_model import RunModel
 from ...policy.frontier import Box
-from ...policy.reasons import why
 from ...policy.search import Search
-from ...policy.simulation import simulate
-from ...policy.simulation_result import Simulation
+from ...policy.simulation import Simulation, simulate
 from ...policy.walk import Opened, Walk
+from ...policy.words import why
 from ...strategies.comparison import Comparison, compare
 from ..page.data import LARGEST, answers, important
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..._common.arrays import FloatArray
 from ..._common.numbers import about, percent
 from ...engine.solution import mean_cost
-from ...policy.simulation_result import two_sided
+from ...policy.simulation import two_sided
 from ..page import Child, Markup, h, join, name
 from ..page.data import alone
 from .decision_tree import shown
