@@ -411,6 +411,6 @@ def _change_event(db: sqlite3.Connection, pick: random.Random) -> None:
     for i, (number, worker, content) in enumerate(rows):
         if i == changed:
             content = json.dumps(mutate_document(json.loads(content), pick))
-        crc = event_log._checksum(crc, number, worker, content)
+        crc = event_log.checksum(f"{worker} {content}", crc)
         db.execute("UPDATE event SET content = ?, crc = ? WHERE number = ?",
                    (content, crc, number))  # fmt: skip

@@ -6,8 +6,8 @@ applying the events one after the other. Tables:
 =========  =====================================================================================
 setting    ``name``, ``value`` (JSON), ``crc`` of the value; ``kind`` says whose log it is
 event      ``number`` (1, 2, ...), ``time`` (seconds since 1970, for people), ``worker``,
-           ``content`` (JSON), ``crc`` of number, worker, content and of the ``crc`` before.
-           SQLite keeps the last number twice
+           ``content`` (JSON), ``crc`` of the workers and contents of all events up to this
+           one. SQLite keeps the last number twice
 piece      ``event``, ``part``, ``place``, ``data``, ``crc``: bytes that belong to an event, such as
            a model, cut into pieces; event 0 stands for the start
 worker     Who is using the log: ``token``, ``host``, ``machine``, ``pid``, ``born``, ``since``,
@@ -61,6 +61,7 @@ _SOON = 0.001, 0.05  # seconds between two tries, at first and at most
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes
 _PIECE = 2**24  # bytes; SQLite has a limit on one value
+_GONE = "is missing or was changed"
 _BATCH = 5000  # events read at a time: a long log need not fit into memory
 _TABLES = (
     "CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL)",
@@ -220,12 +221,10 @@ class EventLog:
         )
         while self._last[0] < last:
             # a batch at once: a statement left half read would keep its lock while an error lives
-            rows = db.execute(sql, (self._last[0],)).fetchall()
-            after = self._last
-            for number, worker, content, crc in rows:
-                if number != after[0] + 1 or crc != _checksum(after[1], number, worker, content):
-                    raise self.damaged(f"event {after[0] + 1} is missing or was changed")
-                after = number, crc
+            (before, crc), rows = self._last, db.execute(sql, (self._last[0],)).fetchall()
+            said = "".join([f"{worker} {content}" for _, worker, content, _ in rows])
+            if rows[-1][0] != before + len(rows) or rows[-1][3] != checksum(said, crc):
+                raise self.damaged(f"event {_first_wrong(rows, before, crc)} {_GONE}")
             try:  # one text for the whole batch is parsed faster
                 contents = json.loads(f"[{','.join([row[2] for row in rows])}]")
             except (ValueError, TypeError, RecursionError) as error:
@@ -247,7 +246,7 @@ class EventLog:
         number, crc = self._last
         for content in contents:
             number, text = number + 1, json.dumps(content)
-            crc = _checksum(crc, number, self.workers.me, text)
+            crc = checksum(f"{self.workers.me} {text}", crc)
             row = number, time.time(), self.workers.me, text, crc
             db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", row)
         for part, data in (parts or {}).items():
@@ -474,8 +473,14 @@ def checksum(text: object, before: int = 0) -> int:
     return zlib.crc32(str(text).encode("utf-8", "surrogatepass"), before)
 
 
-def _checksum(before: int, number: int, worker: object, content: object) -> int:
-    return checksum(f"{number} {worker} {content}", before)
+def _first_wrong(rows: Sequence[Sequence[Any]], before: int, crc: int) -> int:
+    """The number of the first event that is missing or has another checksum."""
+    for number, worker, content, found in rows:
+        crc = checksum(f"{worker} {content}", crc)
+        if number != before + 1 or crc != found:
+            break
+        before = number
+    return before + 1
 
 
 # -- the file --------------------------------------------------------------------------------------

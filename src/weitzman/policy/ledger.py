@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -148,11 +149,12 @@ class Ledger(Walk):
         f = self.forest
         if isinstance(box, Box) and box.number < len(f) and f.name(box.number) == box.name:
             return box.number, box.copy
-        if isinstance(box, str) and self._copies and (parts := _COPY.fullmatch(box)):
-            try:
-                return f.box(parts[1]), tuple(map(int, parts[2].split(".")))
-            except UnknownName:  # the name of a box may look like a copy of another
-                pass
+        if isinstance(box, str) and self._copies and "#" in box:
+            name, _, copy = box.rpartition("#")
+            numbers = copy.split(".")
+            if copy.isascii() and all(n.isdecimal() and n[0] != "0" for n in numbers):
+                with suppress(UnknownName):  # the name of a box may look like a copy of another
+                    return f.box(name), tuple(map(int, numbers))
         return f.box(box), ()
 
     # -- what can happen -----------------------------------------------------------------------
@@ -233,17 +235,17 @@ class Ledger(Walk):
             self.owner, self.owned_by = worker, by or ""
             return
         here = self.locate(box)  # type: ignore[arg-type]
-        above = self.state_above(here)
         if kind == "ask":
             self.out[here] = worker, number
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
         elif kind == "tell":
             asker, _ = self.out.pop(here, ("", 0))
             if here not in self.told:
+                self.state_above(here)  # or an error, which a damaged journal may deserve
                 self._check_possible(here[0], state, reward, cost)
                 self.open(here, state, reward, cost, number, asker)  # type: ignore[arg-type]
         elif kind == "release":
-            self.frontier.put_back(here, above)
+            self.frontier.put_back(here, self.state_above(here))
             self.out.pop(here, None)
         elif kind == "take" and self.hands is not None:
             self.hands.take(here, self.told[here].reward)  # type: ignore[arg-type]
@@ -274,13 +276,13 @@ class Ledger(Walk):
 
     def _check_possible(self, v: int, state: object, reward: object, cost: object) -> None:
         """What a journal says of an answer could be true."""
-        states = int(self.forest.rewards.shape[self.forest.reward[v], 1])
-        amounts = [x for x in (reward, cost) if x is not None]
+        f = self.forest
         if not (
             type(state) is int
-            and 0 <= state < states
-            and all(type(x) in (float, int) and math.isfinite(x) for x in amounts)  # type: ignore[arg-type]
-            and cost is not None
+            and 0 <= state < f.rewards.shape[f.reward[v], 1]
+            and (reward is None or (type(reward) is float and math.isfinite(reward)))
+            and type(cost) is float
+            and math.isfinite(cost)
         ):
             raise ValueError(f"state {state}, reward {reward}, cost {cost}")
 

@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -191,8 +191,8 @@ class Record:
         if self._busy:
             self._start_again(db)
         self._busy = True
-        for entry in self._log.news(db):
-            self._apply_found(*self._read(db, entry))
+        for found in self._events(db):
+            self._apply_found(*found)
         others = {worker for worker, _ in self._ledger.out.values()} - {self._ledger.me}
         self._ledger.gone = self._log.workers.gone(db, others) if others else set()
         self._busy = False
@@ -202,7 +202,7 @@ class Record:
         assert self._log is not None
         self._busy = True
         self._log.rewind()
-        self._replay(self._read(db, entry) for entry in self._log.news(db))
+        self._replay(self._events(db))
 
     def _replay(self, found: Iterable[tuple[int, Event, Policy | None]]) -> None:
         """Rebuild the ledger from all events; what can be opened is found at the end."""
@@ -214,18 +214,23 @@ class Record:
         self._ledger.frontier.wake(self._ledger.told)
         self._busy = False
 
-    def _read(self, db: sqlite3.Connection, entry: Entry) -> tuple[int, Event, Policy | None]:
+    def _events(self, db: sqlite3.Connection) -> Iterator[tuple[int, Event, Policy | None]]:
+        """What the journal has beyond what was seen."""
         assert self._log is not None
-        event = _event(self._log, entry)
-        policy = _policy(self._log, db, entry.number) if event.kind == "replace" else None
-        return entry.number, event, policy
+        for entry in self._log.news(db):
+            event = _event(self._log, entry)
+            policy = _policy(self._log, db, entry.number) if event.kind == "replace" else None
+            yield entry.number, event, policy
 
     def _apply_found(self, number: int, event: Event, policy: Policy | None) -> None:
         """Apply what a journal says, which need not be true."""
         try:
             if event.mark is not None and event.mark != self._mark(event):
                 raise changed(repr(event.box))
-            self._apply(event, number, policy)
+            if policy is None:
+                self._ledger.apply(event, number)
+            else:
+                self._ledger = replaced(self._ledger, policy)
         except (WeitzmanError, *_IMPOSSIBLE) as error:
             if isinstance(error, InvalidForest) and self._lazy:
                 raise
