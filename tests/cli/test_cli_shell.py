@@ -147,11 +147,11 @@ def test_a_completion_needs_no_numpy():
         (["report", "-", "-o", "-"], PROBLEM, "<!doctype html>"),
         (["chain", "-"], CHAIN, "mixing time"),
         (["template", "-"], "", "Survey North"),
-        (["replay", "-", "--price", "10", "--methods", "index", "--workers", "1"], CURVES, "index"),
+        (["backtest", "-", "--price=10", "--methods", "index", "--workers", "1"], CURVES, "index"),
     ],
 )  # fmt: skip
 def test_a_dash_is_standard_input(arguments, given, found):
-    if arguments[0] == "replay":
+    if arguments[0] == "backtest":
         pytest.importorskip("pandas")
     done = run(*arguments, given=given)
     assert done.returncode == 0, done.stderr
@@ -166,7 +166,7 @@ def test_every_command_that_takes_a_file_takes_a_dash():
     }
     piped = {
         "solve", "evaluate", "compare", "simulate", "budget", "tornado", "truncate", "check",
-        "convert", "report", "chain", "template", "replay",
+        "convert", "report", "chain", "template", "backtest",
     }  # fmt: skip
     assert taking == piped | {"run", "explore", "completions"}  # tested on their own
 

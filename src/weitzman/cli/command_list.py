@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .backtest_command import backtest
 from .budget_command import budget, tornado
 from .chain_command import chain
 from .compare_command import compare, simulate
@@ -13,7 +14,6 @@ from .evaluate_command import evaluate
 from .explore_command import explore
 from .file_commands import check, convert, schema, template
 from .first_commands import completions, demo
-from .replay_command import replay
 from .report_command import report
 from .run_command import run
 from .solve_command import solve
@@ -98,6 +98,6 @@ program = CommandList(
 
 for _command in (
     demo, solve, evaluate, compare, simulate, run, report, explore, budget, tornado,
-    truncate, chain, replay, check, convert, template, schema, completions, warmup,
+    truncate, chain, backtest, check, convert, template, schema, completions, warmup,
 ):  # fmt: skip
     program.add_command(_command)

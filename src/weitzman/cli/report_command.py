@@ -33,7 +33,7 @@ FILE may be
   the journal of a search under way (weitzman run --journal): the report
     says how the search stands and what to do next;
   a model fitted to past runs: how to search among new runs;
-  the output of weitzman replay --json: which method to use;
+  the output of weitzman backtest --json: which method to use;
   -, any of these from standard input.
 
 FILE is only read."""
@@ -45,12 +45,12 @@ _EXAMPLES = """\
   weitzman report run.db -o so-far.html --title "Survey, as of Friday\""""
 
 _SQLITE = b"SQLite format 3\0"
-_SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a replay stands near its beginning
+_SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a back-test stands near its beginning
 
 
 @command(_ABOUT, short="One HTML file to read, try out and send.", epilog=_EXAMPLES)
 @click.argument(
-    "file", metavar="FILE", type=PATH, help="A problem, table, journal, model or replay, or -."
+    "file", metavar="FILE", type=PATH, help="A problem, table, journal, model or back-test, or -."
 )
 @click.option(
     "-o", "--output", metavar="OUT", type=PATH, required=True,
@@ -90,7 +90,7 @@ def _write(file: str, options: Options, path: str, progress: Progress | None) ->
 
 
 class _Printed:
-    """What was printed by a replay."""
+    """What was printed by a back-test."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
@@ -110,18 +110,18 @@ def _source(path: str, options: Options) -> Source:
             return search
     if text and model_files.FORMAT.rpartition("/")[0].encode() in head:
         return model_files.load(path)
-    replay = _replay(path) if text and _SUMMARY in head else None
-    return read_problem(path, options) if replay is None else _Printed(replay)
+    found = _backtest(path) if text and _SUMMARY in head else None
+    return read_problem(path, options) if found is None else _Printed(found)
 
 
-def _replay(path: str) -> dict[str, Any] | None:
-    """The document in a file if it is a replay; None: read the file as a problem."""
-    from ..show.report.replayed import is_replay
+def _backtest(path: str) -> dict[str, Any] | None:
+    """The document in a file if it is a back-test; None: read the file as a problem."""
+    from ..show.report.replayed import is_backtest
 
     try:
         with open(path, "rb") as file:
             document = json.loads(file.read().decode("utf-8"))
-        return document if is_replay(document) else None
+        return document if is_backtest(document) else None
     except (OSError, ValueError, RecursionError):
         return None
 

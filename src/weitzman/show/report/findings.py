@@ -140,8 +140,8 @@ def content(
         policy = solution.policy()
     else:
         raise InvalidArgument(
-            f"a report needs a forest, a solution, a search, a fitted model or a replay, but got a "
-            f"{type(source).__name__}."
+            f"a report needs a forest, a solution, a search, a fitted model or a back-test, but "
+            f"got a {type(source).__name__}."
         )
     search = source if isinstance(source, Search) else None
     told = () if search is None else tuple(search.history)
