@@ -477,8 +477,8 @@ def all_alike(field: Field, parts: Sequence[Forest], counts: Sequence[int]) -> A
         first, odd = (field.shown(x) for x in (each[0], each[other[0]]))
         advice = "Change one of them" if field.type is bool else f"Give `{field.name}`"
         raise InvalidForest(
-            f"the forests must have the same {field.headings[0]}, but that of the first is {first} and "
-            f"that of forest {other[0]} is {odd} ({such(len(other), 'forest')}). {advice}."
+            f"the forests must have the same {field.headings[0]}, but that of the first is {first} "
+            f"and that of forest {other[0]} is {odd} ({such(len(other), 'forest')}). {advice}."
         )
     return each[0]
 
