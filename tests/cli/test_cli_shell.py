@@ -142,11 +142,11 @@ def test_a_completion_needs_no_numpy():
         (["convert", "-", "-o", "-"], PROBLEM, '"weitzman/1"'),
         (["report", "-", "-o", "-"], PROBLEM, "<!doctype html>"),
         (["template", "-o", "-"], "", "Survey North"),
-        (["replay", "-", "--price", "10", "--methods", "index", "--workers", "1"], CURVES, "index"),
+        (["backtest", "-", "--price=10", "--methods", "index", "--workers", "1"], CURVES, "index"),
     ],
 )  # fmt: skip
 def test_a_dash_is_standard_input(arguments, given, found):
-    if arguments[0] == "replay":
+    if arguments[0] == "backtest":
         pytest.importorskip("pandas")
     done = run(*arguments, given=given)
     assert done.returncode == 0, done.stderr
@@ -161,7 +161,7 @@ def test_every_command_that_takes_a_file_takes_a_dash():
     }
     piped = {
         "solve", "evaluate", "compare", "simulate", "budget", "tornado", "truncate", "check",
-        "convert", "report", "replay",
+        "convert", "report", "backtest",
     }  # fmt: skip
     assert taking == piped | {"search", "explore", "completions"}  # tested on their own
 

@@ -219,7 +219,7 @@ CURVES = "run,step,score,cost\n" + "".join(
     for run in range(6)
     for step in range(1, 4)
 )
-_REPLAY = ["--price", "20", "--methods", "weitzman", "--workers", "1", "--repeats", "1",
+_BACKTEST = ["--price", "20", "--methods", "weitzman", "--workers", "1", "--repeats", "1",
            "--orders", "1"]  # fmt: skip
 
 
@@ -230,7 +230,7 @@ def read_curves(path: Path) -> object:
 
 def _curves() -> list[Specimen]:
     text = CURVES.encode()
-    command: list[Command] = [lambda path: ["replay", path, *_REPLAY]]
+    command: list[Command] = [lambda path: ["backtest", path, *_BACKTEST]]
     packed = [gzip.compress(text, 1)]
     found = [
         Specimen("curves", ".csv", [text], read_curves, command, own=_odd_cells(CURVES), share=4,

@@ -339,7 +339,7 @@ def test_what_the_command_refuses(tmp_path, capsys):
 
 def test_what_the_function_refuses(tmp_path):
     with pytest.raises(
-        weitzman.errors.InvalidArgument, match="a fitted model or a replay, but got a str"
+        weitzman.errors.InvalidArgument, match="a fitted model or a back-test, but got a str"
     ):
         weitzman.write_report("boxes.json", tmp_path / "r.html")
     with pytest.raises(weitzman.errors.InvalidArgument, match="nothing is known about runs yet"):

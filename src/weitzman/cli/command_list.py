@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
+from .backtest_command import backtest
 from .file_commands import check, completions, convert, schema, template, warmup
 from .page_commands import explore, report
 from .question_commands import budget, compare, simulate, tornado, truncate
-from .replay_command import replay
 from .search_command import search
 from .solve_commands import demo, evaluate, solve
 
@@ -91,6 +91,6 @@ program = CommandList(
 
 for _command in (
     demo, solve, evaluate, compare, simulate, search, report, explore, budget, tornado,
-    truncate, replay, check, convert, template, schema, completions, warmup,
+    truncate, backtest, check, convert, template, schema, completions, warmup,
 ):  # fmt: skip
     program.add_command(_command)

@@ -47,7 +47,7 @@ FILE may be
   the journal of a search under way (weitzman search --journal): the report
     says how the search stands and what to do next;
   a model fitted to past runs: how to search among new runs;
-  the output of weitzman replay --json: which method to use;
+  the output of weitzman backtest --json: which method to use;
   -, any of these from standard input.
 
 FILE is only read."""
@@ -60,12 +60,12 @@ _REPORTS = """\
 
 _SQLITE = b"SQLite format 3\0"
 _MODEL = re.compile(rb'"format":\s*"weitzman/(?!\d)')  # problems have weitzman/1
-_SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a replay stands near its beginning
+_SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a back-test stands near its beginning
 
 
 @command(_REPORT, short="One HTML file to read, try out and send.", epilog=_REPORTS)
 @click.argument(
-    "file", metavar="FILE", type=PATH, help="A problem, table, journal, model or replay, or -."
+    "file", metavar="FILE", type=PATH, help="A problem, table, journal, model or back-test, or -."
 )
 @output_option("File to write: .html, .xlsx; .svg, .csv: the decisions; -: standard output.")
 @click.option("--title", help="What the report is about (default: the name of FILE).")
@@ -99,7 +99,7 @@ def _write(file: str, options: Options, path: str, progress: Progress | None) ->
 
 
 class _Printed:
-    """What was printed by a replay."""
+    """What was printed by a back-test."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
@@ -120,18 +120,18 @@ def _source(path: str, options: Options) -> Source:
         from ..learn import model_files
 
         return model_files.load(path)
-    replay = _replay(path) if text and _SUMMARY in head else None
-    return read_problem(path, options) if replay is None else _Printed(replay)
+    found = _backtest(path) if text and _SUMMARY in head else None
+    return read_problem(path, options) if found is None else _Printed(found)
 
 
-def _replay(path: str) -> dict[str, Any] | None:
-    """The document in a file if it is a replay; None: read the file as a problem."""
-    from ..show.report.replayed import is_replay
+def _backtest(path: str) -> dict[str, Any] | None:
+    """The document in a file if it is a back-test; None: read the file as a problem."""
+    from ..show.report.replayed import is_backtest
 
     try:
         with open(path, "rb") as file:
             document = json.loads(file.read().decode("utf-8"))
-        return document if is_replay(document) else None
+        return document if is_backtest(document) else None
     except (OSError, ValueError, RecursionError):
         return None
 

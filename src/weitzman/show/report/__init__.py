@@ -33,7 +33,7 @@ Path = str | os.PathLike[str]
 
 @runtime_checkable
 class Summarized(Protocol):
-    """A replay, for this module: an object with a summary like ``weitzman replay --json``."""
+    """A back-test, for this module: an object with a summary like ``weitzman backtest --json``."""
 
     def document(self) -> dict[str, Any]:
         """The summary."""
@@ -63,9 +63,9 @@ def write_report(
 
     Parameters
     ----------
-    source : Forest, Solution, Search, LineModel or Replay
+    source : Forest, Solution, Search, LineModel or Backtest
         A problem; a search under way (the report says how the search stands); a model fitted to
-        past runs; or a replay of past runs (the report says what each method earned).
+        past runs; or a back-test on past runs (the report says what each method earned).
     path : str or path
         The file appears complete or not at all; it is replaced if it exists.
     title : str, optional
