@@ -100,6 +100,8 @@ class Plan:
     @classmethod
     def of(cls, forest: Forest) -> Plan:
         """Find equal subtrees and lay out the work."""
+        if forest.quotas:
+            raise InvalidArgument("forests with quotas cannot be solved yet. Leave `quotas` out.")
         f, w = forest, Weights.of(forest)
 
         key = 2 * w.law + f.endless
