@@ -10,7 +10,7 @@ from weitzman.errors import InvalidArgument
 from weitzman.questions import within_budget
 
 
-def model_of(price: float) -> learn.LineModel:
+def model_of(price: float) -> learn.ResemblanceModel:
     rng = np.random.default_rng(3)
     rows = {"run": [], "step": [], "score": [], "cost": []}
     for run in range(30):

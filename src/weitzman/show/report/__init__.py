@@ -62,7 +62,7 @@ def write_report(
 
     Parameters
     ----------
-    source : Forest, Solution, Search, LineModel or Replay
+    source : Forest, Solution, Search, ResemblanceModel or Replay
         A problem; a search under way (the report says how the search stands); a model fitted to
         past runs; or a replay of past runs (the report says what each method earned).
     path : str or path

@@ -17,8 +17,8 @@ from ...engine.solver import solve
 from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
-from ...learn.drawing import draws
-from ...learn.log_model import LearnedModel
+from ...learn.diagnosis import bootstrap
+from ...learn.resemblance import ResemblanceModel
 from ...learn.run_model import RunModel
 from ...policy.frontier import Box
 from ...policy.search import Search
@@ -130,7 +130,7 @@ def content(
     """Compute all numbers of a report on a problem, a fitted model or a search under way."""
     between = None
     if isinstance(source, RunModel):
-        between = _likely_values(source, runs) if isinstance(source, LearnedModel) else None
+        between = _likely_values(source, runs) if isinstance(source, ResemblanceModel) else None
         steps = tuple(f"run to step {step}" for step in source.rungs)
         source = replace(source.lines(runs), names=steps)
     if isinstance(source, Search):
@@ -179,9 +179,9 @@ def content(
     )
 
 
-def _likely_values(model: LearnedModel, runs: int) -> tuple[float, float]:
+def _likely_values(model: ResemblanceModel, runs: int) -> tuple[float, float]:
     """The range that holds the values of nine in ten models that the log might have led to."""
-    low, high = np.quantile(draws(model, _DRAWS).value_at(runs), [0.05, 0.95])
+    low, high = np.quantile(bootstrap(model, _DRAWS).value_at(runs), [0.05, 0.95])
     return float(low), float(high)
 
 
