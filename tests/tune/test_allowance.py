@@ -55,7 +55,7 @@ def start(seed):
 
 def test_a_search_keeps_to_its_budget():
     model, spent = model_of(1.0), []
-    for first in range(0, 300, 100):
+    for first in range(0, 500, 100):
         configs = list(range(first, first + 60))
         result = tune.optimize(start, configs, model, budget=12, reprice=True, refit=False)
         spent.append(result.spent)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .capped_runs import CappedRuns, Center, SegmentLaw
@@ -342,29 +342,36 @@ class ResemblanceModel(RunModel):
 
     # -- as a forest, and learning more ----------------------------------------------------------
 
-    def lines(self, n: int = 1) -> Forest:
+    def lines(self, n: int = 1, *, states: int = 100) -> Forest:
         """A forest of n new runs, unknown before they start, in worth and cost.
 
-        The states of a box are runs of the log. A forest remembers only the state of a box, so a
-        run goes on from rung to rung like runs that it resembles, and what is known is blurred.
+        The states of a box are runs of the log, about ``states`` of them: the best ones by
+        themselves, others in groups with neighboring scores. A forest remembers only the state of a
+        box, so a run goes on from rung to rung like runs that it resembles, and what is known is
+        blurred.
         """
-        runs, price = self._runs, self.price
-        worth = price * runs.ladder.best
-        low = min(float(worth[s.runs, r].min()) for r, s in enumerate(runs.stages))
-        usual = runs.stages[0].usual()
-        law: list[FloatArray] = [usual.row]
+        runs, usual = self._runs, self._runs.stages[0].usual()
+        worth = [self.price * runs.ladder.best[s.runs, r] for r, s in enumerate(runs.stages)]
+        # shares[r][g, j]: the part of run j in group g; runs that are over are grouped apart
+        shares = [
+            _groups(x, runs.goes_on(r), runs.stages[r].trees.weight, states)
+            for r, x in enumerate(worth)
+        ]
+        rewards = [share @ x for share, x in zip(shares, worth, strict=True)]
+        low = min(float(x.min()) for x in rewards)
+        law: list[FloatArray] = [usual.row @ (shares[0].T > 0)]
         paid: list[FloatArray | float] = [float(usual.cost[0])]
-        rewards = [worth[s.runs, r] for r, s in enumerate(runs.stages)]
         for r in range(1, len(runs.stages)):
-            going, before = runs.goes_on(r - 1), runs.stages[r - 1].runs
+            before = runs.stages[r - 1].runs
+            going = (shares[r - 1] > 0) @ runs.goes_on(r - 1)
             # a box after a run that is over shows the lowest score and costs so much that no policy
             # opens it
-            matrix = np.zeros((len(before), len(runs.stages[r].runs)))
+            matrix = np.zeros((len(going), len(rewards[r])))
             matrix[:, int(np.argmin(rewards[r]))] = 1.0
-            high = np.full(len(before), 1.0 + float(rewards[r].max()) - low)
+            high = np.full(len(going), 1.0 + float(rewards[r].max()) - low)
             if going.any():
-                found = runs.logged_law(r, before[going])
-                matrix[going], high[going] = found.row, found.cost
+                found, part = runs.logged_law(r, before), shares[r - 1][going]
+                matrix[going], high[going] = part @ found.row @ (shares[r].T > 0), part @ found.cost
             law.append(matrix)
             paid.append(high)
         size = len(runs.stages)
@@ -413,6 +420,25 @@ class ResemblanceModel(RunModel):
             options=self.options,
             last=last,
         )
+
+
+def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) -> FloatArray:
+    """Runs in about ``most`` groups by worth: the share of each run in its group, (groups, runs).
+
+    The best 0.4 of the groups are single runs, since decisions are made there; lower groups grow.
+    """
+    rows = []
+    for kind in (going, ~going):
+        down = np.flatnonzero(kind)
+        down = down[np.argsort(-worth[down], kind="stable")]
+        own = min(len(down), round(0.4 * most))
+        cuts = np.geomspace(max(own, 1), max(len(down), 1), max(most - own, 1)).round()
+        starts = np.union1d(np.arange(own), cuts.astype(np.int64))
+        for members in np.split(down, starts[(starts > 0) & (starts < len(down))]):
+            if len(members):
+                rows.append(np.zeros(len(worth)))
+                rows[-1][members] = weight[members] / weight[members].sum()
+    return np.array(rows)
 
 
 def _hope_left(runs: Ladder, log: int) -> float:
