@@ -318,7 +318,7 @@ def simulate(
     options: dict[str, Any] = {"workers": workers, "keep": keep, "progress": progress}
     try:
         found = run_episodes(_Together(rule, game), f, episodes, chunk=_TOGETHER, **options)
-    except _TooMany:
+    except _TooWide:
         player = _OneByOne(rule, game)
         options |= {"threads": threads, "executor": executor}
         return run_episodes(player, f, episodes, **options)
@@ -392,7 +392,7 @@ class _OneByOne:
         scratch.append(heap)
 
 
-class _TooMany(Exception):
+class _TooWide(Exception):
     """Episodes come to too many different situations."""
 
 
@@ -424,7 +424,7 @@ class _Together:
         self._nodes += 1
         walk, f = self._walk, self._walk.forest
         if self._nodes > _NODES or len(walk.told) > _DEEPEST:
-            raise _TooMany
+            raise _TooWide
         if not batch:
             batch = self._next()
             if not batch and (prize := walk.next_prize()) is not None:
