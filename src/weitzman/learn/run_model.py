@@ -1,4 +1,4 @@
-"""What every model of a run offers to races, replays, pictures and reports."""
+"""What every model of a run offers to races, back-tests, pictures and reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .known import Config
+from .features import Config
 
 
 class Shown(NamedTuple):

@@ -74,7 +74,7 @@ class SearchPath:
 
 
 def search_path(search: Search, available: int = 12) -> SearchPath:
-    """Replay a search and note which boxes could be opened before each step.
+    """Backtest a search and note which boxes could be opened before each step.
 
     The indices are those of the policy that is followed now.
 
@@ -212,7 +212,7 @@ def decision_region(
 
     Parameters
     ----------
-    model : LineModel
+    model : ResemblanceModel
     scores : (m,) numbers
     best : float, optional
         The best score in hand; by default that of the run itself.
@@ -429,7 +429,7 @@ def learning_curves(
     Parameters
     ----------
     curves : Curves
-    model : LineModel, optional
+    model : ResemblanceModel, optional
         Without a model, only the curves are drawn.
     best : float, optional
         The best score in hand; by default that of the run itself.

@@ -1,0 +1,242 @@
+"""The command ``weitzman backtest``: what would each method have earned on past runs?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from .._common.log_names import USUAL, usual
+from .console import progress_bar
+from .given_file import PATH, given_file
+from .options import COUNT, POSITIVE, WHOLE, F, Options, Several, command, json_option
+
+if TYPE_CHECKING:
+    from ..backtest.backtest_result import Backtest
+    from ..backtest.methods import Method
+    from ..learn.curves import Curves
+
+_ABOUT = """\
+Search past runs again and print what each method would have earned: the best
+score it sees, less what it pays to see it.
+
+FILE is a table with one row for each step of each run. Part of the runs of a
+task is the log: methods learn from it and tune their options on it. The other
+runs are searched in random orders, the same for all methods. A score is seen
+once its cost has been paid.
+
+Say what one point of score is worth in units of cost: by --price, or by
+--full-run-costs, the points that a full run costs on average."""
+
+_JSON = """\
+Payoff and regret are in points of score: payoff = score - spend / price. regret
+is the distance of the payoff to hindsight, the best single run stopped at its
+best moment. behind is the distance to the first method, with a paired 95%
+interval.
+
+\b
+--json prints one object:
+  {"cells", "orders", "minimize", "prices": {task: [...]}, "summary": [
+    {"task": "" for all, "price" or "full_run_cost", "method", "payoff",
+     "payoff_low", "payoff_high", "score", ..., "spend", ..., "regret", ...,
+     "behind", ...}, ...]}"""
+
+
+def _column_options(command: F) -> F:
+    """Add an option for each role that a column may have."""
+    for name, known in reversed(USUAL.items()):
+        what = f"Column of the {name}" + (", if any" if name == "task" else "")
+        text = f"{what} (default: {', '.join(known[:3])}, ...)."
+        command = click.option(f"--{name}", metavar="COLUMN", help=text)(command)
+    return command
+
+
+@command(_ABOUT, short="What methods would have earned on past runs.", epilog=_JSON)
+@click.argument(
+    "file", metavar="FILE", type=PATH, help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv."
+)
+@click.option(
+    "--price", type=Several(POSITIVE), metavar="X,...", help="Worth of one point in units of cost."
+)
+@click.option(
+    "--full-run-costs", type=Several(POSITIVE), metavar="X,...",
+    help="Points that a full run costs on average; sets the price of each task.",
+)  # fmt: skip
+@_column_options
+@click.option(
+    "--instance", metavar="COLUMN",
+    help="Column that tells repetitions of the same runs apart (a seed). One repetition is "
+    "searched, the others are its log.",
+)  # fmt: skip
+@click.option(
+    "--minimize", is_flag=True, help="Lower scores are better, as those called a loss always are."
+)
+@click.option(
+    "--log-runs", type=WHOLE, metavar="N",
+    help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300). 0: no "
+    "log; methods start from nothing, with their documented options.",
+)  # fmt: skip
+@click.option(
+    "--repeats", type=COUNT, metavar="N", default=5, help="Logs for each task (default 5)."
+)
+@click.option(
+    "--orders", type=COUNT, metavar="N", default=10, help="Orders for each log (default 10)."
+)
+@click.option("--seed", type=WHOLE, metavar="N", default=0, help="Seed (default 0).")
+@click.option("--workers", type=COUNT, metavar="N", help="Processes to use (default: all cores).")
+@click.option(
+    "--methods", metavar="WORD,...",
+    help="Only methods whose names contain one of these words. The first method is compared with "
+    "the rest.",
+)  # fmt: skip
+@click.option(
+    "--sampler", metavar="WORD,...",
+    help="How peers choose which run to start. random: in random order. tpe: the run nearest to a "
+    "proposal of Optuna's TPE, with its pruners. bo: by Bayesian optimization with full "
+    "runs. Default: all that can be used; tpe and bo need --settings.",
+)  # fmt: skip
+@click.option(
+    "--settings", metavar="FILE",
+    help="What runs were started with, for all methods that can use it: a file with one row for "
+    "each run and the column of runs, or columns of FILE by commas (--settings lr,width).",
+)  # fmt: skip
+@click.option("--tasks", is_flag=True, help="Print a table for each task, too.")
+@click.option("--plot", metavar="IMAGE", help="Draw payoff and regret by price: .png, .svg, .pdf.")
+@json_option
+def backtest(options: Options) -> None:
+    """Carry out the command."""
+
+    if (options.price is None) == (options.full_run_costs is None):
+        raise click.UsageError("say either --price or --full-run-costs.")
+    if not (options.plot or ".png").endswith((".png", ".svg", ".pdf")):
+        raise click.UsageError("the name after --plot must end with .png, .svg or .pdf.")
+    with given_file(options.file, ".csv") as options.file:
+        found = _found(options)
+    if options.plot is not None:
+        _draw(found, options.plot)
+    if options.json:
+        print(found.to_json())
+        return
+    print(found.table())
+    for task in found.tasks if options.tasks else ():
+        print(f"\n== {task} ==\n{found.table(task)}")
+
+
+def _draw(found: Backtest, image: str) -> None:
+    """Payoff and regret against price, side by side."""
+    from .._common.disk import replaced
+    from .._common.optional import need
+    from ..files.safely import explained
+    from ..show import plot
+
+    subplots = need("matplotlib.pyplot", "plot").subplots
+    figure, axes = subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+    for measure, ax in zip(("payoff", "regret"), axes, strict=True):
+        plot.backtest(found, measure, ax=ax)
+    with explained(image, "written"), replaced(image) as new:
+        figure.savefig(new, dpi=150)
+
+
+def _found(options: Options) -> Backtest:
+    from ..backtest.driver import backtest as run
+
+    curves, instance = _curves(options)
+    with progress_bar("back-testing") as progress:
+        return run(
+            curves,
+            price=options.price,
+            full_run_costs=options.full_run_costs,
+            instance=instance,
+            methods=_methods(options, bool(curves.settings)),
+            log_runs=options.log_runs,
+            repeats=options.repeats,
+            orders=options.orders,
+            seed=options.seed,
+            workers=options.workers or os.cpu_count() or 1,
+            progress=progress,
+        )
+
+
+def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
+    """The curves of the file, and the instance of each run."""
+    from ..learn.curves import Curves
+    from ..learn.log_files import read_log
+
+    table = read_log(options.file)
+    names = _columns(options, [str(name) for name in table])
+    _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
+    instance = options.instance
+    curves = Curves.read(
+        table,
+        run=names["run"] if instance is None else (instance, names["run"]),
+        step=names["step"],
+        score=names["score"],
+        cost=names["cost"],
+        task=names.get("task"),
+        kind=instance,
+        ended=True,
+        minimize=options.minimize or None,
+        settings=_settings(options.settings),
+    )
+    if instance is None:
+        return curves, None
+    return replace(curves, kind=("",) * len(curves)), curves.kind
+
+
+def _settings(said: str | None) -> str | list[str] | None:
+    """A file by its name, or columns of the log."""
+    if said is None or said.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
+        return said
+    return _words(said)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _columns(options: Options, there: list[str]) -> dict[str, str]:
+    """The column of each role: what was said, or the first known name that the table has."""
+    found: dict[str, str] = {}
+    for role in USUAL:
+        said: str | None = getattr(options, role)
+        known = usual(role, there)
+        if said or known or role != "task":  # without tasks all runs belong together
+            found[role] = said or known or role
+    return found
+
+
+def _methods(options: Options, settings: bool) -> list[Method]:
+    from ..backtest.optuna_peers import installed
+    from ..backtest.peers import SAMPLERS, all_methods, methods_without_log
+    from ..errors import UnknownName
+
+    samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
+    there = all_methods(settings=settings, samplers=samplers)
+    if options.sampler is not None and not settings and set(samplers) - {"random"}:
+        raise click.UsageError("--sampler tpe or bo needs --settings.")
+    if options.log_runs == 0:
+        if options.sampler is not None:
+            raise click.UsageError("--sampler needs a log: leave out --sampler or --log-runs 0.")
+        there = methods_without_log(settings=settings)
+    if not installed():
+        _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
+    if options.methods is None:
+        return there
+    words = _words(options.methods.lower())
+    chosen = [m for word in words for m in there if word in m.name.lower()]
+    for word in words:
+        if not any(word in m.name.lower() for m in there):
+            raise UnknownName(
+                f"no method is called {word!r}; there are {', '.join(m.name for m in there)}."
+            )
+    return list(dict.fromkeys(chosen))
+
+
+def _say(text: str) -> None:
+    from .._common.text import printable
+
+    print(printable(text), file=sys.stderr)

@@ -1,0 +1,453 @@
+r"""A run goes on as the logged runs that it resembles, each in its own way.
+
+Before segment r, a run about which :math:`x` is known resembles the logged runs j that were seen to
+its end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
+:math:`K_{jr}` be what run j was worth from there on to a searcher who follows indices: its *capped
+value*.
+The index of going on is the root of
+
+.. math:: \sum_j w_r(x, j)\, (m_r(x) + K_{jr} - m_r(j) - \sigma)^+ = c_r(x),
+
+where the *centers* :math:`m` hold what is known about each run itself: its best score so far, and
+what the same settings led to in other runs (:mod:`.capped_runs`). So run j says how far off the
+center a run may be. A row has a small share of all runs, as if one more run had been unlike those
+that it resembles, for what the log leaves open.
+
+Capped values follow backward along each run, from its own best scores b and its own indices:
+
+.. math:: K_{jr} = \max(b_{jr}, \min(\sigma_{j,r+1}, K_{j,r+1})),
+
+and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run is learned from
+the other runs, so its capped value takes no direct advantage of what it will show; through the
+centers of runs with the same settings it takes a little (see :mod:`.capped_runs`). Runs resemble
+each other for one step at a time only, so what is known is not blurred from rung to rung, as it is
+in a chain.
+For a run that was cut off the future is unknown: it has several capped values, spread like those of
+the runs that it resembles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._kernels.leaves import Fallen, Known, Nodes, Outcomes, fall, grow, resemblance
+from .capped_runs import DOUBTS, Center, Forecast, Peers, SegmentLaw, chosen_center, upper_half
+from .features import Encoder, Repeats, features, is_category
+from .ladder import Ladder, cost_levels
+
+_SHARE = 0.632  # of the runs in the bag of a tree
+
+_OUTGROWN = 1.2  # times the runs that trees were grown from: they grow anew, one stage at a time
+_OUTNUMBERED = 2.0  # times that number: they grow anew at once
+_ALIKE = 0.1  # standard deviation of log costs below which runs are taken to cost the same
+_COST = 0.5  # what a standard deviation of cost counts against one of scores when trees split
+_SEED = 20160  # of the trees, so that the same log gives the same model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trees:
+    """Trees grown from runs, and where these runs fall.
+
+    Attributes
+    ----------
+    category : (F,) array of bool
+        Which features are categories.
+    nodes : Nodes
+        Features, splits and left children of all nodes, and where each tree begins.
+    bags : (trees, n) array of bool
+        The runs that each tree was grown from.
+    leaf : (trees, n) array of int
+        Where each run falls.
+    weight : (n,) array of float
+        How much each run counts.
+    known : (n, F) array of float
+        What is known about each run.
+    """
+
+    category: BoolArray
+    nodes: Nodes
+    bags: BoolArray
+    leaf: IntArray
+    weight: FloatArray
+    known: FloatArray
+
+    @classmethod
+    def grown(
+        cls,
+        known: FloatArray,
+        category: BoolArray,
+        target: FloatArray,
+        weight: FloatArray,
+        *,
+        trees: int,
+        leaf: int,
+        random: np.random.Generator,
+        bags: BoolArray | None = None,
+    ) -> Trees:
+        """Trees that separate runs with different targets, by what is known about the runs."""
+        bags = _bags(len(known), trees, random) if bags is None else bags
+        seeds = random.integers(1, 2**31 - 1, trees)
+        seen = Known(np.ascontiguousarray(known), category)
+        nodes = grow(seen, Outcomes(target, weight), bags, seeds, leaf)
+        return cls(category, nodes, bags, fall(seen, nodes), weight, known)
+
+    def joined_by(self, known: FloatArray, bags: BoolArray, weight: FloatArray) -> Trees:
+        """The same trees with other runs in their leaves: those that shaped them, and more."""
+        leaf, n = np.empty(bags.shape, np.int64), min(len(known), len(self.known))
+        old, now = self.known[:n], known[:n]
+        same = ((old == now) | (np.isnan(old) & np.isnan(now))).all(axis=1)
+        new = np.append(~same, np.ones(len(known) - n, bool))
+        leaf[:, ~new] = self.leaf[:, np.flatnonzero(~new)]
+        leaf[:, new] = fall(Known(np.ascontiguousarray(known[new]), self.category), self.nodes)
+        return replace(self, bags=bags, leaf=leaf, weight=weight, known=known)
+
+    def rows(self, known: FloatArray, own: IntArray) -> FloatArray:
+        """How much each run resembles each row of what is known; a row sums to 1.
+
+        ``own`` gives the run that a row describes, -1 for none. Such a row is compared by trees
+        that the run did not help to grow, so no run resembles itself.
+        """
+        leaf, new = self.leaf[:, own], own < 0
+        if new.any():
+            leaf[:, new] = fall(Known(np.ascontiguousarray(known[new]), self.category), self.nodes)
+        runs = Fallen(self.leaf, self.bags, self.weight)
+        return np.asarray(resemblance(leaf, own, runs, len(self.nodes.feature)))
+
+
+def _bags(n: int, trees: int, random: np.random.Generator) -> BoolArray:
+    """The runs of each tree: about two thirds of them; a single run is in every tree."""
+    size = max(1, min(n - 1, round(_SHARE * n)))
+    places = random.random((trees, n)).argsort(axis=1)
+    bags = np.zeros((trees, n), bool)
+    np.put_along_axis(bags, places[:, :size], True, axis=1)
+    return bags
+
+
+def _lasting_bags(n: int, trees: int, r: int) -> BoolArray:
+    """The bags of segment r for any number of runs: more runs leave those of the first as they are.
+
+    So a run that joins the trees later never meets itself in a tree that it helped to grow.
+    """
+    return np.asarray(np.random.default_rng([_SEED, r]).random((n, trees)).T < _SHARE)
+
+
+def _none_empty(bags: BoolArray) -> BoolArray:
+    """A tree that would have no runs has all of them."""
+    return bags | ~bags.any(axis=1, keepdims=True)
+
+
+class Before(NamedTuple):
+    """What was seen of runs before a segment.
+
+    ``known`` are their features, ``level`` is the cost level of the segment before, ``best`` the
+    best score so far, 0 at the start, and ``group`` the number of their settings in the log.
+    """
+
+    known: FloatArray
+    level: FloatArray
+    best: FloatArray
+    group: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentCosts:
+    """What a segment cost each run of a stage.
+
+    The cost is that of the segment before, times the usual growth. The growth is a geometric mean,
+    so that a few short segments with inexact times do not decide. Before the first segment, and
+    where runs cost about the same, costs are averaged. Where other runs with the same settings tell
+    more, the growth is shrunken to theirs, and other runs say only how far off that is.
+
+    Attributes
+    ----------
+    cost, level : (n,) arrays of float
+        What the segment cost, and the cost level of the segment before it.
+    doubt : float
+        How little a run with the same settings counts; infinite for not at all.
+    own : (n,) array of float
+        The growth of each run that is expected by the other runs, NaN for none.
+    """
+
+    cost: FloatArray
+    level: FloatArray
+    doubt: float
+    own: FloatArray
+
+    @classmethod
+    def of(cls, cost: FloatArray, level: FloatArray) -> SegmentCosts:
+        """Costs by the runs that a run resembles alone."""
+        return cls(cost, level, np.inf, np.full(len(cost), np.nan))
+
+    def mean(self, law: SegmentLaw, peers: Peers, level: FloatArray) -> FloatArray:
+        """The mean cost for runs by their law, and by the cost level of the segment before."""
+        cost = self._mean(law.row, level, 0.0, np.zeros(len(self.cost)))
+        if np.isfinite(self.doubt):
+            growth = self._expected(law, peers, self.doubt)
+            known = np.isfinite(self.own)
+            some = np.isfinite(growth) & (law.row @ known > 0)
+            row = np.where(known, law.row[some], 0.0)
+            row = row / row.sum(axis=1, keepdims=True)
+            own = np.where(known, self.own, 0.0)
+            cost[some] = self._mean(row, level[some], growth[some], own)
+        return cost
+
+    def by_settings(self, law: SegmentLaw, peers: Peers) -> SegmentCosts:
+        """With costs by settings if they forecast better, by the law of the runs themselves."""
+        known = peers.alike(law).any(axis=1) & peers.real
+        if not known.any() or not self._paid.all():
+            return self
+        growth = self._growth
+        best, least = self, float(np.square(law.row @ growth - growth)[known].sum())
+        for doubt in DOUBTS:
+            own = self._expected(law, peers, doubt)
+            error = float(np.square(own - growth)[known].sum())
+            if error < least:
+                best, least = replace(self, doubt=doubt, own=own), error
+        return best
+
+    @property
+    def _paid(self) -> BoolArray:
+        return np.asarray(self.cost > 0)
+
+    @property
+    def _growth(self) -> FloatArray:
+        """The logarithm of the cost over that of the segment before; 0 for a free segment."""
+        paid = np.where(self._paid, self.cost, 1.0)
+        return np.where(self._paid, np.log(paid) - self.level, 0.0)
+
+    def _expected(self, law: SegmentLaw, peers: Peers, doubt: float) -> FloatArray:
+        return Forecast.of(law, peers.alike(law)).expected(self._growth, doubt)
+
+    def _mean(
+        self, row: FloatArray, level: FloatArray, growth: FloatArray | float, own: FloatArray
+    ) -> FloatArray:
+        """Costs around a growth, with errors by the runs around their own growth."""
+        if not self.level.any():
+            return np.asarray(np.exp(growth) * (row @ (self.cost * np.exp(-own))))
+        share = row @ self._paid
+        error = row @ np.where(self._paid, self._growth - own, 0.0) / np.maximum(share, 1e-300)
+        return np.asarray(share * np.exp(level + growth + error))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One segment of a line.
+
+    Attributes
+    ----------
+    trees : Trees
+        Grown from the runs that were seen to its end.
+    runs : (n,) array of int
+        The numbers of these runs in the ladder.
+    costs : SegmentCosts
+        What the segment cost each run.
+    grown : int
+        How many runs there were when the trees were grown.
+    peers : Peers
+        Which of these runs have the same settings.
+    """
+
+    trees: Trees
+    runs: IntArray
+    costs: SegmentCosts
+    grown: int
+    peers: Peers
+
+    def law(self, seen: Before, own: IntArray | None = None) -> SegmentLaw:
+        """The law of runs by what was seen of them before the segment.
+
+        ``own`` gives the numbers of these runs in the ladder, if they are in the ladder.
+        """
+        place = np.full(len(seen.known), -1)
+        if own is not None:
+            at = np.minimum(np.searchsorted(self.runs, own), len(self.runs) - 1)
+            place = np.where(self.runs[at] == own, at, -1)
+        row = self._open(self.trees.rows(seen.known, place), place)
+        law = SegmentLaw(row, np.zeros(len(row)), seen.group, place, seen.best)
+        return law._replace(cost=self.costs.mean(law, self.peers, seen.level))
+
+    def _open(self, row: FloatArray, place: IntArray) -> FloatArray:
+        """Rows with a share for a run unlike all that it resembles: one more run, as any other."""
+        any_run = np.repeat(self.trees.weight[None], len(row), axis=0)
+        mine = np.flatnonzero(place >= 0)
+        any_run[mine, place[mine]] = 0.0
+        total = any_run.sum(axis=1, keepdims=True)
+        unlike = np.where(total > 0, 1.0 / (1.0 + 1.0 / np.square(row).sum(axis=1)[:, None]), 0.0)
+        return np.asarray((1.0 - unlike) * row + unlike * any_run / np.where(total > 0, total, 1.0))
+
+    def usual(self) -> SegmentLaw:
+        """The law of a run about which nothing is known."""
+        row = (self.trees.weight / self.trees.weight.sum())[None]
+        none = np.full(1, -1)
+        return SegmentLaw(row, (row * self.costs.cost).sum(axis=1), none, none, np.zeros(1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResemblingRuns:
+    """The stages of a line, and the runs that they were learned from.
+
+    Attributes
+    ----------
+    ladder : Ladder
+    encoder : Encoder
+    levels : (n, R) array of float
+        The cost level of each segment of each run; 0 where runs cost about the same.
+    repeats : Repeats
+        The different settings.
+    stages : list of Stage
+    """
+
+    ladder: Ladder
+    encoder: Encoder
+    levels: FloatArray
+    repeats: Repeats
+    stages: list[Stage]
+
+    @classmethod
+    def of(
+        cls,
+        ladder: Ladder,
+        encoder: Encoder,
+        usual: FloatArray,
+        *,
+        real: int,
+        trees: int,
+        leaf: int,
+        last: ResemblingRuns | None = None,
+    ) -> ResemblingRuns:
+        """Grow trees for every segment that a run was seen to finish.
+
+        The first ``real`` runs were logged, the others are imagined. ``last`` was made from the
+        first of these runs. Its trees serve again, with all runs in
+        their leaves, as long as there are not many more runs than the trees were grown from.
+        """
+        levels = levels_of(ladder, usual)
+        if last is not None and levels.any() != last.levels.any():
+            last = None
+        kept = [] if last is None else _lasting(ladder, last.stages)
+        repeats = Repeats.of(ladder.config)
+        group, stages = repeats.find(ladder.config), []
+        for r in range(int(ladder.seen.max())):
+            runs = np.flatnonzero(ladder.seen > r)
+            mine, level = ladder.select(runs), levels[runs]
+            known, bags = features(mine, r, level), _lasting_bags(len(ladder), trees, r)[:, runs]
+            old = kept[r] if r < len(kept) else None
+            if old is not None:
+                grown = old.trees.joined_by(known, bags, mine.weight)
+            else:
+                grown = Trees.grown(
+                    known, is_category(encoder, r), _target(mine, r, level), mine.weight,
+                    trees=trees, leaf=leaf, random=np.random.default_rng([_SEED, r]),
+                    bags=_none_empty(bags),
+                )  # fmt: skip
+            before = level[:, r - 1] if r else np.zeros(len(runs))
+            count = len(runs) if old is None else old.grown
+            costs, peers = SegmentCosts.of(mine.cost[:, r], before), Peers(group[runs], runs < real)
+            stages.append(Stage(grown, runs, costs, count, peers))
+        made = cls(ladder, encoder, levels, repeats, stages)
+        for r in range(len(stages)):
+            stages[r] = made._priced(r)
+        return made
+
+    def _priced(self, r: int) -> Stage:
+        """A stage with costs by settings where they forecast better."""
+        stage = self.stages[r]
+        if not self.levels.any() or not stage.peers.repeated:
+            return stage
+        law = self.logged_law(r, stage.runs)
+        return replace(stage, costs=stage.costs.by_settings(law, stage.peers))
+
+    def center(self, r: int, law: SegmentLaw, worth: FloatArray) -> Center:
+        """The center that forecasts what runs of stage r were worth best, by their own law."""
+        stage = self.stages[r]
+        over = np.flatnonzero(stage.peers.real & self.ladder.gone[stage.runs])
+        over = over[law.row[np.ix_(over, over)].sum(axis=1) > 0]
+        row = law.row[np.ix_(over, over)]
+        mine = law.of(over)._replace(
+            row=row / row.sum(axis=1, keepdims=True), place=np.arange(len(over))
+        )
+        return chosen_center(mine, Peers(*(x[over] for x in stage.peers)), worth[over], r == 0)
+
+    def law(
+        self, r: int, runs: Ladder, levels: FloatArray, own: IntArray | None = None
+    ) -> SegmentLaw:
+        """The law of segment r for these runs, by what they had shown before it."""
+        none = np.zeros(len(runs))
+        level, best = (levels[:, r - 1], runs.best[:, r - 1]) if r else (none, none)
+        group = self.repeats.find(runs.config)
+        return self.stages[r].law(Before(features(runs, r, levels), level, best, group), own)
+
+    def start_law(self, config: FloatArray) -> SegmentLaw:
+        """The law of the first segment for runs with these settings."""
+        none = np.zeros(len(config))
+        return self.stages[0].law(Before(config, none, none, self.repeats.find(config)))
+
+    def logged_law(self, r: int, own: IntArray) -> SegmentLaw:
+        """The law for runs of the log, each learned from the other runs."""
+        return self.law(r, self.ladder.select(own), self.levels[own], own)
+
+    def standing(self, r: int) -> IntArray:
+        """The numbers of the runs that stood before segment r, whether it was seen or not."""
+        if r == 0:
+            return np.arange(len(self.ladder))
+        return np.asarray(self.stages[r - 1].runs[self.goes_on(r - 1)])
+
+    def goes_on(self, r: int) -> BoolArray:
+        """Which runs that were seen to the end of segment r can go on."""
+        runs = self.stages[r].runs
+        over = self.ladder.gone[runs] & (self.ladder.seen[runs] == r + 1)
+        return ~over if r + 1 < len(self.stages) else np.zeros(len(runs), bool)
+
+
+def _lasting(ladder: Ladder, stages: list[Stage]) -> list[Stage | None]:
+    """The stages whose trees serve again; None where they grow anew.
+
+    Growing takes long, so one stage at a time grows anew, the one with the most new runs for each
+    old run. All stages that new runs outnumber grow anew.
+    """
+    times = np.array([int((ladder.seen > r).sum()) / s.grown for r, s in enumerate(stages)])
+    anew = times >= _OUTNUMBERED
+    most = int(times.argmax())
+    anew[most] |= times[most] >= _OUTGROWN
+    return [None if new else stage for new, stage in zip(anew, stages, strict=True)]
+
+
+def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
+    """The cost level of each segment of each run; 0 where runs cost about the same."""
+    level = cost_levels(ladder.cost, usual)
+    seen = np.arange(level.shape[1]) < ladder.seen[:, None]
+    alike = not seen.any() or float(np.std(level[seen])) <= _ALIKE
+    return np.zeros_like(level) if alike else level
+
+
+def _target(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
+    """What trees tell apart: the score at the end of a segment, the last score, and the cost."""
+    final = ladder.best[np.arange(len(ladder)), ladder.seen - 1]
+    columns = [_standard(upper_half(ladder.best[:, r])), _standard(upper_half(final))]
+    if level.any():
+        columns.append(_COST * _standard(level[:, r]))
+    return np.column_stack(columns)
+
+
+def _standard(x: FloatArray) -> FloatArray:
+    """The numbers with mean 0, in standard deviations."""
+    width = float(x.std())
+    return (x - x.mean()) / width if width > 0 else np.zeros_like(x)
+
+
+def thinned(ladder: Ladder, most: int) -> Ladder:
+    """A limited number of runs: the best third, and others that each stand for several runs."""
+    n, own = len(ladder), most // 3
+    if n <= most:
+        return ladder
+    final = ladder.best[np.arange(n), ladder.seen - 1]
+    down = np.argsort(-final, kind="stable")
+    rest = np.linspace(own, n - 1, most - own).round().astype(np.int64)
+    kept = ladder.select(np.concatenate([down[:own], down[rest]]))
+    weight = kept.weight.copy()
+    weight[own:] *= ladder.weight[down[own:]].sum() / weight[own:].sum()
+    return replace(kept, weight=weight)

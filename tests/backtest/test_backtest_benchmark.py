@@ -1,0 +1,157 @@
+"""The benchmark on public curves runs on tables of the same form, and its report is right."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_backtest import tiny
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.tuning import speed
+from benchmarks.tuning.__main__ import main
+from benchmarks.tuning.joining import join
+from benchmarks.tuning.report import figure, markdown, page
+from benchmarks.tuning.sets import SETS
+from weitzman.backtest.methods import Tuned
+
+
+def write(folder: Path) -> None:
+    """A small table for each set, with its columns."""
+    rng = np.random.default_rng(0)
+    for each in SETS:
+        lines = [f"task,{each.instance or 'unused'},config_id,step,{each.cost},val_score"]
+        for task in range(2):
+            for seed in range(3 if each.instance else 1):
+                for run in range(8):
+                    level = rng.random()
+                    for k in range(4):
+                        lines.append(f"t{task},{seed},c{run},{k},1,{level * (k + 1) / 4:.4f}")
+        (folder / each.name).mkdir()
+        (folder / each.name / "curves.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    import gzip
+
+    write(tmp_path)
+    for path in tmp_path.rglob("curves.csv"):
+        with gzip.open(f"{path}.gz", "wb") as file:
+            file.write(path.read_bytes())
+    return tmp_path
+
+
+def test_all_sets_are_read_and_backtested(folder, capsys, tmp_path):
+    ask = [str(folder), "--quick", "--keep", str(tmp_path / "kept"), "--methods"]
+    main([*ask, "weitzman,top", "--log", "with"])
+    out = capsys.readouterr().out
+    for each in SETS:
+        assert f"### {each.name}" in out
+    assert out.count("2 tasks, 2 logs, 4 searches.") == len(SETS)
+    assert out.count("| full runs, Weitzman's rule |") == len(SETS)
+    main([*ask, "index,random search,tpe + hyperbandpruner, 10", "--log", "without"])
+    out = capsys.readouterr().out
+    assert out.count("| index policy |") == len(SETS)
+    assert out.count("| random search, 3 full runs |") == len(SETS)
+    assert "at most 0.8 of the best other at" in out
+
+
+def test_cells_that_were_made_are_not_made_again(folder, capsys, tmp_path, monkeypatch):
+    """A benchmark that was cut short goes on where it stood, to the same result."""
+    ask = [str(folder), "--set", "algoperf", "--log", "with", "--methods", "weitzman,top", "--keep"]
+    main([*ask, str(tmp_path / "whole")])
+    whole = capsys.readouterr().out
+    played, stop = Tuned.learn, [1]
+
+    def cut(self, log, prices):
+        if not stop:
+            raise KeyboardInterrupt
+        stop.pop()
+        return played(self, log, prices)
+
+    monkeypatch.setattr(Tuned, "learn", cut)
+    with pytest.raises(KeyboardInterrupt):
+        main([*ask, str(tmp_path / "kept")])
+    monkeypatch.setattr(Tuned, "learn", played)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").rglob("*.pickle")}
+    assert len(before) == 3
+    main([*ask, str(tmp_path / "kept")])
+    assert capsys.readouterr().out == whole
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    main([*ask, str(tmp_path / "kept"), "--again", "top"])
+    assert capsys.readouterr().out == whole
+    changed = {path.parent.name for path, t in before.items() if path.stat().st_mtime_ns != t}
+    assert changed == {"top-K after one epoch"}
+    main([*ask, str(tmp_path / "kept"), "--quick"])  # other searches: made again
+    assert "4 searches" in capsys.readouterr().out
+
+
+def test_methods_that_know_settings_are_among_them(folder, capsys, tmp_path):
+    pytest.importorskip("sklearn")
+    words = "cost-aware,tpe + s"
+    where = ["--set", "lcdb", "--log", "with", "--keep", str(tmp_path / "kept")]
+    main([str(folder), "--quick", *where, "--methods", words])
+    out = capsys.readouterr().out
+    assert "| full runs, cost-aware BO |" in out
+    assert "| Optuna TPE + SuccessiveHalvingPruner |" in out
+
+
+def test_the_page_has_every_table(folder, tmp_path):
+    best = np.random.default_rng(0).random((3, 1, 4, 2))
+    best[-1] = 2.0
+    found = {each.name: tiny(best, np.zeros_like(best)) for each in SETS}
+    (tmp_path / "LIVE.md").write_text("# Real training, searched live\n")
+    (tmp_path / "REMARKS.md").write_text("# About\n\n## lcdb, without a log\n\nFew runs.\n")
+    text = page(found, found, tmp_path, "| speed |", "| promises |")
+    assert text.count("### lcdb") == 2
+    assert text.count("Few runs.") == 1
+    assert text.index("Few runs.") > text.rindex("### lcdb")
+    assert "## Real training, searched live" in text
+    assert text.index("| speed |") < text.index("| promises |")
+    assert text.rstrip().endswith("| promises |")
+
+
+def test_the_time_of_decisions_is_measured(folder):
+    curves, _ = SETS[0].read(folder)
+    lines = list(speed.rows(curves.of_task(curves.tasks[0]), log=4, searched=4))
+    assert len(lines) == 6
+    assert all(line.count("|") == speed.HEAD.splitlines()[0].count("|") for line in lines)
+
+
+def test_other_searches_are_not_joined():
+    best = np.zeros((3, 1, 4, 2))
+    other = best.copy()
+    other[-1, 0, 1, 1] = 0.5
+    one, two = (tiny(x, np.zeros_like(x)) for x in (best, other))
+    assert join([one, one]).methods == ("a", "b", "a", "b", "hindsight")
+    with pytest.raises(ValueError, match="the searches of a and a differ"):
+        join([one, two])
+
+
+@pytest.mark.parametrize("option", [["--quick"], ["--set", "lcdb"], ["--log", "with"]])
+def test_only_full_results_are_written(option):
+    with pytest.raises(SystemExit):
+        main(["nowhere", "--write", *option])
+
+
+def test_the_report_compares_with_the_best_other():
+    best = np.array([[[[0.8]]], [[[0.6]]], [[[1.0]]]]) + np.zeros((3, 1, 4, 2))
+    text = markdown("a set", tiny(best, np.zeros_like(best)))
+    assert "1 tasks, 4 logs, 8 searches." in text
+    assert "| a | **0.2000** [0.2000, 0.2000] |" in text
+    assert "| b | 0.4000 [0.4000, 0.4000] |" in text
+    assert "| index policy / best other | 0.50 |" in text
+    assert "| best other behind, paired | 0.2000 [0.2000, 0.2000] |" in text
+
+
+def test_the_figure_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    best = np.random.default_rng(0).random((3, 1, 4, 2))
+    best[-1] = 2.0
+    found = tiny(best, np.zeros_like(best))
+    figure({"x": found, "y": found}, tmp_path / "regret.png")
+    assert (tmp_path / "regret.png").read_bytes()[1:4] == b"PNG"

@@ -1,0 +1,121 @@
+"""Optuna's pruners on the bench do what they do in a study of Optuna's own."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from itertools import islice
+
+import numpy as np
+import pytest
+from test_backtest import curves, random_curves
+
+from weitzman.backtest import optuna_peers as ours
+from weitzman.backtest.bench import Bench, Table
+from weitzman.backtest.methods import Log
+from weitzman.backtest.peers import all_methods
+
+optuna = pytest.importorskip("optuna")
+
+RUNS, ROWS = 30, 16
+
+
+def in_a_study(pruner, scores, rows):
+    """Rows that each trial sees in ``study.optimize`` when it reports at the rows given."""
+    seen = []
+
+    def objective(trial):
+        line = scores[trial.number]
+        seen.append(0)
+        for k, score in enumerate(line, 1):
+            seen[-1] = k
+            if k in rows:
+                trial.report(score, k)
+                if k < len(line) and trial.should_prune():
+                    raise optuna.TrialPruned
+        return max(line[k - 1] for k in rows if k <= len(line))
+
+    study = optuna.create_study(direction="maximize", pruner=pruner, study_name="backtest")
+    study.optimize(objective, n_trials=len(scores))
+    return seen
+
+
+def on_the_bench(rule, scores):
+    bench = Bench(Table.of(curves(scores)), np.arange(len(scores)))
+    for _ in rule(bench):
+        pass
+    return bench.seen.tolist()
+
+
+def some_log() -> Log:
+    c = curves([[0.1] * ROWS])
+    return Log(c, Table.of(c), np.zeros((1, 1), np.int64))
+
+
+@pytest.fixture(autouse=True)
+def _silent():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        yield
+
+
+@pytest.mark.parametrize("rate", [2, 3])
+@pytest.mark.parametrize("least", [1, 4])
+def test_halving_needs_reports_at_its_rungs_only(rate, least):
+    scores = np.random.default_rng(rate).random((RUNS, ROWS)).tolist()
+    rule = ours._successive_halving(some_log())[f"rate {rate}, from {least} rows"]
+    pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=least, reduction_factor=rate)
+    wanted = in_a_study(pruner, scores, range(1, ROWS + 1))
+    assert on_the_bench(rule, scores) == wanted
+    assert min(wanted) < ROWS
+
+
+def test_hyperband_needs_reports_at_its_rungs_only():
+    scores = np.random.default_rng(0).random((RUNS, ROWS)).tolist()
+    rule = ours._hyperband(some_log())["rate 2, from 1 rows"]
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=ROWS, reduction_factor=2)
+    wanted = in_a_study(pruner, scores, range(1, ROWS + 1))
+    assert on_the_bench(rule, scores) == wanted
+    assert min(wanted) < ROWS
+
+
+@pytest.mark.parametrize("which", ["median", "wilcoxon"])
+def test_other_pruners_with_the_same_reports(which):
+    level = np.random.default_rng(1).random((RUNS, 1))
+    scores = (level + 0.05 * np.random.default_rng(2).random((RUNS, ROWS))).tolist()
+    rows = (1, 2, 4, 8, 16)
+    if which == "median":
+        rule = ours._median(some_log())["3 full runs first, then from 3 rows"]
+        pruner = optuna.pruners.MedianPruner(n_startup_trials=3, n_warmup_steps=3)
+    else:
+        rule = ours._wilcoxon(some_log())["p = 0.3"]
+        pruner = optuna.pruners.WilcoxonPruner(p_threshold=0.3)
+    wanted = in_a_study(pruner, scores, rows)
+    assert on_the_bench(rule, scores) == wanted
+    assert min(wanted) < ROWS
+
+
+def test_a_diverged_run_is_pruned_and_paid_up_to_there():
+    scores = [[0.1, 0.2, 0.3, 0.4], [0.5, np.nan, np.nan, np.nan]]
+    rule = ours._wilcoxon(some_log())["p = 0.05"]
+    assert on_the_bench(rule, scores) == [4, 2]
+
+
+def test_they_leave_optuna_as_it_was():
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    rule = ours._median(some_log())["1 full runs first, then from 1 rows"]
+    bench = Bench(Table.of(random_curves(np.random.default_rng(3))), np.arange(30))
+    for _ in islice(rule(bench), 5):
+        assert optuna.logging.get_verbosity() == optuna.logging.WARNING
+    assert (bench.seen > 0).sum() == 5
+
+
+def test_without_optuna_its_methods_are_left_out(monkeypatch):
+    there = [m.name for m in all_methods()]
+    assert sum("Optuna" in name for name in there) == 4
+    monkeypatch.setattr("weitzman.backtest.optuna_peers.find_spec", lambda name: None)
+    assert [m.name for m in all_methods()] == [n for n in there if "Optuna" not in n]
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ImportError, match=r"weitzman\[optuna\]"):
+        ours._median(some_log())
