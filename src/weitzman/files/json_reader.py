@@ -45,7 +45,7 @@ Kinds = dict[str, dict[str, Any]]
 
 def keys_of(kind: type, *forms: str) -> tuple[str, ...]:
     """The keys of the fields of some forms."""
-    return tuple(one.key for one in declared(kind) if one.form in forms)
+    return tuple(one.key for form in forms for one in declared(kind) if one.form == form)
 
 
 def kind_keys(kind: type) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def _entries(top: dict[str, Any], kinds: Kinds, kind: type) -> tuple[list[JsonBo
     place: dict[str, int] = {}
     spare = MAX_LENGTH
     named = isinstance(boxes[0], dict) and "name" in boxes[0]
-    keys = (*keys_of(kind, "names", "parent", "entry"), "kind", *kind_keys(kind))
+    keys = *keys_of(kind, "names", "parent"), "kind", *keys_of(kind, "entry"), *kind_keys(kind)
     for i, box in enumerate(boxes):
         one = _entry(i, box, kinds, named, keys)
         length = box.get(LENGTH, ENDLESS)

@@ -29,7 +29,7 @@ from .model import Forest
 from .rules import like
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
-CLOSED = "cannot be opened"
+CLOSED = "closed"
 """The state of a box that cannot be opened after some state of its parent.
 
 It has no reward, is certain then, and costs nothing, so the index is minus infinity: no search
