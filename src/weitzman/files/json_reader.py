@@ -16,7 +16,7 @@ from .._common.arrays import FloatArray
 from ..errors import InvalidFile
 from ..forest.columns import label, no_reward
 from ..forest.fields import declared
-from ..forest.forms import Outcomes, Source, WrittenBox, assembled, read_outcomes
+from ..forest.forms import BoxOutcomes, Source, WrittenBox, assembled, read_outcomes
 from ..forest.model import Forest
 from .parsing import (
     MAX_DENSE,
@@ -243,7 +243,7 @@ class _Convert(NamedTuple):
             wrong(where, "a number, a list, a list of lists or an object", x)
         return x
 
-    def _outcomes(self, entry: JsonBox, source: Source) -> Outcomes:
+    def _outcomes(self, entry: JsonBox, source: Source) -> BoxOutcomes:
         given, where, root = entry.given, entry.where, entry.parent is None
         rewards = given.get("rewards")
         if "outcomes" in given:
@@ -261,8 +261,8 @@ class _Convert(NamedTuple):
                 if states is not None:
                     states = _states(states, f"{where}: states", len(values))
                 law = self._once(array, given["law"], f"{where}: law")
-                self.done[key] = Outcomes(states, values, law)
-        found: Outcomes = self.done[key]
+                self.done[key] = BoxOutcomes(states, values, law)
+        found: BoxOutcomes = self.done[key]
         return found
 
     def _once(self, convert: Any, raw: Any, where: str) -> FloatArray:

@@ -88,7 +88,7 @@ class Source(NamedTuple):
             )
 
 
-class Outcomes(NamedTuple):
+class BoxOutcomes(NamedTuple):
     """States of a box, their rewards (None: no reward), and its law."""
 
     states: tuple[str, ...] | None
@@ -106,7 +106,7 @@ class Outcomes(NamedTuple):
 
 def read_outcomes(
     source: Source, outcomes: Any, rewards: Any, root: bool, n_states: int = 50
-) -> Outcomes:
+) -> BoxOutcomes:
     """States in the order of ``rewards``, then those that are named by numbers, in rising order."""
     what = source.called("outcomes")
     if isinstance(outcomes, Discretized) or is_distribution(outcomes):
@@ -137,7 +137,7 @@ def read_outcomes(
 
 def _read_mappings(
     source: Source, given: Mapping[Any, Mapping[Any, Any]], rewards: Any
-) -> Outcomes:
+) -> BoxOutcomes:
     what = source.called("outcomes")
     rows, keys = {}, dict[str, Any]()
     for after, row in given.items():
@@ -170,15 +170,17 @@ def _read_mappings(
     amounts = sorted((x, s) for s, x in rest.items() if x is not None)
     states = (*priced, *(s for _, s in amounts))
     source.check_dense(len(rows) * len(states))
-    return Outcomes(
+    return BoxOutcomes(
         states,
         (*priced.values(), *(x for x, _ in amounts)),
         rows={a: np.array([row.get(s, 0.0) for s in states]) for a, row in rows.items()},
     )
 
 
-def _made_discrete(rewards: FloatArray, rows: Mapping[Any, FloatArray], error: float) -> Outcomes:
-    return Outcomes(tuple(map(label, rewards)), rewards.tolist(), rows=rows, error=error)
+def _made_discrete(
+    rewards: FloatArray, rows: Mapping[Any, FloatArray], error: float
+) -> BoxOutcomes:
+    return BoxOutcomes(tuple(map(label, rewards)), rewards.tolist(), rows=rows, error=error)
 
 
 def _no_rewards(source: Source, rewards: object) -> None:
@@ -197,10 +199,10 @@ class WrittenBox:
     """One box as it was given: its outcomes, and what else is said of it, by name of the field."""
 
     source: Source
-    outcomes: Outcomes
+    outcomes: BoxOutcomes
     fields: Mapping[str, Any]
 
-    def below(self, above: Outcomes, endless: bool) -> Outcomes:
+    def below(self, above: BoxOutcomes, endless: bool) -> BoxOutcomes:
         """The outcomes, closed after states of the parent that they leave out."""
         o, what = self.outcomes, self.source.called("outcomes")
         if o.law is not None:
@@ -221,7 +223,7 @@ class WrittenBox:
             rows = {after: np.append(row, 0.0) for after, row in rows.items()}
         return o._replace(rows=rows, closed=frozenset(left_out))
 
-    def _in_states_of(self, above: Outcomes) -> Outcomes:
+    def _in_states_of(self, above: BoxOutcomes) -> BoxOutcomes:
         """An endless box with its states as those of its parent, which its law looks at next."""
         o, what = self.outcomes, self.source.called("outcomes")
         own = dict(zip(o.titles, o.rewards, strict=True))
@@ -233,14 +235,14 @@ class WrittenBox:
                 f"too, with probability 0."
             )
         place = [list(own).index(s) if s in own else len(own) for s in above.titles]
-        return Outcomes(
+        return BoxOutcomes(
             above.titles,
             [own.get(s, r) for s, r in zip(above.titles, above.rewards, strict=True)],
             rows={after: np.append(row, 0.0)[place] for after, row in o.rows.items()},
         )
 
 
-def law_of(o: Outcomes, above: Sequence[str] | None) -> FloatArray:
+def law_of(o: BoxOutcomes, above: Sequence[str] | None) -> FloatArray:
     """The matrix of the law, a row for each state of the parent (one for a root)."""
     if o.law is not None:
         return o.law
@@ -254,7 +256,7 @@ def law_of(o: Outcomes, above: Sequence[str] | None) -> FloatArray:
 
 
 def opening_of(
-    entry: Any, field: Field, source: Source, o: Outcomes, above: Sequence[str] | None,
+    entry: Any, field: Field, source: Source, o: BoxOutcomes, above: Sequence[str] | None,
     law: FloatArray,
 ) -> FloatArray | float:  # fmt: skip
     """A cost and the like: a number, or a matrix (1 or parent's states, 1 or own states)."""
@@ -273,7 +275,7 @@ def opening_of(
 
 
 def _by_states(
-    entry: Mapping[Any, Any], field: Field, source: Source, o: Outcomes,
+    entry: Mapping[Any, Any], field: Field, source: Source, o: BoxOutcomes,
     above: Sequence[str] | None, law: FloatArray,
 ) -> FloatArray:  # fmt: skip
     what, own = source.called(field.name), o.titles
