@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ..._common.disk import replacing
 from ..._common.numbers import percent
@@ -15,7 +15,6 @@ from ...engine.solver import solve
 from ...errors import InvalidArgument
 from ...files.safely import explained
 from ...forest.model import Forest
-from ...learn.run_model import RunModel
 from ...policy.search import Search
 from ..page import Child, Markup, data, h, join, script, style, whole
 from . import html_tables as tables
@@ -25,6 +24,10 @@ from .decision_tree import chart, decisions, table, write_workbook
 from .findings import RUNS, TOP, Content, content, cost_now
 from .phrases import glance
 
+if TYPE_CHECKING:
+    from ...learn.run_model import RunModel
+
+Source: TypeAlias = "Forest | Solution | Search | RunModel | Summarized"
 Path = str | os.PathLike[str]
 
 
@@ -36,8 +39,6 @@ class Summarized(Protocol):
         """The summary."""
         ...
 
-
-Source = Forest | Solution | Search | RunModel | Summarized
 
 ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
 """How the name of a report may end."""
@@ -51,7 +52,7 @@ def write_report(
     path: Path,
     *,
     title: str | None = None,
-    top: int = TOP,
+    limit: int = TOP,
     runs: int = RUNS,
     progress: Progress | None = None,
 ) -> None:
@@ -69,7 +70,7 @@ def write_report(
         The file appears complete or not at all; it is replaced if it exists.
     title : str, optional
         What the report is about.
-    top : int
+    limit : int
         About how many boxes to show: the boxes opened most often. The other boxes are counted.
     runs : int
         How many runs may be started, if a fitted model is given.
@@ -86,7 +87,7 @@ def write_report(
     >>> "Open <bdi>chest</bdi> first." in text
     True
     """
-    for key, x in (("top", top), ("runs", runs)):
+    for key, x in (("limit", limit), ("runs", runs)):
         if isinstance(x, bool) or not isinstance(x, int) or x < 1:
             raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
     name = os.fspath(path)
@@ -108,7 +109,7 @@ def write_report(
         found = decisions(policy)
         text = table(found) if kind == ".csv" else chart(found, policy.forest.amounts.typeset)
     else:
-        text = render(content(source, top=top, runs=runs, progress=progress), title)
+        text = render(content(source, limit=limit, runs=runs, progress=progress), title)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
 
@@ -121,7 +122,7 @@ def _policy(source: Forest | Solution | Search | RunModel, runs: int) -> Policy:
         return source.policy()
     if isinstance(source, Forest):
         return solve(source).policy()
-    return content(source, top=1, runs=runs).policy
+    return content(source, limit=1, runs=runs).policy
 
 
 def render(c: Content, title: str | None = None) -> str:
