@@ -1,6 +1,7 @@
 """Time and memory of every function that takes a forest, by the number of boxes.
 
-``python -m benchmarks.scale --write`` runs everything and writes the table into ``benchmarks/scale.md``;
+``python -m benchmarks.scale --write`` runs everything and writes the table into
+``benchmarks/scale.md``;
 ``--only NAME`` and ``--boxes N`` (both may be repeated) run some of it and print. The instance is
 made and solved once for each size; then every call is measured in a process of its own, forked from
 there. The instance is the hardest for memory: random trees of which every box has a law, rewards
