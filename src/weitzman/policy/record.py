@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import secrets
@@ -209,8 +210,14 @@ class Record:
         old = self._ledger
         self._ledger = Ledger(old.policy if self._lazy else self._first, old.rule, old.me)
         self._ledger.frontier.asleep = True
-        for number, event, policy in found:
-            self._apply_found(number, event, policy)
+        collects = gc.isenabled()
+        gc.disable()  # a million answers are looked through again and again, and none is garbage
+        try:
+            for number, event, policy in found:
+                self._apply_found(number, event, policy)
+        finally:
+            if collects:
+                gc.enable()
         self._ledger.frontier.wake(self._ledger.told)
         self._busy = False
 
