@@ -10,3 +10,9 @@ from .other_libraries import from_networkx as from_networkx
 from .other_libraries import from_pandas as from_pandas
 from .other_libraries import to_networkx as to_networkx
 from .other_libraries import to_pandas as to_pandas
+from .ranges import Range as Range
+from .ranges import Ranges as Ranges
+from .tables import TableOptions as TableOptions
+from .tables import TableReading as TableReading
+from .tables import read_ranges as read_ranges
+from .tables import read_table as read_table
