@@ -85,7 +85,7 @@ def test_no_module_writes_a_file_in_another_way() -> None:
         "show/explore/server.py",  # for a moment, the way to the page
         "files/event_file.py",  # complete before it has its name
         "files/mapped.py",  # columns, in a folder that lasts for a moment
-        "cli/replay_command.py", "tune/callbacks.py",  # replaced
+        "cli/backtest_command.py", "tune/callbacks.py",  # replaced
     }  # fmt: skip
 
 
