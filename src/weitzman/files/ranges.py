@@ -217,6 +217,14 @@ def typed_spread(text: str, number: Callable[[str], float], decimal: bool) -> Sp
     return Spread(min(low, base), base, max(high, base), law)
 
 
+def typed_parts(text: str) -> list[str]:
+    """The numbers of a cell that may hold a range or a distribution."""
+    found = _SPREAD.fullmatch(text.strip())
+    if found is not None:
+        return found[2].split(";" if ";" in found[2] else ",")
+    return text.split("/") if text.count("/") == 2 else [text]
+
+
 def _rising(low: float, base: float, high: float, text: str) -> Spread:
     if not low <= base <= high:
         raise InvalidFile(f"a range must rise from low to base to high, but there is {text!r}.")

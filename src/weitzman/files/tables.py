@@ -38,7 +38,7 @@ from ..forest.distributions import discretize
 from ..forest.model import FIELDS, Forest
 from ..forest.rules import MAX_UNIT
 from .headings import NUMBERS, PER_BOX, RANGED, TEST, Heading, Said, heading, yes_or_no
-from .ranges import Range, Ranges, Spread, typed_spread
+from .ranges import Range, Ranges, Spread, typed_parts, typed_spread
 from .safely import explained
 from .sheets import NoValue, Shown, is_table, sheets
 from .table_rows import Rows, forest_of_rows
@@ -250,7 +250,7 @@ class _Table:
         for row, x in cells:
             if not (isinstance(x, str) and ("," in x or "." in x)):
                 continue
-            for part in re.split(r"[/();]", x) if "(" in x or x.count("/") == 2 else [x]:
+            for part in typed_parts(x):
                 cell = taken_apart(part) if "," in part or "." in part else None
                 if cell is not None:
                     mark = "comma" if "," in part else "point"
@@ -573,11 +573,11 @@ class _Table:
         for column, cells in self.columns.items():
             if column in TEST and any(isinstance(x, Spread) for x in cells):
                 raise InvalidFile(f"a {column} must be one number, but there is a range.")
-        for box, rows in self._rows_of("box").items():
+        for box in self._rows_of("box"):
+            rows = self._rows_of("box")[box]  # found anew: each test makes more of them
             sens, spec = ({self.columns[c][i] for i in rows} for c in TEST)
-            if sens == spec == {None}:
-                continue
-            self._test(box, rows, sens, spec)
+            if not sens == spec == {None}:
+                self._test(box, rows, sens, spec)
 
     def _test(self, box: str, rows: list[int], *accuracy: set[Any]) -> None:
         behind: dict[str, list[int]] = {}
