@@ -40,7 +40,7 @@ from ..forest.rules import MAX_UNIT
 from .headings import NUMBERS, PER_BOX, RANGED, TEST, Heading, Said, heading, yes_or_no
 from .ranges import Range, Ranges, Spread, typed_parts, typed_spread
 from .safely import explained
-from .sheets import NoValue, Shown, is_table, sheets
+from .sheets import NoValue, Shown, sheets
 from .table_rows import Rows, forest_of_rows
 from .written_tables import TOTALS, write_forest
 
@@ -102,38 +102,10 @@ class TableReading(NamedTuple):
 AS_WRITTEN = TableOptions()
 
 
-def load_table(path: str, options: TableOptions = AS_WRITTEN) -> Forest:
-    """Read a forest from a table."""
-    return read_table(path, options).forest
-
-
-def read_table(path: str, options: TableOptions = AS_WRITTEN) -> TableReading:
-    """Read a table with all that it says.
-
-    Parameters
-    ----------
-    path : str
-        A table; any other file that :func:`load` reads has neither ranges nor lines.
-    options : TableOptions
-        What the table does not say itself.
-
-    Returns
-    -------
-    TableReading
-        ``lines`` say for people which columns were read as what, which were not read, and what
-        unit, outside option and rate were understood.
-    """
-    if not is_table(path):
-        from .instances import load
-
-        return TableReading(load(path))
+def table_reading(path: str, options: TableOptions = AS_WRITTEN) -> TableReading:
+    """Read a table with all that it says."""
     with explained(path, "read"):
         return _Table(heading(sheets(path), options.sheet), options).reading()
-
-
-def read_ranges(path: str, options: TableOptions = AS_WRITTEN) -> Ranges:
-    """The uncertain numbers of a table; none for other files."""
-    return read_table(path, options).ranges
 
 
 def save_table(forest: Forest, path: str) -> None:
