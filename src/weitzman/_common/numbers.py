@@ -361,7 +361,7 @@ def typed_number(text: str, comma: Comma | None = None) -> Typed:
     return Typed(x, parts.currency, parts.scale)
 
 
-class Rate(NamedTuple):
+class TypedRate(NamedTuple):
     """A rate that was typed, as a continuous rate, and the unit of time that it is for.
 
     ``per`` is "" if the text does not say; ``compounded`` is the rate for that time if it was meant
@@ -373,7 +373,7 @@ class Rate(NamedTuple):
     compounded: float | None = None
 
 
-def typed_rate(text: str, comma: Comma | None = None, compounds: bool = False) -> Rate:
+def typed_rate(text: str, comma: Comma | None = None, compounds: bool = False) -> TypedRate:
     """A rate at which later payoffs are discounted, as people write it.
 
     A percentage compounds: 10% stand for a factor of 1/1.1 after each unit of time, a year unless
@@ -382,7 +382,7 @@ def typed_rate(text: str, comma: Comma | None = None, compounds: bool = False) -
 
     >>> typed_rate("10%").compounded, typed_rate("10%").continuous == math.log(1.1)
     (0.1, True)
-    >>> typed_rate("0.1") == typed_rate("10% continuous") == Rate(0.1)
+    >>> typed_rate("0.1") == typed_rate("10% continuous") == TypedRate(0.1)
     True
     """
     words = re.split(r"[\s./]+", text.lower())
@@ -396,10 +396,10 @@ def typed_rate(text: str, comma: Comma | None = None, compounds: bool = False) -
         bare = text[: end.start()]
     found = typed_number(bare, comma)
     if continuous or not (found.percent or compounds):
-        return Rate(found.value, per)
+        return TypedRate(found.value, per)
     if found.value <= -1:
         raise ValueError(f"{text[:40]!r} is a rate of -100% or less.")
-    return Rate(math.log1p(found.value), per, found.value)
+    return TypedRate(math.log1p(found.value), per, found.value)
 
 
 def plain_number(text: str) -> float | None:

@@ -20,9 +20,9 @@ from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from . import binary, json_reader, json_writer
+from .ranges import Ranges
 from .safely import explained, packed_limit, parse
 from .sheets import is_table
-from .ranges import Ranges
 from .tables import AS_WRITTEN, TableOptions, TableReading, save_table, table_reading
 
 MAX_BYTES = 2**29

@@ -72,7 +72,7 @@ class NoValue(NamedTuple):
     why: str
 
 
-class Shown(float):
+class ShownNumber(float):
     """A number that is shown with a currency, or as a percentage."""
 
     currency: str
@@ -271,7 +271,7 @@ def _value(cell: dict[str, Any], book: Any, where: str) -> Any:
 
 def _shown(value: float, currency: str, percent: bool) -> float:
     plain = not (currency or percent) or abs(value) > 1e300  # whole numbers may be any size
-    return value if plain else Shown(value, currency, percent)
+    return value if plain else ShownNumber(value, currency, percent)
 
 
 @cache

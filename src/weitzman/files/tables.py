@@ -22,8 +22,8 @@ from .._common.numbers import (
     PERIODS,
     SCALES,
     Comma,
-    Rate,
     Typed,
+    TypedRate,
     is_currency_sign,
     number,
     percent,
@@ -40,7 +40,7 @@ from ..forest.rules import MAX_UNIT
 from .headings import NUMBERS, PER_BOX, RANGED, TEST, Heading, Said, heading, yes_or_no
 from .ranges import Range, Ranges, Spread, typed_parts, typed_spread
 from .safely import explained
-from .sheets import NoValue, Shown, sheets
+from .sheets import NoValue, ShownNumber, sheets
 from .table_rows import Rows, forest_of_rows
 from .written_tables import TOTALS, write_forest
 
@@ -76,7 +76,7 @@ class TableOptions(NamedTuple):
     sheet: str | None = None
 
     def terms(self) -> dict[str, float | int]:
-        """Rate, risk tolerance and prizes, as far as they are given."""
+        """TypedRate, risk tolerance and prizes, as far as they are given."""
         said = {name: getattr(self, name) for name in ("rate", "risk_tolerance", "prizes")}
         if isinstance(self.rate, str):
             said["rate"] = typed_rate(self.rate).continuous
@@ -269,7 +269,7 @@ class _Table:
                 self._currency(column, found.currency, found.scale > 0, i)
             return found.value
 
-        if isinstance(x, Shown) and x.currency:
+        if isinstance(x, ShownNumber) and x.currency:
             self._currency(column, x.currency, False, i)
         if isinstance(x, int | float) and not isinstance(x, bool):
             return _as_float(x)
@@ -470,28 +470,28 @@ class _Table:
         )
         return found
 
-    def _typed_rate(self, said: Said | None, given: float | str | None) -> tuple[Rate, str]:
+    def _typed_rate(self, said: Said | None, given: float | str | None) -> tuple[TypedRate, str]:
         """The rate as it is meant, and as it is written."""
         if said is None:
             if isinstance(given, str):
                 return typed_rate(given), given
             assert given is not None
-            return Rate(float(given)), f"{given:g}"
+            return TypedRate(float(given)), f"{given:g}"
         value, words = said.value, set(re.split(r"[\W_]+", said.name.lower()))
         per = next((PERIODS[w] for w in sorted(words) if w in PERIODS and len(w) > 2), "")
         continuous = any(w.startswith("contin") for w in words)
         compounds = not continuous and bool(words & {"discount", "interest", "annual", "wacc"})
         shown = value if isinstance(value, str) else number(float(value)) if isinstance(
             value, int | float) else ""  # fmt: skip
-        if isinstance(value, Shown) and value.percent:
+        if isinstance(value, ShownNumber) and value.percent:
             shown = f"{100 * value:.10g}%"
         try:
             if isinstance(value, bool) or not shown:
                 raise ValueError
             if isinstance(value, int | float) and not getattr(value, "percent", False):
-                rate = Rate(float(value))
+                rate = TypedRate(float(value))
                 if compounds:
-                    rate = Rate(math.log1p(value), "", float(value))
+                    rate = TypedRate(math.log1p(value), "", float(value))
             else:
                 rate = typed_rate(f"{shown} {'continuous' if continuous else ''}".strip(),
                                   self.comma, compounds)  # fmt: skip
