@@ -13,13 +13,13 @@ from .._common.numbers import such
 from ..errors import InvalidForest
 from ..forest.columns import default_outside, label, short
 from ..forest.fields import Field, beside
+from ..forest.forms import CLOSED
 from ..forest.model import FIELDS, Forest
 from ..forest.pools import Pool, intern_pool, starts
 from ..forest.rules import MAX_COUNT, SUM_TOLERANCE, check_time_given, like
 from .parsing import check_dense
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
-CLOSED = "closed"  # the state of a box that cannot be opened after some state of its parent
 
 
 class Rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import math
 import re
 import zipfile
@@ -117,14 +116,10 @@ def settings_of(forest: Forest) -> list[list[Any]]:
     """What a table says above its heading: settings other than the defaults."""
     rows = list[list[Any]]()
     for one in FIELDS:
-        value = one.given(forest) if one.form == "setting" else None
-        if value is None or value == one.default:
-            continue
-        if one.type is dict:
-            value = json.dumps(dict(value), ensure_ascii=False)
-        elif isinstance(value, float) and not math.isfinite(value):
-            value = "none"
-        rows.append([one.headings[0], one.words.get(value, value)])
+        x = None if one.form != "setting" else one.given(forest)
+        if x is not None and x != one.default:
+            none = isinstance(x, float) and not np.isfinite(x)
+            rows.append([one.headings[0], "none" if none else one.cell(x)])
     return rows
 
 
@@ -165,6 +160,12 @@ def check_writable(forest: Forest, path: str) -> None:
         if (why := _unwritable(name, workbook)) and (name or name is not forest.unit):
             raise InvalidForest(
                 f"a name in a table {why}, but there is {name[:40]!r}. Rename it, or write .json."
+            )
+    for group, _ in forest.quotas:
+        if re.search(r"[,;]|[\s:=]$|^\W*$", group):
+            raise InvalidForest(
+                f"a group with a quota must have no comma or semicolon in a table, but there is "
+                f"{group[:40]!r}. Rename it, or write .json."
             )
     if names and names[-1].strip(" :").lower() in TOTALS:
         raise InvalidForest(
