@@ -139,7 +139,7 @@ def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
     """The policy with an amount in hand."""
     rule = as_policy(policy, name)
     f = rule.forest
-    if f.factors is not None or f.prizes > 1:
+    if f.factors is not None or f.prizes > 1 or f.quotas:
         f.must_be_plain("the equivalent box")
     if held is None:
         return rule
@@ -206,7 +206,7 @@ class _TooMany(Exception):
 def exact_payoffs(policy: Policy) -> PointLaw | None:
     """All payoffs of a search and their chances, in the user's sign; None if there are too many."""
     f = policy.forest
-    if f.factors is None and f.prizes == 1 and not f.endless.any():
+    if f.factors is None and f.prizes == 1 and not f.quotas and not f.endless.any():
         with suppress(_TooMany, RecursionError):
             values, chances = _Payoffs(policy).law()
             values = f.sign * values + 0.0

@@ -304,7 +304,7 @@ def simulate(
         rule = replace(rule, index=frozen(np.maximum(rule.index, -np.finfo(np.float64).max)))
     check_executor(executor)
     f = rule.forest
-    if f.prizes > 1 and workers > 1:
+    if (f.prizes > 1 or f.quotas) and workers > 1:
         raise InvalidArgument(
             "with several prizes boxes are opened one at a time: a prize may close a tree that "
             "another worker is looking into. Leave `workers` out."
@@ -423,7 +423,7 @@ class _Together:
         """Continue the episodes ``at``; boxes of the batch are being opened at the same time."""
         self._nodes += 1
         walk, f = self._walk, self._walk.forest
-        if self._nodes > _NODES or len(walk.told) > _DEEPEST:
+        if not f.quotas and (self._nodes > _NODES or len(walk.told) > _DEEPEST):  # no kernel has
             raise _TooWide
         if not batch:
             batch = self._next()
