@@ -7,6 +7,7 @@ import io
 import os
 import secrets
 import sqlite3
+import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -271,7 +272,7 @@ def _content(event: Event) -> list[Any]:
 
 def _event(log: EventLog, entry: Entry) -> Event:
     try:
-        return Event(entry.worker, *entry.content)
+        return Event(sys.intern(entry.worker), *entry.content)
     except TypeError as error:
         raise log.damaged(f"event {entry.number} is none ({error})") from error
 
