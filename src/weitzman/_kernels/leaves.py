@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .copying import add_up
-from .jit import helper, kernel
+from .jit import always, helper, kernel
 
 _DRAWS = 16  # splits tried at a node, and at least 2 for each feature
 
@@ -143,7 +143,7 @@ def _parted(known, f, at, runs, spare):
     return a
 
 
-@kernel()
+@kernel(work=always)  # a search asks for it at every decision
 def grow(known, came, bags, seeds, least):
     """Grow a tree for each bag. A leaf keeps ``least`` runs; weights are positive, no bag empty."""
     trees, n = bags.shape
@@ -175,7 +175,7 @@ def grow(known, came, bags, seeds, least):
     return Nodes(feature[:used].copy(), split[:used].copy(), left[:used].copy(), begin)
 
 
-@kernel()
+@kernel(work=always)  # a search asks for it at every decision
 def fall(known, nodes):
     """The leaf of every tree that each row falls into, as the place of a node: (trees, rows)."""
     trees, rows = nodes.begin.size - 1, len(known.x)
@@ -191,7 +191,7 @@ def fall(known, nodes):
     return out
 
 
-@kernel()
+@kernel(work=always)  # a search asks for it at every decision
 def resemblance(leaf, own, runs, nodes):
     """How much each run of the trees resembles each row: (rows, runs), every row sums to 1.
 
