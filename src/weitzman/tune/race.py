@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InvalidAnswer, InvalidArgument
+from ..learn.features import Config
 from ..learn.first_runs import END, UNKNOWN
-from ..learn.known import Config
 from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers

@@ -29,7 +29,7 @@ from typing import Any
 from .._common.optional import need
 from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
-from ..learn.known import flat
+from ..learn.features import flat
 from ..learn.run_model import check_model
 from ..learn.tuner_logs import rising_results
 from .budget import Allowance

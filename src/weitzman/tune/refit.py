@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from ..learn.first_runs import NEW, FirstRuns
-from ..learn.log_model import LearnedModel
+from ..learn.resemblance import ResemblanceModel
 from .race import Race
 
 GROWTH = 1.1  # fit again when this many times as many runs have shown something;
@@ -65,7 +65,7 @@ class Refit:
 
     def _updated(self) -> Any:
         race, curves = self._race, curves_of(self._race)
-        if isinstance(self._first, LearnedModel):
+        if isinstance(self._first, ResemblanceModel):
             self._last = self._first.updated(curves, self._last)
             return self._last
         if self._knows:

@@ -126,8 +126,7 @@ class Journal:
             finally:
                 self._db = None
 
-        with self._log.all_or_nothing():
-            return self._log.transact(transaction)
+        return self._log.transact(transaction)
 
     def add(self, event: dict[str, Any]) -> None:
         """Write an event. It is on disk when this returns, or when the turn ends.
@@ -144,7 +143,6 @@ class Journal:
             self._log.transact(write)
         else:
             self._log.add(self._db, [event])
-        self._log.step()
 
     def gone(self, workers: set[str]) -> set[str]:
         """Which of these processes no longer exist; to be called during a turn."""
