@@ -27,7 +27,7 @@ from .race import ENDLESS, Race, RunModel
 SHARE = 0.1  # share of the budget; after spending this much, the price is found again
 _GOING = 8  # runs under way that count for a price: those with the highest indices
 _STEP, _HALVINGS = 4.0, 5  # accuracy of a price: within 5 %
-_MOST = 4.0**10  # no price is further than this from the first one
+_MOST = 4.0**6  # no price is further than this from the first one
 _ALL = 0.98  # of what could be spent: at a higher price, the model has no use for the rest
 _CLOSE = 1e-6  # of the range of the rewards: how well problems are solved on the way
 _OPEN = 0.1  # of the scale of scores: what a search without a log may hope to gain in all

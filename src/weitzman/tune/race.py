@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.features import Config
 from ..learn.first_runs import END, UNKNOWN
@@ -38,6 +40,7 @@ Key = tuple[int, ...]
 """A move on offer, in the order of ties: ``(0, run)``, ``(1, candidate)``, new run ``(2,)``."""
 
 _LAST_STEP = 2**53
+_AWAY = 3.0  # a score this many widths of the log's scores away is in another unit
 _RUN, _CANDIDATE, _NEW = range(3)
 
 
@@ -357,6 +360,8 @@ class Race:
                 f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
                 f"nothing is known about what follows"
             )
+        if not self.history:
+            self._check_unit(score)
         it.steps.append(step)
         it.scores.append(score)
         it.costs.append(cost)
@@ -374,9 +379,10 @@ class Race:
                 f"the steps of a run must rise, but run {run} showed step {step} after "
                 f"{it.steps[-1]}."
             )
-        if not abs(step) <= _LAST_STEP:
+        first = min(0, int(self.model.rungs[0]))
+        if not first <= step <= _LAST_STEP:
             raise InvalidAnswer(
-                f"steps must be at most {_LAST_STEP:,}, but run {run} showed step {step}."
+                f"steps must be from {first} to {_LAST_STEP:,}, but run {run} showed step {step}."
             )
         if not (cost >= 0 and math.isfinite(cost)):
             raise InvalidAnswer(
@@ -401,6 +407,22 @@ class Race:
             self._warned = True
             text = f"{what}. Are steps counted in the same unit?"
             warnings.warn(text, UserWarning, stacklevel=3)
+
+    def _check_unit(self, score: float) -> None:
+        """Warn if the first score is far from all that the log has shown; it may be the last."""
+        ladder = getattr(self.model, "ladder", None)
+        if ladder is None or math.isnan(score):
+            return
+        seen = np.arange(ladder.best.shape[1]) < ladder.seen[:, None]
+        there = -ladder.best[seen] if self.model.minimize else ladder.best[seen]
+        low, high = float(there.min()), float(there.max())
+        if not low - _AWAY * (high - low) <= score <= high + _AWAY * (high - low):
+            warnings.warn(
+                f"the first score of this search is {score:.4g}, but those of the log go from "
+                f"{low:.4g} to {high:.4g}. Are both in the same unit?",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def failed(self, run: int) -> None:
         """A run has crashed, or was lost, and cannot be advanced. What it showed still counts."""

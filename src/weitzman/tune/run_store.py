@@ -360,7 +360,7 @@ class RunStore:
 
 
 def _whole(x: Any, what: str) -> int:
-    if type(x) is not int:  # neither 1.0 nor true
+    if type(x) is not int or (x < 0 and what in ("run", "candidate")):  # neither 1.0 nor true
         raise ValueError(f"{what} must be a whole number, but it is {x!r}.")
     return x
 
