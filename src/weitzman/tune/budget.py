@@ -23,6 +23,7 @@ from ..learn.curves import Curves
 from ..learn.first_runs import FirstRuns
 from ..learn.run_model import Shown
 from .race import ENDLESS, Race, RunModel
+from .refit import learned_without_log
 
 SHARE = 0.1  # share of the budget; after spending this much, the price is found again
 _GOING = 8  # runs under way that count for a price: those with the highest indices
@@ -205,15 +206,14 @@ class Allowance:
         due = more >= SHARE * race.budget or (more > 0 and race.peek() is None)
         if left <= 0 or (race.model is self._model and not due):
             return
+        self._spent = race.spent
         if isinstance(race.model, FirstRuns):
-            price = self._price_without_log()
-            self._model = replace(race.model, price=price, full_run_cost=None)
+            self._reprice_without_log()
         else:
             price = self._price(left)
             self._first = self._first or price
-            self._model = race.model.at_price(price)  # type: ignore[attr-defined]
-        self._spent = race.spent
-        race.change_model(self._model)
+            race.change_model(race.model.at_price(price))  # type: ignore[attr-defined]
+        self._model = race.model
 
     def _price(self, left: float) -> float:
         """The price at which the rest of the budget is spent, not too far from the first one."""
@@ -230,12 +230,23 @@ class Allowance:
         lowest, highest = model.price / (first * _MOST), model.price * _MOST / first
         return model.price / _slope(forest, left, lowest, highest)
 
-    def _price_without_log(self) -> float:
-        """A first guess: doubling the spend by the end of the budget should pay just about.
+    def _reprice_without_log(self) -> None:
+        """A price at which doubling the spend by the end of the budget would just about pay.
 
-        A share of the scale of scores is still open; it is weighed against half of the budget.
+        A share of the scale of scores is still open; it is weighed against half of the budget. If
+        the search would stop at this price, the price was too low: the budget is not spent yet.
         """
-        scores = [max(s.scores) for s in self._race.going if not np.isnan(s.scores).any()]
-        scores = scores or [0.0]
-        open_ = _OPEN * (max(scores) - min(scores) or abs(max(scores)) or 1.0)
-        return 0.5 * self._race.budget / open_
+        race, first = self._race, self._race.model
+        assert isinstance(first, FirstRuns)
+        scores = [max(x.scores) for x in race.going if not np.isnan(x.scores).any()] or [0.0]
+        scale = max(scores) - min(scores) or abs(max(scores)) or 1.0
+        price = 0.5 * race.budget / (_OPEN * scale)
+        highest = _MOST * price
+        if self._model is not None:  # it has only risen so far, or the model has changed
+            price = min(max(price, first.price), highest)
+        while True:
+            now = replace(first, price=price, full_run_cost=None)
+            race.change_model(learned_without_log(race, now) if race.history else now)
+            if race.peek() is not None or price >= highest or race.in_flight:
+                return
+            price = min(_STEP * price, highest)

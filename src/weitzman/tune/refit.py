@@ -73,9 +73,7 @@ class Refit:
         if isinstance(race.model, FirstRuns) and not race.model.full_run_cost:
             # a budget has set the price
             self._first = replace(self._first, price=race.model.price, full_run_cost=None)
-        shown = [run for run in race.runs if run.steps]
-        over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
-        return self._first.updated(curves, stuck=over, left=race.left)
+        return learned_without_log(race, self._first)
 
     def _idle(self, seen: int) -> bool:
         """Whether none of the first runs is to go on, by what was known of fewer reports."""
@@ -99,6 +97,13 @@ class Refit:
         last = np.array([run.steps[-1] for run in runs], np.int64)
         reached = np.searchsorted(self._race.model.rungs, last, "right")
         return len(runs) + int(reached.sum()) + sum(bool(run.over) for run in runs)
+
+
+def learned_without_log(race: Race, first: FirstRuns) -> Any:
+    """What a model without a log becomes by what a race has seen."""
+    curves, shown = curves_of(race), [run for run in race.runs if run.steps]
+    over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
+    return first.updated(curves, stuck=over, left=race.left)
 
 
 def curves_of(race: Race, *, raw: bool = False) -> Curves:
