@@ -21,7 +21,6 @@ from .._common.sharing import Executor, check_executor, spread
 from .._common.text import cells_html
 from .._common.text import columns as aligned
 from .._kernels import episodes as kernel
-from .._kernels.prize_episodes import collect
 from ..chains.following import must_stop
 from ..engine.indices import Policy
 from ..engine.plan import Progress
@@ -339,18 +338,25 @@ def simulate(
 
 def player(rule: Policy, game: kernel.Game) -> Play:
     """What plays episodes of a policy; threads may share it."""
-    f, tables = rule.forest, tabulate(rule)
+    tables, game = tabulate(rule), with_prizes(game, rule.forest)
     scratch: list[kernel.Lists] = []
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        heap = scratch.pop() if scratch else kernel.Lists(np.empty(64), np.empty((64, 6), np.int64))
-        tally = kernel.Tally(out, opened)
-        if f.prizes > 1:
-            scratch.append(collect(tables, game, int(f.prizes), first, last, tally, heap))
-        else:
-            scratch.append(kernel.play(tables, game, first, last, tally, heap))
+        heap = scratch.pop() if scratch else kernel.room()
+        scratch.append(kernel.play(tables, game, first, last, kernel.Tally(out, opened), heap))
 
     return play
+
+
+def with_prizes(game: kernel.Game, f: Forest) -> kernel.Game:
+    """The game with the prizes of a forest, and with the quotas of groups of trees."""
+    if not f.quotas:
+        return game._replace(prizes=int(f.prizes))
+    quota = dict(f.quotas)
+    names = {name: i for i, name in enumerate(dict.fromkeys(f.groups or ()))}
+    most = np.array([quota.get(name, f.prizes) for name in names], np.int64)
+    group = np.array([names[name] for name in f.groups or ()], np.int64)
+    return game._replace(prizes=int(f.prizes), group=group, quota=most)
 
 
 def check_stops(policy: Policy) -> None:
