@@ -102,8 +102,8 @@ def drawing(size: float) -> Work:
     """Models drawn by the bootstrap."""
     model, n = learn.fit(learn.sample().of_task("letter"), price=1000), int(100 * size)
     return Work(
-        f"`learn.draws`, {n} draws",
-        lambda threads=None, **how: learn.draws(model, n, **how),
+        f"`learn.bootstrap`, {n} draws",
+        lambda threads=None, **how: learn.bootstrap(model, n, **how),
         lambda s: [s.value_at(1).tobytes()],
     )  # fmt: skip
 
@@ -182,7 +182,7 @@ def _warm() -> int:
     """On a worker: load what is compiled."""
     weitzman.simulate(weitzman.solve(instances.random_trees(200)), 1000, 0)
     questions.frontier(instances.random_trees(50), corners=3, threads=1)
-    learn.draws(learn.fit(learn.sample().of_task("letter"), price=1000), 1)
+    learn.bootstrap(learn.fit(learn.sample().of_task("letter"), price=1000), 1)
     time.sleep(0.2)
     return os.getpid()
 

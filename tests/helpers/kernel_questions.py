@@ -21,7 +21,7 @@ from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit
 from weitzman._kernels.kernel_cache import KernelCache
 from weitzman._kernels.roots import roots
-from weitzman.learn.kin import Trees
+from weitzman.learn.resembling_runs import Trees
 from weitzman.strategies import Dag, best_partially_adaptive, random_order, spanning_policy
 
 KERNELS = Path(jit.__file__).parent
