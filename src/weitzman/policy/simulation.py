@@ -25,6 +25,7 @@ from ..chains.following import must_stop
 from ..engine.indices import Policy
 from ..engine.plan import Progress
 from ..engine.solution import Solution, as_policy
+from ..engine.weights import groups_of
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 
@@ -338,7 +339,11 @@ def simulate(
 
 def player(rule: Policy, game: kernel.Game) -> Play:
     """What plays episodes of a policy; threads may share it."""
-    tables, game = tabulate(rule), with_prizes(game, rule.forest)
+    tables, f = tabulate(rule), rule.forest
+    game = game._replace(prizes=int(f.prizes))
+    if f.quotas:
+        groups = groups_of(f)
+        game = game._replace(group=groups.of, quota=groups.quota)
     scratch: list[kernel.Lists] = []
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
@@ -346,17 +351,6 @@ def player(rule: Policy, game: kernel.Game) -> Play:
         scratch.append(kernel.play(tables, game, first, last, kernel.Tally(out, opened), heap))
 
     return play
-
-
-def with_prizes(game: kernel.Game, f: Forest) -> kernel.Game:
-    """The game with the prizes of a forest, and with the quotas of groups of trees."""
-    if not f.quotas:
-        return game._replace(prizes=int(f.prizes))
-    quota = dict(f.quotas)
-    names = {name: i for i, name in enumerate(dict.fromkeys(f.groups or ()))}
-    most = np.array([quota.get(name, f.prizes) for name in names], np.int64)
-    group = np.array([names[name] for name in f.groups or ()], np.int64)
-    return game._replace(prizes=int(f.prizes), group=group, quota=most)
 
 
 def check_stops(policy: Policy) -> None:
