@@ -124,6 +124,8 @@ class EquivalentBox:
         The amount in hand with which the policy was followed.
     minimize : bool
     risk_tolerance : float, optional
+    stated_error : float
+        That of the forest.
     """
 
     reward: FloatArray
@@ -132,12 +134,14 @@ class EquivalentBox:
     held: float
     minimize: bool
     risk_tolerance: float | None = None
+    stated_error: float = 0.0
 
     def forest(self) -> Forest:
         """This box alone, with the held amount as the outside option."""
         return Forest.from_arrays(
             parent=[-1], cost=[self.cost], rewards=[self.reward], law=[self.chance],
             outside=self.held, minimize=self.minimize, risk_tolerance=self.risk_tolerance,
+            stated_error=self.stated_error,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -194,7 +198,9 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
         )
     pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
     chance = np.asarray(np.bincount(place.reshape(-1), weights=ends.chance), np.float64)
-    return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance)
+    return EquivalentBox(
+        pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance, f.stated_error
+    )
 
 
 def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None) -> float:
