@@ -16,6 +16,7 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray
 from ..chains.chain import Chain
 from ..chains.endless import solve_line
+from ..errors import InvalidArgument
 from ..forest.model import Forest
 from ..forest.pools import Pool, runs, starts
 
@@ -258,6 +259,14 @@ def groups_of(f: Forest) -> Groups:
     number = {name: i for i, name in enumerate(names)}
     quota = [min(most.get(name, f.prizes), f.prizes) for name in names]
     return Groups(np.array([number[x] for x in f.groups]), np.array(quota))
+
+
+def reject_quotas(f: Forest, what: str) -> None:
+    """Raise if the forest has quotas, which ``what`` cannot handle."""
+    if f.quotas:
+        raise InvalidArgument(
+            f"{what} does not take quotas yet; solve, evaluate and simulate do. Leave `quotas` out."
+        )
 
 
 def takes_several(f: Forest) -> bool:

@@ -26,6 +26,7 @@ from .._common.arrays import IntArray
 from .._common.numbers import Amounts
 from ..engine.indices import Policy
 from ..engine.solver import solve
+from ..engine.weights import reject_quotas
 from ..errors import InvalidAnswer
 from ..forest.model import Forest
 from .frontier import Box, Frontier, Group, Id, parent_of
@@ -97,6 +98,7 @@ class Walk:
     """
 
     def __init__(self, policy: Policy) -> None:
+        reject_quotas(policy.forest, "a search")
         self.policy, self.forest = policy, policy.forest
         self.sign = policy.forest.sign
         self._numbered = policy.forest.endless | (policy.forest.count > 1)
@@ -330,17 +332,23 @@ class Walk:
 
     def discounted(self) -> tuple[float, float, float]:
         """The factor of all that was opened, what was spent, discounted, and the time it took."""
-        f, worth, spent, time = self.forest, 1.0, 0.0, 0.0
-        assert f.factors is not None, "a forest with discounting"
+        worth, spent, time = 1.0, 0.0, 0.0
         for box, seen in self.told.items():
-            at = (np.array([f.cost[box[0]]]), np.array([self.state_above(box)]))
-            state = np.array([seen.state])
             spent += worth * seen.cost
-            factor = float(f.factors.entries(*at, state)[0])
-            time -= math.log(factor) if f.durations is None else 0.0
-            time += 0.0 if f.durations is None else float(f.durations.entries(*at, state)[0])
+            factor, pause = self.passes(box, seen.state)
+            time += pause
             worth *= factor
         return worth, spent, time
+
+    def passes(self, box: Id, state: int) -> tuple[float, float]:
+        """The factor of what comes after a box that showed a state, and the time that it took."""
+        f = self.forest
+        assert f.factors is not None, "a forest with discounting"
+        at = (np.array([f.cost[box[0]]]), np.array([self.state_above(box)]), np.array([state]))
+        factor = float(f.factors.entries(*at)[0])
+        if f.durations is None:
+            return factor, -math.log(factor)
+        return factor, float(f.durations.entries(*at)[0])
 
     # -- details -------------------------------------------------------------------------------
 
