@@ -413,8 +413,6 @@ class _Together:
         self._rule, self._game = rule, game
 
     def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        if self._rule.forest.quotas:  # which walks do not know
-            raise _TooWide
         self._walk, self._out, self._opened = Walk(self._rule), out, opened
         self._keys: dict[Id, int] = {}
         self._stream, self._nodes = _streams(self._game.stream, first, last), 0

@@ -20,7 +20,7 @@ from ..engine.solution import Solution, as_policy, mean_cost
 from ..forest.columns import label
 from ..forest.model import Forest
 from .frontier import Box, Id
-from .walk import Answer, Walk
+from .walk import Answer, Hands, Walk
 
 _OUTCOMES = 12  # states of one box that are told one by one
 _CASES = 200  # ways to come to a line of the text that are told apart
@@ -57,6 +57,10 @@ def _terms(f: Forest) -> list[str]:
             (f.factors is not None, f"What comes later is discounted{rate}."),
             (f.risk_tolerance is not None, f"The risk tolerance is {f.risk_tolerance}."),
             (f.prizes > 1, f"Up to {f.prizes} rewards may be taken, one from each tree."),
+            (
+                bool(f.quotas),
+                f"At most {' and '.join(f'{n} of {printable(g)}' for g, n in f.quotas)}.",
+            ),
         )
         if there
     ]
@@ -186,8 +190,7 @@ class _Telling:
         if len(self.text) >= self.lines:
             self.full = True
         elif found is None and self.walk.hands is not None:
-            taken, places = len(self.walk.hands.taken), self.walk.hands.places
-            self.text.append(f"{after}stop with {taken} of {places} prizes.")
+            self.text.append(f"{after}stop with {_taken(self.walk.hands)}.")
         elif found is None:
             self.text.append(f"{after}stop and take {best_text(self.walk, copies=False)}.")
         elif level == self.depth:
@@ -417,7 +420,7 @@ def why_take(walk: Walk, box: Id) -> str:
 def why_stop(walk: Walk) -> str:
     """Why to open no further box."""
     if walk.hands is not None and not walk.out:
-        places = f"{len(walk.hands.taken)} of {walk.hands.places} prizes taken"
+        places = f"{_taken(walk.hands)} taken"
         why = "all places are filled" if walk.hands.full else (
             f"no index and no reward in hand is {_words(walk)[0]} the outside option"
         )  # fmt: skip
@@ -461,6 +464,13 @@ def taken_back(
     more = f" Not handed out any more: {', '.join(lost)}." if lost else ""
     paid = f"{say(spent)} is spent instead of {say(before[2])}"
     return f"Took back {printable(shown)} from {_name(walk, box)}. {better}, and {paid}.{more}"
+
+
+def _taken(hands: Hands) -> str:
+    """How many places are filled, with quotas also by group."""
+    filled = [f"{hands.filled[g]} of {n} {printable(g)}" for g, n in hands.quotas.items()]
+    groups = f" ({', '.join(filled)})" if filled else ""
+    return f"{len(hands.taken)} of {hands.places} prizes{groups}"
 
 
 def _name(walk: Walk, box: Id) -> str:
