@@ -397,6 +397,8 @@ class ResemblanceModel(RunModel):
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
+        if self.noise is not None:  # scores count as the means of their re-evaluations
+            curves = self.noise.without(curves)
         new = climb(curves, self.ladder.rungs, self.encoder)
         check_scores_alike(self.ladder, new, self.minimize)
         cost = self._runs.law(0, new, np.zeros_like(new.cost)).cost
