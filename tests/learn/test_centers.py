@@ -104,10 +104,10 @@ def test_values_around_centers_are_those_of_loops(seed, center):
 
 
 def test_a_learner_that_varies_little_is_not_given_the_spread_of_others():
-    """Half of the configurations vary ten times as much as the others, at the same level."""
+    """Half of the configurations vary 25 times as much as the others."""
     random = np.random.default_rng(5)
     n, config = 80, np.arange(80) % 10
-    level = random.uniform(0.4, 0.6, 10)[config]
+    level = random.uniform(0.1, 0.9, 10)[config]
     score = level + np.where(config < 5, 0.002, 0.05) * random.normal(size=n)
     table = {"run": np.arange(n), "step": [1] * n, "score": score, "cost": [0.01] * n}
     log = Curves.read({**table, "name": [f"c{k}" for k in config]}, settings=["name"], ended=True)
@@ -118,8 +118,9 @@ def test_a_learner_that_varies_little_is_not_given_the_spread_of_others():
         values = errors.mean(axis=1)
         mean = row @ values
         widths[which] = np.sqrt(row @ values**2 - mean**2)
-    assert widths[:5].max() < 0.035
-    assert widths[:5].mean() < 0.6 * widths[5:].mean()
+    assert np.isfinite(model._capped.frame[0].center.doubt)
+    assert widths[:5].mean() < 0.045
+    assert widths[:5].mean() < 0.7 * widths[5:].mean()
 
 
 def test_what_a_run_did_itself_does_not_enter_what_is_expected_of_it():
