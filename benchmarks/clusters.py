@@ -30,7 +30,7 @@ import numpy as np
 
 import weitzman
 from weitzman import bounds, files, learn, questions
-from weitzman._kernels.tiers import compile_at_once
+from weitzman._kernels.jit import compile_always
 
 from . import instances, larger, roofline
 from .measure import ROOT, Table, machine, put, seconds
@@ -370,7 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.write and given.size != 1:
         parser.error("works of another size are not written")
     os.environ["WEITZMAN_COMPILE"] = "always"  # for the workers
-    compile_at_once()
+    compile_always()
     _warm()
     before = os.getloadavg()[0]
     paper = given.what == "paper"
