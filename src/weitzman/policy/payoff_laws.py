@@ -437,14 +437,14 @@ def all_ends(policy: Policy) -> Ends | None:
         """Continue from where the walk stands, in all ways; False: there are too many."""
         nonlocal answers
         answers += 1
-        if answers > ANSWERS or len(walk.told) > _LONGEST:
+        if answers > ANSWERS or len(walk.answers) > _LONGEST:
             return False
         top, prize = walk.next(), walk.next_prize()
         if top is None and prize is not None:
             with walk.supposing_taken(prize):
                 return follow(chance)
         if top is None:
-            rewards = (f.sign * o.reward for o in walk.told.values() if o.reward is not None)
+            rewards = (f.sign * o.reward for o in walk.answers.values() if o.reward is not None)
             best = f.sign * max(rewards, default=-np.inf)
             factor, spent = walk.discounted()[:2] if f.factors is not None else (1.0, walk.best[2])
             payoff = factor * walk.best[0] - f.sign * spent

@@ -423,7 +423,7 @@ class _Together:
         """Continue the episodes ``at``; boxes of the batch are being opened at the same time."""
         self._nodes += 1
         walk, f = self._walk, self._walk.forest
-        if not f.quotas and (self._nodes > _NODES or len(walk.told) > _DEEPEST):  # no kernel has
+        if not f.quotas and (self._nodes > _NODES or len(walk.answers) > _DEEPEST):  # no kernel has
             raise _TooWide
         if not batch:
             batch = self._next()
@@ -454,7 +454,7 @@ class _Together:
     def _next(self) -> list[Id]:
         """The boxes of the next round."""
         walk, game = self._walk, self._game
-        most = min(game.workers, game.budget - len(walk.told))
+        most = min(game.workers, game.budget - len(walk.answers))
         bar = walk.bar if game.stops else -np.inf
         ranked = islice(walk.frontier.best_first(), most)
         return [box for box, index in ranked if index > bar]
@@ -463,7 +463,7 @@ class _Together:
         out, walk = self._out, self._walk
         reward = walk.sign * walk.totals()[0] * now.worth
         out[kernel.PAYOFF, at], out[kernel.REWARD, at] = reward - now.spent, reward
-        out[kernel.SPEND, at], out[kernel.OPENINGS, at] = now.spent, len(walk.told)
+        out[kernel.SPEND, at], out[kernel.OPENINGS, at] = now.spent, len(walk.answers)
         out[kernel.ROUNDS, at], out[kernel.TIME, at] = now.rounds, now.time
 
     def _key(self, box: Id) -> int:
