@@ -313,7 +313,7 @@ class Loop:
 
     def _past(self, run: int) -> Past:
         it = self.race.runs[run]
-        return Past(run, tuple(it.steps), tuple(it.raw))
+        return Past(run, tuple(it.steps), tuple(it.scores))
 
     def _carry_out(self, run: int, until: int) -> None:
         """A move, here or in a thread; each row is on disk as soon as it is seen."""

@@ -458,7 +458,7 @@ class StudyStore:
 
     def _score(self, run: int) -> float | None:
         """The best score of a run."""
-        scores = [x for x in self._race.runs[run].raw if not math.isnan(x)]
+        scores = [x for x in self._race.runs[run].scores if not math.isnan(x)]
         return max(scores, key=self._race.model.worth, default=None)
 
     def _tell(self, run: int, state: Any, value: float | None = None) -> None:

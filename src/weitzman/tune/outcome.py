@@ -149,7 +149,7 @@ class Result:
 def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
     """The result of a race."""
     runs = tuple(
-        RunRecord(config, tuple(run.steps), tuple(run.raw), tuple(run.costs),
+        RunRecord(config, tuple(run.steps), tuple(run.scores), tuple(run.costs),
                over.get(run.number, run.over))
         for config, run in zip(configs, race.runs, strict=True)
     )  # fmt: skip
@@ -167,7 +167,7 @@ def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
         math.nan if price is None else race.best, race.spent,
         math.nan if price is None else race.payoff, race.reason, price,
         sum(paid) / len(paid) / price if paid and price else None,
-        runs, tuple(race.history), curves_of(race, raw=True) if race.history else None,
+        runs, tuple(race.history), curves_of(race) if race.history else None,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.features import Config
-from ..learn.first_runs import END, UNKNOWN
+from ..learn.first_runs import END, UNKNOWN, FirstRuns
 from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers
@@ -100,9 +100,8 @@ class Run:
     number : int
     steps, scores, costs : lists
         What was seen, in the order of the steps; a score of nan means that the run had diverged.
-        If the prize is a re-evaluation, these are estimates of its mean.
-    raw : list
-        The scores as they were reported.
+    filtered : list
+        The scores as the means of their re-evaluations, where these are the prize.
     until : int or None
         The step to which the run is being advanced; None while it waits or once it is over.
     over : str
@@ -117,13 +116,13 @@ class Run:
     steps: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
-    raw: list[float] = field(default_factory=list)
+    filtered: list[float] = field(default_factory=list)
     over: str = ""
 
     @property
     def shown(self) -> Shown:
         """What a model is told about the run."""
-        return Shown(self.steps, self.scores, self.costs, self.settings)
+        return Shown(self.steps, self.filtered, self.costs, self.settings)
 
 
 class Seen(NamedTuple):
@@ -351,9 +350,9 @@ class Race:
             it.until = self.model.next_rung(it.steps[-1])
             self._offers.withdraw((_RUN, run))
         score = float(score) if math.isfinite(score) else math.nan
-        it.raw.append(score)
+        it.scores.append(score)
         if self._noise is not None and not math.isnan(score):
-            belief = self._noise.told(self._beliefs.get(run), step, score)
+            belief = self._noise.updated(self._beliefs.get(run), step, score)
             self._beliefs[run], score = belief, belief.mean
         if not it.steps and step > (end := int(self.model.rungs[-1])):
             self._warn_of_steps(
@@ -363,10 +362,10 @@ class Race:
         if not self.history:
             self._check_unit(score)
         it.steps.append(step)
-        it.scores.append(score)
+        it.filtered.append(score)
         it.costs.append(cost)
         self.spent += cost
-        self.history.append(Seen(run, step, it.raw[-1], self.spent))
+        self.history.append(Seen(run, step, it.scores[-1], self.spent))
         self._compare(it)
         if it.until is None or step >= it.until or math.isnan(score):
             self._wait(it)
@@ -394,7 +393,7 @@ class Race:
     def ended(self, run: int) -> None:
         """A run has come to its natural end and cannot be advanced."""
         it, first = self._going(run), int(self.model.rungs[0])
-        if it.steps and it.steps[-1] < first and not math.isnan(it.scores[-1]):
+        if it.steps and it.steps[-1] < first and not math.isnan(it.filtered[-1]):
             self._warn_of_steps(
                 f"run {run} ended at step {it.steps[-1]}, but the first decision on a run falls at "
                 f"step {first}, as the log has it"
@@ -491,15 +490,15 @@ class Race:
 
     def _compare(self, run: Run) -> None:
         """Whether the last score of a run is the best of all."""
-        score, worth = run.scores[-1], self.model.worth
+        score, worth = run.filtered[-1], self.model.worth
         if math.isnan(score):
             return
         if self._peak is not None:
             holder, row = self._peak
-            new, held = worth(score), worth(holder.scores[row])
+            new, held = worth(score), worth(holder.filtered[row])
             if new < held or (new == held and run.number >= holder.number):
                 return
-        self._peak = run, len(run.scores) - 1
+        self._peak = run, len(run.filtered) - 1
         self._best = max(self.outside, worth(score))
 
     def _going(self, run: int) -> Run:
@@ -543,7 +542,7 @@ class Race:
     @property
     def best_score(self) -> float | None:
         """The best score so far."""
-        return None if self._peak is None else self._peak[0].scores[self._peak[1]]
+        return None if self._peak is None else self._peak[0].filtered[self._peak[1]]
 
     @property
     def payoff(self) -> float:
@@ -622,6 +621,8 @@ class Race:
             return f"{what}: the budget of {self.budget:g} is spent."
         if top is None or top[1] == -math.inf:
             return f"{what}: no {'other ' if flying else ''}run is left to advance or to start."
+        if isinstance(self.model, FirstRuns) and self.model.over and not top[1] > self.best:
+            return f"{what}: {self.model.reason}"
         (kind, *which), index = top
         move = f"going on with run {which[0]}" if kind == _RUN else "starting another run"
         if index > self.best:

@@ -106,11 +106,10 @@ def learned_without_log(race: Race, first: FirstRuns) -> Any:
     return first.updated(curves, stuck=over, left=race.left)
 
 
-def curves_of(race: Race, *, raw: bool = False) -> Curves:
+def curves_of(race: Race) -> Curves:
     """The runs of a race that have shown something, under their numbers, as curves.
 
-    Only runs that have come to their end count as ended; the others were cut off. ``raw``: with the
-    scores as they were reported, where they are noisy.
+    Only runs that have come to their end count as ended; the others were cut off.
     """
     shown = [run for run in race.runs if run.steps]
     known = any(run.settings is not None for run in shown)
@@ -119,7 +118,7 @@ def curves_of(race: Race, *, raw: bool = False) -> Curves:
         runs=tuple(str(run.number) for run in shown),
         start=np.cumsum([0, *(len(run.steps) for run in shown)]),
         step=np.array([x for run in shown for x in run.steps], np.int64),
-        score=np.array([x for run in shown for x in (run.raw if raw else run.scores)], np.float64),
+        score=np.array([x for run in shown for x in run.scores], np.float64),
         cost=np.array([x for run in shown for x in run.costs], np.float64),
         task=("",) * len(shown),
         kind=("",) * len(shown),
