@@ -8,10 +8,6 @@ directly.
 May import ``learn`` and what lies below it.
 """
 
-from .budget import Allowance as Allowance
-from .budget import price_from_past as price_from_past
-from .budget import price_from_trade as price_from_trade
-from .budget import price_within as price_within
 from .full_runs import full_run_index as full_run_index
 from .outcome import Report as Report
 from .outcome import Result as Result
@@ -21,6 +17,10 @@ from .pacing import Paced as Paced
 from .pacing import Reporter as Reporter
 from .pacing import paced as paced
 from .plain import optimize as optimize
+from .prices import Allowance as Allowance
+from .prices import price_from_past as price_from_past
+from .prices import price_from_trade as price_from_trade
+from .prices import price_within as price_within
 from .race import Move as Move
 from .race import Race as Race
 from .race import RunModel as RunModel

@@ -19,8 +19,8 @@ from queue import SimpleQueue
 from typing import Any, Literal, Protocol, TypeVar
 
 from ..errors import InvalidAnswer, InvalidArgument, WeitzmanError
-from .budget import Allowance
 from .outcome import Display, Report
+from .prices import Allowance
 from .race import Move, Race
 from .refit import refitting
 from .run_store import NoMore, TakenOver
@@ -36,7 +36,7 @@ _PATIENCE = 20  # wait this many times as long as computing the gain took before
 _SOON, _LATER = 0.02, 0.5  # seconds between two looks at what other processes do
 
 
-class Store(Protocol):
+class SearchStore(Protocol):
     """A record of what was started, seen and paid; see :class:`~weitzman.tune.run_store.RunStore`.
 
     Several processes may write in it: ``turn`` brings the race up to date, and a process may only
@@ -140,13 +140,15 @@ class Loop:
     ----------
     race : Race
         In the state that the store records.
-    store : Store
+    store : SearchStore
     start : callable
         As in :mod:`weitzman.tune.runs`.
     settings : LoopSettings
     """
 
-    def __init__(self, race: Race, store: Store, start: Start, settings: LoopSettings) -> None:
+    def __init__(
+        self, race: Race, store: SearchStore, start: Start, settings: LoopSettings
+    ) -> None:
         self.race, self.store, self.start, self.settings = race, store, start, settings
         self.how_over: dict[int, str] = {}
         self.measured: bool | None = None  # whether costs are times; None if not known yet

@@ -622,7 +622,7 @@ class Race:
         if top is None or top[1] == -math.inf:
             return f"{what}: no {'other ' if flying else ''}run is left to advance or to start."
         if isinstance(self.model, FirstRuns) and self.model.over and not top[1] > self.best:
-            return f"{what}: {self.model.reason}"
+            return f"{what}: {self.model.reason}."
         (kind, *which), index = top
         move = f"going on with run {which[0]}" if kind == _RUN else "starting another run"
         if index > self.best:

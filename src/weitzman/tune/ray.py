@@ -32,8 +32,8 @@ from ..errors import InvalidArgument, JournalError
 from ..learn.features import flat
 from ..learn.run_model import check_model
 from ..learn.tuner_logs import rising_results
-from .budget import Allowance
 from .full_runs import full_run_index
+from .prices import Allowance
 from .race import Move, Race, Run, RunModel
 from .refit import refitting
 from .search_space import Stated, model_of
