@@ -12,25 +12,23 @@ from typing import NamedTuple
 import numpy as np
 
 from .jit import helper, kernel
-from .operations import (
-    BOX,
-    COLUMNS,
-    COST,
-    GIVEN,
-    JOIN,
-    KIND,
-    LAW,
-    LEFT,
-    MIXED_USERS,
-    OUTSIDE_USER,
-    REWARD,
-    RIGHT,
-    STATES,
-    USER,
-)  # fmt: skip
 
+# kinds of operations
+BOX, JOIN, GIVEN = 0, 1, 2
+# columns of the integer table of operations
+KIND, LEFT, RIGHT, LAW, REWARD, COST, STATES, USER = range(8)
+COLUMNS = 8
+MIXED_USERS, OUTSIDE_USER = -1, -2  # in USER, besides the row of rewards of the only user
 _NONE = np.int64(-1)
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
+
+
+class Matrices(NamedTuple):
+    """Matrix i has the shape ``shape[i]`` and starts at ``data[start[i]]``."""
+
+    data: np.ndarray
+    start: np.ndarray
+    shape: np.ndarray
 
 
 class Postorder(NamedTuple):

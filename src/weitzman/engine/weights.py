@@ -144,13 +144,12 @@ class Weights:
         """The largest difference of two values: the best reward less what is in hand anyway."""
         return float(self.best - self.read_back(self.outside))
 
-    def rounding(self, growth: float | None = None) -> float:
+    def rounding(self) -> float:
         """Roughly how far rounding may move a utility: factors above 1 magnify it on the way.
 
-        Only for a forest with a risk tolerance: otherwise nothing is magnified. ``growth`` stands
-        for :meth:`growth`, where that is known.
+        Only for a forest with a risk tolerance: otherwise nothing is magnified.
         """
-        most = self.growth() if growth is None else growth
+        most = self.growth()
         lowest = self.outside if np.isfinite(self.outside) else self.rewards.min()
         worst = -lowest * min(float(np.exp(min(most, 700.0))), -lowest)
         return float(np.finfo(np.float64).eps * worst)
