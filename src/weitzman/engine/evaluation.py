@@ -19,6 +19,7 @@ from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
 from .._kernels import reach, step_functions, structure
 from .._kernels.blocks import new_heap
+from .._kernels.jit import large_work
 from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
@@ -87,8 +88,17 @@ def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
             return _summary(f, truly, truly)
         worth = follow_densely(policy, weights, columns)
         return _summary(f, truly, truly if risky else _linear(worth, columns), worth)
+    with large_work():
+        return _evaluate_compiled(policy, plain, weights, optimal, threads)
+
+
+def _evaluate_compiled(
+    policy: Policy, plain: Weights, weights: Weights, optimal: bool, threads: int | None
+) -> Evaluation:
+    """The same by compiled kernels."""
+    f, risky = policy.forest, weights.tolerance > 0
     truly = follow(policy, plain, threads)
-    if not weighed:
+    if len(weights.defect) == 0:
         return _summary(f, truly, truly)
     if risky and not optimal and _opens_more(policy, threads):
         weights = replace(weights, all_points=True)
