@@ -28,7 +28,7 @@ SLOW = {
     "files/test_fuzz.py", "kernels/test_kernel_cache.py", "kernels/test_plain_kernels.py",
     "policy/test_interpreters.py", "policy/test_journal_faults.py",
     "policy/test_journal_trouble.py", "policy/test_search_machine.py",
-    "replay/test_replay_benchmark.py", "show/test_explore_safety.py", "test_benchmarks.py",
+    "backtest/test_backtest_benchmark.py", "show/test_explore_safety.py", "test_benchmarks.py",
     "test_docs.py", "test_examples.py", "test_outputs.py", "test_site.py", "tune/test_tune_ray.py",
 }  # fmt: skip
 

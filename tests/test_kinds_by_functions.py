@@ -294,7 +294,7 @@ NO_NUMBER = {
     "Policy", "Solution", "Status", "Search", "WeitzmanError", "__version__",  # types
     "describe", "explain", "plot", "write_report",  # words and pictures
     "bounds", "chains", "engine", "errors", "files", "forest", "learn", "policy", "questions",
-    "replay", "strategies", "tune",  # rooms
+    "backtest", "strategies", "tune",  # rooms
 }  # fmt: skip
 
 

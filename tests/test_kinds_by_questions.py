@@ -300,7 +300,6 @@ ELSEWHERE = {
     "chains.probe_until_top": "chains/test_endless.py",
     "chains.value_together": "chains/test_endless.py",
     "chains.solve_line": "chains/test_endless.py",
-    "strategies.spanning_policy": "strategies/test_enumeration.py",  # a graph
     "questions.capped": "questions/test_budget.py",  # a cap
     "questions.cheapest": "questions/test_budget.py",  # a target
     "questions.value_of_tests": "questions/test_information.py",  # tests

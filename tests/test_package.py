@@ -16,7 +16,7 @@ import weitzman
 # A package may import the packages before it in this list, never one after it.
 ROOMS = [
     "errors", "_common", "_kernels", "forest", "chains", "files", "engine", "policy", "bounds",
-    "strategies", "questions", "learn", "tune", "replay", "show", "cli",
+    "strategies", "questions", "learn", "tune", "backtest", "show", "cli",
 ]  # fmt: skip
 
 PUBLIC = [
@@ -49,7 +49,7 @@ PUBLIC = [
     "plot",
     "policy",
     "questions",
-    "replay",
+    "backtest",
     "save",
     "sensitivity",
     "side_by_side",

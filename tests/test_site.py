@@ -70,7 +70,7 @@ def test_classes_are_told_with_their_methods(pages):
 
 def test_the_command_page_says_what_help_says(pages, capsys):
     text = pages.command_page()
-    for command in ("demo", "solve", "evaluate", "compare", "run", "convert", "schema"):
+    for command in ("demo", "solve", "evaluate", "compare", "search", "convert", "schema"):
         assert main([command, "--help"]) == 0
         assert f"## weitzman {command}\n\n```text\n{capsys.readouterr().out}```\n" in text
 

@@ -1,1 +1,1 @@
-"""The methods of ``weitzman replay`` on public learning curves."""
+"""The methods of ``weitzman backtest`` on public learning curves."""

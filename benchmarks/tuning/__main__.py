@@ -21,11 +21,11 @@ for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes
 
 import numpy as np  # noqa: E402
 
+from weitzman.backtest.backtest_result import Backtest  # noqa: E402
+from weitzman.backtest.driver import backtest  # noqa: E402
+from weitzman.backtest.methods import Method  # noqa: E402
+from weitzman.backtest.peers import all_methods, methods_without_log  # noqa: E402
 from weitzman.learn.curves import Curves  # noqa: E402
-from weitzman.replay.backtest import replay  # noqa: E402
-from weitzman.replay.methods import Method  # noqa: E402
-from weitzman.replay.peers import all_methods, methods_without_log  # noqa: E402
-from weitzman.replay.replay_result import Replay  # noqa: E402
 
 from .cells import CellKeeper  # noqa: E402
 from .joining import join  # noqa: E402
@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     arguments = parser.parse_args(argv)
     if arguments.write and (arguments.quick or arguments.set or arguments.log or arguments.methods):
         parser.error("only full results are written: leave out --quick, --set, --log, --methods")
-    found: dict[str, dict[str, Replay]] = {log: {} for log in LOGS}
+    found: dict[str, dict[str, Backtest]] = {log: {} for log in LOGS}
     for log in LOGS if arguments.log is None else [arguments.log]:
         for each in SETS:
             if arguments.set in (None, each.name):
@@ -78,7 +78,7 @@ def _named(methods: list[Method], words: str) -> list[Method]:
     return [m for m in methods if any(w in m.name.lower() for w in wanted)]
 
 
-def played(each: Set, log: str, arguments: argparse.Namespace) -> Replay:
+def played(each: Set, log: str, arguments: argparse.Namespace) -> Backtest:
     """One set with all methods, one after the other."""
     curves, instance = each.read(found_in(each, arguments.folder, arguments.keep))
     size = each.quick if arguments.quick else each.full
@@ -111,10 +111,10 @@ def found_in(each: Set, folder: Path, keep: Path) -> Path:
 def _one(
     curves: Curves, instance: tuple[str, ...] | None, method: Method, size: Size, log: str,
     folder: Path,
-) -> Replay:  # fmt: skip
+) -> Backtest:  # fmt: skip
     """All cells of a method."""
     keeper, began = CellKeeper(folder), time.process_time()
-    found = replay(
+    found = backtest(
         curves, full_run_costs=FULL_RUN_COSTS, instance=instance, methods=[method],
         log_runs=0 if log == "without" else None, repeats=size.repeats, orders=size.orders,
         executor=keeper,

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from weitzman._common.disk import replacing
-from weitzman.replay.searches import Job
+from weitzman.backtest.searches import Job
 
 
 class CellKeeper:
-    """An executor for :func:`weitzman.replay.replay` that keeps the cells of one method.
+    """An executor for :func:`weitzman.backtest.backtest` that keeps the cells of one method.
 
     A cell is made again if its searches were other ones: another design, or other prices. Read
     only files of your own.

@@ -22,12 +22,12 @@ for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes
 
 import numpy as np  # noqa: E402
 
+from weitzman.backtest.driver import backtest  # noqa: E402
+from weitzman.backtest.index_methods import race  # noqa: E402
+from weitzman.backtest.methods import Log, MethodPlan  # noqa: E402
 from weitzman.learn import resemblance  # noqa: E402
 from weitzman.learn.fitting import fit  # noqa: E402
 from weitzman.learn.resemblance import Resemblance  # noqa: E402
-from weitzman.replay.backtest import replay  # noqa: E402
-from weitzman.replay.index_methods import race  # noqa: E402
-from weitzman.replay.methods import Log, MethodPlan  # noqa: E402
 from weitzman.tune import refit  # noqa: E402
 
 from .sets import CHOOSING, Set  # noqa: E402
@@ -83,7 +83,7 @@ def regrets(each: Set, folder: Path, names: list[str]) -> np.ndarray:
     keep = np.flatnonzero([task in some for task in curves.task])
     labels = None if instance is None else [instance[i] for i in keep.tolist()]
     methods = [CandidatePolicy(name) for name in names]
-    found = replay(
+    found = backtest(
         curves.select(keep), full_run_costs=COSTS, instance=labels, methods=methods,
         repeats=1, orders=1,
     )  # fmt: skip

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from weitzman.replay.replay_result import Replay
+from weitzman.backtest.backtest_result import Backtest
 
 
-def join(found: Sequence[Replay]) -> Replay:
+def join(found: Sequence[Backtest]) -> Backtest:
     """One result with all methods, hindsight last.
 
     The searches must have been the same: hindsight, which comes with each result, says so.
@@ -32,7 +32,7 @@ def join(found: Sequence[Replay]) -> Replay:
     )
 
 
-def _same_hindsight(one: Replay, other: Replay) -> bool:
+def _same_hindsight(one: Backtest, other: Backtest) -> bool:
     return np.array_equal(one.best[-1], other.best[-1]) and np.array_equal(
         one.spend[-1], other.spend[-1]
     )

@@ -20,13 +20,13 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
 
 import numpy as np  # noqa: E402
 
+from weitzman.backtest.bench import Bench, Table  # noqa: E402
+from weitzman.backtest.index_methods import race  # noqa: E402
+from weitzman.backtest.searches import Design, jobs, split  # noqa: E402
 from weitzman.learn.curves import Curves  # noqa: E402
 from weitzman.learn.fitting import fit  # noqa: E402
 from weitzman.learn.ladder import Ladder, climb  # noqa: E402
 from weitzman.learn.resemblance import Resemblance, ResemblanceModel  # noqa: E402
-from weitzman.replay.bench import Bench, Table  # noqa: E402
-from weitzman.replay.index_methods import race  # noqa: E402
-from weitzman.replay.searches import Design, jobs, split  # noqa: E402
 
 from .sets import CHOOSING, Set  # noqa: E402
 

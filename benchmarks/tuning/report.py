@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from weitzman import plot
-from weitzman.replay.replay_result import Replay
+from weitzman.backtest.backtest_result import Backtest
 
 AIM, HIGHER = 0.7, 3  # with a log: the share of the best peer's regret, at the higher prices
 AIM_WITHOUT = 0.8  # without a log, at every price
@@ -21,15 +21,15 @@ ABOUT = """\
 task) is kept as a file, so that an interrupted run goes on where it stood, and `--again index` runs
 one method again.
 
-Each search is one of [`weitzman replay`](../../docs/replay.md): a method may start runs and advance
-any of them; every row of a curve is paid for when it is first seen; it may stop at any time. All
-methods face the same searches. Methods that know settings (the index policy, TPE, Bayesian
-optimization, BOHB) choose what to start among the runs of the search; the others start runs in a
-given random order. Tables show the mean **regret in points of score** to the best single run
-stopped at its best moment, known only in hindsight, and its 95 % interval (bootstrap over tasks).
-Each column is a price: the points of score that a full run costs on average. **Bold**: the lowest
-regret in a column. *Behind, paired*: how much higher the regret of the best other method is, search
-by search, with its interval by task.
+Each search is one of [`weitzman backtest`](../../docs/backtest.md): a method may start runs and
+advance any of them; every row of a curve is paid for when it is first seen; it may stop at any
+time. All methods face the same searches. Methods that know settings (the index policy, TPE,
+Bayesian optimization, BOHB) choose what to start among the runs of the search; the others start
+runs in a given random order. Tables show the mean **regret in points of score** to the best single
+run stopped at its best moment, known only in hindsight, and its 95 % interval (bootstrap over
+tasks). Each column is a price: the points of score that a full run costs on average. **Bold**: the
+lowest regret in a column. *Behind, paired*: how much higher the regret of the best other method
+is, search by search, with its interval by task.
 
 * `taskset_text`: 8 tasks, 1000 runs each. The log is 150 runs; the other 850 are searched (without
   a log all 1000).
@@ -96,7 +96,7 @@ standard error of their difference.
 
 
 def page(
-    with_log: dict[str, Replay], without: dict[str, Replay], folder: Path, speed: str, kept: str
+    with_log: dict[str, Backtest], without: dict[str, Backtest], folder: Path, speed: str, kept: str
 ) -> str:
     """The whole page; ``folder`` has the live experiment and remarks on the results.
 
@@ -126,7 +126,7 @@ def remarks(path: Path) -> dict[str, str]:
     return {heading.strip(): f"\n{text.strip()}\n" for heading, _, text in split}
 
 
-def markdown(name: str, found: Replay, *, every: bool = False) -> str:
+def markdown(name: str, found: Backtest, *, every: bool = False) -> str:
     """The section of a set: regrets, and how the first method compares with the best other.
 
     ``every``: the aim is that without a log, at every price.
@@ -134,7 +134,7 @@ def markdown(name: str, found: Replay, *, every: bool = False) -> str:
     return "\n".join(_lines(name, found, every)) + "\n"
 
 
-def _lines(name: str, found: Replay, every: bool) -> Iterator[str]:
+def _lines(name: str, found: Backtest, every: bool) -> Iterator[str]:
     regret = found.means("regret")[:-1]
     searches = len(found.task) * found.best.shape[-1]
     yield f"### {name}\n"
@@ -156,7 +156,7 @@ def _bold(text: str, bold: bool) -> str:
     return f"**{text}**" if bold else text
 
 
-def _against_the_best(found: Replay, every: bool) -> Iterator[str]:
+def _against_the_best(found: Backtest, every: bool) -> Iterator[str]:
     """The regret of the first method as a share of that of the best other, and the difference."""
     regret, behind = found.means("regret")[:-1, :, 0], found.means("behind")
     best = regret[1:].argmin(axis=0) + 1
@@ -175,7 +175,7 @@ def _against_the_best(found: Replay, every: bool) -> Iterator[str]:
     )
 
 
-def figure(found: dict[str, Replay], path: Path) -> None:
+def figure(found: dict[str, Backtest], path: Path) -> None:
     """Regret against price, one panel for each set."""
     import matplotlib
 
@@ -185,7 +185,7 @@ def figure(found: dict[str, Replay], path: Path) -> None:
     size = 5 * len(found), 5
     fig, axes = pyplot.subplots(1, len(found), figsize=size, layout="constrained", squeeze=False)
     for ax, (name, result) in zip(axes[0], found.items(), strict=True):
-        plot.replay(result, ax=ax).set_title(name)
+        plot.backtest(result, ax=ax).set_title(name)
         ax.get_legend().remove()
     lines, labels = axes[0][0].get_legend_handles_labels()
     fig.legend(lines, labels, loc="outside lower center", ncols=4, fontsize="small")

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from weitzman.replay.bench import Bench
-from weitzman.replay.methods import Log, Method, Rule, Tuned
-from weitzman.replay.pool_space import PoolSpace
+from weitzman.backtest.bench import Bench
+from weitzman.backtest.methods import Log, Method, Rule, Tuned
+from weitzman.backtest.pool_space import PoolSpace
 
 _SCORE, _ROW = "score", "row"
 _REHEARSALS = 4

@@ -6,7 +6,7 @@ value of the best policy and the index of every box; ``evaluate`` and ``simulate
 what it will do; ``Search`` runs it on real boxes.
 
 The rest is found by room: ``weitzman.bounds``, ``chains``, ``engine``, ``errors``, ``files``,
-``forest``, ``learn``, ``plot``, ``policy``, ``questions``, ``replay``, ``strategies``, ``tune``.
+``forest``, ``learn``, ``plot``, ``policy``, ``questions``, ``backtest``, ``strategies``, ``tune``.
 
 >>> import weitzman
 >>> chest = weitzman.Builder()
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import WeitzmanError
 
 if TYPE_CHECKING:
-    from . import bounds, chains, engine, errors, files, forest, learn, policy, questions, replay
+    from . import backtest, bounds, chains, engine, errors, files, forest, learn, policy, questions
     from . import strategies as strategies
     from . import tune as tune
     from .bounds import LazyForest, LazySearch, Node, truncate
@@ -70,7 +70,7 @@ _LATER = {
 }
 _ROOMS = (
     "bounds", "chains", "engine", "errors", "files", "forest", "learn", "policy", "questions",
-    "replay", "strategies", "tune",
+    "backtest", "strategies", "tune",
 )  # fmt: skip
 
 __all__ = [
@@ -86,6 +86,7 @@ __all__ = [
     "Status",
     "WeitzmanError",
     "__version__",
+    "backtest",
     "bounds",
     "break_even",
     "chains",
@@ -103,7 +104,6 @@ __all__ = [
     "plot",
     "policy",
     "questions",
-    "replay",
     "save",
     "sensitivity",
     "side_by_side",

@@ -161,8 +161,8 @@ def test_convert_there_and_back(boxes, tmp_path, capsys, suffix):
     if suffix == ".csv":
         pytest.importorskip("pandas")
     there, back = str(tmp_path / f"there{suffix}"), str(tmp_path / "back.json")
-    assert main(["convert", boxes, there]) == 0
-    assert main(["convert", there, back]) == 0
+    assert main(["convert", boxes, "-o", there]) == 0
+    assert main(["convert", there, "-o", back]) == 0
     assert capsys.readouterr() == ("", "")
     assert main(["solve", back]) == 0
     assert "value        94.325" in capsys.readouterr().out
@@ -172,13 +172,13 @@ def test_tables_keep_names_objective_and_outside_option(tmp_path, capsys):
     box = {"name": "NA", "cost": 1, "rewards": [5, 0.1], "states": ["007", "7"], "law": [0.5, 0.5]}
     path = write(tmp_path / "x.json", box, outside=None, objective="minimize")
     table, back = str(tmp_path / "x.csv"), str(tmp_path / "back.json")
-    assert main(["convert", path, table]) == 0
-    assert main(["convert", table, back]) == 0
+    assert main(["convert", path, "-o", table]) == 0
+    assert main(["convert", table, "-o", back]) == 0
     bare = tmp_path / "bare.csv"
     bare.write_text("".join(Path(table).read_text().splitlines(True)[2:]))
-    assert main(["convert", str(bare), back, "--minimize"]) == 1
+    assert main(["convert", str(bare), "-o", back, "--minimize"]) == 1
     assert "minimizing needs an outside option" in capsys.readouterr().err
-    assert main(["convert", str(bare), back, "--minimize", "--outside", "none"]) == 0
+    assert main(["convert", str(bare), "-o", back, "--minimize", "--outside", "none"]) == 0
     assert io.load(table).outside == float("inf")
     forest = io.load(back)
     assert (forest.names, forest.states("NA"), forest.outside) == (
@@ -192,9 +192,9 @@ def test_bad_tables(tmp_path, capsys):
     path = tmp_path / "x.csv"
     for text, message in [(b"", "has no rows"), (b"a,b\n1,2\n", "must name the columns")]:
         path.write_bytes(text)
-        assert main(["convert", str(path), str(tmp_path / "y.json")]) == 1
+        assert main(["convert", str(path), "-o", str(tmp_path / "y.json")]) == 1
         assert message in capsys.readouterr().err
-    assert main(["convert", str(tmp_path / "no.csv"), str(tmp_path / "y.json")]) == 3
+    assert main(["convert", str(tmp_path / "no.csv"), "-o", str(tmp_path / "y.json")]) == 3
     assert "no.csv: cannot be read: No such file" in capsys.readouterr().err
     assert not (tmp_path / "y.json").exists()
 
@@ -244,9 +244,9 @@ def test_version(capsys):
         (["solve", "x", "--tolerance", "inf"], "'inf' is not a number such as"),
         (["solve", "x", "--json", "--explain"], "--json and --explain do not go together"),
         (["solve", "x", "--jso"], "No such option '--jso'. Did you mean '--json'?"),
-        (["convert", "a.json", "b.wz", "--minimize"], "are for tables"),
-        (["convert", "a.json", "b.wz", "--sheet", "Plan"], "are for tables"),
-        (["convert", "a.csv", "b.wz", "--outside", "x"], "'x' is not a number such as"),
+        (["convert", "a.json", "-o", "b.wz", "--minimize"], "are for tables"),
+        (["convert", "a.json", "-o", "b.wz", "--sheet", "Plan"], "are for tables"),
+        (["convert", "a.csv", "-o", "b.wz", "--outside", "x"], "'x' is not a number such as"),
     ],
 )
 def test_misuse(capsys, arguments, message):
@@ -275,7 +275,7 @@ def test_invalid_instances_end_with_1(tmp_path, capsys, command):
 def test_unreadable_files_end_with_3(tmp_path, capsys):
     assert main(["solve", str(tmp_path / "no.json")]) == 3
     assert capsys.readouterr().err.endswith("no.json: cannot be read: No such file or directory.\n")
-    assert main(["convert", str(tmp_path / "no.wz"), str(tmp_path / "x.wz")]) == 3
+    assert main(["convert", str(tmp_path / "no.wz"), "-o", str(tmp_path / "x.wz")]) == 3
     assert os.listdir(tmp_path) == []
 
 
@@ -531,7 +531,7 @@ def test_solving_can_be_interrupted(boxes):
 
 
 def test_standard_input_and_output(boxes):
-    text = run("convert", boxes, "-").stdout
+    text = run("convert", boxes, "-o", "-").stdout
     assert json.loads(text)["format"] == "weitzman/1"
     piped = run("solve", "-", input=text)
     assert piped.returncode == 0
@@ -543,8 +543,8 @@ def test_standard_input_and_output(boxes):
 
 @pytest.mark.parametrize(
     "command",
-    [["report", "{0}", "-o", "{0}"], ["convert", "{0}", "{0}"],
-     ["truncate", "{0}", "--gap", "1", "-o", "{0}"], ["convert", "{0}", "{1}"]],
+    [["report", "{0}", "-o", "{0}"], ["convert", "{0}", "-o", "{0}"],
+     ["truncate", "{0}", "--gap", "1", "-o", "{0}"], ["convert", "{0}", "-o", "{1}"]],
 )  # fmt: skip
 def test_an_output_that_is_an_input_is_refused(boxes, tmp_path, capsys, command):
     page, link = tmp_path / "page.html", tmp_path / "link.json"
@@ -558,7 +558,7 @@ def test_an_output_that_is_an_input_is_refused(boxes, tmp_path, capsys, command)
     assert Path(boxes).read_bytes() == before
 
 
-@pytest.mark.parametrize("command", [["convert", "-"], ["report", "-", "-o"]])
+@pytest.mark.parametrize("command", [["convert", "-", "-o"], ["report", "-", "-o"]])
 def test_an_output_that_is_standard_input_is_refused(boxes, tmp_path, command):
     page = tmp_path / ("page.html" if command[0] == "report" else "page.json")
     page.write_bytes(Path(boxes).read_bytes())

@@ -46,7 +46,7 @@ def test_a_target(path, capsys):
 
 
 def test_a_tornado(path, capsys):
-    assert main(["tornado", path, "--share", "0.2"]) == 0
+    assert main(["tornado", path, "--by", "0.2"]) == 0
     assert "reward of A" in capsys.readouterr().out
     assert main(["tornado", path, "--json"]) == 0
     assert "swings" not in json.loads(capsys.readouterr().out)
@@ -73,7 +73,7 @@ def test_a_run_takes_prizes(tmp_path, capsys, monkeypatch):
         boxes.add(name, cost=1, outcomes={0: 0.5, 10: 0.5})
     save(boxes.build(), tmp_path / "boxes.json")
     monkeypatch.setattr("sys.stdin", io.StringIO("10\n0\n10\n"))
-    assert main(["run", str(tmp_path / "boxes.json")]) == 0
+    assert main(["search", str(tmp_path / "boxes.json")]) == 0
     out = capsys.readouterr().out
     assert "Take 10 from A for good" in out
     assert "prizes taken: 10 from A, 10 from C; spent 3, payoff 17" in out

@@ -10,7 +10,7 @@ import pytest
 
 import weitzman
 from weitzman.cli.command_list import program
-from weitzman.cli.run_command import talk
+from weitzman.cli.search_command import talk
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidAnswer, InvalidFile, UnknownName
 from weitzman.files.instances import save
@@ -34,7 +34,7 @@ def place(tmp_path: Path) -> Path:
 
 
 class Command:
-    """``weitzman run`` in a folder, with answers for input."""
+    """``weitzman search`` in a folder, with answers for input."""
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.place, self.monkeypatch = place, monkeypatch
@@ -45,7 +45,7 @@ class Command:
             patch.chdir(self.place)
             patch.setattr("sys.stdin", io.StringIO(answers))
             patch.setattr("sys.stdout", out)
-            with program.make_context("weitzman", ["run", *options.split()]) as context:
+            with program.make_context("weitzman", ["search", *options.split()]) as context:
                 program.invoke(context)
         return out.getvalue()
 
@@ -80,10 +80,10 @@ def test_stopped_and_resumed_after_every_answer(command: Command, place: Path) -
     answers = ["1", "=10", "10@4.5", "=10 @ 0", "10", "10", "-9"]
     for i, answer in enumerate(answers):
         out = command("boxes.json --journal run.db", f"{answer}\n")
-        assert ("Going on with run.db" in out) == (i > 0)
+        assert ("Resuming run.db" in out) == (i > 0)
         assert f"Boxes opened so far: {i}." in out or i == 0
         if i < len(answers) - 1:
-            assert out.endswith("\nStopped for now. Run it again to go on.\n")
+            assert out.endswith("\nStopped for now. Run it again to continue.\n")
     assert out.endswith(
         "Stop and take 10 from C#1: no box is left to open.\n"
         "  best 10 (from C#1), spent 42.5, payoff -32.5\n"
@@ -141,7 +141,7 @@ def test_an_answer_that_ended_the_search_is_taken_back() -> None:
     search, out = Search(solve(forest())), io.StringIO()
     talk(search, Terminal("900\ny\n920\ny\nundo\n890\ny\n\n"), out, kept=False)
     assert "Stop and take 920 from B" in out.getvalue()
-    assert "undo takes the last answer back: Took back 920 from B." in out.getvalue()
+    assert "undo removes the last answer: Took back 920 from B." in out.getvalue()
     assert [x.reward for x in search.history] == [900.0, 890.0]
     assert out.getvalue().count("Enter ends the search here") == 2
 

@@ -1,4 +1,4 @@
-"""``weitzman run`` in a real terminal, by keyboard: confirm, refuse, take back, leave, go on."""
+"""``weitzman search`` in a real terminal, by keyboard: confirm, refuse, take back, leave, go on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def typed(folder: Path, keys: str) -> str:
     if pid == 0:
         os.environ["PYTHONPATH"] = SOURCE
         os.chdir(folder)
-        command = [sys.executable, "-m", "weitzman", "run", "boxes.json", "--journal", "run.db"]
+        command = [sys.executable, "-m", "weitzman", "search", "boxes.json", "--journal", "run.db"]
         os.execv(sys.executable, command)
     os.write(terminal, keys.encode())
     text = b""
@@ -53,7 +53,7 @@ def test_a_run_by_keyboard(tmp_path):
     assert "Take 10 from A for good" in text
     assert "Took back 0 from B" in text
     assert "spent 1, payoff 9; also available: C (index 8)" in text.split("Took back")[1]  # not out
-    assert "Stopped for now. Run it again to go on." in text
+    assert "Stopped for now. Run it again to continue." in text
     search = weitzman.Search.look(tmp_path / "run.db")
     assert [(str(s.box), s.reward) for s in search.history] == [("A", 10.0)]
     text = typed(tmp_path, "10\n\n\n")

@@ -20,8 +20,7 @@ from mutations import mutate_binary, mutate_bytes, mutate_document
 
 import weitzman
 from weitzman import learn
-from weitzman.files import event_file, event_log
-from weitzman.files.chain_files import read_chain
+from weitzman.files import event_log
 from weitzman.tune.run_journal import RunJournal
 
 Read = Callable[[Path], object]
@@ -65,7 +64,7 @@ class Specimen:
 
 def specimens(folder: Path) -> list[Specimen]:
     """All kinds; files that are needed once are made in the folder."""
-    found = [*_instances(folder), *_tables(folder), _chains(), *_curves(), _models(folder)]
+    found = [*_instances(folder), *_tables(folder), *_curves(), _models(folder)]
     return [*found, _journals(folder), _tuners(folder)]
 
 
@@ -131,9 +130,9 @@ def _commands(folder: Path) -> list[Command]:
     solving: list[Command] = [
         lambda path: ["solve", path],
         lambda path: ["solve", path, "--json"],
-        lambda path: ["convert", path, folder / "out.json"],
-        lambda path: ["convert", path, folder / "out.wz"],
-        lambda path: ["convert", path, folder / "out.csv"],
+        lambda path: ["convert", path, "-o", folder / "out.json"],
+        lambda path: ["convert", path, "-o", folder / "out.wz"],
+        lambda path: ["convert", path, "-o", folder / "out.csv"],
     ]
     return check + solving
 
@@ -212,23 +211,7 @@ def _inside(book: bytes) -> Own:
     return own
 
 
-# -- chains, curves, models ------------------------------------------------------------------------
-
-
-def _chains() -> Specimen:
-    top = {"format": "weitzman-chain/1"}
-    documents: list[dict[str, Any]] = [
-        {**top, "law": [[0.9, 0.1], [0.1, 0.9]], "rewards": [0, 1], "states": ["poor", "rich"],
-         "cost": 0.01, "start": "poor", "outside": 0},
-        {**top, "law": [[0.5, 0.5, 0], [1, 0, 0], [0, 0, 1]], "rewards": [0, None, 10],
-         "cost": [1, 2, 0.5], "start": [0.5, 0.5, 0], "outside": -1, "note": "x"},
-    ]  # fmt: skip
-    valid = [json.dumps(x).encode() for x in documents]
-    command: list[Command] = [
-        lambda path: ["chain", path], lambda path: ["chain", path, "--json"],
-    ]  # fmt: skip
-    return Specimen("chain", ".json", valid, lambda path: read_chain(str(path)), command,
-                    documents, share=8)  # fmt: skip
+# -- curves, models ------------------------------------------------------------------------
 
 
 CURVES = "run,step,score,cost\n" + "".join(
@@ -236,7 +219,7 @@ CURVES = "run,step,score,cost\n" + "".join(
     for run in range(6)
     for step in range(1, 4)
 )
-_REPLAY = ["--price", "20", "--methods", "weitzman", "--workers", "1", "--repeats", "1",
+_BACKTEST = ["--price", "20", "--methods", "weitzman", "--workers", "1", "--repeats", "1",
            "--orders", "1"]  # fmt: skip
 
 
@@ -247,7 +230,7 @@ def read_curves(path: Path) -> object:
 
 def _curves() -> list[Specimen]:
     text = CURVES.encode()
-    command: list[Command] = [lambda path: ["replay", path, *_REPLAY]]
+    command: list[Command] = [lambda path: ["backtest", path, *_BACKTEST]]
     packed = [gzip.compress(text, 1)]
     found = [
         Specimen("curves", ".csv", [text], read_curves, command, own=_odd_cells(CURVES), share=4,
@@ -402,15 +385,15 @@ def _change_setting(db: sqlite3.Connection, pick: random.Random) -> None:
     name, value = pick.choice(rows)
     new = json.dumps(mutate_document({"x": json.loads(value)}, pick).get("x"))
     db.execute("UPDATE setting SET value = ?, crc = ? WHERE name = ?",
-               (new, event_file.checksum(new), name))  # fmt: skip
+               (new, event_log.checksum(new), name))  # fmt: skip
 
 
 def _change_event(db: sqlite3.Connection, pick: random.Random) -> None:
-    rows = db.execute("SELECT number, time, worker, content FROM event ORDER BY number").fetchall()
+    rows = db.execute("SELECT number, worker, content FROM event ORDER BY number").fetchall()
     changed, crc = pick.randrange(len(rows)), 0
-    for i, (number, when, worker, content) in enumerate(rows):
+    for i, (number, worker, content) in enumerate(rows):
         if i == changed:
             content = json.dumps(mutate_document(json.loads(content), pick))
-        crc = event_log._checksum(crc, number, when, worker, content)
+        crc = event_log.checksum(f"{worker} {content}", crc)
         db.execute("UPDATE event SET content = ?, crc = ? WHERE number = ?",
                    (content, crc, number))  # fmt: skip

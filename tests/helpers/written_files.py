@@ -21,8 +21,8 @@ from types import FrameType
 from typing import Any
 
 import weitzman
-from weitzman import files, learn, replay
-from weitzman.cli import replay_command
+from weitzman import backtest, files, learn
+from weitzman.cli import backtest_command
 from weitzman.files.written_tables import write_template
 from weitzman.show.explore.workbench import OwnFile
 from weitzman.show.report import write_report
@@ -33,7 +33,7 @@ from weitzman.tune.runs import Past
 Write = Callable[[Path, int], object]
 DISK = os.path.join("_common", "disk.py")
 WORK = "weitzman", "zipfile", "gzip.py", "pickle"  # whose lines are counted
-PLACES = {"replay.png": 2, "boxes.xlsx": 6, "report.xlsx": 4}  # slow to follow
+PLACES = {"backtest.png": 2, "boxes.xlsx": 6, "report.xlsx": 4}  # slow to follow
 MANY = 10  # places at which each of the others is killed
 
 
@@ -63,10 +63,10 @@ def model(version: int) -> Any:
 
 
 @cache
-def replayed(version: int) -> Any:
-    methods = [x for x in replay.all_methods() if "weitzman" in x.name.lower()]
+def backtested(version: int) -> Any:
+    methods = [x for x in backtest.all_methods() if "weitzman" in x.name.lower()]
     price = [20.0 * version]
-    return replay.replay(curves(), price=price, repeats=1, orders=1, workers=1, methods=methods)
+    return backtest.backtest(curves(), price=price, repeats=1, orders=1, workers=1, methods=methods)
 
 
 def explored(path: Path, version: int) -> None:
@@ -92,7 +92,7 @@ WRITERS: dict[str, Write] = {
     "model.json": lambda path, v: learn.save(model(v), path),
     "explored.json": explored,
     "checkpoint.pickle": checkpoint,
-    "replay.png": lambda path, v: replay_command._draw(replayed(v), str(path)),
+    "backtest.png": lambda path, v: backtest_command._draw(backtested(v), str(path)),
 }  # fmt: skip
 
 

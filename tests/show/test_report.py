@@ -183,7 +183,7 @@ def test_a_search_under_way(tmp_path):
 
 
 def test_a_box_that_is_handed_out_may_be_the_one_to_open(tmp_path):
-    """As after weitzman run was left at a question."""
+    """As after weitzman search was left at a question."""
     search = weitzman.Search(weitzman.solve(paper()), journal=tmp_path / "run.db")
     search.tell(search.ask(), 1)
     assert search.ask() == "C"
@@ -289,7 +289,7 @@ def test_a_few_hundred_boxes_take_less_than_a_megabyte(tmp_path):
 def test_a_hundred_thousand_boxes(tmp_path):
     forest = forest_of_lines(100_000)
     start = time.monotonic()
-    weitzman.write_report(forest, tmp_path / "r.html", top=100)
+    weitzman.write_report(forest, tmp_path / "r.html", limit=100)
     assert time.monotonic() - start < 60
     words = text_of((tmp_path / "r.html").read_text("utf-8"))
     assert (tmp_path / "r.html").stat().st_size < 400_000
@@ -329,7 +329,7 @@ def test_what_the_command_refuses(tmp_path, capsys):
         ([str(tmp_path / "other.db"), "-o", out], 1, "not a journal of this program"),
         ([str(tmp_path / "boxes.json")], 2, "Missing option '-o' / '--output'"),
         ([str(tmp_path / "boxes.json"), "-o", nowhere], 3, "cannot be written"),
-        ([str(tmp_path / "boxes.json"), "-o", out, "--top", "0"], 2, "0 is not in the range x>=1"),
+        ([str(tmp_path / "boxes.json"), "-o", out, "--runs", "0"], 2, "0 is not in the range x>=1"),
     ]  # fmt: skip
     for arguments, code, message in cases:
         assert main(["report", *arguments]) == code
@@ -339,13 +339,13 @@ def test_what_the_command_refuses(tmp_path, capsys):
 
 def test_what_the_function_refuses(tmp_path):
     with pytest.raises(
-        weitzman.errors.InvalidArgument, match="a fitted model or a replay, but got a str"
+        weitzman.errors.InvalidArgument, match="a fitted model or a back-test, but got a str"
     ):
         weitzman.write_report("boxes.json", tmp_path / "r.html")
     with pytest.raises(weitzman.errors.InvalidArgument, match="nothing is known about runs yet"):
         weitzman.write_report(learn.from_nothing(price=1), tmp_path / "r.html")
-    with pytest.raises(weitzman.errors.InvalidArgument, match="`top` must be"):
-        weitzman.write_report(paper(), tmp_path / "r.html", top=0)
+    with pytest.raises(weitzman.errors.InvalidArgument, match="`limit` must be"):
+        weitzman.write_report(paper(), tmp_path / "r.html", limit=0)
 
 
 def test_a_workbook_shows_amounts_as_the_report_does(tmp_path):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from weitzman import learn
+from weitzman.backtest.bench import Bench, Table
+from weitzman.backtest.index_methods import race
 from weitzman.learn import resemblance
 from weitzman.learn.curves import Curves
-from weitzman.replay.bench import Bench, Table
-from weitzman.replay.index_methods import race
 from weitzman.tune import Race, refit
 
 LOG, RUNS, STEPS, NOISE = 100, 900, 12, 0.01

@@ -6,40 +6,33 @@ from typing import Any
 
 import click
 
-from .budget_command import budget, tornado
-from .chain_command import chain
-from .compare_command import compare, simulate
-from .evaluate_command import evaluate
-from .explore_command import explore
-from .file_commands import check, convert, schema, template
-from .first_commands import completions, demo
-from .replay_command import replay
-from .report_command import report
-from .run_command import run
-from .solve_command import solve
-from .truncate_command import truncate
-from .warmup_command import warmup
+from .backtest_command import backtest
+from .file_commands import check, completions, convert, schema, template, warmup
+from .page_commands import explore, report
+from .question_commands import budget, compare, simulate, tornado, truncate
+from .search_command import search
+from .solve_commands import demo, evaluate, solve
 
 NAME = "weitzman"
 
 _ABOUT = """\
 Search when looking costs something.
 
-Boxes hold rewards. Nobody knows a reward before its box is opened. Opening a
-box costs something and may tell about the boxes behind it. You may stop at any
-time and keep the best reward found. weitzman computes which box to open next,
-when to stop, and what the whole search is worth."""
+Boxes hold rewards that stay hidden until you pay to open the box. What a box
+shows may reveal something about the boxes behind it. You may stop at any time
+and keep the best reward found. weitzman computes which box to open next, when to
+stop, and the expected value of the whole search."""
 
 _EXAMPLES = """\
 \b
 Start here:
   weitzman demo                          a small example, solved and explained
   weitzman demo --json > boxes.json      the file of the example, to change
-  weitzman template stages.xlsx          a spreadsheet to fill in
+  weitzman template -o stages.xlsx       a spreadsheet to fill in
   weitzman solve boxes.json --explain    the best policy in words
   weitzman evaluate boxes.json           what the best policy will do
-  weitzman compare boxes.json            what simpler strategies would earn
-  weitzman run boxes.json --journal run.db    follow the policy box by box
+  weitzman compare boxes.json            how much better it is than simpler strategies
+  weitzman search boxes.json --journal run.db    follow the policy box by box
   weitzman report boxes.json -o report.html   a page to read, try out and send
   weitzman explore boxes.json            build and change boxes in the browser
   weitzman demo --json | weitzman solve -     - stands for standard input
@@ -54,7 +47,7 @@ Exit codes:
   130  interrupted"""
 
 
-_ELSEWHERE = {"explain": "weitzman solve FILE --explain"}  # looked for as commands, but options
+_ELSEWHERE = {"explain": "weitzman solve FILE --explain", "run": "weitzman search"}
 
 
 class CommandList(click.Group):
@@ -97,7 +90,7 @@ program = CommandList(
 )  # fmt: skip
 
 for _command in (
-    demo, solve, evaluate, compare, simulate, run, report, explore, budget, tornado,
-    truncate, chain, replay, check, convert, template, schema, completions, warmup,
+    demo, solve, evaluate, compare, simulate, search, report, explore, budget, tornado,
+    truncate, backtest, check, convert, template, schema, completions, warmup,
 ):  # fmt: skip
     program.add_command(_command)

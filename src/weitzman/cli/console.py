@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
@@ -27,6 +28,13 @@ _SAID = {
 def print_lines(lines: Iterable[str]) -> None:
     for line in lines:
         print(line)
+
+
+def as_json(x: Any) -> str:
+    """JSON with null in place of numbers that are not finite."""
+    from ..show.page import finite
+
+    return json.dumps(finite(x), allow_nan=False)
 
 
 @contextmanager

@@ -1,10 +1,10 @@
-"""Commands about files: ``weitzman check``, ``convert``, ``template`` and ``schema``."""
+"""Commands about files, and about the installation: ``completions`` and ``warmup``."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import time
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,9 @@ import click
 
 from .._common.numbers import whole
 from ..errors import WeitzmanError
-from .console import print_lines
+from .console import as_json, print_lines
 from .given_file import PATH, instance_argument, read_instance, table_options, written_file
-from .options import Options, command, json_option
+from .options import Options, command, json_option, output_option
 
 if TYPE_CHECKING:
     from ..forest.model import Forest
@@ -45,9 +45,20 @@ _TEMPLATE = """\
 Write a sheet to fill in: an example that can be solved as it stands, and notes.
 
 \b
-  weitzman template stages.xlsx     (needs pip install "weitzman[excel]")
-  weitzman template stages.csv
-  weitzman template -               the text of the .csv to standard output"""
+  weitzman template -o stages.xlsx     (needs pip install "weitzman[excel]")
+  weitzman template -o stages.csv
+  weitzman template -o -               the text of the .csv to standard output"""
+
+
+_COMPLETIONS = """\
+Print a script that lets the shell complete commands, options and files.
+
+\b
+  bash   echo 'eval "$(weitzman completions bash)"' >> ~/.bashrc
+  zsh    echo 'eval "$(weitzman completions zsh)"' >> ~/.zshrc
+  fish   weitzman completions fish > ~/.config/fish/completions/weitzman.fish
+
+Completion works in every new shell."""
 
 
 @command(_CHECK, short="Whether a file is valid, and its size.")
@@ -61,34 +72,34 @@ def check(options: Options) -> None:
         forest = read_instance(options)
     except WeitzmanError as error:
         if options.json:
-            print(json.dumps({"ok": False, "error": str(error)}))
+            print(as_json({"ok": False, "error": str(error)}))
         raise
     if options.json:
-        print(json.dumps({"ok": True, **sizes(forest)}))
+        print(as_json({"ok": True, **sizes(forest)}))
         return
     print("ok")
     print_lines(columns(summary(forest)))
 
 
 @command(_CONVERT, short="From one file format to another.")
-@click.argument("file", metavar="FROM", type=PATH, help="File to read, or -.")
-@click.argument("target", metavar="TO", type=PATH, help="File to write or replace, or -.")
+@click.argument("file", metavar="FILE", type=PATH, help="File to read, or -.")
+@output_option("File to write or replace, or -.")
 @table_options
 def convert(options: Options) -> None:
     """Carry out the command."""
     from ..files.instances import save
 
-    with written_file(options.target, options.file, suffix=".json") as target:
+    with written_file(options.output, options.file, suffix=".json") as target:
         save(read_instance(options), target)
 
 
 @command(_TEMPLATE, short="A spreadsheet to fill in.")
-@click.argument("target", metavar="TO", type=PATH, help="New file: .xlsx, .csv or .tsv; or -.")
+@output_option("New file: .xlsx, .csv or .tsv; or -.")
 def template(options: Options) -> None:
     """Carry out the command."""
     from ..files.written_tables import is_template, write_template
 
-    name = options.target
+    name = options.output
     if name != "-" and not is_template(name):
         raise click.UsageError(f"a template ends in .xlsx, .csv or .tsv, but it is {name!r}.")
     if os.path.lexists(name):
@@ -150,3 +161,101 @@ def _depth(f: Forest) -> int:
         depth += depth[up]
         up = up[up]
     return int(depth.max())
+
+
+@command(_COMPLETIONS, short="Complete commands with the Tab key.")
+@click.argument(
+    "shell", type=click.Choice(("bash", "zsh", "fish")), metavar="SHELL", help="bash, zsh or fish"
+)
+def completions(options: Options) -> None:
+    """Carry out the command."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(options.shell)
+    root = click.get_current_context().find_root()
+    assert kind is not None
+    script = kind(root.command, {}, "weitzman", "_WEITZMAN_COMPLETE").source()
+    if options.shell == "zsh":  # a bare zsh has no completions until it is told to load them
+        first, _, rest = script.partition("\n")
+        load = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }"
+        script = f"{first}\n{load}\n{rest}"
+    print(script)
+
+
+_WARMUP = """\
+Compile everything (but for a few small functions) and keep the
+result on disk, where later processes find it. Use this in images of containers,
+and before many workers start at once.
+
+The result goes to the first of these folders that can be written to: the folder
+that WEITZMAN_CACHE_DIR names (or NUMBA_CACHE_DIR), a folder in the installed
+package, a folder of the user. Workers that name the same folder share it."""
+
+
+@command(_WARMUP, short="Compile everything now, for later processes.")
+def warmup(options: Options) -> None:
+    """Carry out the command."""
+    from ..engine.compiled_code import compile_at_once, compiled_code
+
+    start = time.perf_counter()
+    compile_at_once()
+    for use in (_forests, _lines, _strategies):
+        use()
+    found = compiled_code()
+    where = "nowhere: no folder can be written to" if found.folder is None else str(found.folder)
+    print(f"{len(found.ready)} functions ready after {time.perf_counter() - start:.1f} s")
+    print(f"kept in {where}")
+
+
+def _forests() -> None:
+    """Solve, evaluate and play a forest with copies, with one prize and with two."""
+    from ..engine.evaluation import evaluate
+    from ..engine.solver import solve
+    from ..forest.model import Forest
+    from ..policy.simulation import simulate
+
+    law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.2, 0.8]], [[0.9, 0.1], [0.5, 0.5]], [0.7, 0.3]]
+    for prizes in (1, 2):
+        forest = Forest.from_arrays(
+            parent=[-1, 0, 0, -1], cost=[0.1, 0.2, 0.3, 0.1], rewards=[0, 3], law=law,
+            prizes=prizes, count=[1, 2, 1, 3] if prizes == 1 else None,
+        )  # fmt: skip
+        solution = solve(forest)
+        evaluate(solution)
+        simulate(solution, 10, rng=1)
+    copies = Forest.from_arrays(parent=[-1], cost=[0.1], rewards=[0, 3], law=law[:1], count=[3])
+    evaluate(solve(copies))
+
+
+def _lines() -> None:
+    """An endless line, cut and followed, and what is asked of a chain."""
+    from ..bounds.truncation import truncate
+    from ..chains.chain import Chain
+    from ..chains.endless import solve_line
+    from ..engine.evaluation import evaluate
+    from ..engine.solver import solve
+    from ..forest.model import Forest
+
+    law: list[Any] = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
+    line = Forest.from_arrays(
+        parent=[-1, 0], cost=[0.1, 0.5], rewards=[0, 3, 9], law=[law[0], law],
+        endless=[False, True],
+    )  # fmt: skip
+    evaluate(solve(line))
+    truncate(line, gap=0.1)
+    chain = Chain(law, [0, 3, 9])
+    chain.stationary()
+    chain.first_passage([2])
+    solve_line(chain, 0.5).start(law[0])
+
+
+def _strategies() -> None:
+    """Boxes in a random order."""
+    from ..engine.solver import solve
+    from ..forest.model import Forest
+    from ..strategies.thumb_rules import random_order
+
+    law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.1, 0.9]]]
+    pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law)
+    solution = solve(pair)
+    random_order(solution, 10, rng=1)

@@ -92,11 +92,19 @@ def json_option(command: F) -> F:
     return click.option("--json", is_flag=True, help="Print JSON, for programs.")(command)
 
 
-def limit_option(what: str) -> Callable[[F], F]:
+def limit_option(what: str, default: int = 40) -> Callable[[F], F]:
     """Add ``--limit``."""
     return click.option(
-        "--limit", type=WHOLE, default=40, metavar="ROWS",
-        help=f"{what} (default 40; 0: all).",
+        "--limit", type=WHOLE, default=default, metavar="N",
+        help=f"{what} (default {default}; 0: all).",
+    )  # fmt: skip
+
+
+def output_option(about: str, *, required: bool = True) -> Callable[[F], F]:
+    """Add ``-o``."""
+    return click.option(
+        "-o", "--output", metavar="OUT", type=click.Path(allow_dash=True), required=required,
+        help=about,
     )  # fmt: skip
 
 

@@ -101,6 +101,8 @@ class Plan:
     @classmethod
     def of(cls, forest: Forest) -> Plan:
         """Find equal subtrees and lay out the work."""
+        if forest.quotas:
+            raise InvalidArgument("forests with quotas cannot be solved yet. Leave `quotas` out.")
         f, w = forest, Weights.of(forest)
 
         def line(v: int) -> tuple[FloatArray, FloatArray, FloatArray]:

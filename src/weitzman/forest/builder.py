@@ -30,6 +30,7 @@ class GivenBox(TypedDict, total=False):
 
     count: int
     endless: bool
+    group: str | None
     duration: Opening | None
     factor: Opening | None
 
@@ -48,8 +49,11 @@ class Builder:
         The rate at which the ``duration`` of boxes discounts what comes later.
     risk_tolerance : float, optional
         Count payoffs z by the utility -exp(-z / risk_tolerance).
-    prizes : int
-        Take up to this many rewards, at most one from each tree.
+    prizes : int, optional
+        Take up to this many rewards, at most one from each tree. By default the sum of the quotas,
+        1 without quotas.
+    quotas : mapping, optional
+        At most how many rewards may be taken from each group.
 
     Examples
     --------
@@ -126,6 +130,8 @@ class Builder:
         endless : bool
             Whether the box is followed by boxes like itself without end. Such a box has the states
             of its parent, and no children.
+        group : str, optional
+            The group of the tree, where the box is a root.
         n_states : int
             How many states to make of a distribution.
         duration : number or mapping, optional

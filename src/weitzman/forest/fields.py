@@ -70,12 +70,21 @@ class Field:
         The column that tells which matrix belongs to each box.
     implied_by : str
         Another attribute: where it is there, the values follow from it and are not written.
+    default_of : callable, optional
+        The default of a setting, from a forest whose other settings are known.
     always : bool
         Whether files say it even if it has its default.
+    by_tree : bool
+        Whether all boxes of a tree have one value, which may be said of the root alone.
+    convert : callable, optional
+        From what people give for a setting to what the forest stores.
+    kept : callable, optional
+        The value of a setting where only some boxes are kept, from the value and the new columns.
     join : callable
         The value for forests side by side, from the field, the forests and their counts.
     check : callable, optional
-        Raises :class:`~weitzman.errors.InvalidForest` if a forest breaks the rules of the field.
+        Raises :class:`~weitzman.errors.InvalidForest` if a forest breaks the rules of the field. A
+        value that it returns, if it is not None, replaces that of the forest.
     """
 
     name: str
@@ -91,9 +100,13 @@ class Field:
     schema: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     pointer: str = ""
     implied_by: str = ""
+    default_of: Callable[[Forest], Any] | None = None
     always: bool = False
+    by_tree: bool = False
+    convert: Callable[[Any], Any] | None = None
+    kept: Callable[[Any, Mapping[str, Any]], Any] | None = None
     join: Callable[[Field, Sequence[Forest], Sequence[int]], Any] | None = None
-    check: Callable[[Forest], None] | None = None
+    check: Callable[[Forest], Any] | None = None
 
     def given(self, forest: Forest) -> Any:
         """The stored value, or None where the forest says nothing beyond the default."""
@@ -102,8 +115,9 @@ class Field:
             return None
         if self.form == "entry" and not self.always and self.is_default(value):
             return None
-        if self.form == "setting" and not self.always and value == self.default:
-            return None
+        if self.form == "setting" and not self.always:
+            default = self.default if self.default_of is None else self.default_of(forest)
+            return None if value == default else value
         return value
 
     def is_default(self, column: Any) -> bool:
@@ -134,7 +148,9 @@ class Field:
         return column
 
     def _normal_setting(self, value: Any) -> Any:
-        if value is None and self.default is None:
+        if self.convert is not None:
+            return self.convert(value)
+        if value is None and (self.default is None or self.default_of is not None):
             return None
         if self.type is not float:
             return value
@@ -159,6 +175,8 @@ class Field:
 
     def shown(self, value: Any) -> str:
         """A value for messages."""
+        if self.type is dict:
+            return ", ".join(f"{key}: {x}" for key, x in value) or "none"
         return f"{value:g}" if isinstance(value, float) else str(self.words.get(value, value))
 
     def taken(self, value: Any, boxes: IntArray) -> Any:
@@ -167,9 +185,14 @@ class Field:
             return tuple(map(value.__getitem__, boxes.tolist()))
         return None if value is None else value[boxes]
 
-    def replaced(self, column: Any, boxes: Sequence[int], values: Sequence[Any]) -> Any:
-        """The column with new values for some boxes."""
-        new = list(column) if column is not None else [self.default] * (max(boxes, default=-1) + 1)
+    def replaced(self, forest: Forest, boxes: Sequence[int], values: Sequence[Any]) -> list[Any]:
+        """The column of a forest with new values for some boxes."""
+        column = getattr(forest, self.stored)
+        new = [self.default] * len(forest) if column is None else list(column)
+        if self.by_tree:  # other boxes of these trees follow
+            top = tops(forest.parent)
+            for v in np.flatnonzero(np.isin(top, top[list(boxes)])).tolist():
+                new[v] = self.default
         for b, x in zip(boxes, values, strict=True):
             new[b] = x
         return new
@@ -189,7 +212,7 @@ def _declared(field: Field) -> Any:
     about = {"metadata": {"field": field}}
     if field.needed:
         return dataclasses.field(**about)  # type: ignore[call-overload]
-    at_first = field.default if field.form == "setting" else None
+    at_first = field.default if field.form == "setting" and not field.default_of else None
     return dataclasses.field(default=at_first, **about)  # type: ignore[call-overload]
 
 
@@ -222,6 +245,12 @@ def stored(forest: Any) -> dict[str, Any]:
     return {f.name: getattr(forest, f.name) for f in dataclasses.fields(forest) if f.init}
 
 
+def changeable(forest: Any) -> dict[str, Any]:
+    """The same, without settings that follow from others: those are found anew."""
+    loose = [f.stored for f in declared(type(forest)) if f.default_of and f.given(forest) is None]
+    return stored(forest) | dict.fromkeys(loose)
+
+
 def _pools(forest: type) -> dict[str, tuple[Field, ...]]:
     """The columns that point into pools, and the fields whose matrices they point to."""
     found: dict[str, list[Field]] = {}
@@ -229,6 +258,38 @@ def _pools(forest: type) -> dict[str, tuple[Field, ...]]:
         if field.pointer:
             found.setdefault(field.pointer, []).append(field)
     return {pointer: tuple(some) for pointer, some in found.items()}
+
+
+def in_trees(forest: Forest, field: Field) -> Any:
+    """The values of a field that all boxes of a tree share, where the roots alone say it too."""
+    given, parent = getattr(forest, field.stored), forest.parent
+    if given is None:
+        return None
+    top = tops(parent)
+    code = {field.default: 0}
+    each = np.array([code.setdefault(x, len(code)) for x in given])
+    if len(each) < len(parent):  # said of the roots alone
+        each = each[(np.cumsum(parent < 0) - 1)[top]]
+    tree = np.zeros(len(parent), np.int64)
+    np.maximum.at(tree, top, each)
+    odd = np.flatnonzero((each > 0) & (each != tree[top]))
+    if len(odd):
+        v, values = int(odd[0]), list(code)
+        raise InvalidForest(
+            f"all boxes of a tree must have one {field.name}, but box {forest.name(v)!r} has "
+            f"{values[each[v]]!r} in a tree with {values[tree[top[v]]]!r} "
+            f"({such(len(odd), 'box')}). Give the {field.name} of the root alone."
+        )
+    values = list(code)
+    return tuple(map(values.__getitem__, tree[top].tolist()))
+
+
+def tops(parent: IntArray) -> IntArray:
+    """The root above each box."""
+    top = np.where(parent < 0, np.arange(len(parent)), parent)
+    while (top[top] != top).any():  # each box looks twice as far up as in the round before
+        top = top[top]
+    return top
 
 
 # -- boxes of a forest ------------------------------------------------------------------------
@@ -247,7 +308,7 @@ def taken(
     """
     which = whole_numbers(boxes, "boxes")
     fewer = len(which) < len(forest) or after is not None
-    held = stored(forest)
+    held = changeable(forest)
     for field in declared(type(forest)):
         if field.form in ("entry", "names") and field.stored not in given:
             held[field.stored] = field.taken(held[field.stored], which)
@@ -265,6 +326,9 @@ def taken(
             if f.form == "states":  # a text for each column of a matrix lies beside the pool
                 held[f.stored] = f.taken(held[f.stored], kept)
     held["parent"] = places_of_parents(forest, which) if parent is None else parent
+    for field in declared(type(forest)):
+        if field.kept is not None and field.stored not in given:
+            held[field.stored] = field.kept(held[field.stored], held)
     return held
 
 
@@ -405,14 +469,16 @@ def _numbered(x: Any) -> IntArray:
 
 def all_alike(field: Field, parts: Sequence[Forest], counts: Sequence[int]) -> Any:
     """The setting that all parts share."""
+    if all(field.given(f) is None for f in parts):  # all leave it open
+        return None
     each = [getattr(f, field.stored) for f in parts]
     other = [i for i, x in enumerate(each) if x != each[0]]
     if other:
         first, odd = (field.shown(x) for x in (each[0], each[other[0]]))
         advice = "Change one of them" if field.type is bool else f"Give `{field.name}`"
         raise InvalidForest(
-            f"the forests must have one {field.headings[0]}, but that of the first is {first} and "
-            f"that of forest {other[0]} is {odd} ({such(len(other), 'forest')}). {advice}."
+            f"the forests must have the same {field.headings[0]}, but that of the first is {first} "
+            f"and that of forest {other[0]} is {odd} ({such(len(other), 'forest')}). {advice}."
         )
     return each[0]
 

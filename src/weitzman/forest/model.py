@@ -40,6 +40,7 @@ from .columns import (
 )
 from .fields import (
     beside,
+    changeable,
     declared,
     default_unless_alike,
     per_box,
@@ -62,7 +63,8 @@ class GivenTerms(TypedDict, total=False):
     unit: str
     rate: float | None
     risk_tolerance: float | None
-    prizes: int
+    prizes: int | None
+    quotas: Mapping[str, int] | None
     stated_error: float
 
 
@@ -78,6 +80,7 @@ class GivenColumns(GivenSettings, total=False):
 
     count: ArrayLike | None
     endless: ArrayLike | None
+    group: Sequence[object] | None
     factor: ArrayLike | Sequence[ArrayLike] | None
     duration: ArrayLike | Sequence[ArrayLike] | None
 
@@ -92,6 +95,7 @@ class GivenChanges(GivenSettings, total=False):
     duration: Mapping[str | int, ArrayLike]
     count: Mapping[str | int, int]
     endless: Mapping[str | int, bool]
+    group: Mapping[str | int, str]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -157,8 +161,13 @@ class Forest:
         The rate at which durations discount, from 0 on.
     risk_tolerance : float, or None
         The payoff z has the utility -exp(-z / risk_tolerance). None: the expected payoff counts.
+    groups : tuple of str, or None
+        The group of each box, the same for all boxes of a tree; empty for a tree of no group.
     prizes : int
-        How many rewards may be taken, at most one from each tree.
+        How many rewards may be taken, at most one from each tree. None: as many as the quotas allow
+        together, 1 without quotas.
+    quotas : tuple of pairs
+        At most how many rewards may be taken from the trees of a group, by group.
     stated_error : float
         How far the value may be off because distributions were made discrete; the gap of a solution
         includes it. Parts of a forest keep the error of the whole.
@@ -178,7 +187,7 @@ class Forest:
     cost: IntArray
     laws: Pool = per_box(
         "law", "The chances of its states, after each state of the parent unless it is a root.",
-        form="law", pointer="law", needed=True,
+        form="law", pointer="law", needed=True, check=rules.checked_laws,
         headings=("probability", "prob", "p", "chance"),
     )  # fmt: skip
     rewards: Pool = per_box(
@@ -193,7 +202,7 @@ class Forest:
     )  # fmt: skip
     factors: Pool | None = per_box(
         "factor", "What everything after the opening is multiplied by, above 0 and at most 1.",
-        form="opening", pointer="cost", default=1.0, check=rules.check_factors,
+        form="opening", pointer="cost", default=1.0, check=rules.checked_factors,
         implied_by="durations",
         schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     )  # fmt: skip
@@ -212,6 +221,10 @@ class Forest:
         "endless", "Whether the box is followed by boxes like itself without end.",
         type=bool, default=False, key="length", words={True: "endless"},
         check=rules.check_endless,
+    )  # fmt: skip
+    groups: tuple[str, ...] | None = per_box(
+        "group", "The group of the tree, whose quota limits how many rewards are taken from it.",
+        type=str, default="", by_tree=True, schema={"type": "string"},
     )  # fmt: skip
     names: tuple[str, ...] | None = per_box(
         "names", "What can be opened: a stage, a test, a candidate. Names differ.",
@@ -248,8 +261,15 @@ class Forest:
         check=rules.check_risk, schema={"type": "number", "exclusiveMinimum": 0},
     )  # fmt: skip
     prizes: int = setting(
-        "How many rewards may be taken, at most one from each tree. 1 if left out.", 1,
-        type=int, check=rules.check_prizes, schema={"type": "integer", "minimum": 1},
+        "How many rewards may be taken, at most one from each tree. If left out, the sum of the "
+        "quotas, or 1 without quotas.", 1,
+        type=int, default_of=rules.default_prizes, check=rules.check_prizes,
+        schema={"type": "integer", "minimum": 1},
+    )  # fmt: skip
+    quotas: tuple[tuple[str, int], ...] = setting(
+        "At most how many rewards may be taken from the trees of a group, by group.", (),
+        type=dict, convert=rules.as_quotas, kept=rules.kept_quotas, check=rules.check_quotas,
+        schema={"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
     )  # fmt: skip
     stated_error: float = setting(
         "How far the value may be off because distributions were made discrete. 0 if left out.",
@@ -268,10 +288,11 @@ class Forest:
                 object.__setattr__(self, one.stored, one.normal(getattr(self, one.stored), n))
         if not self.state_names:
             object.__setattr__(self, "state_names", (None,) * len(self.rewards))
-        object.__setattr__(
-            self, "factors", rules.with_time(self.durations, self.rate, self.factors)
-        )
-        object.__setattr__(self, "laws", rules.check(self))
+        for one in declared(Forest):
+            if one.default_of is not None and getattr(self, one.stored) is None:
+                object.__setattr__(self, one.stored, one.default_of(self))
+        for name, value in rules.check(self):
+            object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
         """Whether both describe the same boxes in the same order, however they are stored."""
@@ -365,6 +386,7 @@ class Forest:
             (self.factors is not None, "discounting"),
             (self.risk_tolerance is not None, "a risk tolerance"),
             (self.prizes > 1, "several prizes"),
+            (bool(self.quotas), "quotas"),
         ]
 
     def _terms(self) -> str:
@@ -372,6 +394,7 @@ class Forest:
             (self.factors is not None, "discounted"),
             (self.risk_tolerance is not None, f"risk tolerance {self.risk_tolerance}"),
             (self.prizes > 1, f"{self.prizes} prizes"),
+            (bool(self.quotas), "at most " + " and ".join(f"{q} of {g}" for g, q in self.quotas)),
         ]
         return "".join(f", {term}" for there, term in terms if there)
 
@@ -479,9 +502,14 @@ class Forest:
         risk_tolerance : float, optional
             Count payoffs z by the utility -exp(-z / risk_tolerance): the value and all indices are
             then certainty equivalents, and random costs count with their whole law.
-        prizes : int
+        prizes : int, optional
             Take up to this many rewards, at most one from each tree; a place that stays empty is
-            worth the outside option.
+            worth the outside option. By default the sum of the quotas, 1 without quotas.
+        group : n labels, or one for each root, optional
+            The group of each tree.
+        quotas : mapping, optional
+            At most how many rewards may be taken from each group. A group without a quota is
+            limited by ``prizes`` alone.
         stated_error : float
             How far the value may be off because distributions were made discrete.
 
@@ -538,9 +566,9 @@ class Forest:
         ----------
         law, rewards, cost, factor, duration : mapping, optional
             New entries by box (name or number), in the forms of :meth:`from_arrays`.
-        count, endless : mapping, optional
+        count, endless, group : mapping, optional
             New values by box.
-        outside, minimize, unit, rate, risk_tolerance, prizes, stated_error : optional
+        outside, minimize, unit, rate, risk_tolerance, prizes, quotas, stated_error : optional
             New settings. A setting that is None stays as it is.
 
         Examples
@@ -552,7 +580,7 @@ class Forest:
         >>> weitzman.solve(forest.changed(law={0: [0.8, 0.2]}, outside=1)).value
         1.8
         """
-        given, held = known_fields(fields, "changed"), stored(self)
+        given, held = known_fields(fields, "changed"), changeable(self)
         for one in declared(type(self)):
             if one.name not in given:
                 continue
@@ -571,7 +599,7 @@ class Forest:
                     f"each box can have one new {one.name}, but one is named twice."
                 )
             if one.form == "entry":
-                held[one.stored] = one.replaced(held[one.stored], boxes, list(new.values()))
+                held[one.stored] = one.replaced(self, boxes, list(new.values()))
                 continue
             matrices = [
                 matrix_of(one.form, x, bool(self.parent[b] < 0), self.name(b), one.name)
@@ -636,6 +664,7 @@ class Forest:
             endless=~first & self.endless[keep],
             names=None if names is None else tuple(names),
             prizes=1,  # there is but one tree
+            quotas=(),
         )
 
     def within(self, box: str | int) -> IntArray:

@@ -6,7 +6,7 @@ Each message states the rule, names the first offender, says how many there are 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from .._common.arrays import BoolArray, IntArray, frozen
 from .._common.numbers import counted, such
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
+from .columns import label, short
 from .fields import MAX_COUNT as MAX_COUNT
-from .fields import declared
+from .fields import declared, in_trees
 from .pools import Pool
 
 if TYPE_CHECKING:
@@ -31,17 +32,21 @@ ROUNDING = 2.0**-52  # of a sum, for each entry
 MAX_UNIT = 12  # characters of a unit
 
 
-def check(forest: Forest) -> Pool:
-    """Raise :class:`InvalidForest` for the first rule that is broken; the laws, rescaled."""
+def check(forest: Forest) -> Iterator[tuple[str, Any]]:
+    """Raise :class:`InvalidForest` for the first rule that is broken.
+
+    Yields attributes with the values that replace what was given: rescaled laws, and the like.
+    """
     _check_size(forest)
     _check_names(forest)
     check_parent(forest.parent, forest.name)
     _check_shapes(forest)
-    laws = _checked_laws(forest)
     for field in declared(type(forest)):
-        if field.check is not None:
-            field.check(forest)
-    return laws
+        if field.by_tree:
+            yield field.stored, in_trees(forest, field)
+        new = None if field.check is None else field.check(forest)
+        if new is not None:
+            yield field.stored, new
 
 
 def like(wanted: object, names: Sequence[str] | None) -> str:
@@ -78,10 +83,13 @@ def _check_size(f: Forest) -> None:
     for field in declared(type(f)):
         column = getattr(f, field.pointer or field.stored)
         if field.form not in ("setting", "names") and column is not None:
-            if np.shape(column) != (n,):
+            shape = (len(column),) if isinstance(column, tuple) else np.shape(column)
+            by_root = field.by_tree and shape == ((f.parent < 0).sum(),)
+            if shape != (n,) and not by_root:
                 raise InvalidForest(
-                    f"`{field.pointer or field.name}` must have one entry per box, but has shape "
-                    f"{np.shape(column)} for {counted(n, 'box')}."
+                    f"`{field.pointer or field.name}` must have one entry per box"
+                    f"{' or per root' if field.by_tree else ''}, but has shape {shape} for "
+                    f"{counted(n, 'box')}."
                 )
             pool = getattr(f, field.stored)
             if isinstance(pool, Pool) and (column.min() < 0 or column.max() >= len(pool)):
@@ -249,7 +257,7 @@ def check_endless(f: Forest) -> None:
             )
 
 
-def _checked_laws(f: Forest) -> Pool:
+def checked_laws(f: Forest) -> Pool:
     """Laws whose rows sum to 1 up to rounding: a larger difference would change the value."""
     p = f.laws
     if len(p.data) and not (p.data.min() >= 0 and p.data.max() <= 1 + SUM_TOLERANCE):  # or NaN
@@ -364,15 +372,6 @@ def check_time_given(given: Mapping[str, Any]) -> None:
         )
 
 
-def with_time(durations: Pool | None, rate: float | None, factors: Pool | None) -> Pool | None:
-    """The factors of a forest: those given, or exp(-rate * duration)."""
-    if durations is None:
-        return factors
-    if rate is None or not np.isfinite(rate):
-        raise InvalidForest(f"durations need a finite rate, but it is {rate}.")
-    return Pool(np.exp(-rate * durations.data), durations.start, durations.shape)
-
-
 def check_rate(f: Forest) -> None:
     """A rate goes with durations, and is not negative."""
     if f.rate is not None and f.durations is None:
@@ -393,13 +392,19 @@ def check_durations(f: Forest) -> None:
         _check_entries(f, f.durations, (x >= 0) & np.isfinite(x), rule)
 
 
-def check_factors(f: Forest) -> None:
-    """Factors lie above 0 and are at most 1; given by durations, these are checked first."""
-    check_durations(f)
-    if f.factors is not None:
-        x = f.factors.data
+def checked_factors(f: Forest) -> Pool | None:
+    """Factors above 0 and at most 1: those given, or exp(-rate * duration)."""
+    factors, timed = f.factors, f.durations
+    if timed is not None:
+        if f.rate is None or not np.isfinite(f.rate):
+            raise InvalidForest(f"durations need a finite rate, but it is {f.rate}.")
+        check_durations(f)
+        factors = Pool(np.exp(-f.rate * timed.data), timed.start, timed.shape)
+    if factors is not None:
+        x = factors.data
         rule = "factors must lie above 0 and be at most 1 (a rate times a duration at most 700)"
-        _check_entries(f, f.factors, (x > 0) & (x <= 1), rule)
+        _check_entries(f, factors, (x > 0) & (x <= 1), rule)
+    return factors
 
 
 def check_error(f: Forest) -> None:
@@ -443,12 +448,66 @@ def check_exponent(size: float, tau: float) -> None:
         )
 
 
+def default_prizes(f: Forest) -> int:
+    """As many prizes as the quotas allow together; 1 without quotas."""
+    return sum(most for _, most in f.quotas) if f.quotas else 1
+
+
+def as_quotas(given: Any) -> tuple[tuple[str, int], ...]:
+    """Quotas as pairs in the order of their groups, from a mapping or from pairs."""
+    if given is None:
+        return ()
+    try:
+        pairs = [(label(group), most) for group, most in dict(given).items()]
+    except (TypeError, ValueError):
+        raise InvalidForest(
+            f"`quotas` must be a mapping {{group: number}}, but it is {short(given)}."
+        ) from None
+    bad = [
+        (group, most)
+        for group, most in pairs
+        if isinstance(most, bool)
+        or not isinstance(most, (int, float, np.number))
+        or not (most >= 0 and most == np.floor(most) and most <= MAX_COUNT)
+    ]
+    if bad:
+        raise InvalidForest(
+            f"a quota must be a whole number from 0 on, but that of group {bad[0][0]!r} is "
+            f"{short(bad[0][1])} ({such(len(bad), 'quota')})."
+        )
+    return tuple(sorted((group, int(most)) for group, most in pairs))
+
+
+def kept_quotas(
+    quotas: tuple[tuple[str, int], ...], columns: Mapping[str, Any]
+) -> tuple[tuple[str, int], ...]:
+    """The quotas of the groups that are still there."""
+    there = set(columns["groups"] or ())
+    return tuple((group, most) for group, most in quotas if group in there)
+
+
+def check_quotas(f: Forest) -> None:
+    """Each quota is for a group of the forest."""
+    groups = list(dict.fromkeys(f.groups or ()))
+    lost = [group for group, _ in f.quotas if group not in groups or not group]
+    if lost:
+        known = ", ".join(repr(x) for x in groups[:8] if x)
+        raise InvalidForest(
+            f"a quota must be for a group of boxes, but {lost[0]!r} is none"
+            f"{like(lost[0], groups)} ({such(len(lost), 'quota')}). "
+            f"{f'The groups are {known}.' if known else 'Give each tree its `group`.'}"
+        )
+
+
 def check_prizes(f: Forest) -> None:
     """There are at least as many trees as prizes."""
     k = f.prizes
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise InvalidForest(f"`prizes` must be a whole number from 1 on, but it is {k!r}.")
-    if k == 1:
+        raise InvalidForest(
+            f"`prizes` must be a whole number from 1 on, but it is {k!r}"
+            f"{', the sum of the quotas' if f.quotas and k == default_prizes(f) else ''}."
+        )
+    if k == 1 and not f.quotas:
         return
     trees = int(min(f.count[f.roots].astype(float).sum(), 1e18))
     if k > trees:
@@ -457,7 +516,8 @@ def check_prizes(f: Forest) -> None:
             f"{counted(trees, 'tree')}. Two prizes from one tree is another problem, for "
             f"which no index is known."
         )
-    check_clash({x: getattr(f, x) for x in ("factors", "risk_tolerance", "prizes", "outside")})
+    there = ("factors", "risk_tolerance", "prizes", "quotas", "outside")
+    check_clash({x: getattr(f, x) for x in there})
 
 
 def check_clash(given: Mapping[str, Any]) -> None:
@@ -469,7 +529,8 @@ def check_clash(given: Mapping[str, Any]) -> None:
             "a risk tolerance does not go with discounting: the utility of a discounted sum has no "
             "index. Give one of the two."
         )
-    if given.get("prizes", 1) == 1:
+    several = (given.get("prizes") or 1) > 1
+    if not several and not given.get("quotas"):
         return
     for wrong, what in (
         (time, "discounting"),
@@ -478,6 +539,6 @@ def check_clash(given: Mapping[str, Any]) -> None:
     ):
         if wrong:
             raise InvalidForest(
-                f"several prizes do not go with {what}: no index is known for both together. Leave "
-                f"one of them out."
+                f"{'several prizes' if several else 'quotas'} do not go with {what}: no index is "
+                f"known for both together. Leave one of them out."
             )

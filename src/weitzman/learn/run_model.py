@@ -1,4 +1,4 @@
-"""What every model of a run offers to races, replays, pictures and reports."""
+"""What every model of a run offers to races, back-tests, pictures and reports."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ export class Stepper {
     if (hidden) {
       const index = amount(walk.problem.sign * hidden[0]);
       return ["Open ", name(hidden[1]), ` (index ${index}). That box is folded away here: use `,
-        "“weitzman run” or “weitzman explore” for the remaining steps."];
+        "“weitzman search” or “weitzman explore” for the remaining steps."];
     }
     if (!this.other) return walk.why();
     return ["Instead of the best box you open ", name(walk.label(this.other)),

@@ -15,7 +15,7 @@
 :func:`bounds`              how closely is the value of a lazy forest known?
 :func:`endless`             after which states of an endless line does the search go on?
 :func:`dag`                 which boxes depend on which, and what to open first?
-:func:`replay`              what would each method have earned on past runs?
+:func:`backtest`              what would each method have earned on past runs?
 :func:`frontier`            what is the most reward at each level of spending?
 :func:`tornado`             which numbers matter?
 :func:`risk_sweep`          how does a careful searcher decide?
@@ -36,12 +36,12 @@ from ...engine.solution import Solution
 from ...policy.payoff_laws import payoff_law
 from ...strategies.graphs import Dag
 from .answer_pictures import (
+    backtest,
     capped_law,
     capped_value,
     frontier,
     payoff,
     phi,
-    replay,
     risk_sweep,
     tornado,
 )  # fmt: skip
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "backtest",
     "bounds",
     "bounds_data",
     "break_even",
@@ -92,7 +93,6 @@ __all__ = [
     "payoff",
     "payoff_law",
     "phi",
-    "replay",
     "risk_sweep",
     "search",
     "search_path",

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._common.arrays import FloatArray
 from ..._common.numbers import percent
+from ...backtest.backtest_result import Backtest
 from ...engine.capped_laws import CappedLaw
 from ...engine.indices import Policy
 from ...engine.solution import Solution
@@ -16,7 +17,6 @@ from ...policy.payoff_laws import PayoffLaw, payoff_law
 from ...questions.budget import SpendFrontier
 from ...questions.caution import RiskSweep
 from ...questions.robustness import Tornado
-from ...replay.replay_result import Replay
 from .box_pictures import check_solution
 from .style import (
     BLUE,
@@ -348,7 +348,7 @@ class Curve(NamedTuple):
     high: FloatArray
 
 
-def curves_of(found: Replay, measure: str, task: str | None = None) -> list[Curve]:
+def curves_of(found: Backtest, measure: str, task: str | None = None) -> list[Curve]:
     """What is drawn: a line for each method, hindsight left out where it is 0 by definition."""
     means = found.means(measure, task)
     order = np.argsort(found.quoted)
@@ -360,14 +360,14 @@ def curves_of(found: Replay, measure: str, task: str | None = None) -> list[Curv
     ]
 
 
-def replay(
-    found: Replay, measure: str = "regret", *, task: str | None = None, ax: Axes | None = None
+def backtest(
+    found: Backtest, measure: str = "regret", *, task: str | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw a measure of a back-test against the price, with one line for each method.
 
     Parameters
     ----------
-    found : Replay
+    found : Backtest
     measure : "payoff", "score", "spend", "regret" or "behind"
     task : str, optional
         Draw this task only.

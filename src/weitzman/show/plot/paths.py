@@ -74,7 +74,7 @@ class SearchPath:
 
 
 def search_path(search: Search, available: int = 12) -> SearchPath:
-    """Replay a search and note which boxes could be opened before each step.
+    """Backtest a search and note which boxes could be opened before each step.
 
     The indices are those of the policy that is followed now.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ..._common.disk import replacing
 from ..._common.numbers import percent
@@ -15,7 +15,6 @@ from ...engine.solver import solve
 from ...errors import InvalidArgument
 from ...files.safely import explained
 from ...forest.model import Forest
-from ...learn.run_model import RunModel
 from ...policy.search import Search
 from ..page import Child, Markup, data, h, join, script, style, whole
 from . import html_tables as tables
@@ -25,19 +24,21 @@ from .decision_tree import chart, decisions, table, write_workbook
 from .findings import RUNS, TOP, Content, content, cost_now
 from .phrases import glance
 
+if TYPE_CHECKING:
+    from ...learn.run_model import RunModel
+
+Source: TypeAlias = "Forest | Solution | Search | RunModel | Summarized"
 Path = str | os.PathLike[str]
 
 
 @runtime_checkable
 class Summarized(Protocol):
-    """A replay, for this module: an object with a summary like ``weitzman replay --json``."""
+    """A back-test, for this module: an object with a summary like ``weitzman backtest --json``."""
 
     def document(self) -> dict[str, Any]:
         """The summary."""
         ...
 
-
-Source = Forest | Solution | Search | RunModel | Summarized
 
 ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
 """How the name of a report may end."""
@@ -51,7 +52,7 @@ def write_report(
     path: Path,
     *,
     title: str | None = None,
-    top: int = TOP,
+    limit: int = TOP,
     runs: int = RUNS,
     progress: Progress | None = None,
 ) -> None:
@@ -62,14 +63,14 @@ def write_report(
 
     Parameters
     ----------
-    source : Forest, Solution, Search, LineModel or Replay
+    source : Forest, Solution, Search, LineModel or Backtest
         A problem; a search under way (the report says how the search stands); a model fitted to
-        past runs; or a replay of past runs (the report says what each method earned).
+        past runs; or a back-test on past runs (the report says what each method earned).
     path : str or path
         The file appears complete or not at all; it is replaced if it exists.
     title : str, optional
         What the report is about.
-    top : int
+    limit : int
         About how many boxes to show: the boxes opened most often. The other boxes are counted.
     runs : int
         How many runs may be started, if a fitted model is given.
@@ -86,7 +87,7 @@ def write_report(
     >>> "Open <bdi>chest</bdi> first." in text
     True
     """
-    for key, x in (("top", top), ("runs", runs)):
+    for key, x in (("limit", limit), ("runs", runs)):
         if isinstance(x, bool) or not isinstance(x, int) or x < 1:
             raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
     name = os.fspath(path)
@@ -108,7 +109,7 @@ def write_report(
         found = decisions(policy)
         text = table(found) if kind == ".csv" else chart(found, policy.forest.amounts.typeset)
     else:
-        text = render(content(source, top=top, runs=runs, progress=progress), title)
+        text = render(content(source, limit=limit, runs=runs, progress=progress), title)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
 
@@ -121,7 +122,7 @@ def _policy(source: Forest | Solution | Search | RunModel, runs: int) -> Policy:
         return source.policy()
     if isinstance(source, Forest):
         return solve(source).policy()
-    return content(source, top=1, runs=runs).policy
+    return content(source, limit=1, runs=runs).policy
 
 
 def render(c: Content, title: str | None = None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from ...engine.solver import solve
 from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
-from ...learn.drawing import draws
-from ...learn.log_model import LearnedModel
-from ...learn.run_model import RunModel
 from ...policy.frontier import Box
 from ...policy.search import Search
 from ...policy.simulation import Simulation, simulate
@@ -27,6 +24,9 @@ from ...policy.walk import Opened, Walk
 from ...policy.words import why
 from ...strategies.comparison import Comparison, compare
 from ..page.data import LARGEST, answers, important
+
+if TYPE_CHECKING:
+    from ...learn.run_model import RunModel
 
 TOP = 300
 """Boxes that a report shows unless told otherwise."""
@@ -123,26 +123,19 @@ class Content:
 def content(
     source: Forest | Solution | Search | RunModel,
     *,
-    top: int = TOP,
+    limit: int = TOP,
     runs: int = RUNS,
     progress: Progress | None = None,
 ) -> Content:
     """Compute all numbers of a report on a problem, a fitted model or a search under way."""
     between = None
-    if isinstance(source, RunModel):
-        between = _likely_values(source, runs) if isinstance(source, LearnedModel) else None
-        steps = tuple(f"run to step {step}" for step in source.rungs)
-        source = replace(source.lines(runs), names=steps)
+    if not isinstance(source, Forest | Solution | Search):
+        source, between = _searched_runs(source, runs)
     if isinstance(source, Search):
         solution, policy = solve(source.policy.forest), source.policy
-    elif isinstance(source, Forest | Solution):
+    else:
         solution = solve(source) if isinstance(source, Forest) else source
         policy = solution.policy()
-    else:
-        raise InvalidArgument(
-            f"a report needs a forest, a solution, a search, a fitted model or a replay, but got a "
-            f"{type(source).__name__}."
-        )
     search = source if isinstance(source, Search) else None
     told = () if search is None else tuple(search.history)
     taken = () if search is None else tuple(search.taken)
@@ -163,7 +156,7 @@ def content(
         policy=policy,
         evaluation=found,
         simulation=simulate(solution, _EPISODES, 0),
-        keep=important(policy, found, top, told),
+        keep=important(policy, found, limit, told),
         what_if=tuple(what_if),
         comparison=_comparison(solution, progress),
         runner_up=_runner_up(solution),
@@ -179,10 +172,26 @@ def content(
     )
 
 
-def _likely_values(model: LearnedModel, runs: int) -> tuple[float, float]:
-    """The range that holds the values of nine in ten models that the log might have led to."""
+def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float] | None]:
+    """New runs of a fitted model, and where nine in ten models from the same log put their value.
+
+    Other reports do not need what learns from logs, so it is imported here.
+    """
+    from ...learn.drawing import draws
+    from ...learn.log_model import LearnedModel
+    from ...learn.run_model import RunModel
+
+    if not isinstance(model, RunModel):
+        raise InvalidArgument(
+            f"a report needs a forest, a solution, a search, a fitted model or a back-test, but "
+            f"got a {type(model).__name__}."
+        )
+    steps = tuple(f"run to step {step}" for step in model.rungs)
+    forest = replace(model.lines(runs), names=steps)
+    if not isinstance(model, LearnedModel):
+        return forest, None
     low, high = np.quantile(draws(model, _DRAWS).value_at(runs), [0.05, 0.95])
-    return float(low), float(high)
+    return forest, (float(low), float(high))
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | str:

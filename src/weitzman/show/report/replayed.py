@@ -1,8 +1,8 @@
-"""A report on a replay: what each method would have earned on past runs, and how sure that is.
+"""A report on a back-test: what each method would have earned on past runs, and how sure that is.
 
-The report is made from what ``weitzman replay --json`` prints, so this module does not import
-replays: a row for each task (an empty name stands for all tasks together), price and method, with
-means and the ends of their 95 % intervals.
+The report is made from what ``weitzman backtest --json`` prints, so this module does not import
+back-tests: a row for each task (an empty name stands for all tasks together), price and method,
+with means and the ends of their 95 % intervals.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """The rows of a replay, checked. ``by`` is the key of the price: price or full_run_cost."""
+class PrintedBacktest:
+    """The rows of a back-test, checked. ``by`` is the key of the price: price or full_run_cost."""
 
     rows: tuple[Row, ...]
     by: str
@@ -49,15 +49,15 @@ class Replayed:
         return list(dict.fromkeys(row["task"] for row in self.rows if row["task"]))
 
 
-def is_replay(document: Any) -> bool:
-    """Whether a JSON document looks like that of a replay."""
+def is_backtest(document: Any) -> bool:
+    """Whether a JSON document looks like that of a back-test."""
     return isinstance(document, dict) and {"summary", "cells", "orders"} <= document.keys()
 
 
-def read(document: Any) -> Replayed:
-    """The replay that a document holds, or an error that names the first fault."""
-    if not is_replay(document):
-        raise InvalidFile("the summary of a replay must have summary, cells and orders.")
+def read(document: Any) -> PrintedBacktest:
+    """The back-test that a document holds, or an error that names the first fault."""
+    if not is_backtest(document):
+        raise InvalidFile("the summary of a back-test must have summary, cells and orders.")
     rows = document["summary"]
     if not isinstance(rows, list) or not rows:
         raise InvalidFile("summary must be a list of at least one row.")
@@ -73,14 +73,14 @@ def read(document: Any) -> Replayed:
     for key in ("cells", "orders"):
         if not isinstance(document[key], int):
             raise InvalidFile(f"{key} must be a whole number.")
-    return Replayed(tuple(rows), by, document["cells"], document["orders"])
+    return PrintedBacktest(tuple(rows), by, document["cells"], document["orders"])
 
 
-def render(replayed: Replayed, title: str | None) -> str:
+def render(replayed: PrintedBacktest, title: str | None) -> str:
     """The whole page."""
     body = h(
         "main",
-        h("p", title or "A replay of past runs", class_="kicker"),
+        h("p", title or "A back-test on past runs", class_="kicker"),
         h("header", *_decision(replayed), id="decision"),
         [_section(replayed, price, block) for price, block in replayed.blocks()],
         _by_task(replayed),
@@ -88,10 +88,10 @@ def render(replayed: Replayed, title: str | None) -> str:
         footer(),
     )
     css = style(__package__, "report.css")
-    return whole(title or "A replay", join([body]), style=css, script="", data=None)
+    return whole(title or "A back-test", join([body]), style=css, script="", data=None)
 
 
-def _decision(r: Replayed) -> Iterator[Child]:
+def _decision(r: PrintedBacktest) -> Iterator[Child]:
     """Which method to use: the first one, unless another is better beyond chance."""
     best = [next(row for row in block if row["method"] != _BOUND) for _, block in r.blocks()]
     winners = {r.first if _by_chance(r, row) else row["method"] for row in best}
@@ -110,12 +110,12 @@ def _decision(r: Replayed) -> Iterator[Child]:
         )  # fmt: skip
 
 
-def _by_chance(r: Replayed, row: Row) -> bool:
+def _by_chance(r: PrintedBacktest, row: Row) -> bool:
     """Whether a method is ahead of the first one, but not beyond the interval."""
     return bool(row["method"] != r.first and row["behind_high"] >= 0)
 
 
-def _section(r: Replayed, price: float, block: list[Row]) -> Markup:
+def _section(r: PrintedBacktest, price: float, block: list[Row]) -> Markup:
     return h("section", h("h2", _price(r, price)), _table(block, r.first))
 
 
@@ -143,7 +143,7 @@ def _table(block: list[Row], first: str) -> Markup:
     )  # fmt: skip
 
 
-def _by_task(r: Replayed) -> Child:
+def _by_task(r: PrintedBacktest) -> Child:
     return [
         h(
             "section",
@@ -157,7 +157,7 @@ def _by_task(r: Replayed) -> Child:
     ]
 
 
-def _sure(r: Replayed) -> str:
+def _sure(r: PrintedBacktest) -> str:
     return (
         f"Every method searched the same runs, in {r.orders} random orders of {r.cells} cells (a "
         f"task with one log). Payoff and regret are in points of score; the intervals are 95% "
@@ -166,7 +166,7 @@ def _sure(r: Replayed) -> str:
     )
 
 
-def _price(r: Replayed, price: float) -> str:
+def _price(r: PrintedBacktest, price: float) -> str:
     if r.by == "full_run_cost":
         return f"If a full run costs {number(price)} points"
     return f"If a point is worth {number(price)} units of cost"

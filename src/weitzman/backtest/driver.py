@@ -12,16 +12,16 @@ from .._common.arrays import FloatArray
 from .._common.sharing import Executor, check_executor, spread
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
+from .backtest_result import Backtest
 from .methods import Method
 from .peers import all_methods, methods_without_log
-from .replay_result import Replay
 from .searches import HINDSIGHT, Design, Done, Job, carry_out, jobs
 
 Progress = Callable[[int, int], None]
 Rules = tuple[Design, Sequence[Method]]
 
 
-def replay(
+def backtest(
     curves: Curves,
     *,
     price: float | Sequence[float] | None = None,
@@ -35,7 +35,7 @@ def replay(
     workers: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> Replay:
+) -> Backtest:
     """What would each method have earned on past runs?
 
     For each task, part of the runs are the log that methods learn from. The other runs are searched
@@ -73,7 +73,7 @@ def replay(
 
     Returns
     -------
-    Replay
+    Backtest
     """
     quoted, costs, by_full_run = _prices(curves, price, full_run_costs)
     for name, x in (("repeats", repeats), ("orders", orders), ("workers", workers)):
@@ -92,7 +92,7 @@ def replay(
     design = Design(log_runs=log_runs, logs=repeats, orders=orders, seed=seed)
     work = list(jobs(curves, instance, [tuple(x) for x in costs.T.tolist()], repeats))
     done = _carried_out(work, (design, chosen), workers, executor, progress)
-    return Replay(
+    return Backtest(
         methods=(*(m.name for m in chosen), HINDSIGHT),
         quoted=quoted,
         by_full_run=by_full_run,

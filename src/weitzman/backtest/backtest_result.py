@@ -22,7 +22,7 @@ _MEASURES = ("payoff", "score", "spend", "regret", "behind")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Replay:
+class Backtest:
     """Scores and costs of all methods in the same searches.
 
     Payoff and regret are in points of score: ``payoff = score - spend / price`` (``-score - ...``
@@ -120,7 +120,7 @@ class Replay:
         if task is None:
             return np.arange(len(self.task))
         if task not in self.tasks:
-            raise UnknownName(f"there is no task {task!r} in this replay.")
+            raise UnknownName(f"there is no task {task!r} in this back-test.")
         return np.flatnonzero(self.task == self.tasks.index(task))
 
     # -- tables --------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class Replay:
         return {**head, "summary": rows}
 
     def to_json(self) -> str:
-        """The :meth:`document` as text, as ``weitzman replay --json`` prints it."""
+        """The :meth:`document` as text, as ``weitzman backtest --json`` prints it."""
         return json.dumps(self.document(), indent=1)
 
     def table(self, task: str | None = None) -> str:

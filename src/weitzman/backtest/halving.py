@@ -1,8 +1,8 @@
 """Successive halving and its relatives, as generators that yield whenever they might stop.
 
-A rule takes a :class:`~weitzman.replay.bench.Bench` and settings. Resources are counted in rows of
-a curve, from 1; ``most`` is the length of a full run. Runs are ranked by the last score seen, as in
-the papers.
+A rule takes a :class:`~weitzman.backtest.bench.Bench` and settings. Resources are counted in rows
+of a curve, from 1; ``most`` is the length of a full run. Runs are ranked by the last score seen,
+as in the papers.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def pruned(
             direction="maximize",
             sampler=sampler,
             pruner=pruner(),
-            study_name="replay",  # Hyperband draws brackets by it
+            study_name="backtest",  # Hyperband draws brackets by it
         )
         if known is not None:
             known.tell(study, optuna)

@@ -1,4 +1,4 @@
-"""The command ``weitzman run``: a search at the terminal."""
+"""The command ``weitzman search``: a search at the terminal."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from ..policy.search import Search
 
 _ABOUT = """\
-Say which box to open and why, ask what the box showed, and go on until it is
-best to stop.
+Show which box to open and why, ask what the box showed, and continue until it
+is best to stop.
 
 Answer with the number on screen of the state that was seen, with its name, or
 with =12.5 for a reward. Add @3.5 if opening cost 3.5 and not what the file says.
 At a terminal, the program shows what it understood and asks for a confirmation.
-The word undo takes the last answer back, also after the search has ended. The
-word quit (or Ctrl-D) stops for now.
+The word undo removes the last answer, also after the search has ended. The word
+quit (or Ctrl-D) stops for now.
 
-With --journal nothing is lost, whatever happens, and the same command goes on
+With --journal nothing is lost, whatever happens, and the same command resumes
 where it stopped. FILE is then no longer needed."""
 
 _STATES = 12  # states named in a question
@@ -39,7 +39,7 @@ _OTHERS = 3  # further boxes named
 _TERMINAL = "CONIN$" if os.name == "nt" else "/dev/tty"
 
 
-@command(_ABOUT, short="Open boxes one by one, told which by the policy.")
+@command(_ABOUT, short="Open boxes one by one as the policy says.")
 @click.argument(
     "file", metavar="[FILE]", type=PATH, required=False,
     help=f"{FILE} Not needed if the journal exists.",
@@ -51,13 +51,13 @@ _TERMINAL = "CONIN$" if os.name == "nt" else "/dev/tty"
     "edges of bins such as 0,10,20.",
 )  # fmt: skip
 @click.option(
-    "--replace", is_flag=True, help="Go on with a FILE that was changed since the search began."
+    "--replace", is_flag=True, help="Continue with a FILE that was changed since the search began."
 )
 @table_options
-def run(options: Options) -> None:
+def search(options: Options) -> None:
     """Carry out the command."""
-    with _search(options) as search, _answers(options) as source:
-        talk(search, source, sys.stdout, kept=options.journal is not None)
+    with _search(options) as under_way, _answers(options) as source:
+        talk(under_way, source, sys.stdout, kept=options.journal is not None)
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def talk(search: Search, source: TextIO, target: TextIO, *, kept: bool) -> None:
         say(f"  {_standing(search)}")
         if not source.isatty() or not search.history or not _taken_back(search, source, say):
             return
-    say("Stopped for now. " + ("Run it again to go on." if kept else "Nothing is kept."))
+    say("Stopped for now. " + ("Run it again to continue." if kept else "Nothing is kept."))
 
 
 def _to_the_end(search: Search, source: TextIO, say: _Speaker) -> bool:
@@ -104,7 +104,7 @@ def _to_the_end(search: Search, source: TextIO, say: _Speaker) -> bool:
 
 def _taken_back(search: Search, source: TextIO, say: _Speaker) -> bool:
     """Whether the last answer is taken back, now that it ended the search."""
-    say("Enter ends the search here; undo takes the last answer back: ", end="")
+    say("Enter ends the search here; undo removes the last answer: ", end="")
     text, _ = _line(source, say)
     if text == "undo":
         say(search.undo())
@@ -125,7 +125,7 @@ def _search(options: Options) -> Search:
         policy = solve(read_instance(options)).policy()
         return Search(policy, journal=journal, rewards=_rule(options))
     search, say = Search.resume(journal), _Speaker(sys.stdout)
-    say(f"Going on with {journal}. Boxes opened so far: {len(search.history)}.")
+    say(f"Resuming {journal}. Boxes opened so far: {len(search.history)}.")
     if options.rewards is not None:
         say("  --rewards stays what it was when the search began.")
     if options.file is not None:

@@ -1,4 +1,4 @@
-"""Reports on replays: which method to use, as far as chance allows to tell."""
+"""Reports on back-tests: which method to use, as far as chance allows to tell."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def row(
     return out | dict(zip(("behind", "behind_low", "behind_high"), behind, strict=True))
 
 
-def replay(*rivals: tuple[float, tuple[float, float, float]]) -> dict[str, Any]:
+def backtest(*rivals: tuple[float, tuple[float, float, float]]) -> dict[str, Any]:
     """One price a rival; ours has a regret of 0.1 everywhere."""
     rows = []
     for i, (regret, behind) in enumerate(rivals):
@@ -37,8 +37,8 @@ def replay(*rivals: tuple[float, tuple[float, float, float]]) -> dict[str, Any]:
 
 
 def report(document: dict[str, Any], tmp_path: Any) -> str:
-    (tmp_path / "replay.json").write_text(json.dumps(document))
-    command = ["report", str(tmp_path / "replay.json"), "-o", str(tmp_path / "r.html")]
+    (tmp_path / "backtest.json").write_text(json.dumps(document))
+    command = ["report", str(tmp_path / "backtest.json"), "-o", str(tmp_path / "r.html")]
     assert main(command) == 0
     return (tmp_path / "r.html").read_text("utf-8")
 
@@ -53,7 +53,7 @@ def report(document: dict[str, Any], tmp_path: Any) -> str:
     ],
 )
 def test_which_method_to_use(rivals, said, tmp_path):
-    page = report(replay(*rivals), tmp_path)
+    page = report(backtest(*rivals), tmp_path)
     heading = re.search(r"<h1>(.*?)</h1>", page)[1]
     assert re.sub(r"</?bdi>", "", heading).replace("&lt;", "<").replace("&gt;", ">") == said
     assert "<b>rival" not in page
@@ -61,7 +61,7 @@ def test_which_method_to_use(rivals, said, tmp_path):
 
 
 def test_the_least_regret_comes_first(tmp_path):
-    page = report(replay((0.05, (-0.05, -0.09, -0.01))), tmp_path)
+    page = report(backtest((0.05, (-0.05, -0.09, -0.01))), tmp_path)
     methods = re.findall(r'<th scope="row"><bdi>(.*?)</bdi>', page)
     assert methods == ["hindsight", "&lt;b&gt;rival", "ours"]
     assert "10 random orders of 7 cells" in page
@@ -69,11 +69,11 @@ def test_the_least_regret_comes_first(tmp_path):
 
 
 def test_from_python(tmp_path):
-    class Replay:
+    class Backtest:
         def document(self) -> dict[str, object]:
-            return replay((0.2, (0.1, 0.05, 0.15)))
+            return backtest((0.2, (0.1, 0.05, 0.15)))
 
-    weitzman.write_report(Replay(), tmp_path / "r.html", title="Past runs")
+    weitzman.write_report(Backtest(), tmp_path / "r.html", title="Past runs")
     assert "<title>Past runs</title>" in (tmp_path / "r.html").read_text("utf-8")
 
 
@@ -96,8 +96,8 @@ def test_other_documents_are_refused(tmp_path):
     ],
 )
 def test_documents_that_are_damaged(change, message, tmp_path, capsys):
-    document = replay((0.2, (0.1, 0.05, 0.15))) | change
-    (tmp_path / "replay.json").write_text(json.dumps(document))
-    command = ["report", str(tmp_path / "replay.json"), "-o", str(tmp_path / "r.html")]
+    document = backtest((0.2, (0.1, 0.05, 0.15))) | change
+    (tmp_path / "backtest.json").write_text(json.dumps(document))
+    command = ["report", str(tmp_path / "backtest.json"), "-o", str(tmp_path / "r.html")]
     assert main(command) == 1
     assert re.search(message, capsys.readouterr().err)

@@ -1,4 +1,4 @@
-"""Replaying past runs: the bench, the peers, what is learned on the log, and what comes out."""
+"""Back-tests: the bench, the peers, what is learned on the log, and what comes out."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from weitzman import learn
+from weitzman.backtest import halving as halving
+from weitzman.backtest.backtest_result import Backtest
+from weitzman.backtest.bench import Bench, Table
+from weitzman.backtest.driver import backtest
+from weitzman.backtest.index_methods import FullRuns, IndexPolicy, race
+from weitzman.backtest.methods import Log, MethodPlan, Tuned, trace
+from weitzman.backtest.peers import all_methods, firsts, methods_without_log, sizes
+from weitzman.backtest.searches import Design, carry_out, jobs, split
 from weitzman.errors import InvalidArgument, UnknownName
 from weitzman.learn.curves import Curves
 from weitzman.learn.run_model import RunModel
-from weitzman.replay import halving as halving
-from weitzman.replay.backtest import replay
-from weitzman.replay.bench import Bench, Table
-from weitzman.replay.index_methods import FullRuns, IndexPolicy, race
-from weitzman.replay.methods import Log, MethodPlan, Tuned, trace
-from weitzman.replay.peers import all_methods, firsts, methods_without_log, sizes
-from weitzman.replay.replay_result import Replay
-from weitzman.replay.searches import Design, carry_out, jobs, split
 from weitzman.show.plot.answer_pictures import curves_of
 
 NAN = math.nan
@@ -329,7 +329,7 @@ def test_the_number_of_runs_is_chosen_along_the_way():
         assert plan.stops == int(np.argmax(mean)) + 1
 
 
-# -- whole replays -----------------------------------------------------------------------------
+# -- whole back-tests -----------------------------------------------------------------------------
 
 
 class Myopic(RunModel):
@@ -402,9 +402,9 @@ def asha_settings(log: Log):
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["maximize", "minimize"])
-def found(request) -> Replay:
+def found(request) -> Backtest:
     c = random_curves(np.random.default_rng(8), tasks=3, minimize=request.param)
-    return replay(
+    return backtest(
         c, full_run_costs=[0.01, 0.1], methods=simple_methods(), repeats=2, orders=4, seed=3
     )
 
@@ -440,8 +440,8 @@ def test_all_methods_face_the_same_runs_in_the_same_orders():
             yield
 
     c = random_curves(np.random.default_rng(9), tasks=2)
-    replay(c, price=10, methods=[Witness(), FullRuns(), Witness()], repeats=2, orders=3)
-    replay(c, price=10, methods=[Witness()], repeats=2, orders=3)
+    backtest(c, price=10, methods=[Witness(), FullRuns(), Witness()], repeats=2, orders=3)
+    backtest(c, price=10, methods=[Witness()], repeats=2, orders=3)
     jobs_ = [seen[i : i + 6] for i in range(0, 24, 6)]
     assert all(job[:3] == job[3:] for job in jobs_)
     assert [x for job in jobs_ for x in job[:3]] == seen[24:]
@@ -471,7 +471,7 @@ def test_instances_are_searched_one_after_the_other():
 def test_a_hand_worked_search():
     """Two runs are the log, the other two are searched; costs and scores small enough to add up."""
     scores = [[0.0, 0.4], [0.0, 0.4], [0.0, 0.4], [0.0, 0.4]]
-    found = replay(curves(scores), price=10.0, methods=[FullRuns()], repeats=1, orders=2)
+    found = backtest(curves(scores), price=10.0, methods=[FullRuns()], repeats=1, orders=2)
     # any run shows 0.4 for 2, worth 4 - 2; stopping after a row is worth 0 - 1
     assert found.score[..., 0].ravel().tolist() == [0.4, 0.4]
     assert found.spend[..., 0].ravel().tolist() == [2.0, 2.0]
@@ -480,7 +480,7 @@ def test_a_hand_worked_search():
 
 def test_seeds_reproduce_and_differ():
     c = random_curves(np.random.default_rng(12), tasks=2)
-    run = partial(replay, c, price=[5.0, 50.0], methods=simple_methods(), repeats=2, orders=2)
+    run = partial(backtest, c, price=[5.0, 50.0], methods=simple_methods(), repeats=2, orders=2)
     first, again, other = run(seed=1), run(seed=1), run(seed=2)
     assert np.array_equal(first.best, again.best)
     assert np.array_equal(first.spend, again.spend)
@@ -493,7 +493,7 @@ def test_processes_change_nothing():
     # what travels to another process must be importable there
     methods = [FullRuns()]
     told = []
-    run = partial(replay, c, price=[5.0, 50.0], methods=methods, repeats=2, orders=2)
+    run = partial(backtest, c, price=[5.0, 50.0], methods=methods, repeats=2, orders=2)
     alone, shared = run(), run(workers=2, progress=lambda done, total: told.append((done, total)))
     assert np.array_equal(alone.best, shared.best)
     assert np.array_equal(alone.spend, shared.spend)
@@ -516,11 +516,11 @@ def test_a_rule_for_several_prices_is_played_once():
 # -- what comes out ----------------------------------------------------------------------------
 
 
-def tiny(best, spend) -> Replay:
+def tiny(best, spend) -> Backtest:
     """A result with two methods and hindsight, one price, one task."""
     best, spend = np.array(best, float), np.array(spend, float)
     cells = best.shape[2]
-    return Replay(
+    return Backtest(
         methods=("a", "b", "hindsight"), quoted=(10.0,), by_full_run=False, tasks=("t",),
         price=np.array([[10.0]]), task=np.zeros(cells, np.int64), repeat=np.arange(cells),
         best=best, spend=spend, told=((("",) * cells,),) * 3, minimize=False,
@@ -604,9 +604,9 @@ def test_it_can_be_drawn(found):
 
     from weitzman import plot
 
-    ax = plot.replay(found, "payoff", task="t0")
+    ax = plot.backtest(found, "payoff", task="t0")
     assert len(ax.lines) == 5
-    assert plot.replay(found, ax=ax) is ax
+    assert plot.backtest(found, ax=ax) is ax
     pyplot.close(ax.figure)
 
 
@@ -638,17 +638,19 @@ def test_trace_is_cumulative():
 def test_what_makes_no_sense_is_refused(options, message):
     c = random_curves(np.random.default_rng(0))
     with pytest.raises(InvalidArgument, match=message):
-        replay(c, **{"methods": [FullRuns()], **options})
+        backtest(c, **{"methods": [FullRuns()], **options})
 
 
 def test_a_task_of_one_run_cannot_be_split():
     with pytest.raises(InvalidArgument, match=r"a task needs two runs.*task 'b' has only 'r2'"):
-        replay(curves([[1.0]] * 3, task=["a", "a", "b"]), price=1, methods=[FullRuns()], repeats=1)
+        backtest(
+            curves([[1.0]] * 3, task=["a", "a", "b"]), price=1, methods=[FullRuns()], repeats=1
+        )
 
 
 def test_free_runs_have_no_price_by_full_runs():
     with pytest.raises(InvalidArgument, match="cost nothing: state `price`"):
-        replay(curves([[1.0], [2.0]], [[0], [0]]), full_run_costs=0.1, methods=[FullRuns()])
+        backtest(curves([[1.0], [2.0]], [[0], [0]]), full_run_costs=0.1, methods=[FullRuns()])
 
 
 def test_unknown_measures_and_tasks(found):
@@ -662,7 +664,7 @@ def test_without_a_log_methods_have_their_documented_options():
     """The index policy learns on the way; peers that would choose their options are refused."""
     letters = learn.sample().of_task("letter")
     methods = [m for m in methods_without_log() if "Optuna" not in m.name]
-    found = replay(
+    found = backtest(
         letters, full_run_costs=[0.001, 0.1], methods=methods, log_runs=0, repeats=1, orders=2
     )
     assert found.methods[0] == "index policy"
@@ -675,4 +677,4 @@ def test_without_a_log_methods_have_their_documented_options():
     assert found.told[1][0] == ("as documented",)
     for method in (FullRuns(), all_methods()[2]):
         with pytest.raises(InvalidArgument, match=r"must have runs|has no runs"):
-            replay(letters, price=10.0, methods=[method], log_runs=0, repeats=1, orders=1)
+            backtest(letters, price=10.0, methods=[method], log_runs=0, repeats=1, orders=1)

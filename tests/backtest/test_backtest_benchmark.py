@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_replay import tiny
+from test_backtest import tiny
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -16,7 +16,7 @@ from benchmarks.tuning.__main__ import main
 from benchmarks.tuning.joining import join
 from benchmarks.tuning.report import figure, markdown, page
 from benchmarks.tuning.sets import SETS
-from weitzman.replay.methods import Tuned
+from weitzman.backtest.methods import Tuned
 
 
 def write(folder: Path) -> None:
@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_all_sets_are_read_and_replayed(folder, capsys, tmp_path):
+def test_all_sets_are_read_and_backtested(folder, capsys, tmp_path):
     ask = [str(folder), "--quick", "--keep", str(tmp_path / "kept"), "--methods"]
     main([*ask, "weitzman,top", "--log", "with"])
     out = capsys.readouterr().out

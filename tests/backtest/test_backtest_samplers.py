@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from weitzman.backtest import all_methods, backtest, halving
+from weitzman.backtest.bench import Bench, Table
+from weitzman.backtest.full_run_bo import FullRunBO, Surrogate, bayes, gittins
+from weitzman.backtest.pool_space import PoolSpace
 from weitzman.errors import UnknownName
 from weitzman.learn import Curves
-from weitzman.replay import all_methods, halving, replay
-from weitzman.replay.bench import Bench, Table
-from weitzman.replay.full_run_bo import FullRunBO, Surrogate, bayes, gittins
-from weitzman.replay.pool_space import PoolSpace
 
 
 def made_up(runs=40, seed=0, steps=4, known=True):
@@ -141,8 +141,8 @@ def test_percentile_stopping_as_a_person_would(share):
 
 def test_tpe_chooses_each_run_once_and_learns():
     pytest.importorskip("optuna")
-    from weitzman.replay.methods import Log
-    from weitzman.replay.optuna_peers import KnownRuns, _successive_halving, pruned, tree_methods
+    from weitzman.backtest.methods import Log
+    from weitzman.backtest.optuna_peers import KnownRuns, _successive_halving, pruned, tree_methods
 
     log, pool = made_up(40, seed=4), made_up(40, seed=5)
     table, whole = Table.of(log), Table.of(pool)
@@ -184,8 +184,8 @@ def test_the_methods_by_sampler():
 def test_all_peers_face_the_same_searches():
     curves = made_up(40, seed=6)
     methods = all_methods(settings=True, samplers=["tpe", "bo"])
-    found = replay(curves, price=[5.0, 50.0], methods=methods, repeats=1, orders=2)
-    alone = replay(curves, price=[5.0, 50.0], methods=[FullRunBO()], repeats=1, orders=2)
+    found = backtest(curves, price=[5.0, 50.0], methods=methods, repeats=1, orders=2)
+    alone = backtest(curves, price=[5.0, 50.0], methods=[FullRunBO()], repeats=1, orders=2)
     place = found.methods.index("full runs, cost-aware BO")
     assert np.array_equal(found.payoff[place], alone.payoff[0])
     assert np.array_equal(found.payoff[-1], alone.payoff[-1])

@@ -3,22 +3,22 @@
 May import ``tune``, ``learn`` and what lies below them.
 """
 
-from .backtest import replay
+from .backtest_result import Backtest
 from .bench import Bench
+from .driver import backtest
 from .index_methods import FullRuns, IndexPolicy
 from .methods import Log, Method, MethodPlan, Tuned
 from .peers import all_methods
-from .replay_result import Replay
 
 __all__ = [
+    "Backtest",
     "Bench",
     "FullRuns",
     "IndexPolicy",
     "Log",
     "Method",
     "MethodPlan",
-    "Replay",
     "Tuned",
     "all_methods",
-    "replay",
+    "backtest",
 ]

@@ -8,12 +8,12 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from test_replay import curves, random_curves
+from test_backtest import curves, random_curves
 
-from weitzman.replay import optuna_peers as ours
-from weitzman.replay.bench import Bench, Table
-from weitzman.replay.methods import Log
-from weitzman.replay.peers import all_methods
+from weitzman.backtest import optuna_peers as ours
+from weitzman.backtest.bench import Bench, Table
+from weitzman.backtest.methods import Log
+from weitzman.backtest.peers import all_methods
 
 optuna = pytest.importorskip("optuna")
 
@@ -35,7 +35,7 @@ def in_a_study(pruner, scores, rows):
                     raise optuna.TrialPruned
         return max(line[k - 1] for k in rows if k <= len(line))
 
-    study = optuna.create_study(direction="maximize", pruner=pruner, study_name="replay")
+    study = optuna.create_study(direction="maximize", pruner=pruner, study_name="backtest")
     study.optimize(objective, n_trials=len(scores))
     return seen
 
@@ -114,7 +114,7 @@ def test_they_leave_optuna_as_it_was():
 def test_without_optuna_its_methods_are_left_out(monkeypatch):
     there = [m.name for m in all_methods()]
     assert sum("Optuna" in name for name in there) == 4
-    monkeypatch.setattr("weitzman.replay.optuna_peers.find_spec", lambda name: None)
+    monkeypatch.setattr("weitzman.backtest.optuna_peers.find_spec", lambda name: None)
     assert [m.name for m in all_methods()] == [n for n in there if "Optuna" not in n]
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ImportError, match=r"weitzman\[optuna\]"):

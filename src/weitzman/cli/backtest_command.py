@@ -1,4 +1,4 @@
-"""The command ``weitzman replay``: what would each method have earned on past runs?"""
+"""The command ``weitzman backtest``: what would each method have earned on past runs?"""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .given_file import PATH, given_file
 from .options import COUNT, POSITIVE, WHOLE, F, Options, Several, command, json_option
 
 if TYPE_CHECKING:
+    from ..backtest.backtest_result import Backtest
+    from ..backtest.methods import Method
     from ..learn.curves import Curves
-    from ..replay.methods import Method
-    from ..replay.replay_result import Replay
 
 _ABOUT = """\
 Search past runs again and print what each method would have earned: the best
@@ -107,7 +107,7 @@ def _column_options(command: F) -> F:
 @click.option("--tasks", is_flag=True, help="Print a table for each task, too.")
 @click.option("--plot", metavar="IMAGE", help="Draw payoff and regret by price: .png, .svg, .pdf.")
 @json_option
-def replay(options: Options) -> None:
+def backtest(options: Options) -> None:
     """Carry out the command."""
 
     if (options.price is None) == (options.full_run_costs is None):
@@ -126,7 +126,7 @@ def replay(options: Options) -> None:
         print(f"\n== {task} ==\n{found.table(task)}")
 
 
-def _draw(found: Replay, image: str) -> None:
+def _draw(found: Backtest, image: str) -> None:
     """Payoff and regret against price, side by side."""
     from .._common.disk import replaced
     from .._common.optional import need
@@ -136,16 +136,16 @@ def _draw(found: Replay, image: str) -> None:
     subplots = need("matplotlib.pyplot", "plot").subplots
     figure, axes = subplots(1, 2, figsize=(12, 4.5), layout="constrained")
     for measure, ax in zip(("payoff", "regret"), axes, strict=True):
-        plot.replay(found, measure, ax=ax)
+        plot.backtest(found, measure, ax=ax)
     with explained(image, "written"), replaced(image) as new:
         figure.savefig(new, dpi=150)
 
 
-def _found(options: Options) -> Replay:
-    from ..replay.backtest import replay as run
+def _found(options: Options) -> Backtest:
+    from ..backtest.driver import backtest as run
 
     curves, instance = _curves(options)
-    with progress_bar("replaying") as progress:
+    with progress_bar("back-testing") as progress:
         return run(
             curves,
             price=options.price,
@@ -210,9 +210,9 @@ def _columns(options: Options, there: list[str]) -> dict[str, str]:
 
 
 def _methods(options: Options, settings: bool) -> list[Method]:
+    from ..backtest.optuna_peers import installed
+    from ..backtest.peers import SAMPLERS, all_methods, methods_without_log
     from ..errors import UnknownName
-    from ..replay.optuna_peers import installed
-    from ..replay.peers import SAMPLERS, all_methods, methods_without_log
 
     samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
     there = all_methods(settings=settings, samplers=samplers)

@@ -1,0 +1,242 @@
+"""The commands ``weitzman report`` and ``weitzman explore``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+import webbrowser
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .console import killable, progress_bar
+from .given_file import (
+    PATH,
+    STDIN,
+    given_file,
+    read_instance,
+    read_problem,
+    table_options,
+    written_file,
+)
+from .options import COUNT, Options, command, limit_option, output_option
+
+if TYPE_CHECKING:
+    from ..engine.plan import Progress
+    from ..show.explore.workbench import Workbench
+    from ..show.report import Source
+
+_ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
+
+_REPORT = """\
+Write a report that can be sent: one HTML file that opens from disk, needs no
+network and no program but a browser, and prints well.
+
+The report begins with the decision in plain words: what to open, what to
+expect, when to stop. Then follow a stepper (say what was seen, and it shows the
+next box and why), a drawing, a table of all boxes to sort and search, the
+effect of other costs, other strategies, and how sure all this is.
+
+\b
+FILE may be
+  a problem or a table;
+  the journal of a search under way (weitzman search --journal): the report
+    says how the search stands and what to do next;
+  a model fitted to past runs: how to search among new runs;
+  the output of weitzman backtest --json: which method to use;
+  -, any of these from standard input.
+
+FILE is only read."""
+
+_REPORTS = """\
+\b
+  weitzman demo --json > boxes.json
+  weitzman report boxes.json -o report.html
+  weitzman report run.db -o so-far.html --title "Survey, as of Friday\""""
+
+_SQLITE = b"SQLite format 3\0"
+_MODEL = re.compile(rb'"format":\s*"weitzman/(?!\d)')  # problems have weitzman/1
+_SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a back-test stands near its beginning
+
+
+@command(_REPORT, short="One HTML file to read, try out and send.", epilog=_REPORTS)
+@click.argument(
+    "file", metavar="FILE", type=PATH, help="A problem, table, journal, model or back-test, or -."
+)
+@output_option("File to write: .html, .xlsx; .svg, .csv: the decisions; -: standard output.")
+@click.option("--title", help="What the report is about (default: the name of FILE).")
+@limit_option("Boxes to show, those opened most often", 300)
+@click.option(
+    "--runs", type=COUNT, default=20, metavar="N",
+    help="Runs that may be started, if FILE is a fitted model (default 20).",
+)  # fmt: skip
+@table_options
+def report(options: Options) -> None:
+    """Carry out the command."""
+    name = options.output
+    if name != "-" and not name.lower().endswith(_ENDINGS):
+        raise click.UsageError(f"a report ends in .html, .xlsx, .svg or .csv, but it is {name!r}.")
+    with written_file(name, options.file, suffix=".html") as path:
+        with given_file(options.file) as source, progress_bar("computing") as progress, killable():
+            _write(source, options, path, progress)
+        if name != "-":
+            print(f"{path}: {os.path.getsize(path) / 1000:.0f} kB")
+
+
+def _write(file: str, options: Options, path: str, progress: Progress | None) -> None:
+    from ..show.report import write_report
+
+    source = _source(file, options)
+    name = STDIN if options.file == "-" else os.path.basename(file)
+    write_report(
+        source, path, title=name if options.title is None else options.title,
+        limit=options.limit or sys.maxsize, runs=options.runs, progress=progress,
+    )  # fmt: skip
+
+
+class _Printed:
+    """What was printed by a back-test."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+
+    def document(self) -> dict[str, Any]:
+        return self._document
+
+
+def _source(path: str, options: Options) -> Source:
+    """What a file holds, recognized by its first bytes."""
+    head, text = _head(path), path.lower().endswith(".json")
+    if head.startswith(_SQLITE):
+        from ..policy.search import Search
+
+        with Search.look(path) as search:
+            return search
+    if text and _MODEL.search(head):
+        from ..learn import model_files
+
+        return model_files.load(path)
+    found = _backtest(path) if text and _SUMMARY in head else None
+    return read_problem(path, options) if found is None else _Printed(found)
+
+
+def _backtest(path: str) -> dict[str, Any] | None:
+    """The document in a file if it is a back-test; None: read the file as a problem."""
+    from ..show.report.replayed import is_backtest
+
+    try:
+        with open(path, "rb") as file:
+            document = json.loads(file.read().decode("utf-8"))
+        return document if is_backtest(document) else None
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _head(path: str) -> bytes:
+    """The beginning of a file; empty if it cannot be read: reading the file will say why."""
+    if not os.path.isfile(path):
+        return b""
+    try:
+        with open(path, "rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return b""
+
+
+_EXPLORE = """\
+Open a page in the browser on which boxes can be built and changed: add a box,
+drag it under another box, edit costs, states and chances. The page shows the
+value, the indices and the box to open first at once. A stepper goes through the
+search: say what was seen, and it shows what to open next, why, and what is
+still to be expected.
+
+The page is served by this program, to this machine only, at an address that
+nobody else can guess. Nothing is sent anywhere. Ctrl-C ends the program.
+
+FILE is read, and written when you press Save. FILE may be new. Without FILE, and
+for -, the page offers a download."""
+
+_EXPLORED = """\
+\b
+  weitzman explore
+  weitzman explore stages.xlsx --unit EUR
+  weitzman demo --json | weitzman explore -
+  weitzman explore boxes.json --no-browser --port 8000"""
+
+
+@command(_EXPLORE, short="Build, change and try boxes in the browser.", epilog=_EXPLORED)
+@click.argument(
+    "file", metavar="[FILE]", type=PATH, required=False,
+    help="A problem or a table, also a new one; - is standard input.",
+)  # fmt: skip
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), default=None, metavar="N",
+    help="Port (default: any free port).",
+)  # fmt: skip
+@click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
+@table_options
+def explore(options: Options) -> None:
+    """Carry out the command."""
+    from ..show.explore.server import Server
+
+    with Server(_workbench(options), options.port or 0) as server:
+        threading.Thread(target=_warm_up, daemon=True).start()
+        print(f"Exploring at {server.address}")
+        print("Ctrl-C ends it.", flush=True)
+        with server.door() as door:  # the address itself would show in the list of processes
+            if not options.no_browser and not _open(door):
+                print("No browser could be opened: open the address yourself.", flush=True)
+            with suppress(KeyboardInterrupt):
+                server.serve_forever()
+            print("\nEnded.")
+
+
+def _workbench(options: Options) -> Workbench:
+    """What the page works on: a file, or standard input."""
+    from ..files.safely import explained
+    from ..show.explore.workbench import Workbench
+
+    path = options.file
+    if path == "-":
+        forest = read_instance(options)
+        print("The page offers a download of what is changed.")
+        return Workbench(read=lambda: forest)
+    if path is not None and not os.path.lexists(path):
+        with explained(path, "written"):
+            _check_new(path)
+        print(f"{path} does not exist yet: Save will write it.")
+    return Workbench(path, read=None if path is None else lambda: read_instance(options))
+
+
+def _check_new(path: str) -> None:
+    """Raise an error now rather than when the work is saved."""
+    from ..files.instances import _suffix
+
+    _suffix(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(13, "its folder is not there or cannot be written to")
+
+
+def _open(address: str) -> bool:
+    """Open a window of a browser; one that would take over the terminal does not count."""
+    shown = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"} & set(os.environ)
+    if sys.platform not in ("win32", "darwin") and not shown:
+        return False
+    try:
+        return webbrowser.open(address)
+    except webbrowser.Error:
+        return False
+
+
+def _warm_up() -> None:
+    """Load or compile what the first question would otherwise wait for."""
+    from ..engine.evaluation import evaluate
+    from ..engine.solver import solve
+    from ..forest.builder import line
+
+    evaluate(solve(line([[0.5, 0.5]], rewards=[0, 10], cost=1)))

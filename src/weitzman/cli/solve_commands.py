@@ -1,0 +1,242 @@
+"""The commands ``weitzman demo``, ``solve`` and ``evaluate``: the best policy and what it does."""
+
+from __future__ import annotations
+
+import math
+import sys
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .._common.text import cell, clean
+from .console import as_json, killable, print_lines, progress_bar
+from .given_file import instance_argument, read_instance
+from .options import POSITIVE, Options, command, json_option, limit_option, threads_option
+
+if TYPE_CHECKING:
+    from ..engine.evaluation import Evaluation
+    from ..engine.solution import Solution
+    from ..engine.what_if import BreakEven
+
+_WHY = """\
+Why: every closed box has an index, the reward in hand at which opening it
+makes no difference. Open the box with the highest index as long as that is
+above the best reward so far; otherwise stop."""
+
+_TRY = """\
+Try your own numbers:
+  weitzman demo --json > boxes.json
+  weitzman solve boxes.json --explain"""
+
+_SOLVE = """\
+Print the value of the search, the box to open first, and the index of every
+box.
+
+The index of a box is the reward in hand at which opening the box makes no
+difference. The best policy opens the box with the highest index among those that
+can be opened if that index is above the best reward so far, and stops otherwise.
+(When minimizing: the lowest index, below the least loss.)"""
+
+_SOLVE_JSON = """\
+\b
+--json prints one object:
+  {"value": 94.325, "gap": 0.0, "status": "exact", "boxes": [
+    {"name": "B", "index": [15.0, 914.0]}, ...]}
+
+The true value is within gap of value. status is exact, certified, or coarse
+(gap is larger than requested). index has one entry for each state of the parent,
+and one for a root. null stands for an infinite index."""
+
+_EVALUATE = """\
+Print exactly what the best policy will do: how often each box is opened and
+chosen, what is spent, and what is taken in the end. Nothing is simulated.
+
+\b
+  opened   how often the box is opened; with copies: how many of them. The
+           value falls by this much for each unit that the box costs more.
+  chosen   how often the reward of the box is taken in the end
+  spend    what is spent on the box on average
+
+--break-even BOX answers: how much could the box cost before opening it no longer
+pays? Add --after STATE for a box behind another box."""
+
+_EVALUATE_JSON = """\
+\b
+--json prints one object:
+  {"value", "reward", "spend", "openings", "outside", "boxes": [
+    {"name", "opened", "chosen": [one for each state], "spend"}, ...]}
+With --break-even:
+  {"cost", "opened_below", "first_below"}
+
+first_below is null if the search would not begin there even if the box were
+free, and "inf" if the search begins there at any price."""
+
+
+@command(
+    "Solve a small built-in example and explain the best policy in words.",
+    short="A small example, solved and explained.",
+)
+@click.option("--json", is_flag=True, help="Print the file of the example instead.")
+def demo(options: Options) -> None:
+    """Carry out the command."""
+    from ..engine.solver import solve
+    from ..files.json_reader import forest
+    from ..files.safely import parse
+    from ..policy.words import describe, explain
+
+    text = files("weitzman.files").joinpath("demo.json").read_bytes()
+    if options.json:
+        print(text.decode().rstrip())
+        return
+    problem = forest(parse(text))
+    solution = solve(problem)
+    print(f"{len(problem)} closed boxes:\n")
+    print_lines(f"  {line}" for line in describe(problem).splitlines())
+    print("\nStop at any time and take the best reward found, or the outside option, ", end="")
+    print(f"{problem.amounts(problem.outside)}.\n")
+    print(f"The best policy earns {problem.amounts(solution.value)} on average:\n")
+    print_lines(f"  {line}" for line in explain(solution).splitlines())
+    print(f"\n{_WHY}\n")
+    print_lines(f"  {line}" for line in solution.index_lines())
+    print(f"\n{_TRY}")
+
+
+@command(_SOLVE, short="The value, the first box and all indices.", epilog=_SOLVE_JSON)
+@instance_argument
+@json_option
+@click.option("--explain", is_flag=True, help="Print the policy step by step.")
+@limit_option("Rows of the table, or lines of the explanation")
+@click.option(
+    "--tolerance", type=POSITIVE, default=1e-9, metavar="T",
+    help="Largest error of the value, relative to the range of rewards (default 1e-9).",
+)  # fmt: skip
+@click.option("--exact", is_flag=True, help="No error but rounding; slower on deep forests.")
+@click.option("--clip", is_flag=True, help="Skip indices below the outside option; faster.")
+@threads_option
+def solve(options: Options) -> None:
+    """Carry out the command."""
+    from .._common.text import columns
+    from ..engine.solver import solve as run
+    from ..policy.words import explain
+
+    if options.json and options.explain:
+        raise click.UsageError("--json and --explain do not go together.")
+    with progress_bar() as progress, killable():
+        forest = read_instance(options)
+        solution = run(
+            forest,
+            tolerance=options.tolerance,
+            exact=options.exact,
+            clip=options.clip,
+            threads=options.threads,
+            progress=progress,
+        )
+    if options.json:
+        status, f = solution.status.name.lower(), forest
+        boxes = (
+            {"name": f.name(v), "index": solution.indices(v).tolist()} for v in range(len(f))
+        )  # fmt: skip
+        head = {"value": solution.value, "gap": solution.gap, "status": status}
+        # one line for each box: a million boxes never stand in memory as one text
+        print(as_json(head)[:-1] + ', "boxes": [')
+        print_lines(as_json(box) + "," * (v < len(f) - 1) for v, box in enumerate(boxes))
+        print("]}")
+        return
+    print_lines(columns(headline(solution)))
+    print()
+    if options.explain:
+        print(explain(solution, lines=options.limit or sys.maxsize))
+    else:
+        print_lines(solution.index_lines(options.limit or None, hint=" (--limit 0 shows all)"))
+
+
+def headline(solution: Solution) -> list[tuple[str, str]]:
+    """The value, and what to open first."""
+    from ..engine.solution import Status
+
+    f, gap = solution.forest, solution.gap
+    error = "exact up to rounding" if gap == 0 else f"error at most {f.amounts.margin(gap)}"
+    if solution.status is Status.DISCRETIZED:
+        error += ": distributions were made discrete"
+    rows = [("value", f"{f.amounts(solution.value, gap)}   ({error})")]
+    terms = [
+        (f.factors is not None, "payoffs are discounted to the start"),
+        (
+            f.risk_tolerance is not None,
+            f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance or 0.0)}",
+        ),
+        (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
+    ]
+    rows += [("meaning", text) for there, text in terms if there]
+    first = solution.first_box
+    if first is None:
+        rows.append(("open first", f"nothing: take the outside option, {f.amounts(f.outside)}"))
+    else:
+        index = solution.indices(first)[0]
+        rows.append(("open first", f"{cell(first)}   (index {f.amounts(index)})"))
+    if solution.status is Status.COARSE:
+        rows.append(
+            ("note", "the error is larger than requested: --exact leaves only rounding errors")
+        )
+    return rows
+
+
+@command(_EVALUATE, short="What the best policy will do, exactly.", epilog=_EVALUATE_JSON)
+@instance_argument
+@json_option
+@limit_option("Rows of the table")
+@click.option("--break-even", metavar="BOX", help="The costs at which the decision on BOX changes.")
+@click.option("--after", metavar="STATE", help="What the box before BOX has shown.")
+def evaluate(options: Options) -> None:
+    """Carry out the command."""
+    from ..engine.evaluation import evaluate as run
+    from ..engine.solver import solve
+    from ..engine.what_if import break_even
+
+    solution = solve(read_instance(options))
+    if options.break_even is None:
+        found = run(solution)
+        print(as_json(_evaluated(found)) if options.json else found.table(options.limit))
+        return
+    turn = break_even(solution, options.break_even, options.after)
+    if options.json:
+        keys = ("cost", "opened_below", "first_below")
+        numbers = {key: getattr(turn, key) for key in keys}
+        print(as_json({k: "inf" if v == math.inf else v for k, v in numbers.items()}))
+    else:
+        print(_turn(solution, options, turn))
+
+
+def _turn(solution: Solution, options: Options, turn: BreakEven) -> str:
+    box, after = options.break_even, options.after
+    shown = "" if after is None else f" after {after}"
+    f, say = solution.forest, solution.forest.amounts
+    lines = [f"{box} costs {say(turn.cost)}{shown} now."]
+    if turn.opened_below == math.inf:
+        lines.append("Something must be taken, so no cost rules it out by itself.")
+    else:
+        lines.append(f"From {say(turn.opened_below)} on it is never worth opening{shown}.")
+    root = f.box(box)
+    while f.parent[root] >= 0:
+        root = int(f.parent[root])
+    begin = f"The search begins with {f.name(root)}"
+    if turn.first_below == math.inf:
+        lines.append(f"{begin}, whatever {box} costs.")
+    elif turn.first_below is None:
+        lines.append(f"The search would not begin with {f.name(root)} even if {box} were free.")
+    else:
+        lines.append(f"{begin} as long as {box} costs less than {say(turn.first_below)}.")
+    return clean("\n".join(lines))
+
+
+def _evaluated(found: Evaluation) -> dict[str, Any]:
+    c = found.columns()
+    boxes = [
+        {"name": name, "opened": opened, "chosen": found.chosen[v].tolist(), "spend": spend}
+        for v, (name, opened, spend) in enumerate(
+            zip(c["box"], c["opened"], c["spend"], strict=True)
+        )
+    ]
+    head = {k: getattr(found, k) for k in ("value", "reward", "spend", "openings", "outside")}
+    return {**head, "boxes": boxes}
