@@ -281,7 +281,7 @@ def _columns() -> dict[str, list[Any]]:
 
 def _models(folder: Path) -> Specimen:
     curves = learn.Curves.read(_columns(), run="run", step="step", score="score", cost="cost")
-    learn.save(learn.fit(curves, price=20.0, settings=learn.Settings(points=5)), folder / "m.json")
+    learn.save(learn.fit(curves, price=20.0, options=learn.FitOptions(trees=5)), folder / "m.json")
     text = (folder / "m.json").read_bytes()
     command: list[Command] = [lambda path: ["report", path, "-o", folder / "out.html"]]
     return Specimen("model", ".json", [text], learn.load, command, [json.loads(text)], share=4,
@@ -358,7 +358,7 @@ _KEPT: list[Any] = []
 def _model() -> Any:
     if not _KEPT:
         curves = learn.Curves.read(_columns(), run="run", step="step", score="score", cost="cost")
-        _KEPT.append(learn.fit(curves, price=20.0, settings=learn.Settings(points=5)))
+        _KEPT.append(learn.fit(curves, price=20.0, options=learn.FitOptions(trees=5)))
     return _KEPT[0]
 
 
