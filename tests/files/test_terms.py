@@ -72,7 +72,7 @@ def test_side_by_side_copies_and_subtrees_keep_the_terms():
     )
     tree = forest.subtree("B", 900)
     assert weitzman.solve(tree).index(0) == pytest.approx(weitzman.solve(forest).index("B", 900))
-    with pytest.raises(InvalidForest, match="must have one rate"):
+    with pytest.raises(InvalidForest, match="must have the same rate"):
         weitzman.side_by_side([forest, forest.changed(rate=0.2)])
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .._common.numbers import Comma, plain_number, such, taken_apart
 from ..errors import InvalidFile
 from ..forest.rules import MAX_UNIT, like
-from .json_reader import read_terms
+from .parsing import read_settings
 from .sheets import NoValue, Sheet, SheetRow
 
 NEEDED = ("box", "probability", "cost")
@@ -218,7 +218,7 @@ def _setting(key: str, value: Any, where: str) -> dict[str, Any]:
         return {"minimize": word.startswith("min")}
     if key == "outside":
         return {"outside": _outside(value, where)}
-    return read_terms({key: _amount(value, where)})
+    return read_settings({key: _amount(value, where)})
 
 
 def checked_unit(unit: str, where: str) -> str:

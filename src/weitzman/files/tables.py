@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 from .._common.disk import replacing
 from .._common.numbers import Comma, such, taken_apart, typed_number
 from ..errors import InvalidFile
-from ..forest.model import Forest
+from ..forest.model import FIELDS, Forest
 from .headings import Heading, checked_unit, heading, yes_or_no
-from .json_reader import TERMS
 from .safely import explained
 from .sheets import WORKBOOK, Money, NoValue, sheets
 from .table_rows import Rows, forest_of_rows
@@ -35,6 +34,7 @@ _FILLED = (
     "factor",
     "duration",
 )  # blank: as in the row above
+TERMS = tuple(f.name for f in FIELDS if f.form == "setting" and not f.always)
 _SHOWN = 40
 _TOTALS = {
     "total", "totals", "sum", "subtotal", "grand total", "average", "mean", "summe", "gesamt",

@@ -17,8 +17,7 @@ from .._common.disk import replacing
 from .._common.numbers import is_currency_sign
 from .._common.optional import need
 from ..errors import InvalidForest
-from ..forest.model import Forest
-from .json_writer import written_terms
+from ..forest.model import FIELDS, Forest
 from .safely import explained
 from .sheets import TEXT, WORKBOOK
 
@@ -101,12 +100,13 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
 
 def settings_of(forest: Forest) -> list[list[Any]]:
     """What a table says above its heading: settings other than the defaults."""
-    f, rows = forest, list[list[Any]]()
-    if f.minimize:
-        rows.append(["objective", "minimize"])
-    if f.outside != 0:
-        rows.append(["outside option", f.outside if np.isfinite(f.outside) else "none"])
-    return rows + [[key.replace("_", " "), x] for key, x in written_terms(f).items()]
+    rows = list[list[Any]]()
+    for one in FIELDS:
+        x = None if one.form != "setting" else one.given(forest)
+        if x is not None and x != one.default:
+            none = isinstance(x, float) and not np.isfinite(x)
+            rows.append([one.headings[0], "none" if none else one.cell(x)])
+    return rows
 
 
 def _box_names(f: Forest, box: IntArray) -> list[Any]:
