@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import ROOT, Table, machine, race, seconds  # noqa: E402
 from weitzman import Forest, Solution, evaluate, solve  # noqa: E402
-from weitzman.strategies.sets import (  # noqa: E402
+from weitzman.strategies.fixed_sets import (  # noqa: E402
     FixedLine,
     best_line,
     best_nonadaptive,

@@ -22,8 +22,8 @@ from weitzman import Forest, evaluate, line, solve
 from weitzman.errors import InvalidArgument
 from weitzman.forest import expand
 from weitzman.strategies.approximation import approximate
-from weitzman.strategies.orders import value_of_order
-from weitzman.strategies.sets import (
+from weitzman.strategies.fixed_orders import value_of_order
+from weitzman.strategies.fixed_sets import (
     SetValues,
     _improved,
     best_line,

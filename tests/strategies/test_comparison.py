@@ -18,8 +18,8 @@ from weitzman import Forest, Policy, evaluate, side_by_side, simulate, solve
 from weitzman.errors import InvalidArgument, InvalidForest, TooLarge, UnknownName
 from weitzman.forest import expand
 from weitzman.strategies.comparison import compare
-from weitzman.strategies.orders import best_partially_adaptive, value_of_order
-from weitzman.strategies.sets import SetValues, _bounded, best_nonadaptive, value_of_set
+from weitzman.strategies.fixed_orders import best_partially_adaptive, value_of_order
+from weitzman.strategies.fixed_sets import SetValues, _bounded, best_nonadaptive, value_of_set
 from weitzman.strategies.thumb_rules import everything, myopic, on_reward_grid, random_order
 
 HALF = {  # the paper's half-approximation by a fixed set does not hold here

@@ -24,7 +24,7 @@ from weitzman.strategies import (
     value_of_order,
     value_of_set,
 )
-from weitzman.strategies.sets import SetValues, _every_set, _improved
+from weitzman.strategies.fixed_sets import SetValues, _every_set, _improved
 from weitzman.strategies.thumb_rules import by_situation, work_through
 
 TERMS = ("time", "risk", "prizes")

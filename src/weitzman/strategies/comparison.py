@@ -24,9 +24,9 @@ from ..errors import InvalidArgument, UnknownName
 from ..forest.builder import expand
 from ..forest.model import Forest
 from ..policy.simulation import simulate, two_sided
-from .orders import FixedOrder, best_partially_adaptive
+from .fixed_orders import FixedOrder, best_partially_adaptive
+from .fixed_sets import FixedSet, best_nonadaptive
 from .parts import WRITE_OUT
-from .sets import FixedSet, best_nonadaptive
 from .thumb_rules import (
     MOST_DRAWS,
     by_expected_value,

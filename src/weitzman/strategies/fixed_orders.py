@@ -28,6 +28,7 @@ from ..engine.solver import solve
 from ..engine.weights import Weights
 from ..errors import InvalidForest, TooLarge
 from ..forest.model import Forest
+from .fixed_sets import FixedSet
 from .parts import (
     NOTHING,
     children_first,
@@ -39,7 +40,6 @@ from .parts import (
     places_lost,
     sum_of_largest,
 )
-from .sets import FixedSet
 
 _ROUNDING = 1e-12  # differences of values, as a share of the range, that are only rounding
 _ORDERS = 1000  # examined by default
