@@ -23,7 +23,7 @@ from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
-from ..engine.weights import Weights
+from ..engine.weights import Weights, reject_quotas
 from ..errors import InvalidArgument, InvalidForest
 from ..forest.model import Forest
 from .parts import (
@@ -527,6 +527,7 @@ def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
             f"solution.forest."
         )
     forest.must_end("a fixed line")
+    reject_quotas(forest, "a strategy of another kind")
     check_counts(depth=depth)
     line, looked_at = _line(forest, len(forest) if depth is None else depth)
     if not line:  # nothing is better than any line
