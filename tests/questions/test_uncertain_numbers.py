@@ -79,11 +79,7 @@ def test_knowing_all_numbers_is_worth_as_much_as_knowing_one():
 
 def test_losses_are_rewards_with_signs_flipped():
     up = Builder().add("A", cost=4, outcomes={0: 0.5, 10: 0.5}).build()
-    down = (
-        Builder(minimize=True, outside=0)
-        .add("A", cost=4, outcomes={0: 0.5, -10: 0.5})
-        .build()
-    )
+    down = Builder(minimize=True, outside=0).add("A", cost=4, outcomes={0: 0.5, -10: 0.5}).build()
     a, b = (uncertainty(f, {("A", "cost"): (1, 4, 8)}, draws=50) for f in (up, down))
     assert b.knowing == pytest.approx(a.knowing)
     assert b.value == pytest.approx(-a.value)
@@ -107,11 +103,7 @@ def test_bad_ranges_have_messages():
         two_way(forest, GIVEN, "x", 1)
     with pytest.raises(InvalidArgument, match="two different numbers"):
         two_way(forest, GIVEN, 1, 1)
+    careful = Builder(risk_tolerance=5).add("A", cost=1, outcomes={0: 0.5, 9: 0.5}).build()
     with pytest.raises(InvalidArgument, match="risk tolerance"):
-        careful = (
-            Builder(risk_tolerance=5)
-            .add("A", cost=1, outcomes={0: 0.5, 9: 0.5})
-            .build()
-        )
         uncertainty(careful, {("A", "cost"): (1, 2)})
     assert isinstance(Ranges([Range("A", "cost", 1, 0, 2)])[0], Range)
