@@ -332,8 +332,10 @@ def _check_names(policy: Policy) -> None:
 
 def replaced(old: Ledger, policy: Policy) -> Ledger:
     """The same search with another policy; an error if the policy does not have the same boxes."""
-    if old.hands is not None or policy.forest.prizes > 1:
-        raise InvalidForest("with several prizes a search keeps its model: start another one.")
+    if old.hands is not None or policy.forest.prizes > 1 or policy.forest.quotas:
+        raise InvalidForest(
+            "with several prizes or quotas a search keeps its model: start another one."
+        )
     if policy.forest.minimize != old.forest.minimize:
         raise InvalidForest("a new model must minimize if the old one does, and only then.")
     new = Ledger(policy, old.rule, old.me)
