@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import weitzman
-from weitzman.forest.model import FIELDS, Forest
+from weitzman.forest.model import FIELDS
 
 SOURCE = Path(weitzman.__file__).parent
 
@@ -126,7 +126,7 @@ def test_a_builder_says_it(marked: ModuleType, forest: Any) -> None:
     assert b.build() == forest
 
 
-@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".wz", ".csv", ".xlsx"])
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".wz"])
 def test_files_keep_it(marked: ModuleType, forest: Any, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     marked.save(forest, path)
@@ -150,7 +150,6 @@ def test_the_schema_knows_it(marked: ModuleType, forest: Any, tmp_path: Path) ->
 def test_other_libraries_keep_it(marked: ModuleType, forest: Any) -> None:
     files = marked.files
     assert files.from_networkx(files.to_networkx(forest)) == forest
-    assert files.from_pandas(files.to_pandas(forest)) == forest
 
 
 def test_changes_keep_it(marked: ModuleType, forest: Any) -> None:
@@ -190,21 +189,28 @@ def test_an_explorer_keeps_it(marked: ModuleType, forest: Any) -> None:
     assert workbench.forest(workbench.document(forest)) == forest
 
 
-# How many files of the package mention a field by its name or its attribute, as a word of its own
-# in code, docstrings and comments left out. The aim is ten at most: lower these, never raise them.
-MOST_FILES = {"duration": 99, "factor": 99}
+# How many files of the package mention a field by its name or its attribute in code. The aim is ten
+# at most (for `cost`, `law` and `parent`, which most algorithms read, that is out of reach): lower
+# these numbers, do not raise them.
+MOST_FILES = {
+    "parent": 72, "law": 66, "rewards": 65, "cost": 94, "factor": 29, "duration": 20, "count": 53,
+    "endless": 36, "group": 15, "names": 33, "states": 46, "minimize": 67, "outside": 78,
+    "unit": 16, "rate": 14, "risk_tolerance": 30, "prizes": 38, "quotas": 18, "stated_error": 10,
+}  # fmt: skip
 
 
-def _mentions(field: Any) -> list[str]:
-    words = {field.name, field.stored}
-    found = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        text = re.sub(r'""".*?"""|#[^\n]*', "", path.read_text(), flags=re.DOTALL)
-        if any(re.search(rf"\.{w}\b|\b{w}=|[\"']{w}[\"']", text) for w in words):
-            found.append(path.relative_to(SOURCE).as_posix())
-    return found
+def _mentions(word: str) -> re.Pattern[str]:
+    return re.compile(rf"\.{word}\b|\b{word}=|[\"']{word}[\"']")
 
 
 def test_few_files_mention_a_field() -> None:
-    assert {f.name: len(_mentions(f)) for f in FIELDS} == {}
-    assert Forest
+    texts = [
+        re.sub(r'""".*?"""|#[^\n]*', "", path.read_text(), flags=re.DOTALL)
+        for path in SOURCE.rglob("*.py")
+    ]
+    found = {
+        f.name: sum(any(_mentions(w).search(text) for w in {f.name, f.stored}) for text in texts)
+        for f in FIELDS
+    }
+    more = {name: n for name, n in found.items() if n > MOST_FILES[name]}
+    assert not more, f"more files than before mention these fields: {more}"
