@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import sqlite3
@@ -407,3 +408,16 @@ def test_permissions_lost_in_the_middle_of_a_search(path: Path) -> None:
         before = search.history
     with Search.resume(folder / "run.db") as again:
         assert again.history == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs POSIX signals")
+def test_a_worker_that_stands_still_loses_nothing_and_shares_nothing(tmp_path: Path) -> None:
+    """A few of the pauses of tests/campaigns/pause_searches.py."""
+    script = HELPERS.parent / "campaigns" / "pause_searches.py"
+    code = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    done = python(code, script, tmp_path, 733)
+    out, err = done.communicate(timeout=300)
+    assert (done.returncode, err) == (0, "")
+    found = json.loads(out)
+    assert found["wrong"] == []
+    assert found["pauses"] > 3

@@ -79,7 +79,8 @@ def discretize(
     method : "mean" or "spread"
         ``"mean"`` puts each bin on its mean and never overestimates the value of a search;
         ``"spread"`` splits each mass between two nodes and never underestimates it, apart from
-        tails of probability 1e-20 (1e-11 for a discrete law without end). Solving with both brackets the value.
+        tails of probability 1e-20 (1e-11 for a discrete law without end). Solving with both
+        brackets the value.
 
     Returns
     -------

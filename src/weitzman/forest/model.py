@@ -193,7 +193,11 @@ class Forest:
     rewards: Pool = per_box(
         "rewards", "What can be taken once the box has shown a state; none for a mere signal.",
         form="rewards", pointer="reward", needed=True, check=rules.check_rewards,
-        headings=("reward", "payoff", "worth", "value", "prize", "loss"),
+        headings=(
+            "reward", "payoff", "payout", "worth", "value", "prize", "loss", "NPV", "eNPV",
+            "net present value", "benefit", "net benefit", "profit", "net profit", "revenue",
+            "return", "gain", "income", "proceeds", "earnings", "savings", "utility",
+        ),
     )  # fmt: skip
     costs: Pool = per_box(
         "cost", "What opening the box costs, in the unit of the rewards.",
@@ -209,6 +213,7 @@ class Forest:
     durations: Pool | None = per_box(
         "duration", "How long the opening takes, which the rate discounts.",
         form="opening", pointer="cost", default=0.0, check=rules.check_durations,
+        headings=("duration", "dur", "time", "length of time", "months", "years", "weeks", "days"),
         term="discounting",
         schema={"type": "number", "minimum": 0},
     )  # fmt: skip

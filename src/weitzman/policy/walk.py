@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from ..engine.solver import solve
 from ..errors import InvalidAnswer
 from ..forest.model import Forest
 from .frontier import Box, Frontier, Group, Id, parent_of
+
+_SHARED = 1000  # different amounts that are kept once
 
 Closed = tuple[int, int]
 """A box that can be opened and the state of its parent (0 for a root): what copies share."""
@@ -101,6 +103,7 @@ class Walk:
         self.sign = policy.forest.sign
         self._numbered = policy.forest.endless | (policy.forest.count > 1)
         self.told: dict[Id, Answer] = {}
+        self._amounts: dict[Any, Any] = {}
         self.out: dict[Id, tuple[str, int]] = {}
         several = policy.forest.prizes > 1 or policy.forest.quotas
         self.hands = Hands(self) if several else None
@@ -229,6 +232,9 @@ class Walk:
         self, box: Id, state: int, reward: float | None, cost: float, number: int, worker: str
     ) -> None:
         best, holder, spent = self.totals()
+        if len(self._amounts) < _SHARED:  # a million answers show few different amounts
+            cost = self._amounts.setdefault(cost, cost)
+            reward = self._amounts.setdefault(reward, reward)
         if self.hands is not None:
             self.hands.found(box, state, reward)
             best = self.hands.total()
