@@ -74,8 +74,8 @@ def test_the_chance_of_a_loss_is_exact_and_the_same_everywhere(page):
 
 def test_the_first_screen_says_what_is_taken_where_many_boxes_are_rare():
     """The list was empty: "What is taken in the end: , another box (63.2%)"."""
-    chest = weitzman.line([[0.999, 0.001]], rewards=[0, 10], cost=0.001)
-    many = weitzman.side_by_side(*[chest] * 3000)
+    chest = weitzman.line([[0.9996, 0.0004]], rewards=[0, 10], cost=0.001)
+    many = weitzman.side_by_side(*[chest] * 450)
     words = text_of(render(content(many)))
     assert "What is taken in the end: one of many boxes, each of them seldom (" in words
     assert "end: ," not in words
@@ -126,7 +126,7 @@ def test_bars_begin_at_the_outside_option():
     found = content(chest)
     html = render(found)
     assert "Bars start at 0, the outside option." in text_of(html)
-    part = html.split("Strategies compared")[1].split("</table>")[0]
+    part = html.split('id="compare"')[1].split("</table>")[0]
     values = [s.value for s in found.comparison.strategies]
     rows = part.split("<tr>")[-len(values) :]
     for row, value in zip(rows, values, strict=True):
@@ -139,7 +139,7 @@ def test_bars_begin_at_the_outside_option():
 
 def test_only_simulated_strategies_have_error_bars(page):
     found = content(paper())
-    part = page.split("Strategies compared")[1].split("</table>")[0]
+    part = page.split('id="compare"')[1].split("</table>")[0]
     rows = part.split("<tr>")[-len(found.comparison.strategies) :]
     for row, strategy in zip(rows, found.comparison.strategies, strict=True):
         assert ('class="interval"' in row) == (strategy.error > 0)

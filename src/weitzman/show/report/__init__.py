@@ -80,7 +80,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     weitzman.write_report(chest, f"{folder}/report.html")
     ...     text = pathlib.Path(f"{folder}/report.html").read_text("utf-8")
-    >>> "Open <bdi>chest</bdi> first." in text
+    >>> "Start with <bdi>chest</bdi>: " in text
     True
     """
     for key, x in (("limit", limit), ("runs", runs)):

@@ -362,7 +362,7 @@ def _box(p: Places, i: int, d: Situated, lines: tuple[str, str], size: _Size) ->
     stop = d.action == STOP
     return h(
         "g",
-        h("title", f"{first}; {second}; reached with chance {percent(d.reached)}"),
+        h("title", printable(f"{first}; {second}; reached with chance {percent(d.reached)}")),
         h(
             "rect", x=f"{p.x[i]:g}", y=f"{p.y[i]:g}", width=size.wide, height=size.high,
             rx=size.high // 2 if stop else 4, fill="currentColor", fill_opacity="0.04" if stop else

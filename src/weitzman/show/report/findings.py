@@ -36,6 +36,7 @@ RUNS = 20
 """Runs of a fitted model that may be started unless told otherwise."""
 
 _EPISODES = 20_000  # where exact evaluation is too large
+_PLAYED = 2_000_000  # openings in all these episodes, about: seconds in plain Python
 _POINTS = 400  # of a risk profile
 _DRAWS = 30  # models that the log might have led to
 _LARGE = 2000  # boxes; larger problems get fewer solves
@@ -170,7 +171,9 @@ def content(
     if walk.hands is not None:
         for box, reward in taken:
             walk.hands.take((box.number, box.copy), reward)
-    found, law = evaluate(solution), payoff_law(policy, episodes=_EPISODES)
+    found = evaluate(solution)
+    episodes = int(min(_EPISODES, max(_PLAYED / max(found.openings, 1.0), 200.0)))
+    law = payoff_law(policy, episodes=episodes)
     what_if = []
     for i, v in enumerate(examined := _examined(found)):
         if progress is not None:

@@ -134,7 +134,10 @@ def _changing(c: Content) -> Child:
         parts.append(["a cost of ", name(str(first)), " above ", most, " (now ",
                       near(c, cost_now(w, c.forest)), ")"])  # fmt: skip
     swings = c.answers["swings"] or {"rows": []}
-    rows = [row for row in swings["rows"] if row["turnsAt"] is not None and row["number"] != "cost"]
+    rows = [
+        row for row in swings["rows"]
+        if row["number"] != "cost" and math.isfinite(row["turnsAt"] or math.nan)
+    ]  # fmt: skip
     for row in sorted(rows, key=lambda row: abs(row["turnsAt"]))[: 2 - len(parts[:1])]:
         how = "lower" if row["turnsAt"] < 0 else "higher"
         by = f"{percent(abs(row['turnsAt']))} {how}"
