@@ -30,7 +30,7 @@ import numpy as np
 
 import weitzman
 from weitzman import bounds, files, learn, questions
-from weitzman._kernels.tiers import compile_at_once
+from weitzman._kernels.jit import compile_always
 
 from . import instances, larger, roofline
 from .measure import ROOT, Table, machine, put, seconds
@@ -102,8 +102,8 @@ def drawing(size: float) -> Work:
     """Models drawn by the bootstrap."""
     model, n = learn.fit(learn.sample().of_task("letter"), price=1000), int(100 * size)
     return Work(
-        f"`learn.draws`, {n} draws",
-        lambda threads=None, **how: learn.draws(model, n, **how),
+        f"`learn.bootstrap`, {n} draws",
+        lambda threads=None, **how: learn.bootstrap(model, n, **how),
         lambda s: [s.value_at(1).tobytes()],
     )  # fmt: skip
 
@@ -182,7 +182,7 @@ def _warm() -> int:
     """On a worker: load what is compiled."""
     weitzman.simulate(weitzman.solve(instances.random_trees(200)), 1000, 0)
     questions.frontier(instances.random_trees(50), corners=3, threads=1)
-    learn.draws(learn.fit(learn.sample().of_task("letter"), price=1000), 1)
+    learn.bootstrap(learn.fit(learn.sample().of_task("letter"), price=1000), 1)
     time.sleep(0.2)
     return os.getpid()
 
@@ -370,7 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.write and given.size != 1:
         parser.error("works of another size are not written")
     os.environ["WEITZMAN_COMPILE"] = "always"  # for the workers
-    compile_at_once()
+    compile_always()
     _warm()
     before = os.getloadavg()[0]
     paper = given.what == "paper"

@@ -80,14 +80,6 @@ def _parts(forest: Forest, _: Solution) -> None:
         weitzman.bounds.solve_file(Path(folder) / "forest.wz", part=50_000)
 
 
-def _resolver(forest: Forest, _: Solution) -> None:
-    boxes = forest.roots[-3:].tolist()
-    resolver = weitzman.engine.Resolver(forest, boxes)
-    for box in boxes:
-        resolver.change(box, cost=0.01)
-        resolver.change(box, rewards=forest.rewards[int(forest.reward[box])] / 2)
-
-
 def _described(forest: Forest, _: Solution) -> None:
     f = forest
     columns = {name: [getattr(f, name + "s")[i] for i in getattr(f, name)] for name in _COLUMNS}
@@ -220,7 +212,6 @@ TASKS: dict[str, Task] = {
     "capped": lambda f, s: weitzman.questions.capped(f, _spend(s)),
     "commit": lambda f, s: weitzman.questions.commit(f, unseen=[int(f.roots[0])]),
     "risk_sweep": lambda f, s: weitzman.questions.risk_sweep(f, steps=8),
-    "Resolver, 3 boxes": _resolver,
     "save_many and solve_file": _parts,
     "explorer, first answer": _explorer,
     **{f"write_report {ending}": _report(ending) for ending in (".html", ".svg", ".csv")},

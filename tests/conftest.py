@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# kernels as compiled code, also in processes that tests start: plain Python would do for most tests
-os.environ.setdefault("WEITZMAN_COMPILE", "always")
-
 # the first call of a kernel compiles it, which no deadline should count
 settings.register_profile(
     "weitzman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

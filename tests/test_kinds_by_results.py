@@ -279,7 +279,7 @@ ELSEWHERE = {
     "Spanning": "strategies/test_enumeration.py",
     "CappedSpend": "questions/test_budget.py", "Corner": "questions/test_budget.py",
     "Turning": "questions/test_information.py",
-    "PayoffTable": "test_paper_objects.py", "Resolved": "engine/test_resolving.py",
+    "PayoffTable": "test_paper_objects.py",
 }  # fmt: skip
 # Results whose numbers are compared in the rows of their functions, in the other two files.
 BY_FUNCTION = {
@@ -290,7 +290,7 @@ BY_FUNCTION = {
 # Classes that hold what a caller gave, or names.
 GIVEN = {
     "Builder", "Discretized", "Forest", "Pool", "Policy", "Status", "Ending", "LazyForest", "Node",
-    "Dag", "Box", "RayExecutor", "Resolver",
+    "Dag", "Box", "RayExecutor",
 }  # fmt: skip
 NUMBER = re.compile(r"float|int|FloatArray|IntArray|PerBox|Sample|\bAny\b")
 ROOMS = ("forest", "chains", "engine", "policy", "bounds", "strategies", "questions")

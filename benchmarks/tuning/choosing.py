@@ -27,26 +27,26 @@ from weitzman.backtest.index_methods import race  # noqa: E402
 from weitzman.backtest.methods import Log, MethodPlan  # noqa: E402
 from weitzman.learn import resemblance  # noqa: E402
 from weitzman.learn.fitting import fit  # noqa: E402
-from weitzman.learn.resemblance import Resemblance  # noqa: E402
+from weitzman.learn.resemblance import FitOptions  # noqa: E402
 from weitzman.tune import refit  # noqa: E402
 
 from .sets import CHOOSING, Set  # noqa: E402
 
 
 class Candidate(NamedTuple):
-    """A recipe, and how a search learns: see ``_VAIN`` of the model and ``GROWTH`` of the refit."""
+    """Options of the model, its ``_VAIN``, and the ``GROWTH`` of the refit."""
 
-    recipe: Resemblance = Resemblance()
+    options: FitOptions = FitOptions()
     vain: float = resemblance._VAIN
     growth: float = refit.GROWTH
 
 
 CANDIDATES = {
     "default": Candidate(),
-    "leaf 6": Candidate(Resemblance(leaf=6)),
-    "64 trees": Candidate(Resemblance(trees=64)),
-    "tail 0": Candidate(Resemblance(tail=0.0)),
-    "tail 1": Candidate(Resemblance(tail=1.0)),
+    "leaf 6": Candidate(FitOptions(leaf=6)),
+    "64 trees": Candidate(FitOptions(trees=64)),
+    "tail 0": Candidate(FitOptions(tail=0.0)),
+    "tail 1": Candidate(FitOptions(tail=1.0)),
     "hope does not fade": Candidate(vain=1e9),
     "refits at a quarter more": Candidate(growth=1.25),
 }
@@ -69,9 +69,9 @@ class CandidatePolicy:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """A model for each price. Methods search one after the other, each with its options."""
-        recipe, resemblance._VAIN, refit.GROWTH = CANDIDATES[self.name]
+        options, resemblance._VAIN, refit.GROWTH = CANDIDATES[self.name]
         assert log.given is not None
-        model = fit(log.curves, price=prices[0], settings=recipe)
+        model = fit(log.curves, price=prices[0], options=options)
         priced = [model.at_price(price) for price in prices]
         return [MethodPlan(partial(race, model=each, refit=True)) for each in priced]
 

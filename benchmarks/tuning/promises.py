@@ -26,7 +26,7 @@ from weitzman.backtest.searches import Design, jobs, split  # noqa: E402
 from weitzman.learn.curves import Curves  # noqa: E402
 from weitzman.learn.fitting import fit  # noqa: E402
 from weitzman.learn.ladder import Ladder, climb  # noqa: E402
-from weitzman.learn.resemblance import Resemblance, ResemblanceModel  # noqa: E402
+from weitzman.learn.resemblance import FitOptions, ResemblanceModel  # noqa: E402
 
 from .sets import CHOOSING, Set  # noqa: E402
 
@@ -58,7 +58,7 @@ def divided(each: Set, folder: Path) -> Iterator[Divided]:
 
 def intervals(model: ResemblanceModel, runs: Ladder, r: int) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the forecast of what each run is worth, made before segment r."""
-    law = model._kin.law(r, runs, model._levels(runs))
+    law = model._runs.law(r, runs, model._levels(runs))
     low, high = np.empty(len(runs)), np.empty(len(runs))
     for which, value, row, center in model._capped.frame[r].parts(law):
         flat, k = value.ravel(), value.shape[1]
@@ -72,8 +72,8 @@ def intervals(model: ResemblanceModel, runs: Ladder, r: int) -> tuple[np.ndarray
 
 def covered(part: Divided) -> list[float]:
     """The share of runs whose last score lies in its interval, early, in the middle and late."""
-    recipe = Resemblance(tail=0.0)
-    model = fit(part.log, full_run_cost=_NOTHING, settings=recipe)
+    options = FitOptions(tail=0.0)
+    model = fit(part.log, full_run_cost=_NOTHING, options=options)
     assert isinstance(model, ResemblanceModel)
     runs = climb(part.rest, model.rungs, model.encoder)
     final = model.price * runs.best[np.arange(len(runs)), runs.seen - 1]

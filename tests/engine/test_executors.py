@@ -18,7 +18,7 @@ from weitzman import Forest, bounds, learn, questions
 from weitzman._common.sharing import spread
 from weitzman._kernels.jit import PLAIN, kernels
 from weitzman.errors import InvalidArgument
-from weitzman.learn import draws
+from weitzman.learn import bootstrap
 
 
 def random_trees(boxes: int, seed: int = 0, **terms: Any) -> Forest:
@@ -203,8 +203,8 @@ def test_simulate_has_the_same_bits_with_an_executor(pool, keep):
 
 def test_draws_and_compare_are_the_same_with_an_executor(pool):
     model = learn.fit(learn.sample().of_task("letter"), price=1000)
-    assert isinstance(model, learn.LineModel)
-    alone, shared = draws(model, 4, seed=1), draws(model, 4, seed=1, executor=pool)
+    assert isinstance(model, learn.ResemblanceModel)
+    alone, shared = bootstrap(model, 4, seed=1), bootstrap(model, 4, seed=1, executor=pool)
     assert np.array_equal(alone.fresh_index, shared.fresh_index)
     assert np.array_equal(alone.value_at(3), shared.value_at(3))
     solution = weitzman.solve(random_trees(12))

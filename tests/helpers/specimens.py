@@ -20,7 +20,7 @@ from mutations import mutate_binary, mutate_bytes, mutate_document
 
 import weitzman
 from weitzman import learn
-from weitzman.files import event_file, event_log
+from weitzman.files import event_log
 from weitzman.tune.run_journal import RunJournal
 
 Read = Callable[[Path], object]
@@ -281,7 +281,7 @@ def _columns() -> dict[str, list[Any]]:
 
 def _models(folder: Path) -> Specimen:
     curves = learn.Curves.read(_columns(), run="run", step="step", score="score", cost="cost")
-    learn.save(learn.fit(curves, price=20.0, settings=learn.Settings(points=5)), folder / "m.json")
+    learn.save(learn.fit(curves, price=20.0, options=learn.FitOptions(trees=5)), folder / "m.json")
     text = (folder / "m.json").read_bytes()
     command: list[Command] = [lambda path: ["report", path, "-o", folder / "out.html"]]
     return Specimen("model", ".json", [text], learn.load, command, [json.loads(text)], share=4,
@@ -358,7 +358,7 @@ _KEPT: list[Any] = []
 def _model() -> Any:
     if not _KEPT:
         curves = learn.Curves.read(_columns(), run="run", step="step", score="score", cost="cost")
-        _KEPT.append(learn.fit(curves, price=20.0, settings=learn.Settings(points=5)))
+        _KEPT.append(learn.fit(curves, price=20.0, options=learn.FitOptions(trees=5)))
     return _KEPT[0]
 
 
@@ -385,15 +385,15 @@ def _change_setting(db: sqlite3.Connection, pick: random.Random) -> None:
     name, value = pick.choice(rows)
     new = json.dumps(mutate_document({"x": json.loads(value)}, pick).get("x"))
     db.execute("UPDATE setting SET value = ?, crc = ? WHERE name = ?",
-               (new, event_file.checksum(new), name))  # fmt: skip
+               (new, event_log.checksum(new), name))  # fmt: skip
 
 
 def _change_event(db: sqlite3.Connection, pick: random.Random) -> None:
-    rows = db.execute("SELECT number, time, worker, content FROM event ORDER BY number").fetchall()
+    rows = db.execute("SELECT number, worker, content FROM event ORDER BY number").fetchall()
     changed, crc = pick.randrange(len(rows)), 0
-    for i, (number, when, worker, content) in enumerate(rows):
+    for i, (number, worker, content) in enumerate(rows):
         if i == changed:
             content = json.dumps(mutate_document(json.loads(content), pick))
-        crc = event_log._checksum(crc, number, when, worker, content)
+        crc = event_log.checksum(f"{worker} {content}", crc)
         db.execute("UPDATE event SET content = ?, crc = ? WHERE number = ?",
                    (content, crc, number))  # fmt: skip

@@ -59,7 +59,7 @@ def curves() -> Any:
 
 @cache
 def model(version: int) -> Any:
-    return learn.fit(curves(), price=20.0 * version, settings=learn.Settings(points=5))
+    return learn.fit(curves(), price=20.0 * version, options=learn.FitOptions(trees=5))
 
 
 @cache

@@ -6,16 +6,23 @@ import numpy as np
 import pytest
 
 from weitzman import learn
-from weitzman.learn.capped_runs import _exceeding
-from weitzman.learn.centers import Center, Frame, Kinship, Peers, SegmentLaw, shared_errors
+from weitzman.learn.capped_runs import (
+    Center,
+    Forecast,
+    Frame,
+    Peers,
+    SegmentLaw,
+    _exceeding,
+    shared_errors,
+)
 from weitzman.learn.curves import Curves
-from weitzman.learn.forecasts import ranked_errors
-from weitzman.learn.known import Repeats
-from weitzman.learn.resemblance import Resemblance
+from weitzman.learn.diagnosis import ranked_errors
+from weitzman.learn.features import Repeats
+from weitzman.learn.resemblance import FitOptions
+from weitzman.learn.resembling_runs import SegmentCosts
 from weitzman.learn.run_model import Shown
-from weitzman.learn.segment_costs import SegmentCosts
 
-PLAIN = Resemblance(tail=0.0)
+PLAIN = FitOptions(tail=0.0)
 
 
 def repeated_log(seed, *, configs=12, seeds=4, noise=0.02, steps=3):
@@ -99,16 +106,16 @@ def test_what_a_run_did_itself_does_not_enter_what_is_expected_of_it():
     peers = Peers(np.arange(n) % 4, np.ones(n, bool))
     law = random_law(random, n, n, peers.group, np.arange(n))
     number = random.normal(size=n)
-    found = Kinship.of(law, peers.alike(law)).expected(number, 0.5)
+    found = Forecast.of(law, peers.alike(law)).expected(number, 0.5)
     for i in range(n):
         keep = np.arange(n) != i
         fewer = Peers(peers.group[keep], peers.real[keep])
         mine = law.of(np.array([i]))
         mine = mine._replace(row=mine.row[:, keep], place=np.array([-1]))
-        wanted = Kinship.of(mine, fewer.alike(mine)).expected(number[keep], 0.5)
+        wanted = Forecast.of(mine, fewer.alike(mine)).expected(number[keep], 0.5)
         assert found[i] == pytest.approx(wanted[0], abs=1e-3)  # a faint share is spread over n
         changed = np.where(keep, number, 99.0)
-        other = Kinship.of(law, peers.alike(law)).expected(changed, 0.5)
+        other = Forecast.of(law, peers.alike(law)).expected(changed, 0.5)
         assert abs(other[i] - found[i]) < 0.02 < abs(other - found).max()
 
 
@@ -130,7 +137,7 @@ def test_chances_of_exceeding_are_sums():
 @pytest.mark.parametrize("seed", range(4))
 def test_repeated_settings_are_known_nearly_exactly(seed):
     log, level, dear = repeated_log(seed)
-    model = learn.fit(log, full_run_cost=1e-4, settings=PLAIN)
+    model = learn.fit(log, full_run_cost=1e-4, options=PLAIN)
     names = [{"name": f"c{k}"} for k in range(len(level))]
     assert np.isfinite(model._capped.frame[0].center.doubt)
     index = model.start_indices(names) / model.price
@@ -138,15 +145,15 @@ def test_repeated_settings_are_known_nearly_exactly(seed):
     good = level > np.median(level)  # the others are only known to be bad
     assert np.abs(index - level)[good].max() < 0.08
     assert index[~good].max() < index[good].min() + 0.08
-    law = model._kin.start_law(model.encoder.numbers(names, len(names)))
+    law = model._runs.start_law(model.encoder.numbers(names, len(names)))
     assert law.cost == pytest.approx(dear, rel=0.15)
 
 
 def test_the_gain_of_one_run_is_the_mean_of_its_capped_value():
     log, level, _ = repeated_log(1)
-    model = learn.fit(log, full_run_cost=0.01, settings=PLAIN)
+    model = learn.fit(log, full_run_cost=0.01, options=PLAIN)
     config = {"name": f"c{int(np.argmax(level))}"}
-    law = model._kin.start_law(model.encoder.numbers([config], 1))
+    law = model._runs.start_law(model.encoder.numbers([config], 1))
     ((_, errors, row, middle),) = model._capped.frame[0].parts(law)
     capped = np.minimum(errors + middle[0], model.start_indices([config])[0])
     run = Shown((), (), (), config)
@@ -159,11 +166,11 @@ def test_the_gain_of_one_run_is_the_mean_of_its_capped_value():
 
 def test_costs_by_settings_leave_the_run_out():
     log, _, _ = repeated_log(2)
-    model = learn.fit(log, full_run_cost=0.01, settings=PLAIN)
-    stage = model._kin.stages[1]
-    law = model._kin.logged_law(1, stage.runs)
-    assert np.isfinite(model._kin.stages[0].costs.doubt)
-    assert law.cost == pytest.approx(model._kin.ladder.cost[:, 1], rel=0.25)
+    model = learn.fit(log, full_run_cost=0.01, options=PLAIN)
+    stage = model._runs.stages[1]
+    law = model._runs.logged_law(1, stage.runs)
+    assert np.isfinite(model._runs.stages[0].costs.doubt)
+    assert law.cost == pytest.approx(model._runs.ladder.cost[:, 1], rel=0.25)
     alone = SegmentCosts.of(stage.costs.cost, stage.costs.level)
     assert alone.by_settings(law, Peers(np.arange(48), stage.peers.real)) is alone
 
@@ -178,12 +185,12 @@ def test_a_good_start_raises_what_may_come():
         "score": np.column_stack([first, first + 0.2 + 0.01 * random.random(n)]).ravel(),
         "rate": np.repeat(random.random(n), 2),
     }  # fmt: skip
-    model = learn.fit(Curves.read(table, settings=["rate"], ended=True), price=1e3, settings=PLAIN)
+    model = learn.fit(Curves.read(table, settings=["rate"], ended=True), price=1e3, options=PLAIN)
     assert model._capped.frame[1].center.lean == 1.0
     found = model.next_index([1], [0.9], [1.0], {"rate": 0.5}) / model.price
     assert found == pytest.approx(1.105, abs=0.01)
     bound = learn.fit(
-        Curves.read(table, settings=["rate"], ended=True), price=1e3, settings=PLAIN, limit=1.0
+        Curves.read(table, settings=["rate"], ended=True), price=1e3, options=PLAIN, limit=1.0
     )
     assert bound.next_index([1], [0.9], [1.0], {"rate": 0.5}) / bound.price <= 1.0
 
@@ -198,9 +205,9 @@ def test_settings_are_the_same_only_if_all_are():
 
 def test_imagined_runs_are_no_repetitions():
     log, level, _ = repeated_log(1, seeds=1)
-    model = learn.fit(log, full_run_cost=0.01, settings=replace(PLAIN, tail=0.3))
-    assert len(model._kin.ladder) == len(level) + 3
-    assert not any(stage.peers.repeated for stage in model._kin.stages)
+    model = learn.fit(log, full_run_cost=0.01, options=replace(PLAIN, tail=0.3))
+    assert len(model._runs.ladder) == len(level) + 3
+    assert not any(stage.peers.repeated for stage in model._runs.stages)
     assert not any(np.isfinite(frame.center.doubt) for frame in model._capped.frame)
 
 
@@ -228,7 +235,7 @@ def rising_log(n=60, noise=0.1):
 
 @pytest.mark.parametrize("begin", [0.3, 0.6, 0.74, 0.79])
 def test_no_value_above_the_limit_enters_an_index(begin):
-    model = learn.fit(rising_log(), price=20.0, settings=PLAIN, limit=0.8)
+    model = learn.fit(rising_log(), price=20.0, options=PLAIN, limit=0.8)
     shown = Shown([1], [begin], [1.0], {"rate": 0.5})
     ((_, _, law),) = model._laws([shown])
     ((_, errors, row, middle),) = model._capped.frame[1].parts(law)
@@ -245,18 +252,18 @@ def test_no_value_above_the_limit_enters_an_index(begin):
 @pytest.mark.parametrize("unit", [1e-7, 1e7])
 def test_a_promise_does_not_depend_on_the_unit_of_cost(unit):
     log = rising_log()
-    model = learn.fit(log, price=30.0, settings=PLAIN)
-    other = learn.fit(replace(log, cost=log.cost * unit), price=30.0 * unit, settings=PLAIN)
+    model = learn.fit(log, price=30.0, options=PLAIN)
+    other = learn.fit(replace(log, cost=log.cost * unit), price=30.0 * unit, options=PLAIN)
     some = model.ladder.select(np.arange(5))
     assert other.promised(some) == pytest.approx(unit * model.promised(some), rel=1e-9)
 
 
 def test_the_promise_of_one_run_is_the_mean_of_its_capped_value():
     log, _, _ = repeated_log(5)
-    model = learn.fit(log, price=30.0, settings=PLAIN)
+    model = learn.fit(log, price=30.0, options=PLAIN)
     for i in range(6):
         one = model.ladder.select(np.array([i]))
-        law = model._kin.start_law(one.config)
+        law = model._runs.start_law(one.config)
         ((_, errors, row, middle),) = model._capped.frame[0].parts(law)
         capped = np.minimum(errors + middle[0], model._capped.index(0, law)[0])
         wanted = row[0] @ capped.mean(axis=1)

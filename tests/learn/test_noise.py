@@ -96,7 +96,7 @@ def test_a_diagnosis_counts_what_the_model_counts():
     assert found.noise == ScoreNoise.of(curves).noise
 
 
-def search(model: learn.LineModel, seed: int) -> tuple[float, float]:
+def search(model: learn.ResemblanceModel, seed: int) -> tuple[float, float]:
     """The best score that a race reports, and the mean of re-evaluations of that run there."""
     curves, level = log_of(np.random.default_rng(seed), 40, 8, 0.05, 0.03)
     race = tune.Race(model, available=40)

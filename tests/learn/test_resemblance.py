@@ -10,15 +10,15 @@ import pytest
 import weitzman
 from weitzman import learn
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
-from weitzman.learn import Curves, Resemblance, ResemblanceModel, Shown, forecasts, kin
-from weitzman.learn.kin import Trees
-from weitzman.learn.known import Encoder, features
+from weitzman.learn import Curves, FitOptions, ResemblanceModel, Shown, diagnosis, resembling_runs
+from weitzman.learn.features import Encoder, features
 from weitzman.learn.ladder import climb
-from weitzman.learn.live import compared_costs
+from weitzman.learn.log_drift import compared_costs
+from weitzman.learn.resembling_runs import Trees
 from weitzman.tune import Race
 from weitzman.tune.refit import Refit
 
-PLAIN = Resemblance(tail=0.0, ratio=1.01, trees=16, leaf=2)
+PLAIN = FitOptions(tail=0.0, ratio=1.01, trees=16, leaf=2)
 PRICE = 10.0
 
 
@@ -41,7 +41,7 @@ def log(seed=0, n=24, steps=3, settings=None, **more):
 
 
 def fitted(curves, **changes):
-    options = {"price": PRICE, "settings": PLAIN, **changes}
+    options = {"price": PRICE, "options": PLAIN, **changes}
     return learn.fit(curves, **options)
 
 
@@ -121,7 +121,7 @@ def root(row, values, cost):
 
 def centered(model, r, law, values):
     """The values of a stage, moved by how far runs were above or below the best score so far."""
-    frame, kin = model._capped.frame[r], model._kin
+    frame, kin = model._capped.frame[r], model._runs
     assert not np.isfinite(frame.center.doubt)  # no settings occur twice
     if r == 0:
         return values
@@ -133,7 +133,7 @@ def centered(model, r, law, values):
 
 def capped_values(model):
     """Capped values of all runs, stage by stage, for logs in which every run came to its end."""
-    kin = model._kin
+    kin = model._runs
     out = {}
     for r in reversed(range(len(kin.stages))):
         for j in kin.stages[r].runs.tolist():
@@ -150,14 +150,14 @@ def capped_values(model):
 def test_indices_are_those_of_a_plain_recursion(seed):
     model = fitted(log(seed, n=9, steps=4))
     wanted = capped_values(model)
-    for r, stage in enumerate(model._kin.stages):
+    for r, stage in enumerate(model._runs.stages):
         for i, j in enumerate(stage.runs.tolist()):
             assert model._capped.value[r][i] == pytest.approx(wanted[j, r], abs=1e-9)
-    first = [wanted[j, 0] for j in model._kin.stages[0].runs.tolist()]
-    law = model._kin.stages[0].usual()
+    first = [wanted[j, 0] for j in model._runs.stages[0].runs.tolist()]
+    law = model._runs.stages[0].usual()
     assert model.fresh_index == pytest.approx(root(law.row[0], first, law.cost[0]), abs=1e-9)
     config = {"rate": 0.8, "kind": "b"}
-    law = model._kin.start_law(model.encoder.numbers([config], 1))
+    law = model._runs.start_law(model.encoder.numbers([config], 1))
     found = model.start_indices([config])[0]
     assert found == pytest.approx(root(law.row[0], first, law.cost[0]), abs=1e-9)
 
@@ -167,7 +167,7 @@ def test_a_run_that_was_cut_off_may_go_on_as_others_did():
     rows = [(i, t + 1, x) for i, run in enumerate(scores) for t, x in enumerate(run)]
     run, step, score = zip(*rows, strict=True)
     curves = Curves.read({"run": run, "step": step, "score": score, "cost": [0.01] * len(run)})
-    model = learn.fit(curves, price=1.0, settings=Resemblance(tail=0.0, ratio=1.01, leaf=4))
+    model = learn.fit(curves, price=1.0, options=FitOptions(tail=0.0, ratio=1.01, leaf=4))
     found = model._capped.value[0][4]
     assert (np.diff(found) > 0).any()
     assert set(found.tolist()) <= {0.3, 0.5, 0.7, 0.9, float(found.max())}  # or the index
@@ -181,8 +181,8 @@ def test_a_known_law_is_recovered():
         "run": np.repeat(np.arange(1500), 2), "step": np.tile([1, 2], 1500),
         "score": np.column_stack([score, later]).ravel(), "cost": np.ones(3000),
     }  # fmt: skip
-    options = Resemblance(tail=0.0, ratio=1.01, leaf=30, states=1500, trees=20)
-    model = learn.fit(Curves.read(table), price=10.0, settings=options)
+    options = FitOptions(tail=0.0, ratio=1.01, leaf=30, states=1500, trees=20)
+    model = learn.fit(Curves.read(table), price=10.0, options=options)
     law = [[0.7, 0.3, 0.0], [0.0, 0.7, 0.3], [0.0, 0.0, 1.0]]
     line = weitzman.line([[0.6, 0.3, 0.1], law], rewards=[0, 5, 10], cost=1.0)
     solution = weitzman.solve(line)
@@ -193,7 +193,7 @@ def test_a_known_law_is_recovered():
 def test_the_gain_is_that_of_a_forest_of_capped_values():
     model = fitted(log(1, n=12, steps=4))
     values = model._capped.value[0][:, 0]
-    cost = model._kin.stages[0].usual().cost
+    cost = model._runs.stages[0].usual().cost
     for n, best in ((1, 0.0), (1, 6.0), (5, 6.0), (5, 7.0)):
         box = weitzman.line([np.full(12, 1 / 12)], rewards=values, cost=cost[0], count=n)
         wanted = weitzman.solve(box.changed(outside=best)).value - best
@@ -214,7 +214,7 @@ def test_what_a_run_has_shown_is_looked_up_as_in_the_log():
     for i in (0, 5, 11):
         rows = slice(curves.start[i], curves.start[i] + 2)
         shown = Shown(curves.step[rows], curves.score[rows], curves.cost[rows], curves.settings[i])
-        wanted = features(ladder, 2, model._kin.levels)[i]
+        wanted = features(ladder, 2, model._runs.levels)[i]
         found = features(model._climbed([shown]), 2, np.zeros((1, 3)))[0]
         assert found == pytest.approx(wanted, nan_ok=True)
         both = model.next_indices([shown, shown])
@@ -231,7 +231,7 @@ def test_a_free_step_has_the_index_of_the_best_that_may_come():
     free = Curves.read(
         {"run": list(curves.runs), "step": [1] * 10, "score": curves.score, "cost": [0] * 10},
     )
-    model = learn.fit(free, price=1.0, settings=PLAIN)
+    model = learn.fit(free, price=1.0, options=PLAIN)
     assert model.fresh_index == pytest.approx(curves.score.max())
 
 
@@ -275,12 +275,12 @@ def test_another_price_needs_no_new_trees():
 
 def test_few_states_stand_for_many_runs():
     curves = log(4, n=200)
-    recipes = (Resemblance(states=k, tail=0, trees=64) for k in (300, 100))
-    many, few = (fitted(curves, settings=recipe) for recipe in recipes)
+    recipes = (FitOptions(states=k, tail=0, trees=64) for k in (300, 100))
+    many, few = (fitted(curves, options=recipe) for recipe in recipes)
     assert few.fresh_index == pytest.approx(many.fresh_index, rel=0.02)
-    assert len(few._kin.ladder) == 100
-    assert few._kin.ladder.weight.sum() == pytest.approx(200)
-    assert few._kin.logged_law(1, np.arange(9)).row.sum(axis=1) == pytest.approx(np.ones(9))
+    assert len(few._runs.ladder) == 100
+    assert few._runs.ladder.weight.sum() == pytest.approx(200)
+    assert few._runs.logged_law(1, np.arange(9)).row.sum(axis=1) == pytest.approx(np.ones(9))
 
 
 def test_learning_more_is_learning_from_all():
@@ -314,7 +314,7 @@ def test_costs_depend_on_settings():
         "run": np.repeat(np.arange(60), 2), "step": np.tile([1, 2], 60), "big": np.repeat(big, 2),
         "score": random.uniform(0, 1, 120), "cost": np.repeat(np.where(big, 8.0, 0.5), 2),
     }  # fmt: skip
-    model = learn.fit(Curves.read(table, settings=["big"]), price=20.0, settings=Resemblance())
+    model = learn.fit(Curves.read(table, settings=["big"]), price=20.0, options=FitOptions())
     dear, cheap = model.start_indices([{"big": True}, {"big": False}])
     assert cheap > dear + 3.0
 
@@ -330,7 +330,7 @@ def test_a_run_that_was_far_more_expensive_than_all_stays_so(times):
         "score": random.uniform(0, 1, 60), "cost": (size[:, None] * [1.0, 2.0]).ravel(),
     }  # fmt: skip
     model = fitted(Curves.read(table))
-    cost = model._kin.logged_law(1, np.arange(30)).cost
+    cost = model._runs.logged_law(1, np.arange(30)).cost
     assert cost == pytest.approx(2.0 * size, rel=1e-6)
 
 
@@ -343,8 +343,8 @@ def test_a_few_segments_with_inexact_times_do_not_decide_costs():
         "score": random.uniform(0, 1, 80),
         "cost": np.column_stack([first, np.full(40, 2.0)]).ravel(),
     }  # fmt: skip
-    model = fitted(Curves.read(table), settings=replace(PLAIN, leaf=10))
-    cost = model._kin.logged_law(1, np.arange(2, 40)).cost
+    model = fitted(Curves.read(table), options=replace(PLAIN, leaf=10))
+    cost = model._runs.logged_law(1, np.arange(2, 40)).cost
     assert np.median(cost / first[2:]) < 10.0
 
 
@@ -402,8 +402,8 @@ def test_a_model_with_endless_settings_is_saved(tmp_path, value):
 
 @pytest.mark.parametrize("wrong", [3, {"rate": 0.1}, ["rate"]])
 def test_settings_of_a_model_are_recipes(wrong):
-    with pytest.raises(InvalidArgument, match=r"must be a `learn\.Settings`"):
-        fitted(log(), settings=wrong)
+    with pytest.raises(InvalidArgument, match=r"must be a `learn\.FitOptions`"):
+        fitted(log(), options=wrong)
 
 
 def test_settings_are_read_from_a_table_of_their_own():
@@ -425,22 +425,22 @@ def test_settings_are_read_from_a_table_of_their_own():
 
 def test_a_full_run_has_its_price():
     curves = log(0)
-    assert learn.fit(curves, full_run_cost=0.1, settings=PLAIN).price == pytest.approx(30.0)
+    assert learn.fit(curves, full_run_cost=0.1, options=PLAIN).price == pytest.approx(30.0)
     for wrong in ({}, {"price": 1.0, "full_run_cost": 1.0}, {"full_run_cost": 0.0}):
         with pytest.raises(InvalidArgument, match=r"price|full_run_cost"):
-            learn.fit(curves, settings=PLAIN, **wrong)
+            learn.fit(curves, options=PLAIN, **wrong)
     with pytest.raises(InvalidArgument, match="trees must be at least 1, but it is 0"):
-        Resemblance(trees=0)
+        FitOptions(trees=0)
 
 
 # -- runs of a search against the log ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [PLAIN, learn.Settings(tail=0.0, ratio=1.01)])
-def test_costs_in_another_unit_are_scaled(settings):
-    curves = log(7, n=40)
+@pytest.mark.parametrize("told", [True, False])
+def test_costs_in_another_unit_are_scaled(told):
+    curves = log(7, n=40) if told else replace(log(7, n=40), settings=())
     known, rest = curves.select(np.arange(30)), curves.select(np.arange(30, 40))
-    model = fitted(known, settings=settings)
+    model = fitted(known)
     dear = replace(rest, cost=4.0 * rest.cost)
     with pytest.warns(UserWarning, match=r"cost 4 times what the log says \(mean of 10"):
         found = model.updated(dear)
@@ -497,7 +497,7 @@ def test_steps_in_another_unit_are_noticed():
 
 
 def test_a_race_starts_the_best_candidate_and_learns_what_it_was():
-    model = fitted(log(6, n=60), settings=Resemblance())
+    model = fitted(log(6, n=60), options=FitOptions())
     candidates = [{"rate": x, "kind": k} for x in (0.1, 0.9, 0.5) for k in ("a", "b")]
     race = Race(model, candidates=candidates)
     index = model.start_indices(candidates)
@@ -548,10 +548,10 @@ def test_a_saved_model_has_the_same_indices(tmp_path, minimize):
     ("old", "new", "message"),
     [
         ('"trees": 16', '"trees": 0', "trees"),
-        ('"known": [["rate", null]', '"known": [["rate", 3]', r"known\[0\]"),
-        ('"known": [["rate", null]', '"known": [["kind", null]', "named once"),
+        ('"settings": [["rate", null]', '"settings": [["rate", 3]', r"settings\[0\]"),
+        ('"settings": [["rate", null]', '"settings": [["kind", null]', "named once"),
         ('"settings": [0.', '"settings": [null, 0.', "settings must be a list of 2 numbers"),
-        ('"weitzman/resemblance-model/1"', '"weitzman/line-model/1"', "which settings it knows"),
+        ('"weitzman/resemblance-model/1"', '"weitzman/line-model/1"', "format must be"),
         ('"trees": 16', '"trees": 10000, "more": 1', "more"),
     ],
 )
@@ -568,7 +568,7 @@ def test_a_file_that_was_tampered_with_is_refused(tmp_path, old, new, message):
 def test_a_diagnosis_says_what_each_kind_of_knowledge_adds():
     """The score is the rate, up to little noise; the noise of the curve tells nothing."""
     curves = log(n=80, steps=6)
-    found = learn.diagnose(fitted(curves, settings=Resemblance()), curves, splits=2)
+    found = learn.diagnose(fitted(curves, options=FitOptions()), curves, splits=2)
     assert list(found.error) == ["nothing", "best so far", "curve", "settings", "both"]
     start = {name: values[0] for name, values in found.error.items()}
     assert start["nothing"] == start["best so far"] == start["curve"]
@@ -588,7 +588,7 @@ def test_errors_of_forecasts_are_those_of_the_definition():
     row = random.dirichlet(np.ones(7), size=7)
     grid = np.linspace(-5, 5, 20001)
     below = (final[None] <= grid[:, None]).astype(float)
-    for i, score in enumerate(forecasts.ranked_errors(row, final)):
+    for i, score in enumerate(diagnosis.ranked_errors(row, final)):
         wanted = np.trapezoid(np.square(below @ row[i] - (grid >= final[i])), grid)
         assert score == pytest.approx(wanted, abs=1e-3)
 
@@ -596,16 +596,16 @@ def test_errors_of_forecasts_are_those_of_the_definition():
 def test_another_object_cannot_be_diagnosed_or_saved(tmp_path):
     with pytest.raises(InvalidArgument, match=r"a diagnosis needs a model from `learn\.fit`"):
         learn.diagnose("model", log())
-    with pytest.raises(InvalidArgument, match="a file holds a LineModel or a ResemblanceModel"):
+    with pytest.raises(InvalidArgument, match="a file holds a model from"):
         learn.save(learn.from_nothing(price=1.0), tmp_path / "m.json")
 
 
-@pytest.mark.parametrize("settings", [PLAIN, learn.Settings(tail=0.0, ratio=1.01)])
+@pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("minimize", [False, True])
-def test_scores_in_another_unit_are_warned_of(settings, minimize):
+def test_scores_in_another_unit_are_warned_of(told, minimize):
     """Shares in the log, percent in the search; a search in the same unit is not warned of."""
-    model = fitted(log(minimize=minimize), settings=settings)
-    same = log(seed=1, n=6, minimize=minimize)
+    curves, same = (log(seed=i, n=n, minimize=minimize) for i, n in ((0, 24), (1, 6)))
+    model = fitted(curves if told else replace(curves, settings=()))
     model.updated(same)  # warnings are errors
     percent = replace(same, score=300.0 + 100.0 * same.score)
     message = r"first scores of this search, at step 1, go from 3\d\d.*\(6 runs\), but those of"
@@ -623,9 +623,9 @@ def runs_of(curves, first, last):
 def test_trees_that_serve_again_hold_the_new_runs(monkeypatch):
     curves = log(5, n=64)
     grown = []
-    grow = kin.grow
-    monkeypatch.setattr(kin, "grow", lambda *a: grown.append(len(a[0].x)) or grow(*a))
-    before = fitted(runs_of(curves, 0, 50), settings=replace(PLAIN, tail=0.3))
+    grow = resembling_runs.grow
+    monkeypatch.setattr(resembling_runs, "grow", lambda *a: grown.append(len(a[0].x)) or grow(*a))
+    before = fitted(runs_of(curves, 0, 50), options=replace(PLAIN, tail=0.3))
     count = len(grown)
     after = before.updated(runs_of(curves, 50, 55), before)
     assert len(grown) == count  # a tenth more runs: no tree is grown
@@ -633,11 +633,11 @@ def test_trees_that_serve_again_hold_the_new_runs(monkeypatch):
     assert len(grown) == count + 1  # a fifth more: one stage at a time
     before.updated(runs_of(curves, 50, 64), more)
     assert len(grown) == count + 2
-    for r, stage in enumerate(after._kin.stages):
-        old, new = before._kin.stages[r].trees, stage.trees
+    for r, stage in enumerate(after._runs.stages):
+        old, new = before._runs.stages[r].trees, stage.trees
         assert np.array_equal(new.bags[:, :50], old.bags[:, :50])
         assert 0.5 < new.bags[:, 50:].mean() < 0.75
-        known = features(after._kin.ladder.select(stage.runs), r, after._kin.levels[stage.runs])
+        known = features(after._runs.ladder.select(stage.runs), r, after._runs.levels[stage.runs])
         leaf = [
             [new.nodes.begin[t] + walked(new, x, t) for x in known] for t in range(len(new.bags))
         ]
@@ -646,11 +646,11 @@ def test_trees_that_serve_again_hold_the_new_runs(monkeypatch):
 
 def test_no_run_resembles_itself_in_trees_that_serve_again():
     curves = log(5, n=60)
-    before = fitted(runs_of(curves, 0, 40), settings=replace(PLAIN, trees=32))
+    before = fitted(runs_of(curves, 0, 40), options=replace(PLAIN, trees=32))
     after = before.updated(runs_of(curves, 40, 44), before)
     after = before.updated(runs_of(curves, 40, 60), after)
-    for r, stage in enumerate(after._kin.stages):
-        row = after._kin.logged_law(r, stage.runs).row
+    for r, stage in enumerate(after._runs.stages):
+        row = after._runs.logged_law(r, stage.runs).row
         assert not row.diagonal().any()
         assert row.sum(axis=1) == pytest.approx(np.ones(len(row)))
         assert (row[:, 40:].sum(axis=1) > 0).mean() > 0.9  # new runs count
@@ -658,10 +658,10 @@ def test_no_run_resembles_itself_in_trees_that_serve_again():
 
 def test_learning_step_by_step_is_about_learning_at_once():
     curves = log(7, n=300)
-    model = last = fitted(runs_of(curves, 0, 150), settings=Resemblance())
+    model = last = fitted(runs_of(curves, 0, 150), options=FitOptions())
     for end in range(155, 301, 5):
         last = model.updated(runs_of(curves, 150, end), last)
-    whole = fitted(curves, settings=Resemblance())
+    whole = fitted(curves, options=FitOptions())
     grid = [{"rate": x, "kind": k} for x in np.linspace(0.3, 1.0, 40) for k in "ab"]
     steps, once, begun = (m.start_indices(grid) for m in (last, whole, model))
     assert np.abs(steps - once).mean() < 0.7 * np.abs(begun - once).mean()

@@ -24,7 +24,6 @@ from killing import policy as large_policy
 from weitzman.engine.indices import Policy
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidAnswer, InvalidFile, InvalidForest, JournalError
-from weitzman.files import event_file as _file
 from weitzman.files import event_log as _log
 from weitzman.forest.builder import Builder
 from weitzman.forest.model import Forest
@@ -208,13 +207,13 @@ def test_no_file_is_replaced(path: Path, content: bytes) -> None:
 
 
 def test_two_that_start_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = _file._write
+    plain = _log._publish
 
     def slowly(*args: Any) -> None:
-        plain(*args)
         path.write_bytes(b"the other was faster")
+        plain(*args)
 
-    monkeypatch.setattr(_file, "_write", slowly)
+    monkeypatch.setattr(_log, "_publish", slowly)
     with pytest.raises(JournalError, match="must not replace a file"):
         Search(model(), journal=path)
     assert files(path.parent) == {"run.db": b"the other was faster"}
@@ -275,10 +274,10 @@ def test_foreign_databases(path: Path, mode: str) -> None:
 def test_a_newer_version(path: Path) -> None:
     Search(model(), journal=path).close()
     with sqlite3.connect(path) as db:
-        db.execute(f"PRAGMA user_version={_file.VERSION + 1}")
+        db.execute(f"PRAGMA user_version={_log.VERSION + 1}")
     db.close()
     assert_refused(
-        path, r"the version of the journal must be 2, but it is 3\. Another version of this"
+        path, r"the version of the journal must be 3, but it is 4\. Another version of this"
     )
 
 
@@ -361,8 +360,8 @@ def test_events_that_cannot_be(path: Path) -> None:
         db.execute("DELETE FROM event WHERE number > 1")
         db.execute("UPDATE sqlite_sequence SET seq = 1")
         db.execute("UPDATE event SET content = replace(content, '\"A\"', '\"Z\"')")
-        row = db.execute("SELECT * FROM event WHERE number = 1").fetchone()
-        db.execute("UPDATE event SET crc = ?", (_log._checksum(0, *row[:-1]),))
+        row = db.execute("SELECT worker, content FROM event").fetchone()
+        db.execute("UPDATE event SET crc = ?", (_log.checksum(f"{row[0]} {row[1]}"),))
     db.close()
     assert_refused(path, "what it says of box 'Z' cannot be")
 
@@ -373,7 +372,7 @@ def test_events_that_cannot_be(path: Path) -> None:
 @contextmanager
 def small_disk(monkeypatch: pytest.MonkeyPatch, path: Path) -> Iterator[None]:
     """SQLite may not make the file any longer."""
-    plain = _file.connect
+    plain = _log.connect
 
     def connect(where: str, mode: str = "rw", until: float = 0.0) -> sqlite3.Connection:
         db = plain(where, mode, until)
@@ -381,7 +380,7 @@ def small_disk(monkeypatch: pytest.MonkeyPatch, path: Path) -> Iterator[None]:
         return db
 
     with monkeypatch.context() as patch:
-        patch.setattr(_file, "connect", connect)
+        patch.setattr(_log, "connect", connect)
         yield
 
 

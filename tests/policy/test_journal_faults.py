@@ -21,7 +21,7 @@ from killing import policy as large_policy
 
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidFile, JournalError
-from weitzman.files import event_file, event_log
+from weitzman.files import event_log
 from weitzman.files.instances import load, save
 from weitzman.forest.builder import Builder
 from weitzman.policy.search import Search
@@ -101,15 +101,15 @@ def test_workers_on_other_machines_have_an_hour(
         with closing(sqlite3.connect(path)) as db:
             db.execute("UPDATE worker SET host = 'elsewhere' WHERE token = 'far'")
             db.commit()
-        now, clock, lease = time.monotonic(), event_file.time, event_file.LEASE
+        now, clock, lease = time.monotonic(), event_log.time, event_log.LEASE
         assert here.ask(2) == ["C"]
         monkeypatch.setattr(clock, "monotonic", lambda: now + lease / 2)
         monkeypatch.setattr(clock, "time", lambda: 1e12)  # clocks may jump
         assert here.ask(2) == ["C"]
         far.beat()
-        monkeypatch.setattr(event_file.time, "monotonic", lambda: now + 1.2 * event_file.LEASE)
+        monkeypatch.setattr(event_log.time, "monotonic", lambda: now + 1.2 * event_log.LEASE)
         assert here.ask(2) == ["C"]
-        monkeypatch.setattr(event_file.time, "monotonic", lambda: now + 2.4 * event_file.LEASE)
+        monkeypatch.setattr(event_log.time, "monotonic", lambda: now + 2.4 * event_log.LEASE)
         assert here.ask(2) == ["A", "C"]
         with pytest.raises(JournalError, match="on elsewhere was using, as far as is known"):
             Search.resume(path)

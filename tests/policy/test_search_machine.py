@@ -17,7 +17,7 @@ from reference import Problem
 
 from weitzman.engine.indices import Policy
 from weitzman.errors import InvalidAnswer
-from weitzman.files import event_file as _file
+from weitzman.files import event_log as _file
 from weitzman.policy.search import Search
 
 
@@ -31,6 +31,8 @@ class Naive:
         self.told: dict[Instance, tuple[int, float, float | None]] = {}
         self.out: list[Instance] = []  # in the order in which they were handed out
         self.asked: dict[Instance, int] = {}  # when, of boxes that are out or were told so
+        self.when: dict[Instance, int] = {}  # they were told
+        self.clock = 0
 
     def above(self, box: Instance) -> tuple[int, ...]:
         above = parent_of(box, self.parent, self.count)
@@ -68,6 +70,8 @@ class Naive:
             reward = float(known)
         price = float(self.problem.cost[box[0]][row][state])
         self.told[box] = state, price if cost is None else cost, reward
+        self.clock += 1
+        self.when[box] = self.clock
         if box in self.out:
             self.out.remove(box)
         else:
@@ -80,8 +84,11 @@ class Naive:
     def undo(self, box: Instance) -> None:
         del self.told[box]
         closed = [x for x in self.out if parent_of(x, self.parent, self.count) == box]
-        self.out = [x for x in self.out if x not in closed] + [box] * (box in self.asked)
-        self.out.sort(key=self.asked.__getitem__)
+        late = [x for x in self.out if self.asked[x] > self.when[box]]
+        self.out = [x for x in self.out if x not in closed + late]
+        if box in self.asked:
+            self.out.insert(0, box)
+            self.asked[box] = self.when[box]
 
 
 class Machine(RuleBasedStateMachine):
@@ -95,7 +102,6 @@ class Machine(RuleBasedStateMachine):
         self.minimize, self.sign = minimize, -1.0 if minimize else 1.0
         self.names = [f"b{v}" for v in range(len(problem.parents))]
         self.naive = Naive(problem, count, data.draw(arbitrary_indices(problem)))
-        self.asks = 0
         self.folder = Path(tempfile.mkdtemp())
         self.path = self.folder / "run.db"
         kept = {"journal": self.path} if self.journal else {}
@@ -125,8 +131,8 @@ class Machine(RuleBasedStateMachine):
         n = self.naive
         new = n.worth()[: max(0, boxes - len(n.out))]
         for box in new:
-            self.asks += 1
-            n.asked[box] = self.asks
+            n.clock += 1
+            n.asked[box] = n.clock
         n.out += new
         return [self.text(box) for box in n.out[:boxes]]
 
@@ -205,6 +211,8 @@ class Machine(RuleBasedStateMachine):
         self.naive = Naive(problem, count, data.draw(arbitrary_indices(problem)))
         self.naive.told = {(place[v], copy): seen for (v, copy), seen in old.told.items()}
         self.naive.out = [(place[v], copy) for v, copy in old.out]
+        self.naive.clock = old.clock
+        self.naive.when = {(place[v], copy): when for (v, copy), when in old.when.items()}
         self.naive.asked = {(place[v], copy): when for (v, copy), when in old.asked.items()}
         self.names = [self.names[v] for v in order]
         self.search.replace(self.policy())

@@ -46,7 +46,7 @@ class Tally:
             if holder is None:
                 self.outside += chance
             else:
-                state = walk.told[holder.number, holder.copy].state_number
+                state = walk.told[holder.number, holder.copy].state
                 self.chosen[holder.number][state] += chance
             return
         box = found[0]
@@ -94,7 +94,7 @@ def test_supposing_leaves_no_trace(policy: Policy, data: st.DataObject) -> None:
         _, (box, _) = data.draw(st.sampled_from(ranked))
         y, _ = data.draw(st.sampled_from(possible(walk, box)))
         with walk.supposing(box, y):
-            assert walk.told[box].state_number == y
+            assert walk.told[box].state == y
         ranked = list(zip(range(20), walk.frontier.best_first(), strict=False))
         assert before == (walk.top(), walk.best, walk.closed(), dict(walk.told), ranked)
         walk.show(box, y)

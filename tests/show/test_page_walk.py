@@ -134,7 +134,7 @@ def standing(walk: Walk) -> dict[str, Any]:
         "closed": reachable(walk),
         "history": [
             [s.box, s.best if np.isfinite(s.best) else None, s.best_box, s.spent]
-            for s in walk.told.values()
+            for s in walk.history
         ],
     }
 
@@ -193,7 +193,7 @@ def test_the_script_takes_the_same_steps(
     keep = np.arange(len(policy.forest))
     walk = Walk(policy)
     any_steps(walk, data)
-    given = steps(list(walk.told.values()), keep, any_taken(walk, data))
+    given = steps(walk.history, keep, any_taken(walk, data))
     wanted, shown = [standing(walk)], []
     while len(shown) < STEPS and not wanted[-1]["over"]:
         if (prize := walk.next_prize()) is not None:
@@ -219,7 +219,7 @@ def test_futures_are_played_by_the_same_rule(
     keep = np.arange(len(policy.forest))
     walk = Walk(policy)
     any_steps(walk, data)
-    given = steps(list(walk.told.values()), keep, any_taken(walk, data))
+    given = steps(walk.history, keep, any_taken(walk, data))
     chances = data.draw(st.lists(st.floats(0, 0.999), min_size=60, max_size=60))
     drawn = iter(chances)
     while (prize := walk.next_prize()) is not None or walk.next() is not None:

@@ -10,7 +10,7 @@ from weitzman.errors import InvalidArgument
 from weitzman.questions import within_budget
 
 
-def model_of(price: float) -> learn.LineModel:
+def model_of(price: float) -> learn.ResemblanceModel:
     rng = np.random.default_rng(3)
     rows = {"run": [], "step": [], "score": [], "cost": []}
     for run in range(30):
@@ -55,7 +55,7 @@ def start(seed):
 
 def test_a_search_keeps_to_its_budget():
     model, spent = model_of(1.0), []
-    for first in range(0, 300, 100):
+    for first in range(0, 500, 100):
         configs = list(range(first, first + 60))
         result = tune.optimize(start, configs, model, budget=12, reprice=True, refit=False)
         spent.append(result.spent)

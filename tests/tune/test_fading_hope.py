@@ -44,7 +44,7 @@ def spent(seed, *, lucky=True):
     """What a search costs, in full runs, if a full run costs 0.0003 points."""
     curves = family(seed, lucky)
     model = learn.fit(
-        curves.select(np.arange(LOG)), full_run_cost=0.0003, settings=learn.Resemblance()
+        curves.select(np.arange(LOG)), full_run_cost=0.0003, options=learn.FitOptions()
     )
     bench = Bench(Table.of(curves), np.arange(LOG, RUNS))
     list(race(bench, model, refit=True))
@@ -60,13 +60,13 @@ def test_a_lucky_run_does_not_hold_a_search(monkeypatch):
 
 def imagined_weight(model):
     """How many runs the imagined runs count for, which come last."""
-    return float(model._kin.ladder.weight[-3:].sum())
+    return float(model._runs.ladder.weight[-3:].sum())
 
 
 def test_half_of_the_hope_is_left_after_thirty_runs_without_a_record():
     curves = family(0, lucky=True)
-    model = learn.fit(curves.select(np.arange(LOG)), price=1.0, settings=learn.Resemblance())
-    tail = model.settings.tail
+    model = learn.fit(curves.select(np.arange(LOG)), price=1.0, options=learn.FitOptions())
+    tail = model.options.tail
     assert imagined_weight(model) == pytest.approx(tail)
     vain = np.argsort(Table.of(curves).top[LOG:, -1])[:30] + LOG
     assert imagined_weight(model.updated(curves.select(vain), model)) == pytest.approx(tail / 2)
@@ -79,7 +79,7 @@ def test_half_of_the_hope_is_left_after_thirty_runs_without_a_record():
 
 def test_a_search_learns_from_its_first_run_on():
     curves = family(0, lucky=True)
-    model = learn.fit(curves.select(np.arange(LOG)), price=1.0, settings=learn.Resemblance())
+    model = learn.fit(curves.select(np.arange(LOG)), price=1.0, options=learn.FitOptions())
     moves = Race(model, available=50)
     learns = refit.Refit(moves)
     fitted = []

@@ -22,7 +22,7 @@ from tuning_worlds import Chained, four_grades, slow_starters
 
 from weitzman import learn, tune
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile, JournalError
-from weitzman.files import event_file
+from weitzman.files import event_log
 from weitzman.tune.outcome import Display
 
 MODEL = four_grades()
@@ -295,14 +295,14 @@ def test_numbers_of_numpy_may_stand_in_a_journal(tmp_path: Path):
 def test_a_row_that_cannot_be_written_is_not_believed(tmp_path: Path, monkeypatch):
     path = tmp_path / "journal"
     interrupted(path, train)
-    before, plain = events_in(path), event_file.connect
+    before, plain = events_in(path), event_log.connect
 
     def small(where: str, mode: str = "rw", until: float = 0.0):
         db = plain(where, mode, until)
         db.execute("PRAGMA max_page_count=1")  # no more than there are
         return db
 
-    monkeypatch.setattr(event_file, "connect", small)
+    monkeypatch.setattr(event_log, "connect", small)
     reports: list[tune.Report] = []
     with pytest.raises(JournalError, match=r"disk is full.* all before it is safe"):
         tune.optimize(

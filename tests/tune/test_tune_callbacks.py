@@ -404,7 +404,7 @@ def learned_from_half():
         "run": np.repeat(np.arange(30), 8), "step": np.tile(np.arange(1, 9), 30),
         "score": curves[:30].ravel(), "cost": np.full(240, 0.01),
     }  # fmt: skip
-    law = learn.fit(learn.Curves.read(table), price=5, settings=learn.Settings())
+    law = learn.fit(learn.Curves.read(table), price=5, options=learn.FitOptions())
     return curves, law
 
 

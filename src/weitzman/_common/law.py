@@ -150,10 +150,10 @@ class Law:
         np.not_equal(points[1:], points[:-1], out=keep[1:])
         points = points[keep]
         # a + b - ab written as a sum of positive terms: small tails keep their digits
-        tails = reduce(lambda a, b: a + b * (1.0 - a), [law.tail(points) for law in laws])
+        tails = reduce(lambda a, b: a + b * (1.0 - a), (law.tail(points) for law in laws))
         if any(law.below is None for law in laws):
             return Law(points, tails)
-        below: FloatArray = reduce(np.multiply, [law.head(points) for law in laws])
+        below: FloatArray = reduce(np.multiply, (law.head(points) for law in laws))
         # where the complement is small, 1 minus it is the better tail
         return Law(points, np.where(below < 0.5, 1.0 - below, tails), below)
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import efforts
-from .jit import helper, kernel
+from .jit import lane_helper, lane_kernel
 from .lanes import LANES, bit_length, pointer, splat, store
 
 _SIZES = 64  # size classes of the allocator: powers of two
@@ -25,72 +24,72 @@ TOP = _SIZES  # slot of the allocator state that holds the first never-used posi
 _HEAD = 8  # floats at the start of a block: how many breakpoints, and room for how many
 
 
-@helper()
+@lane_helper()
 def padded(k):
     """Number of states with padding: the next multiple of eight."""
     return (k + LANES - 1) & -LANES
 
 
-@helper()
+@lane_helper()
 def block_size(room, lanes):
     return _HEAD + (room + 3) * lanes + room + 2 + LANES
 
 
-@helper()
+@lane_helper()
 def errors_of(x):
     """The errors of a block, by state."""
     return pointer(x, _HEAD)
 
 
-@helper()
+@lane_helper()
 def tops_of(x, lanes):
     """The highest breakpoints that the states of a block can reach."""
     return pointer(x, _HEAD + lanes)
 
 
-@helper()
+@lane_helper()
 def rows_of(x, lanes):
     """The rows of a block: first that of plus infinity, then the breakpoints'."""
     return pointer(x, _HEAD + 2 * lanes)
 
 
-@helper()
+@lane_helper()
 def grid_of(x, lanes):
     """The breakpoints of a block: first plus infinity."""
     return pointer(x, _HEAD + (np.int64(x[1]) + 3) * lanes)
 
 
-@kernel(work=efforts.few)
+@lane_kernel()
 def extent(heap, at, k):
     """Number of floats in the block at ``at`` of a value conditioned on k states."""
     return block_size(np.int64(heap[at + 1]), padded(k))
 
 
-@helper()
+@lane_helper()
 def count(heap, at):
     """Number of breakpoints of the value at ``at``."""
     return np.int64(heap[at])
 
 
-@helper()
+@lane_helper()
 def breakpoint(heap, at, k, j):
     """The j-th breakpoint from the top, j = 0, ..., count - 1."""
     return grid_of(pointer(heap, at), padded(k))[j + 1]
 
 
-@helper()
+@lane_helper()
 def tail(heap, at, k, y, j):
     """P(value >= breakpoint j) in state y."""
     return rows_of(pointer(heap, at), padded(k))[(j + 1) * padded(k) + y]
 
 
-@kernel(work=efforts.few)
+@lane_kernel()
 def error(heap, at, k, y):
     """Bound on how far thinning has raised E max(x, value) in state y."""
     return errors_of(pointer(heap, at))[y]
 
 
-@kernel()
+@lane_kernel()
 def distribution(heap, at, k, y):
     """Breakpoints in rising order, and the tails of state y."""
     m = count(heap, at)
@@ -101,7 +100,7 @@ def distribution(heap, at, k, y):
     return grid, tails
 
 
-@helper()
+@lane_helper()
 def tail_from(heap, at, k, y, x):
     """P(value >= x) in state y."""
     lanes = padded(k)
@@ -114,7 +113,7 @@ def tail_from(heap, at, k, y, x):
     return rows_of(pointer(heap, at), lanes)[i * lanes + y]
 
 
-@kernel()
+@lane_kernel()
 def aligned(size):
     """Uninitialised floats that start on a cache line, so that a row of eight lies in one."""
     raw = np.empty(size + LANES)
@@ -129,12 +128,12 @@ def new_heap(size: int) -> tuple[np.ndarray, np.ndarray]:
     return aligned(size), state
 
 
-@helper()
+@lane_helper()
 def _size_class(size):
     return bit_length(size - 1)
 
 
-@helper()
+@lane_helper()
 def allocate(heap, state, size):
     """Position of a block of at least ``size`` floats."""
     c = _size_class(size)
@@ -147,7 +146,7 @@ def allocate(heap, state, size):
     return at
 
 
-@helper()
+@lane_helper()
 def release(x, state, at, size):
     """Put the block x, which lies at ``at``, on the list of its size."""
     c = _size_class(size)
@@ -155,7 +154,7 @@ def release(x, state, at, size):
     state[c] = at
 
 
-@helper()
+@lane_helper()
 def begin(x, room, lanes):
     """Write what every block has: the room, and the row of plus infinity."""
     x[0], x[1] = 0.0, room
@@ -164,14 +163,14 @@ def begin(x, room, lanes):
     grid_of(x, lanes)[0] = np.inf
 
 
-@helper()
+@lane_helper()
 def finish(x, m, lanes):
     """Close a block with m breakpoints."""
     x[0] = m
     grid_of(x, lanes)[m + 1] = -np.inf
 
 
-@helper()
+@lane_helper()
 def write_nothing(x, lanes):
     """A block for what is minus infinity for sure."""
     nothing = np.int64(0)

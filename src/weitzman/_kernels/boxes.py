@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import errors_of, padded, tops_of
-from .jit import helper, kernel
+from .jit import lane_helper, lane_kernel
 from .joins import power_error
 from .lanes import (
     LANES,
@@ -77,7 +77,7 @@ class Active(NamedTuple):
     count: int
 
 
-@helper()
+@lane_helper()
 def transpose(law, k, own, out):
     """out[y, s] = P(s, y), with zeros for the padding of s."""
     lanes = padded(k)
@@ -89,7 +89,7 @@ def transpose(law, k, own, out):
             out[y * lanes + s] = law[s * own + y]
 
 
-@helper()
+@lane_helper()
 def _copy_above(x, i, level, out, n):
     """Copy from falling ``x[i:]`` to the n-th of a listing on what lies above ``level``.
 
@@ -105,7 +105,7 @@ def _copy_above(x, i, level, out, n):
     return i, n
 
 
-@helper()
+@lane_helper()
 def box_grid(x, levels, distinct, bare, low, out):
     """Breakpoints of max(reward, X), from the top: the rewards, and those of X above the lowest.
 
@@ -127,7 +127,7 @@ def box_grid(x, levels, distinct, bare, low, out):
     return n
 
 
-@helper()
+@lane_helper()
 def lift(rows, lanes, reward, grid, n, after):
     """after[j, y] = P(max(reward(y), X_y) >= x[j]): one up to the reward, then the tail of X."""
     for u in range(0, lanes, LANES):
@@ -137,7 +137,7 @@ def lift(rows, lanes, reward, grid, n, after):
             store(after, j * lanes + u, where(at_least(r, splat_at(grid.points, j)), one, t))
 
 
-@helper()
+@lane_helper()
 def lift_error(x, own, reward, outside, out):
     """Errors of X where it can still matter: where its top lies above what is at hand."""
     lanes = padded(own)
@@ -152,7 +152,7 @@ def lift_error(x, own, reward, outside, out):
             out[y] = power_error(x, own, y) if matters else 0.0
 
 
-@helper()
+@lane_helper()
 def _count_above(grid, n, x):
     """How many of n falling breakpoints lie above x."""
     lo, hi = np.int64(0), n
@@ -165,7 +165,7 @@ def _count_above(grid, n, x):
     return lo
 
 
-@helper()
+@lane_helper()
 def find_spans(tops, reward, grid, n, spans):
     """The tails of max(reward, X) are zero above the top of X, and one up to the reward."""
     for y in range(spans.own):
@@ -173,7 +173,7 @@ def find_spans(tops, reward, grid, n, spans):
         spans.first[y] = _count_above(grid, n, max(tops[y], reward[y]))
 
 
-@helper()
+@lane_helper()
 def mix(after, own, law, lanes, n, out):
     """out[j, s] = sum_y after[j, y] * law[y, s], for j < n rounded up to a multiple of four."""
     across = padded(own)
@@ -194,7 +194,7 @@ def mix(after, own, law, lanes, n, out):
             store(out, to + 3 * lanes, d)
 
 
-@helper()
+@lane_helper()
 def _mix_four(after, across, active, law, lanes, base, out):
     """Four rows of `mix`, from ``base`` and the states that are active."""
     for u in range(0, lanes, LANES):
@@ -212,7 +212,7 @@ def _mix_four(after, across, active, law, lanes, base, out):
         store(out, 3 * lanes + u, d)
 
 
-@helper()
+@lane_helper()
 def _activate(spans, j, law, lanes):
     """The columns to multiply in four rows from j on; those that end there go to the base."""
     count = np.int64(0)
@@ -227,7 +227,7 @@ def _activate(spans, j, law, lanes):
     return Active(spans.active, count)
 
 
-@helper()
+@lane_helper()
 def mix_between(after, spans, law, lanes, n, out):
     """The same as `mix`, without most products of columns by zero and by their last values.
 
@@ -244,7 +244,7 @@ def mix_between(after, spans, law, lanes, n, out):
     return n & -GROUP
 
 
-@helper()
+@lane_helper()
 def add_defect(defect, k, tails):
     """Put what is missing from each row of weights above all breakpoints: into all tails."""
     for j in range(tails.n):
@@ -252,7 +252,7 @@ def add_defect(defect, k, tails):
             tails.rows[j * tails.lanes + s] += defect[s]
 
 
-@helper()
+@lane_helper()
 def indices(tails, price, low, sigma):
     """Root in x of E[(W_s - x)^+] = price[s].
 
@@ -280,7 +280,7 @@ def indices(tails, price, low, sigma):
         store(sigma, u, where(above(splat(low), x), never, x))
 
 
-@helper()
+@lane_helper()
 def sort_down(v, lanes, rank, out):
     """The distinct numbers of ``v``, the largest first, with plus infinity in the gaps between.
 
@@ -297,7 +297,7 @@ def sort_down(v, lanes, rank, out):
         out[np.int64(rank[i])] = v[i]
 
 
-@helper()
+@lane_helper()
 def cap_grid(grid, caps, lanes, out):
     """Breakpoints of min(W, sigma), from the top: the indices, and those of W below the largest.
 
@@ -320,7 +320,7 @@ def cap_grid(grid, caps, lanes, out):
     return m
 
 
-@helper()
+@lane_helper()
 def _price(cost, law, own, s):
     """Expected cost after the parent showed s."""
     i = (s if cost.rows > 1 else 0) * cost.columns
@@ -332,7 +332,7 @@ def _price(cost, law, own, s):
     return mean
 
 
-@helper()
+@lane_helper()
 def prices(cost, law, k, own, price):
     """Expected costs for all states of the parent; the padding can never afford it."""
     for s in range(k):
@@ -341,7 +341,7 @@ def prices(cost, law, k, own, price):
         price[s] = np.inf
 
 
-@kernel()
+@lane_kernel()
 def mean_costs(law, cost, laws, costs, start):
     """Expected cost of each box after each state of its parent; those of box i at ``start[i]``."""
     out = np.empty(start[-1])
@@ -353,7 +353,7 @@ def mean_costs(law, cost, laws, costs, start):
     return out
 
 
-@helper()
+@lane_helper()
 def given_indices(sigma, k, grid, n, out):
     """Copy indices that are given; one above everything caps nothing, so the top will do."""
     top = grid[0] if n > 0 else -np.inf
@@ -361,7 +361,7 @@ def given_indices(sigma, k, grid, n, out):
         out[s] = min(sigma[s], top) if s < k else -np.inf
 
 
-@helper()
+@lane_helper()
 def clear_chances(after, reward, own, grid, n, clear):
     """P(X_y < reward(y)) for each own state y, from the row just above the reward."""
     across = padded(own)
@@ -370,7 +370,7 @@ def clear_chances(after, reward, own, grid, n, clear):
         clear[y] = 1.0 - after[(lo - 1) * across + y] if lo > 0 else 1.0
 
 
-@helper()
+@lane_helper()
 def copy_rewards(reward, own, out):
     """Copy the rewards of a box, and minus infinity for the padding; is some of them that?"""
     bare = False

@@ -32,7 +32,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import efforts
 from .blocks import (
     TOP,
     aligned,
@@ -70,7 +69,7 @@ from .boxes import (
 )
 from .copying import copy, count_up
 from .desk import desk_size, set_desk
-from .jit import helper, kernel
+from .jit import lane_helper, lane_kernel
 from .joins import Operand, Side, join_error, join_grid, join_rows, powers_of
 from .lanes import LANES, keep, pointer, prefetch, splat, store
 from .operations import (
@@ -153,7 +152,7 @@ class Task(NamedTuple):
     room: int  # breakpoints that there must be room for
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _floors(user, reward, k, program, floor):
     """Below what the user of a value does not look, per state; the padding looks nowhere.
 
@@ -169,7 +168,7 @@ def _floors(user, reward, k, program, floor):
     return least
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _fetch_law(program, op):
     """Ask for the law of an operation to come, which else would have to be waited for."""
     at = program.ops[op * COLUMNS + LAW]
@@ -179,7 +178,7 @@ def _fetch_law(program, op):
             prefetch(program.laws, i)
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _operand(op, slate, store_, nothing):
     """The block of an operand."""
     if op < 0:
@@ -188,7 +187,7 @@ def _operand(op, slate, store_, nothing):
     return pointer(store_.heap, at) if at >= 0 else pointer(store_.shared, -1 - at)
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _read(op, program, slate, store_, nothing):
     """What an operation is about."""
     row = pointer(program.ops, op * COLUMNS)
@@ -206,7 +205,7 @@ def _read(op, program, slate, store_, nothing):
     return Task(op, row, k, own, left, right, room)
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _uncapped(m, lanes, desk):
     """Nothing is cut off, and every breakpoint has a row of its own."""
     for u in range(0, lanes, LANES):
@@ -215,7 +214,7 @@ def _uncapped(m, lanes, desk):
         desk.source[j] = j
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _take_known(task, program, desk):
     """Breakpoints and rows of a known value, those not below ``low``; how many there are."""
     known, m, k = pointer(program.known, program.known_at[task.op]), task.room, task.states
@@ -236,7 +235,7 @@ def _take_known(task, program, desk):
     )
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _join(task, program, least, desk):
     """The larger of two values, each to a power."""
     a = Operand(task.left, program.powers[2 * task.op])
@@ -255,7 +254,7 @@ def _join(task, program, least, desk):
     )
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _mixture(task, program, slate, desk):
     """W_s = max(reward, children) mixed by the law: its tails, and behind them its errors."""
     k, own, r = task.states, task.own, task.row[REWARD]
@@ -289,7 +288,7 @@ def _mixture(task, program, slate, desk):
     return tails
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _find_indices(task, program, slate, tails, desk):
     """The indices of a box, from the tails of W or as they are given."""
     k, c, out = task.states, task.row[COST], pointer(slate.sigma, slate.sigma_at[task.op])
@@ -310,7 +309,7 @@ def _find_indices(task, program, slate, tails, desk):
             out[s] = desk.sigma[s]
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _box(task, program, slate, desk):
     """The capped value of a box, and its indices."""
     tails = _mixture(task, program, slate, desk)
@@ -324,7 +323,7 @@ def _box(task, program, slate, desk):
     )
 
 
-@helper(inline=True)
+@lane_helper(inline=True)
 def _give_back(op, block, k, slate, state):
     """One use less of an operand; after the last its block is free."""
     if op >= 0 and slate.loc[op] >= 0:
@@ -333,7 +332,7 @@ def _give_back(op, block, k, slate, state):
             release(block, state, slate.loc[op], extent(block, 0, k))
 
 
-@helper()
+@lane_helper()
 def _carry_out(step, order, program, slate, store_, desk):
     """Carry out operations from ``step`` on, as long as there is room.
 
@@ -369,7 +368,7 @@ def _carry_out(step, order, program, slate, store_, desk):
     return step, ZERO, ZERO
 
 
-@helper()
+@lane_helper()
 def _program_at(p):
     """A program with pointers in place of arrays: those cost no counting of references."""
     return Program(
@@ -381,7 +380,7 @@ def _program_at(p):
     )  # fmt: skip
 
 
-@helper()
+@lane_helper()
 def _slate_at(s):
     """A slate with pointers in place of arrays."""
     return Slate(
@@ -390,7 +389,7 @@ def _slate_at(s):
     )  # fmt: skip
 
 
-@kernel(work=efforts.sweep)
+@lane_kernel()
 def sweep(order, program, slate, shared, heap, state):
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .blocks import block_size, padded
 from .boxes import GROUP
-from .jit import helper
+from .jit import lane_helper
 from .lanes import LANES, pointer
 
 
@@ -37,7 +37,7 @@ class Desk(NamedTuple):
     widest: int
 
 
-@helper()
+@lane_helper()
 def desk_size(most, widest):
     """Floats, and integers, to work on ``most`` breakpoints and ``widest`` states."""
     room, by_state = most + 1 + LANES, 8 * widest + padded(block_size(0, widest))
@@ -45,7 +45,7 @@ def desk_size(most, widest):
     return 2 * table + widest * widest + by_state + 2 * padded(room), 3 * room + widest
 
 
-@helper()
+@lane_helper()
 def set_desk(floats, ints, most, widest):
     """Share out floats and the integers 0, 1, 2, ..., as many as `desk_size` says."""
     room, table = most + 1 + LANES, (most + 1 + GROUP) * widest

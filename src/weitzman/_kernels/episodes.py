@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import efforts
 from .copying import copy
 from .jit import helper, kernel
 
@@ -68,6 +67,12 @@ class Lists(NamedTuple):
     lists: np.ndarray
 
 
+def episode_work(tables: Tables, *rest: object) -> float:
+    """Episodes, as many as are recorded, with a guess of how many boxes are opened in each."""
+    tally = next(x for x in rest if isinstance(x, Tally))
+    return float(tally.out.shape[1] * 10 * (1 + min(len(tables.boxes), 10)))
+
+
 @kernel()
 def cumulate(data, row, size):
     """Cumulative distributions; from the last state that can occur on, they are above 1.
@@ -119,26 +124,26 @@ def list_siblings(roots, child_at, child, index, boxes):
     return out
 
 
-@helper(inline=True)
+@helper()
 def _scramble(z):
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
-@helper(inline=True)
+@helper()
 def _stream(key, episode):
     """Where the stream of an episode starts."""
     return _scramble(key[1] + _scramble(key[0] ^ np.uint64(episode)))
 
 
-@helper(inline=True)
+@helper()
 def _uniform(stream):
     """A number from [0, 1) that the stream holds at this place."""
     return np.float64(_scramble(stream) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@helper(inline=True)
+@helper()
 def _draw(chances, at, k, u):
     """The state that ``u`` stands for."""
     y = 0
@@ -153,7 +158,7 @@ def _draw(chances, at, k, u):
     return y
 
 
-@helper(inline=True)
+@helper()
 def _before(key, heap, i, j):
     """Whether list i is to be served before j: index, box, state, copy decide."""
     if key[i] != key[j]:
@@ -165,14 +170,14 @@ def _before(key, heap, i, j):
     return heap[i, COPY] < heap[j, COPY]
 
 
-@helper(inline=True)
+@helper()
 def _swap(key, heap, i, j):
     key[i], key[j] = key[j], key[i]
     for c in range(6):
         heap[i, c], heap[j, c] = heap[j, c], heap[i, c]
 
 
-@helper(inline=True)
+@helper()
 def _sink(key, heap, size):
     """Restore the order of the heap after its top was replaced."""
     i = 0
@@ -186,7 +191,7 @@ def _sink(key, heap, size):
         i = j
 
 
-@helper(inline=True)
+@helper()
 def _rise(key, heap, i):
     """Restore the order of the heap after entry i was added at its end."""
     while i > 0 and _before(key, heap, i, (i - 1) >> 1):
@@ -205,7 +210,7 @@ def _grown(key, heap, least):
     return more_key, more
 
 
-@kernel(work=efforts.episodes)
+@kernel(work=episode_work)
 def play(tables, game, first, last, tally, lists):
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 

@@ -7,53 +7,106 @@ infinity, as in NumPy, and no kernel holds the interpreter's lock.
 Kernels and the compiler never run on the main thread, where a signal handler could raise in the
 middle of them (see :mod:`.._common.interruption`).
 
-A kernel that is not compiled yet does small work as plain Python (see :mod:`.tiers`). With
-``NUMBA_DISABLE_JIT=1`` in the environment nothing is compiled: kernels and helpers are then plain
-Python, for a debugger or for coverage, and slow.
+Compiling takes seconds, so a kernel does small work as plain Python: the same source, not compiled.
+The size of the work alone decides (`SMALL`). Kernels that work on vectors (:mod:`.lanes`) are
+always compiled; small problems are solved without them. With ``NUMBA_DISABLE_JIT=1`` in the
+environment nothing is compiled, for a debugger or for coverage.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 from numba import config, njit, typeof
-from numba.extending import typeof_impl
+from numba.extending import overload, typeof_impl
 
 from .._common.interruption import interruptible
-from .efforts import numbers
 from .kernel_cache import KernelCache
-from .tiers import Tiers, Work
 
 PLAIN = bool(config.DISABLE_JIT)
 STRICT: frozenset[str] = frozenset()
 ANY_ORDER = frozenset({"reassoc", "contract"})
+VARIABLE = "WEITZMAN_COMPILE"
+
+# Work of at most so many numbers is done by plain Python, which takes a microsecond or so for each.
+SMALL = 20_000
+_limit = {"small": 0 if os.environ.get(VARIABLE) == "always" else SMALL}
 
 kernels: list[Any] = []  # all that are compiled, once their modules are imported
 
 Decorator = Callable[[Callable[..., Any]], Any]
+Work = Callable[..., float]
 
 
-def kernel(*, twin: bool = True, work: Work = numbers) -> Decorator:
+def compile_always(always: bool = True) -> None:
+    """From here on compile whatever the size, or again by size."""
+    _limit["small"] = 0 if always else SMALL
+
+
+def compiles_always() -> bool:
+    """Whether everything is compiled whatever the size: as a variable of the environment says."""
+    return _limit["small"] == 0
+
+
+def numbers(*args: Any) -> float:
+    """How many numbers there are in arrays, tuples of arrays, and so on."""
+    found = 0.0
+    for x in args:
+        if isinstance(x, np.ndarray):
+            found += x.size
+        elif isinstance(x, tuple):
+            found += numbers(*x)
+    return found
+
+
+def kernel(*, work: Work = numbers) -> Decorator:
     """Compile a function that Python calls; what was compiled once is kept on disk.
 
-    ``twin``: as plain Python it gives the same bits, and takes about as many steps as ``work``
-    says, a function of the same arguments (see :mod:`.efforts`).
+    ``work`` says of how many steps a call is, about, from the same arguments.
     """
-    return _as_numpy if PLAIN else partial(_compiled, twin, work)
+    return _as_numpy if PLAIN else partial(_compiled, work)
+
+
+def lane_kernel() -> Decorator:
+    """The same for a function that works on vectors: never plain."""
+    return _as_numpy if PLAIN else partial(_compiled, None)
+
+
+def helper(rounding: frozenset[str] = STRICT) -> Decorator:
+    """A function that kernels call: compiled in compiled kernels, plain in plain ones."""
+    if PLAIN:
+        return lambda function: function
+
+    def known(function: Callable[..., Any]) -> Callable[..., Any]:
+        overload(function, jit_options=_options(rounding), strict=False)(lambda *_: function)
+        return function
+
+    return known
+
+
+def lane_helper(*, inline: bool = False) -> Decorator:
+    """A function that only compiled kernels call; ``inline``: copy it into each of them."""
+    if PLAIN:
+        return lambda function: function
+    return njit(inline="always" if inline else "never", no_cpython_wrapper=True, **_options(STRICT))
 
 
 class Kernel:
     """A compiled function, called from any thread but run on none that handles signals."""
 
-    __slots__ = ("dispatcher",)
+    __slots__ = ("_work", "dispatcher")
 
-    def __init__(self, dispatcher: Any) -> None:
-        self.dispatcher = dispatcher
+    def __init__(self, dispatcher: Any, work: Work | None) -> None:
+        self.dispatcher, self._work = dispatcher, work
 
     def __call__(self, *args: Any) -> Any:
+        if self._work is not None and self._work(*args) <= _limit["small"]:
+            with np.errstate(all="ignore"):
+                return self.dispatcher.py_func(*args)
         return interruptible(partial(self.dispatcher, *args))
 
     def __getattr__(self, name: str) -> Any:
@@ -66,21 +119,10 @@ def _type_of_kernel(kernel: Kernel, _: Any) -> Any:
     return typeof(kernel.dispatcher)
 
 
-def helper(rounding: frozenset[str] = STRICT, *, inline: bool = False) -> Decorator:
-    """Compile a function that kernels call; ``inline``: copy it into each of them."""
-    if PLAIN:
-        return lambda function: function
-    return njit(
-        inline="always" if inline else "never", no_cpython_wrapper=True, **_options(rounding)
-    )
-
-
-def _compiled(twin: bool, work: Work, function: Callable[..., Any]) -> Any:
+def _compiled(work: Work | None, function: Callable[..., Any]) -> Any:
     dispatcher = njit(**_options(STRICT))(function)
     dispatcher._cache = KernelCache(function)
-    if twin:
-        dispatcher._compile_for_args = Tiers(dispatcher, work).choose
-    kernels.append(Kernel(dispatcher))
+    kernels.append(Kernel(dispatcher, work))
     return kernels[-1]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import count, error, padded, rows_of, tail_from, tops_of
-from .jit import helper
+from .jit import lane_helper
 from .lanes import LANES, expm1, larger, load, log1p, madd, splat, store, sub
 
 
@@ -25,7 +25,7 @@ class Side(NamedTuple):
     rows: np.ndarray
 
 
-@helper()
+@lane_helper()
 def power(tail, copies):
     """P(max of ``copies`` independent values >= x) from P(one >= x)."""
     if copies == 1.0:
@@ -33,7 +33,7 @@ def power(tail, copies):
     return -expm1(copies * log1p(-min(tail, 1.0)))
 
 
-@helper()
+@lane_helper()
 def powers_of(x, lanes, spare):
     """Rows of the tails of an operand, in ``spare`` where they are new."""
     rows = rows_of(x.block, lanes)
@@ -44,7 +44,7 @@ def powers_of(x, lanes, spare):
     return spare
 
 
-@helper()
+@lane_helper()
 def power_error(x, k, y):
     """Error of an operand, in state y.
 
@@ -58,7 +58,7 @@ def power_error(x, k, y):
     return err
 
 
-@helper()
+@lane_helper()
 def join_grid(a, b, low, grid, left, right):
     """Breakpoints of max(A, B), from the top down to ``low``; returns how many.
 
@@ -75,7 +75,7 @@ def join_grid(a, b, low, grid, left, right):
     return n
 
 
-@helper()
+@lane_helper()
 def join_rows(a, b, lanes, n, rows):
     """P(max(A, B) >= x) = P(A >= x) + P(B >= x) P(A < x), from the two sides."""
     for j in range(n):
@@ -84,7 +84,7 @@ def join_rows(a, b, lanes, n, rows):
             store(rows, j * lanes + u, madd(t, sub(splat(1.0), s), s))
 
 
-@helper()
+@lane_helper()
 def join_error(a, b, k, err, top):
     """Errors of the larger of two operands, and the highest breakpoints, per state.
 

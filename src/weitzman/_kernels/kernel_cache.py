@@ -44,7 +44,6 @@ _MARK, _MARKED = "CACHE.txt", b"Compiled code of weitzman. This folder can be de
 _VERSION = re.compile(r"[a-z]+-?\d+-[0-9a-f]{16}")  # names of folders that _version gives
 _FILE = re.compile(r"\w+\.\w+-[0-9a-f]{16}\.bin")  # names of files that KernelCache gives
 _KEPT = 4  # folders of other versions beside this one
-_WHEN = ("tiers.py", "efforts.py")  # which decide when to compile, and nothing else
 _SUM = hashlib.sha256().digest_size
 
 _state: dict[str, Path | None] = {}  # "folder": where files are written; None after a failure
@@ -83,7 +82,7 @@ def _version() -> str:
     known = hashlib.sha256()
     for version in (sys.version, numba.__version__, llvmlite.__version__, np.__version__):
         known.update(version.encode())
-    for path in sorted(set(_HERE.glob("*.py")) - {_HERE / name for name in _WHEN}):
+    for path in sorted(_HERE.glob("*.py")):
         known.update(path.name.encode() + path.read_bytes())
     return f"{sys.implementation.cache_tag}-{known.hexdigest()[:16]}"
 
@@ -93,10 +92,6 @@ class KernelCache(NullCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-
-    def has_files(self) -> bool:
-        """Whether compiled code of this kernel lies on disk, for whatever types."""
-        return any(any(folder.glob(f"{self._name}-*.bin")) for folder in folders())
 
     @property
     def cache_path(self) -> str | None:

@@ -21,8 +21,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from .processor import FUSES
-
 LANES = 8
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _MASK = ir.VectorType(ir.IntType(1), LANES)
@@ -65,10 +63,9 @@ def _operation(result: Any, emit: Callable[..., Any]) -> Any:
 
 
 def _multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    if not FUSES:
-        return builder.fadd(builder.fmul(a, b), c)
+    # in one rounding where the processor can, in two where it would have to be emulated
     kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-    f = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")
+    f = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{LANES}f64")
     return builder.call(f, [a, b, c])
 
 

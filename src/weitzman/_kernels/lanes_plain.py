@@ -1,7 +1,7 @@
 """The operations of :mod:`.lanes_compiled` in plain Python, one function each.
 
 A vector is an array of eight floats, a mask one of eight booleans, a pointer an array and a place
-in it. Every operation gives the same bits as the compiled one.
+in it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from .processor import FUSES, fused
 
 LANES = 8
 Vector = NDArray[Any]
@@ -95,8 +93,8 @@ def div(a: Vector, b: Vector) -> Vector:
 
 
 def madd(a: Vector, b: Vector, c: Vector) -> Vector:
-    """a * b + c, in one rounding if the processor does so"""
-    return fused(a, b, c) if FUSES else a * b + c
+    """a * b + c"""
+    return a * b + c
 
 
 def exp(x: float) -> float:

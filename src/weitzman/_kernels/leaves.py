@@ -54,13 +54,13 @@ class Fallen(NamedTuple):
     weight: np.ndarray
 
 
-@helper(inline=True)
+@helper()
 def _draw(state):
     """The next number of a linear congruence modulo 2^31 - 1."""
     return state * 48271 % 2147483647
 
 
-@helper(inline=True)
+@helper()
 def _goes_left(value, split, category):
     """Whether a value goes to the left of a split."""
     if category:

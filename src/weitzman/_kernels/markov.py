@@ -19,7 +19,12 @@ from .jit import ANY_ORDER, helper, kernel
 GAIN, SLOPE, OUTLAY = 0, 1, 2
 
 
-@kernel()
+def cubic(law: np.ndarray, *_: object) -> float:
+    """Steps for a law of k states: about k cubed."""
+    return float(law.size**1.5)
+
+
+@kernel(work=cubic)
 def stationary(law):
     """The stationary distribution of an irreducible chain."""
     a = law.copy()
@@ -40,7 +45,7 @@ def stationary(law):
     return pi / add_up(pi)
 
 
-@kernel()
+@kernel(work=cubic)
 def absorb(inner, leave, right):
     """Solve (I - inner) X = right >= 0, where the rows of ``inner`` and ``leave`` sum to one.
 
@@ -177,7 +182,7 @@ def _join(s, end, law, active, leave, factors):
     return np.concatenate((active[:here], np.array([s]), active[here:]))
 
 
-@kernel(twin=False)
+@kernel(work=cubic)
 def sweep(law, reward, cost):
     """Indices of an endless line, and the law of what each state is worth.
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import efforts
 from .copying import copy
 from .episodes import (
     _GOLDEN,
@@ -37,6 +36,7 @@ from .episodes import (
     _draw,
     _stream,
     _uniform,
+    episode_work,
 )
 from .jit import helper, kernel
 
@@ -67,7 +67,7 @@ class Ready(NamedTuple):
     hand: np.ndarray
 
 
-@helper(inline=True)
+@helper()
 def _open(tables, opened, shown, v, s, u):
     """Open box v after its parent showed s: ``u`` stands for its state. Its reward and its cost."""
     boxes, k = tables.boxes, tables.boxes[v, STATES]
@@ -78,14 +78,14 @@ def _open(tables, opened, shown, v, s, u):
     return tables.rewards[boxes[v, REWARD_AT] + y], tables.costs[at]
 
 
-@helper(inline=True)
+@helper()
 def _note(out, i, best, spend, n):
     """What episode i came to."""
     out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
     out[OPENINGS, i] = out[ROUNDS, i] = n
 
 
-@helper(inline=True)
+@helper()
 def _delay(tables, v, s, y):
     """Factor and duration of an opening; none if time costs nothing."""
     if tables.factors.size == 0:
@@ -134,7 +134,7 @@ def _worth(fixed, places, tables, room, at):
     return False
 
 
-@kernel(work=efforts.episodes)
+@kernel(work=episode_work)
 def play_order(tables, fixed, places, first, last, tally, room):
     """Follow an order while one of the next ``ahead`` boxes is worth opening."""
     parent, order, _, _, outside, stream_key = fixed
@@ -158,7 +158,7 @@ def play_order(tables, fixed, places, first, last, tally, room):
         out[TIME, episode - first] = time
 
 
-@kernel(work=efforts.episodes)
+@kernel(work=episode_work)
 def play_random(tables, game, places, parent, span, tally, room):
     """Open at random one of the boxes that can be opened, at most ``budget`` of them.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import efforts
 from .episodes import (
     _GOLDEN,
     ABOVE,
@@ -43,6 +42,7 @@ from .episodes import (
     _stream,
     _swap,
     _uniform,
+    episode_work,
 )
 from .jit import helper, kernel
 
@@ -78,7 +78,7 @@ def _longer(hand):
     return more
 
 
-@kernel(work=efforts.episodes)
+@kernel(work=episode_work)
 def collect(tables, game, prizes, first, last, tally, lists):
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 

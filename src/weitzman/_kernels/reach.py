@@ -26,10 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import efforts
 from .blocks import aligned, count, padded, release, rows_of
 from .boxes import FEW, GROUP, Spans, mix, mix_between
-from .jit import helper, kernel
+from .jit import lane_helper, lane_kernel
 from .lanes import (
     LANES,
     above,
@@ -114,7 +113,7 @@ class OneBox(NamedTuple):
     levels: int
 
 
-@kernel()
+@lane_kernel()
 def none_above(heap, at, v, copies):
     """P(all of ``copies`` values of a root are at most v)."""
     block, lanes = pointer(heap, at), padded(np.int64(1))
@@ -127,7 +126,7 @@ def none_above(heap, at, v, copies):
     return exp(copies * log1p(-tail)) if tail < 1.0 else 0.0
 
 
-@kernel()
+@lane_kernel()
 def count_ranks(ops, rank_at):
     """How many ranks lie at each operation and below; operands come before what uses them."""
     out = np.zeros(len(ops), np.int64)
@@ -156,7 +155,7 @@ class Paths(NamedTuple):
     outside: float
 
 
-@kernel()
+@lane_kernel()
 def reachable(order, paths, least):
     """Which boxes of a postorder may be opened more than ``least`` times on average.
 
@@ -191,7 +190,7 @@ def reachable(order, paths, least):
     return out
 
 
-@helper()
+@lane_helper()
 def _ask(op, route, points, n, wanted):
     """Mark the points that an operation and all below it look at."""
     stack = np.empty(route.asks[op] + 1, np.int64)
@@ -212,14 +211,14 @@ def _ask(op, route, points, n, wanted):
                 depth += 1
 
 
-@helper()
+@lane_helper()
 def _few(op, route, size, lanes):
     """Whether so few ranks lie below that it pays to look which points they need."""
     asks = route.asks[op]
     return asks < size and asks * _PRICE_OF_A_QUESTION <= size * lanes
 
 
-@helper()
+@lane_helper()
 def _needed(op, route, size, lanes, union, wanted):
     """Keep the points that an operand looks at, where those are few; how many there are."""
     if not _few(op, route, size, lanes):
@@ -230,7 +229,7 @@ def _needed(op, route, size, lanes, union, wanted):
     return select(union, size, wanted)
 
 
-@helper()
+@lane_helper()
 def _needed_in_box(child, route, box, size, union, wanted):
     """The same for a box: its own rewards, and what its children look at."""
     if child >= 0 and not _few(child, route, size, max(padded(box.k), padded(box.own))):
@@ -244,7 +243,7 @@ def _needed_in_box(child, route, box, size, union, wanted):
     return select(union, size, wanted)
 
 
-@helper()
+@lane_helper()
 def _up_to_index(steps, box, union, size, opened, spare, out):
     """out[j, s] = G_s(min(x[j], sigma(s))), and the chance to be opened after s."""
     lanes = steps.lanes
@@ -264,7 +263,7 @@ def _up_to_index(steps, box, union, size, opened, spare, out):
             store(out, j * lanes + u, where(at_least(x, load(cap, u)), load(most, u), row))
 
 
-@helper()
+@lane_helper()
 def _padded_law(box, out):
     """The law with rows of full lanes."""
     across = padded(box.own)
@@ -273,7 +272,7 @@ def _padded_law(box, out):
             out[s * across + y] = box.law[s * box.own + y] if y < box.own else 0.0
 
 
-@helper()
+@lane_helper()
 def _rises(capped, lanes, n, out):
     """The first row in which each column is not zero."""
     for u in range(0, lanes, LANES):
@@ -285,7 +284,7 @@ def _rises(capped, lanes, n, out):
         store(out, u, row)
 
 
-@helper()
+@lane_helper()
 def _mix_capped(capped, caps, union, k, law, across, size, out):
     """The product with a law of what `_up_to_index` wrote: constant from an index on, once zero."""
     lanes, done = padded(k), _ZERO
@@ -305,7 +304,7 @@ def _mix_capped(capped, caps, union, k, law, across, size, out):
     mix(left, k, law, across, size - done, pointer(out, done * across))
 
 
-@helper()
+@lane_helper()
 def _choose(h, box, clear, chosen, spare):
     """The chance of each state to be chosen; what lies below its reward no longer matters."""
     lanes = h.lanes
@@ -321,7 +320,7 @@ def _choose(h, box, clear, chosen, spare):
             store(h.rows, j * lanes + u, where(above, load(h.rows, j * lanes + u), splat(0.0)))
 
 
-@helper()
+@lane_helper()
 def _value(operands, loc):
     """The block of an operand."""
     if loc >= 0:
@@ -329,7 +328,7 @@ def _value(operands, loc):
     return pointer(operands.shared, -1 - loc)
 
 
-@helper()
+@lane_helper()
 def _leave(h, block, k, copies, least, heap, state):
     """Write what competes with an operand, of which there are several copies: heap, place, n."""
     if copies == 1.0:
@@ -349,7 +348,7 @@ def _leave(h, block, k, copies, least, heap, state):
     return heap, at, n
 
 
-@helper()
+@lane_helper()
 def _back_box(op, route, found, operands, heap, state):
     """From what competes with a box to what competes below it."""
     ops, n = route.ops, found.seen_n[op]
@@ -396,7 +395,7 @@ def _back_box(op, route, found, operands, heap, state):
     return heap
 
 
-@helper()
+@lane_helper()
 def _back_join(op, route, found, operands, heap, state):
     """From what competes with the larger of two values to what competes with each of them."""
     ops, n, k = route.ops, found.seen_n[op], route.ops[op, STATES]
@@ -428,7 +427,7 @@ def _back_join(op, route, found, operands, heap, state):
     return heap
 
 
-@kernel(work=efforts.retrace)
+@lane_kernel()
 def retrace(order, route, found, operands, heap, state):
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import efforts
 from .blocks import TOP, aligned, allocate, count, grid_of, padded, rows_of
 from .copying import copy
-from .jit import helper, kernel
+from .jit import lane_helper, lane_kernel
 from .lanes import (
     LANES,
     above,
@@ -55,7 +54,7 @@ class MergedPoints(NamedTuple):
     theirs: np.ndarray
 
 
-@helper()
+@lane_helper()
 def below(x, n, v):
     """Number of entries of rising x[:n] that are smaller than v."""
     lo, hi = np.int64(0), n
@@ -68,14 +67,14 @@ def below(x, n, v):
     return lo
 
 
-@helper()
+@lane_helper()
 def at_rank(steps, rank, y):
     """The value of state y at a rank, not yet half a rank above."""
     i = below(steps.x, steps.n, rank + 0.25) - 1
     return steps.rows[i * steps.lanes + y] if i >= 0 else 0.0
 
 
-@helper()
+@lane_helper()
 def unite(x, n, y, m, out):
     """The union of two rising lists; how many points there are."""
     i, j, size = np.int64(0), np.int64(0), np.int64(0)
@@ -88,7 +87,7 @@ def unite(x, n, y, m, out):
     return size
 
 
-@helper()
+@lane_helper()
 def select(union, size, wanted):
     """Keep the points that are wanted; how many there are."""
     kept = np.int64(0)
@@ -100,7 +99,7 @@ def select(union, size, wanted):
     return kept
 
 
-@helper()
+@lane_helper()
 def want(points, n, rank, wanted):
     """Mark the points that tell the value at a rank, and half a rank above."""
     i = below(points, n, rank + 0.25)
@@ -110,7 +109,7 @@ def want(points, n, rank, wanted):
         wanted[i] = 1
 
 
-@helper()
+@lane_helper()
 def rising(block, lanes, out):
     """The breakpoints of a value, the lowest first; how many there are."""
     m, grid = count(block, 0), grid_of(block, lanes)
@@ -119,7 +118,7 @@ def rising(block, lanes, out):
     return m
 
 
-@helper()
+@lane_helper()
 def _factors(block, lanes, copies, spare):
     """P(the largest of ``copies`` of a value is below breakpoint j - 1), by j and state."""
     tails = rows_of(block, lanes)
@@ -132,7 +131,7 @@ def _factors(block, lanes, copies, spare):
             spare[i] = exp(copies * log1p(-tails[i])) if tails[i] < 1.0 else 0.0
 
 
-@helper()
+@lane_helper()
 def times_value(steps, union, size, block, copies, out):
     """Multiply by the distribution function of the largest of ``copies`` of a value."""
     lanes, m = steps.lanes, count(block, 0)
@@ -150,7 +149,7 @@ def times_value(steps, union, size, block, copies, out):
     keep(factors)
 
 
-@helper()
+@lane_helper()
 def _copies(above_, least, m):
     """sum_{j < m} F(x^-)^j F(x)^(m - 1 - j), from the tails P(> x) <= P(>= x)."""
     if above_ >= 1.0:
@@ -163,13 +162,13 @@ def _copies(above_, least, m):
     return power * (expm1(m * d) / expm1(d))
 
 
-@helper()
+@lane_helper()
 def copies_room(n, block):
     """Room for the points of step functions and of several copies of a value."""
     return n + 2 * count(block, 0)
 
 
-@helper()
+@lane_helper()
 def times_copies(steps, block, k, copies, union, out):
     """Multiply by the chance that the other copies of a value stay below; how many points.
 
@@ -197,7 +196,7 @@ def times_copies(steps, block, k, copies, union, out):
     return size
 
 
-@helper()
+@lane_helper()
 def _mark_steps(steps, least, wanted):
     """Mark the points at which some state steps by more than ``least``; how many there are."""
     kept = np.int64(0)
@@ -214,7 +213,7 @@ def _mark_steps(steps, least, wanted):
     return kept
 
 
-@kernel(work=efforts.few)
+@lane_kernel()
 def claim(heap, state, size):
     """Position of a block of at least ``size`` floats; the heap is replaced when it must grow."""
     if state[TOP] + 2 * size > heap.size:
@@ -224,7 +223,7 @@ def claim(heap, state, size):
     return heap, allocate(pointer(heap, 0), pointer(state, 0), size)
 
 
-@helper()
+@lane_helper()
 def put(steps, least, heap, state, wanted):
     """Write step functions to the heap, without steps that do not matter: heap, place, points."""
     n, lanes = _mark_steps(steps, least, wanted), steps.lanes
@@ -241,13 +240,13 @@ def put(steps, least, heap, state, wanted):
     return heap, at, n
 
 
-@helper()
+@lane_helper()
 def taken(heap, at, n, lanes):
     """The step functions in a block of the heap."""
     return Steps(pointer(heap, at + n * lanes), pointer(heap, at), n, lanes)
 
 
-@kernel()
+@lane_kernel()
 def pack(heap, state, x, rows):
     """Write step functions given as points and rows of states: the heap and the place."""
     n, k = rows.shape
@@ -260,7 +259,7 @@ def pack(heap, state, x, rows):
     return heap, at
 
 
-@kernel()
+@lane_kernel()
 def unpack(heap, at, n, k):
     """Points and rows of states of a block."""
     lanes = padded(k)
@@ -272,7 +271,7 @@ def unpack(heap, at, n, k):
     return x, rows
 
 
-@kernel()
+@lane_kernel()
 def root_copies(x, rows, heap, at, copies):
     """Step functions (n, 1) times the chance that other copies of a root's value stay below."""
     lanes, block = padded(np.int64(1)), pointer(heap, at)

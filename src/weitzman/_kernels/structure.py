@@ -156,7 +156,7 @@ def postorder(parent):
     return Postorder(_copied(order, done), first, after)
 
 
-@helper(inline=True)
+@helper()
 def _scramble(h, x):
     h ^= np.uint64(x)
     h *= np.uint64(0x9E3779B97F4A7C15)

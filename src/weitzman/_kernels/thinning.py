@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import begin, errors_of, finish, grid_of, rows_of, tops_of
-from .jit import helper
+from .jit import lane_helper
 from .lanes import (
     LANES,
     above,
@@ -53,19 +53,19 @@ class Eight(NamedTuple):
     floor: np.ndarray
 
 
-@helper()
+@lane_helper()
 def _eight(draft, u):
     return Eight(u, load(draft.sigma, u), load(draft.floor, u))
 
 
-@helper()
+@lane_helper()
 def _capped_tail(draft, states, j):
     """P(min(W_s, sigma_s) >= x[j]) for eight states s."""
     t = load(draft.rows, draft.source[j] * draft.lanes + states.first)
     return where(at_least(states.sigma, splat_at(draft.x, j)), t, splat(0.0))
 
 
-@helper()
+@lane_helper()
 def _moves(draft, states, mass, right, at, bound):
     """Would it raise E max(x, kappa_s) by more than a quarter of ``bound`` to drop breakpoints?
 
@@ -78,7 +78,7 @@ def _moves(draft, states, mass, right, at, bound):
     return some(both(above(splat_at(draft.x, at), states.floor), moved))
 
 
-@helper()
+@lane_helper()
 def _may_go(draft, right, at, bound, first):
     """May all breakpoints after the one at ``right`` down to ``at`` go, for states from ``first``?
 
@@ -92,13 +92,13 @@ def _may_go(draft, right, at, bound, first):
     return True
 
 
-@helper()
+@lane_helper()
 def _also_goes(draft, c, j, bound):
     """May the breakpoint j go as well, alone and together with all those after c?"""
     return _may_go(draft, j - 1, j, bound, _FIRST) and _may_go(draft, c, j, bound, _FIRST)
 
 
-@helper()
+@lane_helper()
 def _copy_row(draft, j, tail, row):
     """Write the capped tails at a breakpoint; those of the first eight states are known."""
     store(row, 0, tail)
@@ -106,7 +106,7 @@ def _copy_row(draft, j, tail, row):
         store(row, u, _capped_tail(draft, _eight(draft, u), j))
 
 
-@helper()
+@lane_helper()
 def _copy_kept(draft, j, bound, grid, row):
     """Write breakpoints from j on, until one may be dropped alone, between its neighbors.
 
@@ -127,7 +127,7 @@ def _copy_kept(draft, j, bound, grid, row):
             return j
 
 
-@helper()
+@lane_helper()
 def _average(draft, c, a, value, row):
     """Give the breakpoint c the mass of the dropped ones between it and a.
 
@@ -155,7 +155,7 @@ def _average(draft, c, a, value, row):
         store(tops, u, larger(load(tops, u), reached))
 
 
-@helper()
+@lane_helper()
 def thin(draft, eps, value):
     """Write the value to a block, without the breakpoints that do not matter.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from .._common.optional import need
-from ..learn.known import Config
+from ..learn.features import Config
 from .pool_space import PoolSpace
 
 _optuna: Any = need("optuna", "optuna")

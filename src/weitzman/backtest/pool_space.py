@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
-from ..learn.known import Config, Encoder
+from ..learn.features import Config, Encoder
 
 _DECADES = 100.0  # a scale is logarithmic if the ratio of its ends is at least this
 

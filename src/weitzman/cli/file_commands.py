@@ -195,10 +195,10 @@ package, a folder of the user. Workers that name the same folder share it."""
 @command(_WARMUP, short="Compile everything now, for later processes.")
 def warmup(options: Options) -> None:
     """Carry out the command."""
-    from ..engine.compiled_code import compile_at_once, compiled_code
+    from ..engine.compiled_code import compile_always, compiled_code
 
     start = time.perf_counter()
-    compile_at_once()
+    compile_always()
     for use in (_forests, _lines, _strategies):
         use()
     found = compiled_code()

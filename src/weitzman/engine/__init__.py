@@ -10,8 +10,6 @@ from .evaluation import evaluate as evaluate
 from .indices import Policy as Policy
 from .payoff_tables import PayoffTable as PayoffTable
 from .payoff_tables import payoff_table as payoff_table
-from .resolving import Resolved as Resolved
-from .resolving import Resolver as Resolver
 from .solution import Solution as Solution
 from .solution import Status as Status
 from .solver import solve as solve

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._kernels import jit, kernel_cache
-from .._kernels.tiers import compile_at_once
+from .._kernels.jit import compile_always
 
-__all__ = ["CompiledCode", "compile_at_once", "compiled_code"]
+__all__ = ["CompiledCode", "compile_always", "compiled_code"]
 
 
 class CompiledCode(NamedTuple):

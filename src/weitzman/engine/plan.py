@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import TypeVar
 
@@ -15,11 +16,9 @@ from numpy.typing import NDArray
 from .._common import interruption
 from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels import blocks, capped, operations, structure
-from ..chains.chain import Chain
-from ..chains.endless import solve_line
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .weights import Weights, mean_cost
+from .weights import Weights, endless_value
 
 Progress = Callable[[int, int], None]
 Line = Callable[[int], tuple[FloatArray, FloatArray, FloatArray]]
@@ -105,18 +104,10 @@ class Plan:
             raise InvalidArgument("forests with quotas cannot be solved yet. Leave `quotas` out.")
         f, w = forest, Weights.of(forest)
 
-        def line(v: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-            r = f.reward[v]
-            own = w.rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
-            if own.max() == -np.inf:  # signals only
-                return own, np.empty(0), np.empty((0, len(own)))
-            if f.factors is not None:
-                return _timed_line(w, v, own)
-            found = solve_line(Chain(f.laws[int(f.law[v])], own), mean_cost(f, v))
-            return found.index, found.breakpoints, found.tails.T
-
         key = 2 * w.law + f.endless
-        return cls.lay_out(w, key, f.reward, w.rewards, f.rewards.start, w.outside, line)
+        return cls.lay_out(
+            w, key, f.reward, w.rewards, f.rewards.start, w.outside, partial(endless_value, w)
+        )
 
     @classmethod
     def lay_out(
@@ -325,20 +316,6 @@ def up_to_top(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray,
     last = np.concatenate([levels, [-np.inf]])[np.where(np.diff(at) > 0, at[1:] - 1, -1)]
     short = last < top
     return np.insert(levels, at[1:][short], top), at + np.concatenate([[0], np.cumsum(short)])
-
-
-def _timed_line(w: Weights, v: int, own: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The value of an endless box with discounting: a line that ends by chance in a top state."""
-    i, k = int(w.law[v]), len(own)
-    missing = w.missing(v)
-    assert missing is not None, "a line with discounting"
-    top = max(float(own.max()), 0.0)
-    law = np.zeros((k + 1, k + 1))
-    law[:k, :k], law[:k, k], law[k, k] = w.laws[i], missing, 1.0
-    cost = np.append(w.costs[i][:, 0] + missing * top, 0.0)
-    law /= law.sum(axis=1, keepdims=True)
-    found = solve_line(Chain(law, np.append(own, top)), cost)
-    return found.index[:k], found.breakpoints, found.tails[:k].T
 
 
 def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.bool_]:

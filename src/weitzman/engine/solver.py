@@ -29,6 +29,7 @@ from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .plan import Plan, PlanPass, Progress, check_threads
 from .prizes import run_several
+from .small import is_small, recursion, value_of
 from .solution import Solution, Status, hint
 from .spreading import run_spread
 
@@ -143,6 +144,8 @@ def solve(
     check_threads(threads)
 
     one_pass = _one_pass(forest, clip, threads, executor, progress)
+    if is_small(forest):
+        return _solve_small(forest, tolerance, clip, progress)
 
     def task() -> Solution:
         return _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
@@ -170,15 +173,35 @@ def _one_pass(
     return lambda plan, eps: plan.run(eps, clip, threads, progress)
 
 
+def _solve_small(
+    forest: Forest, tolerance: float, clip: bool, progress: Progress | None
+) -> Solution:
+    """The recursion in NumPy alone, which drops nothing."""
+    f, x0 = forest, forest.sign * forest.outside
+    found = recursion(f)
+    if progress is not None:
+        progress(len(found.law), len(found.law))
+    index = np.where(found.sigma < x0, -np.inf, found.sigma) if clip else found.sigma
+    value = value_of(f, found)
+    error, status = judged(f, 0.0 if np.isfinite(value) else np.inf, tolerance)
+    index = f.sign * index + 0.0  # no negative zero is shown to anybody
+    index.flags.writeable = False
+    return Solution(
+        f, float(f.sign * value + 0.0), error, status, found.width, found.class_of, found.start,
+        index,
+    )  # fmt: skip
+
+
 def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OnePass) -> Solution:
     """Passes until the certified error is small enough; no ``share``: nothing may be dropped."""
     plan = Plan.of(forest)
     weights = plan.weights
     target = tolerance * plan.payoff_span()
     run = _within(plan, target, share, one_pass)
-    found, status = judged(plan, run, target)
+    error = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
+    found, status = judged(forest, error if np.isfinite(run.value) else np.inf, target)
     sign = forest.sign
-    index = sign * weights.read_back(run.sigma) + 0.0  # no negative zero is shown to anybody
+    index = sign * weights.read_back(run.sigma) + 0.0
     index.flags.writeable = False
     return Solution(
         forest, float(sign * weights.read_back(run.value) + 0.0), found, status,
@@ -186,25 +209,15 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     )  # fmt: skip
 
 
-def judged(
-    plan: Plan, run: PlanPass, target: float, rounding: float | None = None
-) -> tuple[float, Status]:
-    """The certified error of a pass, and how exact that makes it.
-
-    ``rounding`` is the error of rounding, where it is known.
-    """
-    forest, weights = plan.forest, plan.weights
-    more = _magnified(plan, run, target) if rounding is None else rounding
-    found = max(weights.gap(run.value, run.gap + more), 0.0)
-    if not np.isfinite(run.value):  # sums have left the range of a 64-bit float
-        found = np.inf
+def judged(forest: Forest, error: float, target: float) -> tuple[float, Status]:
+    """The error of a value with what was stated about its forest, and how exact that makes it."""
     status = Status.COARSE
-    if found <= target:
-        status = Status.EXACT if found == 0 else Status.CERTIFIED
+    if error <= target:
+        status = Status.EXACT if error == 0 else Status.CERTIFIED
     if forest.stated_error > 0:  # no bound is known for certainty equivalents
-        found = found + forest.stated_error if forest.risk_tolerance is None else np.inf
+        error = error + forest.stated_error if forest.risk_tolerance is None else np.inf
         status = status if status is Status.COARSE else Status.DISCRETIZED
-    return found, status
+    return error, status
 
 
 def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -> PlanPass:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._kernels import boxes
+from ..chains.chain import Chain
+from ..chains.endless import solve_line
 from ..forest.model import Forest
-from ..forest.pools import Pool, starts
+from ..forest.pools import Pool, runs, starts
 
 _LOST = 0.5  # an error of this share of a utility: nothing is known of it
 _NO_INTS, _NO_FLOATS = np.empty(0, np.int64), np.empty(0)
@@ -190,7 +191,18 @@ def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
     """Expected cost of opening each box after each state of its parent, and where each starts."""
     f = forest
     start = np.concatenate([[0], np.cumsum(f.laws.shape[f.law, 0])]).astype(np.int64)
-    return boxes.mean_costs(f.law, f.cost, f.laws.matrices, f.costs.matrices, start), start
+    both, pair = np.unique(f.law * len(f.costs) + f.cost, return_inverse=True)
+    law, cost = np.divmod(both, len(f.costs))
+    laws = f.laws.take(law)
+    row_at, owner = laws.rows()
+    price = _spread(f.costs, cost, laws)
+    # a cost that no state moves is taken as it is: chances may sum to one but for a rounding
+    fixed = f.costs.shape[cost[owner], 1] == 1
+    means = np.where(fixed, price[row_at], np.add.reduceat(laws.data * price, row_at))
+    rows = laws.shape[:, 0]
+    first = np.cumsum(rows) - rows
+    pair = pair.reshape(-1)
+    return means[runs(first[pair], rows[pair])], start
 
 
 def mean_cost(forest: Forest, box: int) -> FloatArray:
@@ -209,3 +221,22 @@ def mean_durations(forest: Forest) -> FloatArray:
         assert f.factors is not None, "a forest with discounting"
         pool = Pool(-np.log(f.factors.data), f.factors.start, f.factors.shape)
     return mean_costs(replace(f, costs=pool, factors=None, durations=None, rate=None))[0]
+
+
+def endless_value(w: Weights, v: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Of an endless box: its indices, and breakpoints and tails (m, k) of its capped value."""
+    f, r = w.forest, w.forest.reward[v]
+    own = w.rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
+    if own.max() == -np.inf:  # signals only
+        return own, np.empty(0), np.empty((0, len(own)))
+    if (missing := w.missing(v)) is None:
+        found = solve_line(Chain(f.laws[int(f.law[v])], own), mean_cost(f, v))
+        return found.index, found.breakpoints, found.tails.T
+    # with discounting, a line that ends by chance in a top state
+    i, k, top = int(w.law[v]), len(own), max(float(own.max()), 0.0)
+    law = np.zeros((k + 1, k + 1))
+    law[:k, :k], law[:k, k], law[k, k] = w.laws[i], missing, 1.0
+    cost = np.append(w.costs[i][:, 0] + missing * top, 0.0)
+    law /= law.sum(axis=1, keepdims=True)
+    found = solve_line(Chain(law, np.append(own, top)), cost)
+    return found.index[:k], found.breakpoints, found.tails[:k].T

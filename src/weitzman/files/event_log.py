@@ -5,8 +5,9 @@ applying the events one after the other. Tables:
 
 =========  =====================================================================================
 setting    ``name``, ``value`` (JSON), ``crc`` of the value; ``kind`` says whose log it is
-event      ``number`` (1, 2, ...), ``time`` (seconds since 1970), ``worker``, ``content`` (JSON),
-           ``crc`` of all this and of the ``crc`` before. SQLite keeps the last number twice
+event      ``number`` (1, 2, ...), ``time`` (seconds since 1970, for people), ``worker``,
+           ``content`` (JSON), ``crc`` of the workers and contents of all events up to this
+           one. SQLite keeps the last number twice
 piece      ``event``, ``part``, ``place``, ``data``, ``crc``: bytes that belong to an event, such as
            a model, cut into pieces; event 0 stands for the start
 worker     Who is using the log: ``token``, ``host``, ``machine``, ``pid``, ``born``, ``since``,
@@ -26,28 +27,52 @@ made leaves no log, but perhaps a hidden file that ends in ``.tmp`` and can be d
 from __future__ import annotations
 
 import ctypes
+import errno
+import importlib
 import json
 import os
+import pathlib
+import secrets
 import sqlite3
+import struct
 import threading
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
-from .._common.system import lock_holders
+from .._common.disk import check_regular, open_folder
+from .._common.system import Heartbeats, Process, is_alive, lock_holders, this_process
 from ..errors import InvalidFile, InvalidForest, JournalError
-from . import event_file as _file
-from .event_file import Workers
 
 Path = str | os.PathLike[str]
-Content = dict[str, Any]
 T = TypeVar("T")
 
+APPLICATION = 0x57545A4A  # marks our files among those of SQLite
+VERSION = 3
 PATIENCE = 60.0  # seconds to wait for other processes
-_FORK_PATIENCE = 1.0  # seconds that a fork waits for threads that are writing
+LEASE = 3600.0  # seconds without a sign of life, after which a worker on another machine is gone
+SYNCHRONOUS = "EXTRA"
 
+_FORK_PATIENCE = 1.0  # seconds that a fork waits for threads that are writing
+_SOON = 0.001, 0.05  # seconds between two tries, at first and at most
+_MAGIC = b"SQLite format 3\0"
+_HEADER = 100  # bytes
+_PIECE = 2**24  # bytes; SQLite has a limit on one value
+_GONE = "is missing or was changed"
+_BATCH = 5000  # events read at a time: a long log need not fit into memory
+_TABLES = (
+    "CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL)",
+    "CREATE TABLE event (number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, "
+    "worker TEXT NOT NULL, content TEXT NOT NULL, crc INTEGER NOT NULL)",
+    "CREATE TABLE piece (event INTEGER, part TEXT, place INTEGER, data BLOB NOT NULL, "
+    "crc INTEGER NOT NULL, PRIMARY KEY (event, part, place))",
+    "CREATE TABLE worker (token TEXT PRIMARY KEY, host TEXT NOT NULL, machine TEXT NOT NULL, "
+    "pid INTEGER NOT NULL, born TEXT NOT NULL, since REAL NOT NULL, beats INTEGER NOT NULL, "
+    "owner INTEGER NOT NULL)",
+)
 # Troubles that are not in the file.
 _CURABLE = tuple(
     f"SQLITE_{code}"
@@ -67,7 +92,7 @@ class Entry(NamedTuple):
 
     number: int
     worker: str
-    content: Content
+    content: Any
 
 
 class EventLog:
@@ -86,31 +111,37 @@ class EventLog:
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._closed = False
-        self.path, self.kind = os.fspath(path), kind
-        self.settings: Content = {}
+        self.path, self.kind = os.fsdecode(path), kind
+        if "\0" in self.path:
+            raise JournalError(f"{self.path!r}: no file can have the character NUL in its name.")
+        self.settings: dict[str, Any] = {}
         self.workers = Workers(self.path, me)
-        self._last = 0, 0  # number and checksum, in one step: an interrupt may come between two
-        self._added: list[tuple[int, int]] = []
-        self._before_adding: tuple[int, int] | None = None
-
-    @property
-    def seen(self) -> int:
-        """The last event that was read or written, and applied."""
-        return self._last[0]
+        self._last = 0, 0  # number and checksum of the last event that was read or written
+        self._before: tuple[int, int] | None = None  # the same before this transaction wrote
 
     @classmethod
     def create(
-        cls, path: Path, kind: str, me: str, settings: Content, parts: Mapping[str, bytes],
-        *, owner: bool = True,
+        cls, path: Path, kind: str, me: str, settings: Mapping[str, Any],
+        parts: Mapping[str, bytes], *, owner: bool = True,
     ) -> EventLog:  # fmt: skip
         """Write a new log, in use by this worker; the file appears complete or not at all."""
         self = cls(path, kind, me)
+        folder, name = os.path.split(os.path.abspath(self.path))
+        new = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
         with self._explained():
-            _file.create(
-                self.path, {"kind": kind, **settings}, parts,
-                lambda db: self.workers.enter(db, owner=owner),
-            )  # fmt: skip
-        self.settings = settings
+            if os.path.lexists(self.path):
+                raise FileExistsError(self.path)
+            try:
+                with open(new, "xb"):
+                    pass
+                _check_locks(new)
+                self._write(new, {"kind": kind, **settings}, parts, owner)
+                _publish(new, self.path)
+            finally:
+                for left in (new, f"{new}-journal"):
+                    with suppress(OSError):
+                        os.unlink(left)
+        self.settings = dict(settings)
         return self
 
     @classmethod
@@ -145,94 +176,99 @@ class EventLog:
     # -- using it ------------------------------------------------------------------------------
 
     def transact(self, do: Callable[[sqlite3.Connection], T], patience: float | None = None) -> T:
-        """Do something while no other process writes; what it adds is on disk at the end."""
+        """Do something while no other process writes; what it adds is on disk at the end.
+
+        If it fails, what it added is neither in the file nor seen. Events of others stay seen:
+        whoever read them has acted on them.
+        """
         if self._closed:
             raise JournalError(f"{self.path}: the search was closed. Resume it.")
         if self._process != os.getpid():
             raise JournalError(
                 f"{self.path}: was opened in another process. Use Search.join in each process."
             )
-        turn, wait = self._own_turn(), PATIENCE if patience is None else patience
-        first = not turn._is_owned()
+        until = time.monotonic() + (PATIENCE if patience is None else patience)
+        turn: Any = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
+        first = not turn._is_owned()  # else this thread has it further up, as when it collects
         try:
-            return self._transact(do, time.monotonic() + wait)
-        finally:  # an interrupt may have come where the turn was to be given back
-            _give_back(turn, first)
-
-    def _transact(self, do: Callable[[sqlite3.Connection], T], until: float) -> T:
-        with self._explained(), self._turn(until):
-            try:
-                db = self._begin(until)
-                result = do(db)
-                _file.patiently(db, "COMMIT", until)
-            except BaseException:
-                self._undo()  # the next turn may open the file again
-                raise
-            return result
+            with self._explained():
+                if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
+                    raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
+                self._before = None
+                try:
+                    db = self._begin(until)
+                    result = do(db)
+                    _patiently(db, "COMMIT", until)
+                except BaseException:
+                    self._last = self._before or self._last
+                    self._roll_back()  # the next turn may open the file again
+                    raise
+                return result
+        finally:
+            if first and turn._is_owned():  # an interrupt may have come before it was acquired
+                turn.release()
 
     def news(self, db: sqlite3.Connection) -> Iterator[Entry]:
         """Events since the last one seen; each counts as seen once the next is asked for."""
         (last,) = db.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
         once = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'event'").fetchone()
-        before = max(self.seen, 0 if once is None else once[0])
+        before = max(self._last[0], 0 if once is None else once[0])
         if last < before:
             raise self.damaged(f"it had {before} events before and has {last} now")
-        # all at once: a statement left half read would keep its lock as long as an error lives
-        sql = "SELECT * FROM event WHERE number > ? ORDER BY number"
-        for number, when, worker, content, crc in db.execute(sql, (self.seen,)).fetchall():
-            if crc != _checksum(self._last[1], number, when, worker, content):
-                raise self.damaged(f"event {self.seen + 1} is missing or was changed")
-            yield Entry(number, worker, json.loads(content))
-            self._last = number, crc
+        sql = (
+            "SELECT number, worker, content, crc FROM event WHERE number > ? ORDER BY number "
+            f"LIMIT {_BATCH}"
+        )
+        while self._last[0] < last:
+            # a batch at once: a statement left half read would keep its lock while an error lives
+            (before, crc), rows = self._last, db.execute(sql, (self._last[0],)).fetchall()
+            said = "".join([f"{worker} {content}" for _, worker, content, _ in rows])
+            if rows[-1][0] != before + len(rows) or rows[-1][3] != checksum(said, crc):
+                raise self.damaged(f"event {_first_wrong(rows, before, crc)} {_GONE}")
+            try:  # one text for the whole batch is parsed faster
+                contents = json.loads(f"[{','.join([row[2] for row in rows])}]")
+            except (ValueError, TypeError, RecursionError) as error:
+                raise self.damaged(f"what its events hold is not JSON: {error}") from None
+            if len(contents) != len(rows):
+                raise self.damaged("what its events hold is not JSON")
+            for (number, worker, _, crc), content in zip(rows, contents, strict=True):
+                yield Entry(number, worker, content)
+                self._last = number, crc
 
     def add(
         self,
         db: sqlite3.Connection,
-        contents: Sequence[Content],
+        contents: Sequence[Any],
         parts: Mapping[str, bytes] | None = None,
-    ) -> list[Entry]:
-        """Write events, and bytes that belong to the last of them."""
-        crc, entries = self._last[1], []
-        if self._before_adding is None:
-            self._before_adding = self._last
-        self._added = []
-        for number, content in enumerate(contents, self.seen + 1):
-            row = number, time.time(), self.workers.me, json.dumps(content)
-            crc = _checksum(crc, *row)
-            db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", (*row, crc))
-            self._added.append((number, crc))
-            entries.append(Entry(number, self.workers.me, content))
+    ) -> int:
+        """Write events, and bytes that belong to the last of them; returns the number of that."""
+        self._before = self._before or self._last
+        number, crc = self._last
+        for content in contents:
+            number, text = number + 1, json.dumps(content)
+            crc = checksum(f"{self.workers.me} {text}", crc)
+            row = number, time.time(), self.workers.me, text, crc
+            db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", row)
         for part, data in (parts or {}).items():
-            _file.write_part(db, entries[-1].number, part, data)
-        if entries:
+            _write_part(db, number, part, data)
+        if contents:
             self.workers.beat(db)
-        return entries
-
-    def step(self) -> None:
-        """Count the next of the added events as applied."""
-        self._last = self._added.pop(0)
-
-    @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
-        """Events that are added within count as written only if there is no error.
-
-        Events of others stay seen: whoever read them has acted on them.
-        """
-        self._before_adding = None
-        try:
-            yield
-        except BaseException:
-            self._last = self._before_adding or self._last
-            raise
+        self._last = number, crc
+        return number
 
     def rewind(self) -> None:
         """Forget which events were seen."""
         self._last = 0, 0
-        self._added = []
 
     def part(self, db: sqlite3.Connection, event: int, part: str) -> bytes:
         """Bytes that belong to an event; a ValueError says what is wrong."""
-        return _file.read_part(db, event, part)
+        pieces = []
+        query = "SELECT data, crc FROM piece WHERE event = ? AND part = ? ORDER BY place"
+        for data, crc in db.execute(query, (event, part)).fetchall():
+            if zlib.crc32(data) != crc:
+                raise ValueError(f"its {part} was changed")
+            pieces.append(data)
+        return b"".join(pieces)
 
     def damaged(self, why: str) -> InvalidFile:
         """The error for a file that does not hold what was written."""
@@ -240,28 +276,34 @@ class EventLog:
 
     # -- details -------------------------------------------------------------------------------
 
+    def _write(
+        self, new: str, settings: Mapping[str, Any], parts: Mapping[str, bytes], owner: bool
+    ) -> None:
+        db = connect(new, "rwc")
+        try:
+            db.executescript(
+                f"BEGIN; {'; '.join(_TABLES)}; PRAGMA application_id={APPLICATION}; "
+                f"PRAGMA user_version={VERSION};"
+            )
+            for name, value in settings.items():
+                text = json.dumps(value)
+                db.execute("INSERT INTO setting VALUES (?, ?, ?)", (name, text, checksum(text)))
+            for part, data in parts.items():
+                _write_part(db, 0, part, data)
+            self.workers.enter(db, owner=owner)
+            db.execute("COMMIT")
+        finally:
+            db.close()
+
     def _read_settings(self, db: sqlite3.Connection) -> None:
         for name, value, crc in db.execute("SELECT name, value, crc FROM setting").fetchall():
-            if crc != _file.checksum(value):
+            if crc != checksum(value):
                 raise self.damaged(f"the setting {name!r} was changed")
             self.settings[name] = json.loads(value)
 
-    def _own_turn(self) -> Any:
-        return _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
-
-    @contextmanager
-    def _turn(self, until: float) -> Iterator[None]:
-        turn = self._own_turn()
-        first = not turn._is_owned()  # else this thread has it further up, as when it collects
-        try:
-            if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
-                raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
-            yield
-        finally:
-            _give_back(turn, first)
-
     def _begin(self, until: float) -> sqlite3.Connection:
         found = os.stat(self.path)
+        check_regular(found)  # opening a pipe would wait for ever
         here = found.st_dev, found.st_ino
         if self._file is not None and self._file != here:
             raise JournalError(
@@ -271,20 +313,20 @@ class EventLog:
         if self._db is not None:
             if self._db.in_transaction:  # an interrupt came between
                 self._db.execute("ROLLBACK")
-            _file.patiently(self._db, "BEGIN IMMEDIATE", until)
+            _patiently(self._db, "BEGIN IMMEDIATE", until)
             return self._db
-        _file.check_header(self.path)
-        _file.check_locks(self.path)
-        self._db, self._file = _file.connect(self.path, until=until), here
+        _check_header(self.path)
+        _check_locks(self.path)
+        self._db, self._file = connect(self.path, until=until), here
         _OPEN.add(self)
-        _file.patiently(self._db, "BEGIN IMMEDIATE", until)
-        wrong = _file.fault(self._db, self.path)
+        _patiently(self._db, "BEGIN IMMEDIATE", until)
+        wrong = _fault(self._db, self.path)
         if wrong is not None:
             self._drop()
             raise self.damaged(wrong)
         return self._db
 
-    def _undo(self) -> None:
+    def _roll_back(self) -> None:
         """Undo what was begun; with a new connection if the old one may be broken."""
         try:
             if self._db is not None and self._db.in_transaction:
@@ -311,7 +353,7 @@ class EventLog:
                 f"{self.path}: a new journal must not replace a file, but there is one. Continue "
                 f"it with Search.resume, or choose another name."
             ) from error
-        except _file.NoLocks as error:
+        except _NoLocks as error:
             raise self._no_locks(error.strerror or str(error)) from error
         except OSError as error:
             reason = error.strerror or str(error)
@@ -350,13 +392,214 @@ class EventLog:
         )
 
 
-def _checksum(before: int, number: int, when: float, worker: str, content: str) -> int:
-    return _file.checksum(json.dumps([number, when, worker, content], default=repr), before)
+class Workers:
+    """The workers of a log, as one of them sees them.
+
+    A worker on this machine is gone when its process is. A worker elsewhere is gone when it has
+    written nothing for :data:`LEASE` seconds by the clock of this machine, so a wrong clock
+    elsewhere does no harm.
+    """
+
+    def __init__(self, path: str, me: str) -> None:
+        self._path, self.me = path, me
+        self._process = this_process()
+        self._beats = Heartbeats()
+        self.entered = False
+
+    def enter(
+        self, db: sqlite3.Connection, *, owner: bool, take_over: bool = False, other: bool = False
+    ) -> None:
+        """Begin to use the log, alone (as its owner) or with others; an error if impossible.
+
+        ``other``: also reject another user in this process and, unless alone, an owner.
+        """
+        owners = {x for (x,) in db.execute("SELECT token FROM worker WHERE owner = 1")}
+        for token, process in self._others(db):
+            here = process == self._process and not other and token != self.me
+            clash = owner or token == self.me or (other and token in owners)
+            if not here and not take_over and clash:
+                self._check_gone(token, process)
+        if owner:
+            db.execute("DELETE FROM worker WHERE token != ?", (self.me,))
+        self.entered = True  # before: an interrupt must not leave a worker that never leaves
+        self._insert(db, owner)
+
+    def leave(self, db: sqlite3.Connection) -> None:
+        """Stop using the log."""
+        mine = self.me, self._process.pid, self._process.born
+        db.execute("DELETE FROM worker WHERE token = ? AND pid = ? AND born = ?", mine)
+
+    def beat(self, db: sqlite3.Connection) -> None:
+        """Give a sign of life."""
+        sql = "UPDATE worker SET beats = beats + 1 WHERE token = ?"
+        if self.entered and db.execute(sql, (self.me,)).rowcount == 0:
+            self._insert(db, owner=False)
+
+    def gone(self, db: sqlite3.Connection, tokens: set[str]) -> set[str]:
+        """Which of these workers are gone."""
+        found = dict(self._others(db))
+        sql = "SELECT beats FROM worker WHERE token = ?"
+
+        def is_gone(token: str) -> bool:
+            def beats() -> int:
+                return int(db.execute(sql, (token,)).fetchone()[0])
+
+            return self._beats.is_gone(token, found[token], beats, LEASE)
+
+        return {x for x in tokens if x not in found or is_gone(x)}
+
+    def _others(self, db: sqlite3.Connection) -> list[tuple[str, Process]]:
+        rows = db.execute("SELECT token, host, machine, pid, born FROM worker")
+        return [(token, Process(*rest)) for token, *rest in rows]
+
+    def _insert(self, db: sqlite3.Connection, owner: bool) -> None:
+        row = self.me, *self._process, time.time(), 0, int(owner)
+        db.execute("INSERT OR REPLACE INTO worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def _check_gone(self, token: str, process: Process) -> None:
+        alive = is_alive(process)
+        if alive is False:
+            return
+        sure = "is using" if alive else "was using, as far as is known,"
+        name = f"worker {token!r}, " if token == self.me else ""
+        raise JournalError(
+            f"{self._path}: {name}{process} {sure} the journal. End it first, or share the search "
+            f"with Search.join under another name; if it is gone, use take_over=True."
+        )
 
 
-def _give_back(turn: Any, first: bool) -> None:
-    if first and turn._is_owned():
-        turn.release()
+def checksum(text: object, before: int = 0) -> int:
+    """A number that changes with any small change of the text."""
+    return zlib.crc32(str(text).encode("utf-8", "surrogatepass"), before)
+
+
+def _first_wrong(rows: Sequence[Sequence[Any]], before: int, crc: int) -> int:
+    """The number of the first event that is missing or has another checksum."""
+    for number, worker, content, found in rows:
+        crc = checksum(f"{worker} {content}", crc)
+        if number != before + 1 or crc != found:
+            break
+        before = number
+    return before + 1
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def connect(path: str, mode: str = "rw", until: float = 0.0) -> sqlite3.Connection:
+    """A connection that starts no transaction, never waits, and runs no code from the file."""
+    db = sqlite3.connect(
+        f"{pathlib.Path(path).absolute().as_uri()}?mode={mode}",
+        uri=True, timeout=0, isolation_level=None, check_same_thread=False,
+    )  # fmt: skip
+    try:
+        for pragma in ("trusted_schema=OFF", f"synchronous={SYNCHRONOUS}", "fullfsync=ON"):
+            _patiently(db, f"PRAGMA {pragma}", until)  # fullfsync: for macOS
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _patiently(db: sqlite3.Connection, sql: str, until: float) -> None:
+    """Carry out a command; while others hold the file, try again, and stay interruptible."""
+    pause, longest = _SOON
+    while True:
+        try:
+            db.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+            if not busy or time.monotonic() > until:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, longest)
+
+
+class _NoLocks(OSError):
+    """The file system does not lock files."""
+
+
+def _check_locks(path: str) -> None:
+    """Reject a file system without locks: SQLite would take it for one where others hold them.
+
+    Closing a file gives up all locks that this process has on it, so nothing may be under way.
+    """
+    try:
+        locks: Any = importlib.import_module("fcntl")
+    except ImportError:  # Windows, where all files can be locked
+        return
+    with open(path, "rb") as file:
+        try:
+            locks.lockf(file, locks.LOCK_SH | locks.LOCK_NB, 1)  # a byte that SQLite does not lock
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):  # another process has it locked
+                raise _NoLocks(error.errno, error.strerror) from None
+
+
+def _check_header(path: str) -> None:
+    """Whether a file is an event log, before SQLite may touch it."""
+    with open(path, "rb") as file:
+        head = file.read(_HEADER)
+    if len(head) < _HEADER or not head.startswith(_MAGIC):
+        what = "empty" if not head else "not a journal, or only the start of one"
+        raise InvalidFile(f"{path}: the file is {what}. It was left as it is.")
+    version, application = struct.unpack(">I4xI", head[60:72])
+    if application != APPLICATION:
+        raise InvalidFile(
+            f"{path}: the file is an SQLite database, but not a journal of this program. It was "
+            f"left as it is."
+        )
+    if version != VERSION:
+        raise InvalidFile(
+            f"{path}: the version of the journal must be {VERSION}, but it is {version}. Another "
+            f"version of this program may read it. It was left as it is."
+        )
+
+
+def _fault(db: sqlite3.Connection, path: str) -> str | None:
+    """What is wrong with the file as a whole, if anything."""
+    (pages,) = db.execute("PRAGMA page_count").fetchone()
+    (size,) = db.execute("PRAGMA page_size").fetchone()
+    found = os.stat(path).st_size
+    if found != pages * size:  # SQLite would read zeros for what is missing
+        return f"it must have {pages * size} bytes, but it has {found}"
+    kept = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+    for name, sql in db.execute(kept).fetchall():
+        if name != "sqlite_sequence" and sql not in _TABLES:
+            return f"it must hold tables of this program alone, but there is {name!r}"
+    (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    return None if verdict == "ok" else str(verdict)
+
+
+def _write_part(db: sqlite3.Connection, event: int, part: str, data: bytes) -> None:
+    """Write bytes that belong to an event, in pieces."""
+    for place, at in enumerate(range(0, len(data), _PIECE)):
+        cut = data[at : at + _PIECE]
+        row = (event, part, place, cut, zlib.crc32(cut))
+        db.execute("INSERT INTO piece VALUES (?, ?, ?, ?, ?)", row)
+
+
+def _publish(new: str, path: str) -> None:
+    """Give a complete file its name, unless another file has it; durably, or not at all."""
+    with open_folder(path) as folder:  # first: without it the name could not be made to last
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            if os.path.lexists(path):
+                raise FileExistsError(path) from None
+            os.rename(new, path)
+        try:
+            folder.sync()
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
+
+
+# -- forks -----------------------------------------------------------------------------------------
 
 
 def _before_fork() -> None:

@@ -20,10 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray
-from .curves import BoolArray
-from .ladder import Ladder
-from .laws import usual_cost
+from .._common.arrays import BoolArray, FloatArray
+from .ladder import Ladder, usual_cost
 
 _NORMAL = np.array([-1.2711, -0.3246, 0.3246, 1.2711])  # means of its four equally likely parts
 _LASTS = 0.9  # share of a lead that lasts through a segment, by the prior,

@@ -21,7 +21,7 @@ from .._common.numbers import counted, such
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..forest.rules import like
-from .known import Config
+from .features import Config
 from .log_checks import Blank, check_scores, kept_rows, step_costs, with_skipped
 from .log_joining import frame_columns, joined_columns
 from .log_sources import LogSources

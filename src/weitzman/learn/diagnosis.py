@@ -1,25 +1,31 @@
-"""Is the model good enough? What it ignores, what its rows rest on, what it promises and earns."""
+"""How far to trust a model: what its forecasts miss, what it promises, what the log leaves open."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.sharing import Executor, check_executor, spread
 from .._common.text import as_html, columns
+from ..engine.indices import choose
+from ..engine.plan import Progress
+from ..engine.solver import solve
 from ..errors import InvalidArgument
+from ..policy.frontier import Offers
 from .curves import Curves
-from .forecasts import knowledge
-from .ladder import Ladder, climb_all
-from .laws import near
-from .line_model import LineModel
+from .features import CURVE, Encoder, features, is_category
+from .ladder import Ladder, climb_all, usual_cost
 from .noise import noise_of
-from .rehearsal import rehearse
-from .resemblance import ResemblanceModel
+from .resemblance import FitOptions, ResemblanceModel
+from .resembling_runs import Trees, levels_of
 
-_ELSE = 0.1  # weight of a run that is near in score but not in the rest of what is known
 _FEWEST = 8  # runs in a log that can be split
+_SEED = 20160  # of the trees, so that the same log gives the same forecasts
+_TAILS = 0.05, 0.95  # of an interval of 90 %
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,84 +35,77 @@ class Diagnosis:
     Attributes
     ----------
     rungs : (m,) array of int
-        The rungs before which scores are predicted.
+        The rungs before which the last scores of runs are forecast.
     error : dict from str to (m,) array
-        The continuous ranked probability score of predicting a run from all others, in points of
-        score, averaged over the runs: 0 is perfect, and a smaller mean is a better forecast.
-        For a :class:`LineModel`, the score at the rung is predicted. "no change": the best score
-        stays; "first order": what the model does; "second order": the previous rise is also known;
-        "kind known": the kind of the run is also known, where kinds differ.
-        For a :class:`ResemblanceModel`, the last score of a run is predicted from what is known
-        about the run: "nothing", its "best so far", its "curve", its best score so far and its
-        "settings", or "both".
+        The mean error of these forecasts in points of score (the continuous ranked probability
+        score; lower is better), each run forecast from the others by what is known about it:
+        "nothing", its "best so far", its "curve", its best score so far and its "settings", or
+        "both".
+    coverage : (m,) array of float
+        The share of runs whose last score lies in the interval that should hold 90 % of them, if
+        everything is known.
     runs : (m,) array of float
-        The number of runs that the thinnest row of each law rests on.
+        The number of runs that the law of a logged run rests on, where it is smallest.
     noise : float
         The standard deviation of a score about the mean of re-evaluations, in points of score; NaN
         if the curves are too short to tell. See :mod:`weitzman.learn.noise`.
-    coverage : (m,) array of float
-        For a :class:`ResemblanceModel`, the share of runs whose last score lies in the interval
-        that should hold 90 % of them. Empty for other models.
     predicted, realized : arrays of float
-        The value of searching one half of the log with what the other half teaches, as the model
-        says and as it came out, in units of cost.
+        The payoff of searching one half of the log with a model of the other half, as the model
+        predicts it and as it came out, in units of cost.
     """
 
     rungs: IntArray
     error: dict[str, FloatArray]
+    coverage: FloatArray
     runs: FloatArray
+    noise: float
     predicted: FloatArray
     realized: FloatArray
-    coverage: FloatArray
-    noise: float
 
     def __str__(self) -> str:
-        names = list(self.error)
-        rows = [["until", *names, "fewest runs"]]
+        rows = [["before step", *self.error, "fewest runs", "in 90 %"]]
         for i, rung in enumerate(self.rungs.tolist()):
-            errors = [f"{self.error[name][i]:.5f}" for name in names]
-            rows.append([str(rung), *errors, f"{self.runs[i]:.1f}"])
-        if len(self.coverage):
-            rows[0].append("in 90 %")
-            for row, share in zip(rows[1:], self.coverage.tolist(), strict=True):
-                row.append(f"{100 * share:.0f} %")
+            errors = [f"{error[i]:.5f}" for error in self.error.values()]
+            share = f"{100 * self.coverage[i]:.0f} %"
+            rows.append([str(rung), *errors, f"{self.runs[i]:.1f}", share])
         said, came = float(self.predicted.mean()), float(self.realized.mean())
         spread = float(np.std(self.realized - self.predicted))  # splits overlap: no error of a mean
-        return "\n".join(
-            [
-                *columns(rows, right=0),
-                f"payoff of a search: predicted {said:.6g}, realized {came:.6g} "
-                f"(the difference varies by {spread:.2g} between splits)",
-                *([f"noise of a score: {self.noise:.2g} points"] if self.noise > 0 else []),
-            ]
-        )
+        lines = [
+            "Error of forecasts of last scores, by what is known about a run (lower is better):",
+            *columns(rows, right=0),
+            f"Payoff of a search: predicted {said:.6g}, realized {came:.6g} "
+            f"(standard deviation of the difference between splits: {spread:.2g}).",
+        ]
+        if self.noise > 0:
+            lines.append(f"Noise of a score: standard deviation {self.noise:.2g} points.")
+        return "\n".join(lines)
 
     _repr_html_ = as_html
 
 
 def diagnose(
-    model: LineModel | ResemblanceModel, curves: Curves, *, splits: int = 10, seed: int = 0
+    model: ResemblanceModel, curves: Curves, *, splits: int = 10, seed: int = 0
 ) -> Diagnosis:
     """Test a model on the log that it was learned from, always on runs that were left out.
 
     Parameters
     ----------
-    model : LineModel or ResemblanceModel
+    model : ResemblanceModel
     curves : Curves
-        The log. Its kinds, if there are any, are tried as a predictor.
+        The log.
     splits : int
-        How often the log is halved to compare what the model promises with what it earns.
+        How often the log is halved to compare what the model predicts with what it earns.
     seed : int
 
     Examples
     --------
     >>> from weitzman import learn
     >>> log = learn.sample().of_task("letter")
-    >>> found = learn.diagnose(learn.fit(log, price=1000), log)
-    >>> bool(found.error["first order"].mean() < found.error["no change"].mean())
+    >>> found = learn.diagnose(learn.fit(log, price=1000), log, splits=2)
+    >>> bool(found.error["curve"].mean() < found.error["nothing"].mean())
     True
     """
-    if not isinstance(model, LineModel | ResemblanceModel):
+    if not isinstance(model, ResemblanceModel):
         raise InvalidArgument(
             f"a diagnosis needs a model from `learn.fit`, but got a {type(model).__name__}."
         )
@@ -116,65 +115,9 @@ def diagnose(
     if model.noise is not None:  # the prize is a re-evaluation, here as in the search
         curves = model.noise.without(curves)
     every = climb_all(curves, model.rungs, model.encoder)
-    kept = every.seen > 0
-    ladder, kind = every.select(kept), np.array(curves.kind)[kept]
+    ladder = every.select(every.seen > 0)
     if len(ladder) < _FEWEST:
         raise InvalidArgument(f"a diagnosis needs {_FEWEST} runs, but there are {len(ladder)}.")
-    said, came = _promises(model, ladder, splits, seed)
-    if isinstance(model, ResemblanceModel):
-        return _by_knowledge(model, ladder, said, came, noise)
-    names = ["no change", "first order", "second order"]
-    names += ["kind known"] if len(set(kind)) > 1 else []
-    tested = [r for r in range(1, len(model.rungs)) if (ladder.seen > r).sum() > 2]
-    error = {
-        name: np.array([_error(ladder, kind, r, name, model) for r in tested]) for name in names
-    }
-    thinnest = np.array([model.rows(r).min() for r in tested])
-    return Diagnosis(model.rungs[tested], error, thinnest, said, came, np.zeros(0), noise)
-
-
-def _by_knowledge(
-    model: ResemblanceModel, ladder: Ladder, said: FloatArray, came: FloatArray, noise: float
-) -> Diagnosis:
-    """What each kind of knowledge adds, before each segment."""
-    whole = ladder.gone
-    tested = [r for r in range(len(model.rungs)) if (whole & (ladder.seen > r)).sum() >= _FEWEST]
-    found = [knowledge(ladder, model.encoder, model.settings, r) for r in tested]
-    error = {name: np.array([x[0][name] for x in found]) for name in (found[0][0] if found else ())}
-    thinnest = np.array([model.rows(r).min() for r in tested])
-    inside = np.array([x[1] for x in found])
-    return Diagnosis(model.rungs[tested], error, thinnest, said, came, inside, noise)
-
-
-def _error(ladder: Ladder, kind: np.ndarray, r: int, name: str, model: LineModel) -> float:
-    """The mean score of predicting each run at rung r from all the others."""
-    runs = np.flatnonzero(ladder.seen > r)
-    before, after = ladder.best[runs, r - 1], ladder.best[runs, r]
-    if name == "no change":
-        return float(np.mean(after - before))
-    share = model.settings.neighbors
-    weight = (1.0 - np.eye(len(runs))) * ladder.weight[runs]
-    weight = weight * near(_gaps(before), weight, share)
-    if name == "second order" and r > 1:
-        rise = before - ladder.best[runs, r - 2]
-        weight = weight * (near(_gaps(rise), weight, share) + _ELSE)
-    if name == "kind known":
-        weight = weight * np.where(kind[runs, None] == kind[runs], 1.0, _ELSE)
-    weight /= weight.sum(axis=1, keepdims=True)
-    landing = np.maximum(after[None], before[:, None])
-    miss = np.sum(weight * np.abs(landing - after[:, None]), axis=1)
-    width = np.array([w @ _gaps(y) @ w for w, y in zip(weight, landing, strict=True)])
-    return float(np.mean(miss - width / 2))
-
-
-def _gaps(x: FloatArray) -> FloatArray:
-    return np.asarray(np.abs(x[:, None] - x[None]))
-
-
-def _promises(
-    model: LineModel | ResemblanceModel, ladder: Ladder, splits: int, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """The value of searching half of the log, as the other half predicts it and as it came out."""
     random = np.random.default_rng(seed)
     said, came = [], []
     for _ in range(splits):
@@ -182,5 +125,191 @@ def _promises(
         known, unknown = order[: len(order) // 2], order[len(order) // 2 :]
         half = model.relearned(ladder.select(known))
         said.append(half.promised(ladder.select(unknown)))
-        came.append(rehearse(half, ladder.select(unknown)))
-    return np.array(said), np.array(came)
+        came.append(searched(half, ladder.select(unknown)))
+    enough = [(ladder.gone & (ladder.seen > r)).sum() >= _FEWEST for r in range(len(model.rungs))]
+    tested = np.flatnonzero(enough).tolist()
+    found = [knowledge(ladder, model.encoder, model.options, r) for r in tested]
+    return Diagnosis(
+        rungs=model.rungs[tested],
+        error={name: np.array([x[0][name] for x in found]) for name in _KINDS},
+        coverage=np.array([x[1] for x in found]),
+        runs=np.array([model.rows(r).min() for r in tested]),
+        noise=noise,
+        predicted=np.array(said),
+        realized=np.array(came),
+    )
+
+
+def searched(model: ResemblanceModel, runs: Ladder) -> float:
+    """What following the model's indices earns on these runs; ties go to the first run."""
+    index = model.indices_of(runs)
+    size = index.shape[1]
+    worth = model.price * runs.best
+    best, spent = -np.inf, 0.0
+    offers = Offers[tuple[bool, int, int]](lambda key: True)  # is it new, run, segment to come
+    for run, x in enumerate(index[:, 0].tolist()):
+        offers.put((True, run, 0), x)
+    while (move := offers.next(best)) is not None:
+        offers.take()
+        _, run, r = move[0]
+        spent += float(runs.cost[run, r])
+        best = max(best, float(worth[run, r]))
+        if r + 1 < min(int(runs.seen[run]), size):
+            offers.put((False, run, r + 1), float(index[run, r + 1]))
+    return best - spent
+
+
+_KINDS = "nothing", "best so far", "curve", "settings", "both"
+
+
+def knowledge(
+    ladder: Ladder, encoder: Encoder, options: FitOptions, r: int
+) -> tuple[dict[str, float], float]:
+    """Errors of forecasts made before segment r, by what is known, and the coverage of the last.
+
+    An error is the mean continuous ranked probability score, in points of score; every run is
+    forecast by trees that it did not help to grow. The coverage is the share of runs whose last
+    score lies in the interval of 90 %, if everything is known.
+    """
+    runs = ladder.select(np.flatnonzero(ladder.gone & (ladder.seen > r)))
+    final = runs.best[np.arange(len(runs)), runs.seen - 1]
+    level = levels_of(runs, usual_cost(runs))
+    known, category = features(runs, r, level), is_category(encoder, r)
+    curve = np.arange(known.shape[1]) < (CURVE if r else 0)
+    first = np.arange(known.shape[1]) < (1 if r else 0)
+    nothing, both = np.zeros(len(category), bool), np.ones(len(category), bool)
+    errors, inside = {}, 0.0
+    for name, used in zip(_KINDS, (nothing, first, curve, first | ~curve, both), strict=True):
+        row = _rows(known[:, used], category[used], final, runs.weight, options)
+        errors[name] = float(np.mean(ranked_errors(row, final)))
+        inside = float(np.mean(_covered(row, final)))
+    return errors, inside
+
+
+def _rows(
+    known: FloatArray,
+    category: BoolArray,
+    final: FloatArray,
+    weight: FloatArray,
+    options: FitOptions,
+) -> FloatArray:
+    """How much each run resembles each other run. No run resembles itself."""
+    if not known.shape[1]:
+        row = (1.0 - np.eye(len(final))) * weight
+        return np.asarray(row / row.sum(axis=1, keepdims=True))
+    grown = Trees.grown(
+        known, category, final[:, None], weight, trees=options.trees, leaf=options.leaf,
+        random=np.random.default_rng(_SEED),
+    )  # fmt: skip
+    return grown.rows(known, np.arange(len(final)))
+
+
+def ranked_errors(row: FloatArray, final: FloatArray) -> FloatArray:
+    """The continuous ranked probability score of each forecast."""
+    gap = np.abs(final[:, None] - final[None])
+    return np.asarray((row * gap).sum(axis=1) - 0.5 * ((row @ gap) * row).sum(axis=1))
+
+
+def _covered(row: FloatArray, final: FloatArray) -> BoolArray:
+    """Whether each score lies between the ends of its forecast."""
+    up = np.argsort(final, kind="stable")
+    reached = np.cumsum(row[:, up], axis=1)
+    low, high = (
+        final[up][np.minimum((reached < end).sum(axis=1), len(final) - 1)] for end in _TAILS
+    )
+    return np.asarray((low <= final) & (final <= high))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bootstrap:
+    """Models that fit the log about as well.
+
+    Attributes
+    ----------
+    models : tuple of ResemblanceModel
+    """
+
+    models: tuple[ResemblanceModel, ...]
+
+    @property
+    def fresh_index(self) -> FloatArray:
+        """The index of starting a new run, in each draw."""
+        return np.array([model.fresh_index for model in self.models])
+
+    def value_at(self, n: int = 1) -> FloatArray:
+        """The value of n new runs, in each draw."""
+        return np.array([solve(model.lines(n), threads=1).value for model in self.models])
+
+    def moves(
+        self, best: float | None, runs: Sequence[Sequence[Any]] = ()
+    ) -> dict[int | str, float]:
+        """The share of the draws that make each move: a run by number, "new" or "stop".
+
+        Parameters
+        ----------
+        best : float or None
+            The best score so far, None if there is none.
+        runs : sequence of (steps, scores) or (steps, scores, costs)
+            The runs under way.
+
+        Notes
+        -----
+        A move with a share near 1 is settled by the data. The draws vary the log, not the options.
+        """
+        shares: dict[int | str, float] = {}
+        for model in self.models:
+            held = -np.inf if best is None else model.worth(best)
+            index = [*(model.next_index(*history) for history in runs), model.fresh_index]
+            place = choose(index, held)
+            move: int | str = "stop" if place is None else "new" if place == len(runs) else place
+            shares[move] = shares.get(move, 0.0) + 1.0 / len(self.models)
+        return shares
+
+
+def bootstrap(
+    model: ResemblanceModel,
+    n: int = 50,
+    *,
+    seed: int | np.random.Generator = 0,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Bootstrap:
+    """How well the log determines a model: the Bayesian bootstrap, with random weights on its runs.
+
+    Parameters
+    ----------
+    model : ResemblanceModel
+    n : int
+    seed : int or numpy.random.Generator
+    executor : optional
+        Workers to share the draws, as for :func:`~weitzman.solve`. The draws do not depend on it.
+    progress : callable, optional
+        Called with (draws done, draws in all).
+
+    Examples
+    --------
+    >>> from weitzman import learn
+    >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
+    >>> low, high = np.quantile(learn.bootstrap(model, 20).value_at(5), [0.05, 0.95])
+    >>> bool(low < high)
+    True
+    """
+    if n < 1:
+        raise InvalidArgument(f"at least one draw is needed, but n is {n}.")
+    random = np.random.default_rng(seed)
+    ladder = model.ladder
+    weights = random.dirichlet(ladder.weight, size=n) * ladder.weight.sum()
+    weights = np.maximum(weights, 1e-9)  # no weight may be 0, or a row might rest on no run
+    if executor is None:
+        found = []
+        for i, w in enumerate(weights, 1):
+            found.append(_relearned(model, w))
+            if progress is not None:
+                progress(i, n)
+        return Bootstrap(tuple(found))
+    check_executor(executor)
+    return Bootstrap(tuple(spread(executor, _relearned, model, list(weights), progress)))
+
+
+def _relearned(model: ResemblanceModel, weight: FloatArray) -> ResemblanceModel:
+    return model.relearned(replace(model.ladder, weight=weight))

@@ -13,12 +13,10 @@ from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .continuations import completed
 from .curves import Curves
+from .features import Config, Encoder
 from .fitting import price_of
-from .known import Config, Encoder
 from .ladder import Ladder, choose_rungs, climb
-from .laws import Recipe
-from .log_model import ceiling_of, check_price
-from .resemblance import Resemblance, ResemblanceModel, as_curves
+from .resemblance import FitOptions, ResemblanceModel, as_curves, ceiling_of, check_price
 from .run_model import RunModel, Shown
 from .thinning_out import STARTS, Bars, OwnLevels
 
@@ -194,18 +192,18 @@ class FirstRuns(RunModel):
             return None
         rows = np.diff(curves.start)
         told = over & (2 * rows >= rows[over].max())
-        price, rungs = self.price, choose_rungs(curves.select(told), Recipe().ratio)
+        price, rungs = self.price, choose_rungs(curves.select(told), FitOptions().ratio)
         encoder = Encoder.of(curves.settings)
         new = climb(curves, rungs, encoder)
         if len(new) < _FEWEST:
             return None
         paid, known = _paid(new), completed(new)
         least = _LEAST * float(paid[-1]) / price
-        recipe = Resemblance(trees=_TREES, tail=_TAIL, least=least, limit=self.limit)
+        options = FitOptions(trees=_TREES, tail=_TAIL, least=least, limit=self.limit)
         ceiling = ceiling_of(self.limit, self.minimize)
         known = replace(known, best=np.minimum(known.best, ceiling))
         return ResemblanceModel(
-            known, encoder, price=price, minimize=self.minimize, settings=recipe
+            known, encoder, price=price, minimize=self.minimize, options=options
         )
 
 

@@ -14,7 +14,7 @@ from .._common.disk import check_regular
 from .._common.optional import need
 from ..errors import InvalidFile
 from ..files.sheets import unpacked
-from .known import flat
+from .features import flat
 from .logged_runs import by_column, json_lines
 
 _CELLS = 10_000_000  # of a table, beyond one for each byte of its file

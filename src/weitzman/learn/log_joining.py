@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import InvalidArgument
-from .known import flat
+from .features import flat
 
 if TYPE_CHECKING:
     from .curves import Curves

@@ -12,7 +12,7 @@ from .._common.arrays import FloatArray, IntArray
 from .._common.log_names import usual
 from .._common.numbers import such
 from ..errors import InvalidArgument
-from .known import Config
+from .features import Config
 from .log_files import read_log
 from .logged_runs import by_column
 

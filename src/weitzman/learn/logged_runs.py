@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InvalidArgument, InvalidFile
-from .known import Config, flat
+from .features import Config, flat
 
 
 class LoggedRun(NamedTuple):

@@ -1,33 +1,44 @@
-"""A model whose states are the logged runs: a run goes on like the runs that it resembles."""
+"""A model of runs learned from a log: a run goes on like the logged runs that it resembles."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .capped_runs import KinCapped
-from .centers import Center, SegmentLaw
+from .capped_runs import CappedRuns, Center, SegmentLaw
 from .curves import Curves
-from .kin import Kin, thinned
-from .known import Config, Encoder
-from .ladder import Ladder, climb_all
-from .laws import Recipe, cost_levels, imagined, usual_cost
-from .log_model import LearnedModel, ceiling_of, check_limit, check_price
-from .run_model import Shown
+from .features import Config, Encoder
+from .ladder import Ladder, climb, climb_all, cost_levels, imagined, usual_cost
+from .log_drift import at_live_costs, check_scores_alike, compared_costs, say_costs_differ
+from .resembling_runs import ResemblingRuns, thinned
+from .run_model import RunModel, Shown
+
+if TYPE_CHECKING:
+    from .noise import ScoreNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resemblance(Recipe):
-    """How logged runs become the states of a :class:`ResemblanceModel`; see also :class:`Recipe`.
+class FitOptions:
+    """How curves become a :class:`ResemblanceModel`.
 
     Attributes
     ----------
+    ratio : float
+        A rung is set where a run has paid this many times what it had paid at the rung before.
+    tail : float
+        How many runs of the log the imagined runs count for, which are better than all.
+    least : float
+        The least average distance of imagined runs above the best, in points of score.
+    limit : float or None
+        The best possible score, such as 1 for an accuracy or 0 for a loss, if known.
     trees : int
         Trees grown for each segment.
     leaf : int
@@ -37,30 +48,53 @@ class Resemblance(Recipe):
         stand for several runs.
     """
 
+    ratio: float = 1.4
+    tail: float = 0.3
+    least: float = 0.0
+    limit: float | None = None
     trees: int = 32
     leaf: int = 3
     states: int = 1000
 
-    def _rules(self) -> dict[str, bool]:
-        return Recipe._rules(self) | {
+    def __post_init__(self) -> None:
+        rules = {
+            "ratio must be above 1": self.ratio > 1,
+            "tail must be at least 0": self.tail >= 0,
+            "least must be at least 0": self.least >= 0,
             "trees must be at least 1": self.trees >= 1,
             "leaf must be at least 1": self.leaf >= 1,
             "states must be at least 3": self.states >= 3,
         }
+        for rule, kept in rules.items():
+            if not kept:
+                raise InvalidArgument(f"{rule}, but it is {getattr(self, rule.split()[0])!r}.")
 
 
 _VAIN = 30.0  # runs without a record after which half of the hope for a better run is left
 _FINE = 400  # worths at which the gain is computed
 
 
-class ResemblanceModel(LearnedModel):
-    """A model by resemblance: a run goes on as the logged runs that resemble it.
+class ResemblanceModel(RunModel):
+    """The law of a run, learned from a log: a run goes on as the logged runs that resemble it.
 
-    Made by :func:`weitzman.learn.fit` from curves with settings.
+    Made by :func:`weitzman.learn.fit` or :func:`~weitzman.learn.load`.
 
     Attributes
     ----------
-    settings : Resemblance
+    price : float
+        What one point of score is worth, in units of cost.
+    minimize : bool
+        Lower scores are better.
+    options : FitOptions
+        How the law was learned.
+    rungs : (R,) array of int
+        The steps at which to decide whether a run goes on.
+    ladder : Ladder
+        The runs that the law was learned from, as seen from the rungs.
+    encoder : Encoder
+        How the settings of runs become numbers.
+    noise : ScoreNoise or None
+        How scores become the means of their re-evaluations, where these are the prize.
 
     Examples
     --------
@@ -78,10 +112,14 @@ class ResemblanceModel(LearnedModel):
     True
     """
 
-    settings: Resemblance
+    options: FitOptions
+    ladder: Ladder
+    encoder: Encoder
+    noise: ScoreNoise | None = None
+    warned_ratio: float = 1.0  # how many times the costs of the log the last warning has named
     _log: int  # how many runs there were before any update
-    _kin: Kin
-    _capped: KinCapped
+    _runs: ResemblingRuns
+    _capped: CappedRuns
 
     def __init__(
         self,
@@ -90,39 +128,65 @@ class ResemblanceModel(LearnedModel):
         *,
         price: float,
         minimize: bool,
-        settings: Resemblance,
+        options: FitOptions,
         last: ResemblanceModel | None = None,
     ) -> None:
-        self.minimize, self.settings = minimize, settings
+        self.minimize, self.options = minimize, options
         self.ladder, self.encoder = ladder, encoder
-        check_limit(ladder, settings.limit, minimize)
+        self._ceiling = ceiling_of(options.limit, minimize)
+        check_limit(ladder, options.limit, minimize)
         self._log = len(ladder) if last is None else last._log
         log, rest = np.split(np.arange(len(ladder)), [self._log])
-        known = thinned(ladder.select(log), settings.states)
+        known = thinned(ladder.select(log), options.states)
         self._usual = usual_cost(known)
         known = known.joined(ladder.select(rest)) if len(rest) else known
-        real, ceiling = len(known), ceiling_of(settings.limit, minimize)
-        if settings.tail > 0:
-            hope = replace(settings, tail=settings.tail * _hope_left(known, real - len(rest)))
-            known = known.joined(imagined(known, hope, ceiling))
-        self._kin = Kin.of(
-            known, encoder, self._usual, real=real, trees=settings.trees, leaf=settings.leaf,
-            last=None if last is None else last._kin,
-        )  # fmt: skip
-        self.rungs = ladder.rungs[: len(self._kin.stages)]
-        self._solve(price, () if last is None else self._centers_of(last))
-
-    def _centers_of(self, last: ResemblanceModel) -> list[Center | None]:
-        """Centers that serve again, as the trees do; None where trees have grown anew."""
-        now, then = self._kin.stages, last._kin.stages
-        same = [a.grown == b.grown for a, b in zip(now, then, strict=False)]
-        return [x.center if s else None for x, s in zip(last._capped.frame, same, strict=False)]
+        real = len(known)
+        if options.tail > 0:
+            tail = options.tail * _hope_left(known, real - len(rest))
+            better = imagined(known, tail=tail, least=options.least, ceiling=self._ceiling)
+            known = known.joined(better)
+        self._runs = ResemblingRuns.of(
+            known,
+            encoder,
+            self._usual,
+            real=real,
+            trees=options.trees,
+            leaf=options.leaf,
+            last=None if last is None else last._runs,
+        )
+        self.rungs = ladder.rungs[: len(self._runs.stages)]
+        chosen: list[Center | None] = []
+        if last is not None:  # centers serve again where the trees do
+            pairs = zip(self._runs.stages, last._runs.stages, last._capped.frame, strict=False)
+            chosen = [f.center if now.grown == then.grown else None for now, then, f in pairs]
+        self._solve(price, chosen)
 
     def _solve(self, price: float, chosen: Sequence[Center | None] = ()) -> None:
         self.price = check_price(price)
-        ceiling = ceiling_of(self.settings.limit, self.minimize)
-        self._capped = KinCapped.of(self._kin, self.price, ceiling, chosen)
-        self._fresh = float(self._capped.index(0, self._kin.stages[0].usual())[0])
+        self._capped = CappedRuns.of(self._runs, self.price, self._ceiling, chosen)
+        self._fresh = float(self._capped.index(0, self._runs.stages[0].usual())[0])
+
+    def __repr__(self) -> str:
+        count = len(self.encoder.names)
+        known = f", {count} setting{'s' * (count > 1)}" if count else ""
+        return (
+            f"ResemblanceModel({len(self.ladder)} runs{known}, {len(self.rungs)} rungs up to "
+            f"step {self.rungs[-1]}, {self.priced}{', minimize' if self.minimize else ''})"
+        )
+
+    @property
+    def full_run_cost(self) -> float:
+        """What a run that goes to its end costs on average, in points of score."""
+        ladder = self.ladder
+        over = ladder.gone if ladder.gone.any() else np.ones(len(ladder), bool)
+        seen = np.arange(ladder.cost.shape[1]) < ladder.seen[:, None]
+        paid = (ladder.cost * seen).sum(axis=1)[over]
+        return float(np.average(paid, weights=ladder.weight[over])) / self.price
+
+    @property
+    def priced(self) -> str:
+        """The price in words: of a point in units of cost, and of a full run in points."""
+        return f"price {self.price:.6g}: a full run costs {self.full_run_cost:.3g} points"
 
     def at_price(self, price: float) -> ResemblanceModel:
         """The model with another price of a score."""
@@ -140,7 +204,38 @@ class ResemblanceModel(LearnedModel):
     def start_indices(self, settings: Sequence[Config]) -> FloatArray:
         """The index of starting a run with each of these settings."""
         config = self.encoder.numbers(settings, len(settings))
-        return self._capped.index(0, self._kin.start_law(config))
+        return self._capped.index(0, self._runs.start_law(config))
+
+    def next_index(
+        self,
+        steps: Sequence[int],
+        scores: Sequence[float],
+        costs: Sequence[float] | None = None,
+        settings: Config | None = None,
+    ) -> float:
+        """The index of going on with a run that has shown these scores, in units of cost.
+
+        Minus infinity at the end of a run, and if its last score is NaN: such a run has diverged.
+
+        Parameters
+        ----------
+        steps, scores : sequences of equal length
+            All that was seen of the run, by ascending step.
+        costs : sequence, optional
+            What each row cost. Where runs differ in cost, the costs so far tell what the next steps
+            will cost; without costs, the usual cost is taken.
+        settings : mapping, optional
+            What the run was started with, for a model that was learned from runs with settings.
+
+        Examples
+        --------
+        >>> from weitzman import learn
+        >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
+        >>> good, bad = model.next_index([0, 1], [0.3, 0.4]), model.next_index([0, 1], [0.1, 0.1])
+        >>> good > bad
+        True
+        """
+        return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
         """The index of going on with each of several runs."""
@@ -156,9 +251,11 @@ class ResemblanceModel(LearnedModel):
         for r in range(len(self.rungs)):
             some = np.flatnonzero(runs.seen >= r)
             if len(some):
-                law = self._kin.law(r, runs.select(some), levels[some])
+                law = self._runs.law(r, runs.select(some), levels[some])
                 out[some, r] = self._capped.index(r, law)
         return out
+
+    # -- promises ------------------------------------------------------------------------------
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
         """What going on adds to a worth in hand, after costs, with these runs and new ones.
@@ -167,12 +264,12 @@ class ResemblanceModel(LearnedModel):
         """
         laws = [(r, law, 1) for r, _, law in self._laws(runs)]
         if fresh:
-            laws.append((0, self._kin.stages[0].usual(), fresh))
+            laws.append((0, self._runs.stages[0].usual(), fresh))
         return self._gain(best, laws)
 
     def promised(self, runs: Ladder) -> float:
         """What a search among these runs, known by their settings, is expected to earn."""
-        law = self._kin.law(0, runs, self._levels(runs))
+        law = self._runs.law(0, runs, self._levels(runs))
         first = float(self._capped.index(0, law).max())
         parts = self._capped.frame[0].parts(law)
         lowest = min(float(errors.min() + center.min()) for _, errors, _, center in parts)
@@ -181,28 +278,20 @@ class ResemblanceModel(LearnedModel):
 
     def rows(self, r: int) -> FloatArray:
         """The number of runs that the law of segment r of each logged run rests on."""
-        row = self._kin.logged_law(r, self._kin.stages[r].runs).row
+        row = self._runs.logged_law(r, self._runs.stages[r].runs).row
         return np.asarray(1.0 / np.square(row).sum(axis=1))
 
-    def resembling(self, r: int, runs: IntArray) -> FloatArray:
-        """How much these runs of the log resemble each other before segment r, never themselves.
-
-        The runs must have gone through the segment, and the log must not have been thinned.
-        """
-        row = self._kin.logged_law(r, runs).row
-        among = row[:, np.searchsorted(self._kin.stages[r].runs, runs)]
-        np.fill_diagonal(among, 0.0)
-        total = among.sum(axis=1, keepdims=True)
-        alone = 1.0 - np.eye(len(runs))  # a run that resembles imagined runs only
-        return np.where(total > 0, among / np.where(total > 0, total, 1.0), alone / alone.sum(1))
-
     def _gain(self, best: float, laws: Sequence[tuple[int, SegmentLaw, int]]) -> float:
-        """The same for runs by stage, rows, costs and numbers of copies."""
+        """The gain for runs by stage, law and number of copies."""
         indices = [self._capped.index(r, law) for r, law, _ in laws]
         top = max((float(x.max()) for x in indices), default=best)
         if not top > best:
             return 0.0
-        worth = self._worths(best, top)
+        # worths at which something may change; around centers, values lie anywhere
+        values = np.unique(np.concatenate([x.ravel() for x in self._capped.value]))
+        inside = values[(values > best) & (values < top)]
+        some = np.linspace(0, len(inside) - 1, min(len(inside), _FINE)).round().astype(np.int64)
+        worth = np.unique(np.concatenate([np.linspace(best, top, _FINE), inside[some]]))
         middle = (worth[1:] + worth[:-1]) / 2
         none = np.zeros(len(middle))  # log of the chance that no run exceeds
         for (r, law, copies), index in zip(laws, indices, strict=True):
@@ -210,12 +299,7 @@ class ResemblanceModel(LearnedModel):
             none += copies * np.log1p(-np.minimum(tail, 1.0 - 1e-15)).sum(axis=0)
         return float((-np.expm1(none) * np.diff(worth)).sum())
 
-    def _worths(self, best: float, top: float) -> FloatArray:
-        """Worths in between at which something may change."""
-        values = np.unique(np.concatenate([x.ravel() for x in self._capped.value]))
-        inside = values[(values > best) & (values < top)]
-        between = np.linspace(best, top, _FINE)  # around centers, values lie anywhere
-        return np.unique(np.concatenate([between, _some(inside, _FINE)]))
+    # -- runs under way ------------------------------------------------------------------------
 
     def _laws(self, runs: Sequence[Shown]) -> list[tuple[int, IntArray, SegmentLaw]]:
         """By stage: which runs stand before it, and their law."""
@@ -227,17 +311,22 @@ class ResemblanceModel(LearnedModel):
             known = [i for i in which.tolist() if r or runs[i].settings is not None]
             if r == 0 and len(known) < len(which):
                 blank = np.setdiff1d(which, known)
-                usual = self._kin.stages[0].usual()
+                usual = self._runs.stages[0].usual()
                 out.append((0, blank, usual.of(np.zeros(len(blank), np.int64))))
             if known:
                 some = np.array(known)
-                out.append((r, some, self._kin.law(r, ladder.select(some), levels[some])))
+                out.append((r, some, self._runs.law(r, ladder.select(some), levels[some])))
         return out
 
     def _climbed(self, runs: Sequence[Shown]) -> Ladder:
         """Runs under way as seen from the rungs."""
+        n, size = len(runs), len(self.rungs)
+        best, last, mean = (np.full((n, size), np.nan) for _ in range(3))
+        config = self.encoder.numbers([run.settings or {} for run in runs], n)
+        seen, gone = np.zeros(n, np.int64), np.zeros(n, bool)
+        cost, weight = np.zeros((n, size)), np.ones(n)
+        ladder = Ladder(self.rungs, best, last, mean, cost, config, seen, gone, weight)
         shown = [run for run in runs if len(run.steps)]
-        ladder = self._blank(runs)
         if shown:
             some = np.array([i for i, run in enumerate(runs) if len(run.steps)])
             part = climb_all(as_curves(shown, self.minimize), self.rungs)
@@ -246,36 +335,110 @@ class ResemblanceModel(LearnedModel):
             ladder.gone[some] |= [bool(np.isnan(run.scores[-1])) for run in shown]
         return ladder
 
-    def _blank(self, runs: Sequence[Shown]) -> Ladder:
-        n, size = len(runs), len(self.rungs)
-        best, last, mean = (np.full((n, size), np.nan) for _ in range(3))
-        config = self.encoder.numbers([run.settings or {} for run in runs], n)
-        seen, gone = np.zeros(n, np.int64), np.zeros(n, bool)
-        cost, weight = np.zeros((n, size)), np.ones(n)
-        return Ladder(self.rungs, best, last, mean, cost, config, seen, gone, weight)
-
     def _levels(self, runs: Ladder) -> FloatArray:
-        if not self._kin.levels.any():
+        if not self._runs.levels.any():
             return np.zeros_like(runs.cost)
         return cost_levels(runs.cost, self._usual[: runs.cost.shape[1]])
 
     # -- as a forest, and learning more ----------------------------------------------------------
 
-    def lines(self, n: int = 1) -> Forest:
-        """A forest of n new runs, unknown before they start, in worth and cost."""
-        return _forest(self._kin, self.price, n)
+    def lines(self, n: int = 1, *, states: int = 100) -> Forest:
+        """A forest of n new runs, unknown before they start, in worth and cost.
 
-    def _relative_cost(self, runs: Ladder) -> FloatArray | float:
-        """How many times the usual cost each of these runs should cost, by its settings."""
-        cost = self._kin.law(0, runs, np.zeros_like(runs.cost)).cost
-        return cost / self._usual[0] if self._usual[0] > 0 else 1.0
+        The states of a box are runs of the log, about ``states`` of them: the best ones by
+        themselves, others in groups with neighboring scores. A forest remembers only the state of a
+        box, so a run goes on from rung to rung like runs that it resembles, and what is known is
+        blurred.
+        """
+        runs, usual = self._runs, self._runs.stages[0].usual()
+        worth = [self.price * runs.ladder.best[s.runs, r] for r, s in enumerate(runs.stages)]
+        # shares[r][g, j]: the part of run j in group g; runs that are over are grouped apart
+        shares = [
+            _groups(x, runs.goes_on(r), runs.stages[r].trees.weight, states)
+            for r, x in enumerate(worth)
+        ]
+        rewards = [share @ x for share, x in zip(shares, worth, strict=True)]
+        low = min(float(x.min()) for x in rewards)
+        law: list[FloatArray] = [usual.row @ (shares[0].T > 0)]
+        paid: list[FloatArray | float] = [float(usual.cost[0])]
+        for r in range(1, len(runs.stages)):
+            before = runs.stages[r - 1].runs
+            going = (shares[r - 1] > 0) @ runs.goes_on(r - 1)
+            # a box after a run that is over shows the lowest score and costs so much that no policy
+            # opens it
+            matrix = np.zeros((len(going), len(rewards[r])))
+            matrix[:, int(np.argmin(rewards[r]))] = 1.0
+            high = np.full(len(going), 1.0 + float(rewards[r].max()) - low)
+            if going.any():
+                found, part = runs.logged_law(r, before), shares[r - 1][going]
+                matrix[going], high[going] = part @ found.row @ (shares[r].T > 0), part @ found.cost
+            law.append(matrix)
+            paid.append(high)
+        size = len(runs.stages)
+        return Forest.from_arrays(
+            parent=np.arange(-1, size - 1),
+            cost=paid,
+            rewards=rewards,
+            law=law,
+            count=[n] + [1] * (size - 1),
+            names=[f"0:{step}" for step in self.rungs],
+            outside=-np.inf,
+        )
 
-    def relearned(self, ladder: Ladder, last: LearnedModel | None = None) -> ResemblanceModel:
-        """A model of the same kind, learned from other runs."""
+    def updated(self, curves: Curves, last: ResemblanceModel | None = None) -> ResemblanceModel:
+        """The model learned from these curves too, with the same rungs and options.
+
+        This is for the runs of a search under way: a run is cut off where it stands unless it has
+        ended. If the runs clearly cost more or less than the log says, the costs of the log are
+        scaled, with a warning. If their first scores are far from all scores of the log, a warning
+        says so. ``last`` is this model, or what came of it when it was updated from the first of
+        these curves: trees that it has grown serve again as long as they are good enough, which
+        takes a fraction of the time. Without ``last``, these runs count as further runs of the log.
+        """
+        if curves.minimize != self.minimize:
+            raise InvalidArgument("the model and the curves must both maximize or both minimize.")
+        new = climb(curves, self.ladder.rungs, self.encoder)
+        check_scores_alike(self.ladder, new, self.minimize)
+        cost = self._runs.law(0, new, np.zeros_like(new.cost)).cost
+        level = cost / self._usual[0] if self._usual[0] > 0 else 1.0
+        found = compared_costs(self.ladder, new, level)
+        model = self.relearned(at_live_costs(self.ladder, found).joined(new), last)
+        model.noise = self.noise
+        model.warned_ratio = say_costs_differ(found, 1.0 if last is None else last.warned_ratio)
+        return model
+
+    def relearned(self, ladder: Ladder, last: ResemblanceModel | None = None) -> ResemblanceModel:
+        """A model with the same options, learned from other runs.
+
+        ``last`` was learned from the first of these runs, and may serve again.
+        """
         return ResemblanceModel(
-            ladder, self.encoder, price=self.price, minimize=self.minimize, settings=self.settings,
-            last=last if isinstance(last, ResemblanceModel) else None,
-        )  # fmt: skip
+            ladder,
+            self.encoder,
+            price=self.price,
+            minimize=self.minimize,
+            options=self.options,
+            last=last,
+        )
+
+
+def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) -> FloatArray:
+    """Runs in about ``most`` groups by worth: the share of each run in its group, (groups, runs).
+
+    The best 0.4 of the groups are single runs, since decisions are made there; lower groups grow.
+    """
+    rows = []
+    for kind in (going, ~going):
+        down = np.flatnonzero(kind)
+        down = down[np.argsort(-worth[down], kind="stable")]
+        own = min(len(down), round(0.4 * most))
+        cuts = np.geomspace(max(own, 1), max(len(down), 1), max(most - own, 1)).round()
+        starts = np.union1d(np.arange(own), cuts.astype(np.int64))
+        for members in np.split(down, starts[(starts > 0) & (starts < len(down))]):
+            if len(members):
+                rows.append(np.zeros(len(worth)))
+                rows[-1][members] = weight[members] / weight[members].sum()
+    return np.array(rows)
 
 
 def _hope_left(runs: Ladder, log: int) -> float:
@@ -287,12 +450,6 @@ def _hope_left(runs: Ladder, log: int) -> float:
     final = runs.best[np.arange(len(runs)), runs.seen - 1]
     vain = len(runs) - max(int(final.argmax()) + 1, log)
     return _VAIN / (_VAIN + vain)
-
-
-def _some(values: FloatArray, most: int) -> FloatArray:
-    """A limited number of them, spread evenly."""
-    places = np.linspace(0, len(values) - 1, min(len(values), most)).round().astype(np.int64)
-    return values[places]
 
 
 def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
@@ -316,32 +473,29 @@ def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
     )
 
 
-def _forest(kin: Kin, price: float, n: int) -> Forest:
-    """New runs as lines; the states of a box are runs of the log.
+def check_price(price: object) -> float:
+    """A price as a number; an InvalidArgument unless it is positive and finite."""
+    if not isinstance(price, Real) or not 0 < float(price) < np.inf:
+        raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
+    return float(price)
 
-    A forest remembers only the state of a box. So a run goes on from rung to rung like runs that
-    it resembles, and it resembles itself no more than others do. A box after a run that is over
-    shows the lowest score and costs so much that no policy opens it.
-    """
-    worth = price * kin.ladder.best
-    low = min(float(worth[s.runs, r].min()) for r, s in enumerate(kin.stages))
-    usual = kin.stages[0].usual()
-    law: list[FloatArray] = [usual.row]
-    paid: list[FloatArray | float] = [float(usual.cost[0])]
-    rewards = [worth[s.runs, r] for r, s in enumerate(kin.stages)]
-    for r in range(1, len(kin.stages)):
-        going, runs = kin.goes_on(r - 1), kin.stages[r - 1].runs
-        matrix = np.zeros((len(runs), len(kin.stages[r].runs)))
-        matrix[:, int(np.argmin(rewards[r]))] = 1.0
-        high = np.full(len(runs), 1.0 + float(rewards[r].max()) - low)
-        if going.any():
-            found = kin.logged_law(r, runs[going])
-            matrix[going], high[going] = found.row, found.cost
-        law.append(matrix)
-        paid.append(high)
-    size = len(kin.stages)
-    return Forest.from_arrays(
-        parent=np.arange(-1, size - 1), cost=paid, rewards=rewards, law=law,
-        count=[n] + [1] * (size - 1), names=[f"0:{step}" for step in kin.ladder.rungs[:size]],
-        outside=-np.inf,
-    )  # fmt: skip
+
+def ceiling_of(limit: float | None, minimize: bool) -> float:
+    """The limit of scores, turned so that higher is better."""
+    if limit is None:
+        return np.inf
+    return -limit if minimize else limit
+
+
+def check_limit(ladder: Ladder, limit: float | None, minimize: bool) -> None:
+    """Raise InvalidArgument if a run is better than the limit."""
+    if limit is None:
+        return
+    if not np.isfinite(limit):
+        raise InvalidArgument(f"the limit must be finite, or None, but it is {limit!r}.")
+    best = float(ladder.best.max())
+    if best > ceiling_of(limit, minimize):
+        raise InvalidArgument(
+            f"no score may be better than the limit of {limit:g}, but a run showed "
+            f"{-best if minimize else best:g}. Give the best possible score, or none."
+        )

@@ -11,7 +11,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .known import Config
+from .features import Config
 
 
 class Shown(NamedTuple):

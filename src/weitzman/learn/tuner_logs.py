@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument
-from .known import flat
+from .features import flat
 from .logged_runs import LoggedRun, files_below, json_lines
 
 RUN = "weitzman:run"  # user attribute of a trial: its number in a search of this package

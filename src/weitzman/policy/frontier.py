@@ -7,11 +7,12 @@ the box itself. For an endless box the last number is its place along the line, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, Generic, TypeVar
 
 from ..engine.indices import Policy
+from ..forest.model import Forest
 
 Copy = tuple[int, ...]
 Id = tuple[int, Copy]
@@ -137,11 +138,14 @@ class Frontier(Offers[Group]):
         self._policy = policy
         self._count, self._endless = policy.forest.count, policy.forest.endless
         self._roots = 0  # how many roots were put into the heap
+        self.asleep = False  # while a long journal is read; `wake` finds out what can be opened
         self._next_root()
 
     def add_children(self, box: Id, state: int) -> None:
         """A box was opened and showed ``state``."""
         v, copy = box
+        if self.asleep:
+            return
         at = self._policy.child_at
         for u in self._policy.child[at[v] : at[v + 1]].tolist():
             if u == v:  # the next one along an endless line
@@ -151,6 +155,8 @@ class Frontier(Offers[Group]):
 
     def put_back(self, box: Id, state: int) -> None:
         """One box can be opened (again) after its parent showed ``state``."""
+        if self.asleep:
+            return
         v, copy = box
         self.put((v, state, copy, ALONE), self.index(v, state))
 
@@ -179,16 +185,46 @@ class Frontier(Offers[Group]):
         """The index of a box after its parent showed ``state`` (0 for a root)."""
         return float(self._policy.index[self._policy.index_at[v] + state])
 
+    def top(self) -> tuple[Group, float] | None:
+        """The best box and its index; None if nothing is left, or while it sleeps."""
+        return None if self.asleep else super().top()
+
     def take(self) -> None:
-        """Leave the first copy of the best group behind."""
+        """Leave the first copy of the best group behind, and those after it that are not free."""
         minus, group = self._heap[0]
         rest = _rest(group)
+        while rest is not None and not self._free(rest):
+            rest = _rest(rest)
         if rest is not None:
             heapreplace(self._heap, (minus, rest))
             return
-        heappop(self._heap)
         if group[0] == self._policy.root[self._roots - 1]:  # the others come after it
-            self._next_root()
+            self._next_root()  # first, lest an interrupt loses a root
+        heappop(self._heap)
+
+    def close(self, box: Id, state: int) -> None:
+        """A box was closed again: it can be opened after ``state``, its children cannot."""
+        f, at = self._policy.forest, self._policy.child_at
+        if self.asleep:
+            return
+        behind = set(self._policy.child[at[box[0]] : at[box[0] + 1]].tolist())
+        if behind:
+            self._heap = [
+                (minus, group)
+                for minus, group in self._heap
+                if group[0] not in behind or parent_of(f, _first(group)) != box
+            ]
+            heapify(self._heap)
+        self.put_back(box, state)
+
+    def wake(self, told: Mapping[Id, Any]) -> None:
+        """Enter what is behind all boxes that are open, which a sleeping frontier did not note."""
+        self.asleep, at = False, self._policy.child_at
+        self._heap, self._roots = [], 0
+        self._next_root()
+        for box, answer in told.items() if len(self._policy.child) else ():
+            if at[box[0]] < at[box[0] + 1]:
+                self.add_children(box, answer.state)
 
     def mark(self) -> tuple[list[tuple[float, Group]], int]:
         """The frontier as it is now, for :meth:`go_back`."""
@@ -210,9 +246,24 @@ class Frontier(Offers[Group]):
         self.put(self._group(v, above, state), self.index(v, state))
 
     def _next_root(self) -> None:
-        if self._roots < len(self._policy.root):
-            self._push(int(self._policy.root[self._roots]), (), 0)
+        while self._roots < len(self._policy.root):
+            group = self._group(int(self._policy.root[self._roots]), (), 0)
+            if group[3] != ALONE or self._free(group):  # what is released is put back in any case
+                self.put(group, self.index(group[0], 0))
+                self._roots += 1
+                return
             self._roots += 1
+
+
+def parent_of(f: Forest, box: Id) -> Id | None:
+    """The parent of a box; None for a root."""
+    v, copy = box
+    if f.endless[v] and copy and copy[-1] > 1:
+        return v, (*copy[:-1], copy[-1] - 1)
+    up = int(f.parent[v])
+    if up < 0:
+        return None
+    return up, copy[:-1] if f.count[v] > 1 or f.endless[v] else copy
 
 
 def _first(group: Group) -> Id:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import counted
 from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidForest, UnknownName
 from ..forest.model import Forest
@@ -107,32 +108,20 @@ def _by_rule(rewards: FloatArray, reward: float, rule: Rule, name: str) -> IntAr
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened, as the journal keeps it.
+class Event(NamedTuple):
+    """One thing that happened; a journal keeps all but the worker, in this order.
 
-    ``undone`` is the number of the answer that is taken back, ``by`` names the process that
-    resumes, and ``mark`` says what the box of a lazy search was like.
+    ``mark`` says what the box of a lazy search was like, ``by`` names the process that resumes.
     """
 
-    kind: Kind
     worker: str
+    kind: Kind
     box: str | None = None
     state: int | None = None
     reward: float | None = None
     cost: float | None = None
-    undone: int | None = None
-    by: str | None = None
     mark: int | None = None
-
-    def content(self) -> dict[str, Any]:
-        """What a journal stores about the event, apart from the worker."""
-        box = None if self.box is None else str(self.box)
-        rest = (
-            ("kind", self.kind), ("box", box), ("state", self.state), ("reward", self.reward),
-            ("cost", self.cost), ("undone", self.undone), ("by", self.by), ("mark", self.mark),
-        )  # fmt: skip
-        return {name: value for name, value in rest if value is not None}
+    by: str | None = None
 
 
 class Ledger(Walk):
@@ -144,36 +133,28 @@ class Ledger(Walk):
         self.rule, self.me = rule, me
         self._copies = bool(self._numbered.any())
         self.gone: set[str] = set()  # workers that have boxes out and are not there any more
-        self.numbers: dict[Id, int] = {}  # of the events that told the answers
         self.owner = ""  # who resumed the search last
         self.owned_by = ""  # the process of that worker, in words
 
     def mine(self) -> list[Id]:
         """The boxes that this worker has out, in the order in which they were handed out."""
-        return [box for box, worker in self.out.items() if worker == self.me]
+        return [box for box, (worker, _) in self.out.items() if worker == self.me]
 
     def left(self) -> list[Id]:
         """The boxes that are out with workers that are gone."""
-        return [box for box, worker in self.out.items() if worker in self.gone]
-
-    def can_open(self, box: str) -> bool:
-        """Whether the parent of a box is open."""
-        try:
-            self.state_above(self.locate(box))
-        except InvalidAnswer:
-            return False
-        return True
+        return [box for box, (worker, _) in self.out.items() if worker in self.gone]
 
     def locate(self, box: str | int) -> Id:
         """The box that a handle, its text or a number stands for."""
         f = self.forest
         if isinstance(box, Box) and box.number < len(f) and f.name(box.number) == box.name:
             return box.number, box.copy
-        if isinstance(box, str) and self._copies and (parts := _COPY.fullmatch(box)):
-            try:
-                return f.box(parts[1]), tuple(map(int, parts[2].split(".")))
-            except UnknownName:  # the name of a box may look like a copy of another
-                pass
+        if isinstance(box, str) and self._copies and "#" in box:
+            name, _, copy = box.rpartition("#")
+            numbers = copy.split(".")
+            if copy.isascii() and all(n.isdecimal() and n[0] != "0" for n in numbers):
+                with suppress(UnknownName):  # the name of a box may look like a copy of another
+                    return f.box(name), tuple(map(int, numbers))
         return f.box(box), ()
 
     # -- what can happen -----------------------------------------------------------------------
@@ -202,7 +183,7 @@ class Ledger(Walk):
             true = self.reward(v, y)
         if paid is None:
             paid = self.cost(v, above, y)
-        return Event("tell", self.me, self.box(here), y, true, paid)
+        return Event(self.me, "tell", self.box(here), y, true, paid)
 
     def taking(self, box: str | int) -> list[Event]:
         """The event of taking a reward, checked; none if it was taken before."""
@@ -212,7 +193,7 @@ class Ledger(Walk):
                 " stop, and the best reward is yours."
             )
         here = self.locate(box)
-        return [Event("take", self.me, self.box(here))] if self.hands.check(here) else []
+        return [Event(self.me, "take", self.box(here))] if self.hands.check(here) else []
 
     def giving_back(self, box: str | int) -> Event:
         """The event of a release, checked."""
@@ -221,7 +202,7 @@ class Ledger(Walk):
             told = here in self.told
             why = "its answer is known already" if told else "it is not handed out"
             raise InvalidAnswer(f"box {self.box(here)!r} cannot be given back: {why}.")
-        return Event("release", self.me, self.box(here))
+        return Event(self.me, "release", self.box(here))
 
     def taking_back(self, box: str | int | None) -> Event:
         """The event of an answer that is taken back, by default the last one, checked."""
@@ -235,41 +216,75 @@ class Ledger(Walk):
                 f"an answer can be taken back until a prize of its tree is taken, but that of the "
                 f"tree of {self.box(here)!r} was."
             )
-        below = [x for x in self.told if self.above(x) == here]
+        below = self._open_below(here)
         if below:
             more = f" and {len(below) - 1} more" if len(below) > 1 else ""
             raise InvalidAnswer(
                 f"the answer of a box can be taken back while no box below it is open, but below "
-                f"{self.box(here)!r} {self.box(below[-1])!r}{more} is open. Take that back first."
+                f"{self.box(here)!r} {self.box(below[0])!r}{more} is open. Take that back first."
             )
-        return Event("undo", self.me, self.box(here), undone=self.numbers[here])
+        return Event(self.me, "undo", self.box(here))
+
+    # -- what happens --------------------------------------------------------------------------
 
     def apply(self, event: Event, number: int) -> None:
-        """Carry out an event that was checked."""
-        if event.kind == "resume":
-            self.out.update(dict.fromkeys(self.out, event.worker))
-            self.owner, self.owned_by = event.worker, event.by or ""
+        """Carry out an event that was checked, or that a journal holds."""
+        worker, kind, box, state, reward, cost, _, by = event
+        if kind == "resume":
+            self.out.update({x: (worker, since) for x, (_, since) in self.out.items()})
+            self.owner, self.owned_by = worker, by or ""
             return
-        assert event.box is not None
-        here = self.locate(event.box)
-        if event.kind == "ask":
-            self.out[here] = event.worker
+        here = self.locate(box)  # type: ignore[arg-type]
+        if kind == "ask":
+            self.out[here] = worker, number
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
-            return
-        if event.kind == "take":
-            assert self.hands is not None
-            reward = self.told[here].reward
-            assert reward is not None
-            self.hands.take(here, reward)
-            return
-        if event.kind == "release":
+        elif kind == "tell":
+            asker, _ = self.out.pop(here, ("", 0))
+            if here not in self.told:
+                self.state_above(here)  # or an error, which a damaged journal may deserve
+                self._check_possible(here[0], state, reward, cost)
+                self.open(here, state, reward, cost, number, asker)  # type: ignore[arg-type]
+        elif kind == "release":
             self.frontier.put_back(here, self.state_above(here))
-        elif here not in self.told:
-            assert event.state is not None
-            assert event.cost is not None
-            self.open(here, event.state, event.reward, event.cost)
-            self.numbers[here] = number
-        self.out.pop(here, None)
+            self.out.pop(here, None)
+        elif kind == "take" and self.hands is not None:
+            self.hands.take(here, self.told[here].reward)  # type: ignore[arg-type]
+        elif kind == "undo":
+            self._take_back(here)
+        else:
+            raise ValueError(f"there is no event {kind!r}")
+
+    def _take_back(self, here: Id) -> None:
+        """As if the answer had never been given: boxes below are not out, and this one is again."""
+        answer, out = self.close(here), dict(self.out)
+        self.out.clear()
+        if answer.worker:
+            self.out[here] = answer.worker, answer.number
+            self.frontier.top()
+        self.out.update({x: asked for x, asked in out.items() if self.above(x) != here})
+
+    def _open_below(self, here: Id) -> list[Id]:
+        """Open boxes right below one, the last first."""
+        at, found = self.policy.child_at, list[Id]()
+        children = set(self.policy.child[at[here[0]] : at[here[0] + 1]].tolist())
+        for box in reversed(self.told) if children else ():
+            if box == here:  # all before were opened before
+                break
+            if box[0] in children and self.above(box) == here:
+                found.append(box)
+        return found
+
+    def _check_possible(self, v: int, state: object, reward: object, cost: object) -> None:
+        """What a journal says of an answer could be true."""
+        f = self.forest
+        if not (
+            type(state) is int
+            and 0 <= state < f.rewards.shape[f.reward[v], 1]
+            and (reward is None or (type(reward) is float and math.isfinite(reward)))
+            and type(cost) is float
+            and math.isfinite(cost)
+        ):
+            raise ValueError(f"state {state}, reward {reward}, cost {cost}")
 
     # -- details -------------------------------------------------------------------------------
 
@@ -279,6 +294,8 @@ class Ledger(Walk):
             return self.forest.state(box[0], state)
         except UnknownName as error:
             if isinstance(state, str):
+                if state in (known := self.forest.states(box[0])):  # unnamed: "1" is the second
+                    return known.index(state)
                 raise
             told = f"tell({self.forest.name(box[0])!r}, reward={state})"
             raise UnknownName(f"{error} If {state} is its reward, call {told}.") from None
@@ -290,7 +307,7 @@ class Ledger(Walk):
         y = None if state is None else self._state(box, state)
         told = {"reward": (reward, seen.reward), "cost": (cost, seen.cost)}
         names = self.forest.states(box[0])
-        state_told = (None if y is None else names[y], names[seen.state_number])
+        state_told = (None if y is None else names[y], names[seen.state])
         for what, (now, before) in {"state": state_told, **told}.items():
             if now is not None and now != before:
                 raise InvalidAnswer(
@@ -311,3 +328,60 @@ def _check_names(policy: Policy) -> None:
                 f"where boxes have copies or go on without end, no name may look like a copy of "
                 f"another box, but {name!r} does. Rename it."
             )
+
+
+def replaced(old: Ledger, policy: Policy) -> Ledger:
+    """The same search with another policy; an error if the policy does not have the same boxes."""
+    if old.hands is not None or policy.forest.prizes > 1:
+        raise InvalidForest("with several prizes a search keeps its model: start another one.")
+    if policy.forest.minimize != old.forest.minimize:
+        raise InvalidForest("a new model must minimize if the old one does, and only then.")
+    new = Ledger(policy, old.rule, old.me)
+    moved: dict[Id, Id] = {}
+    for box, seen in old.told.items():  # parents come before their children
+        moved[box] = _moved(old, box, new, moved)
+        y = _state(old, box, new, moved[box][0])
+        new.open(moved[box], y, seen.reward, seen.cost, seen.number, seen.worker)
+    for box in old.out:
+        moved[box] = _moved(old, box, new, moved)
+        new.out[moved[box]] = old.out[box]
+    new.gone, new.owner, new.owned_by = old.gone, old.owner, old.owned_by
+    return new
+
+
+def _moved(old: Ledger, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
+    """Where an opened box, or one that is out, is in the new model."""
+    must = "a box that was opened or handed out must stay as it is in a new model, but"
+    try:
+        v = new.forest.box(old.forest.name(box[0]))
+    except UnknownName:
+        raise InvalidForest(f"{must} {old.box(box)!r} is missing.") from None
+    if new.forest.endless[v] != old.forest.endless[box[0]]:
+        raise InvalidForest(f"{must} {old.box(box)!r} is endless in one of the models only.")
+    above, up = old.above(box), int(new.forest.parent[v])
+    if above is not None and above[0] == box[0]:  # further along an endless line
+        return v, (*moved[above][1][:-1], box[1][-1])
+    if (-1 if above is None else moved[above][0]) != up:
+        raise InvalidForest(f"{must} {old.box(box)!r} has another parent.")
+    copy = () if above is None else moved[above][1]
+    if new.forest.endless[v]:
+        return v, (*copy, 1)
+    own = box[1][-1] if old.forest.count[box[0]] > 1 else 1
+    count = int(new.forest.count[v])
+    if own > count:
+        raise InvalidForest(
+            f"{must} of {old.box(box)!r} the new problem has only {counted(count, 'copy')}."
+        )
+    return v, (*copy, own) if count > 1 else copy
+
+
+def _state(old: Ledger, box: Id, new: Ledger, v: int) -> int:
+    """The state that an opened box showed, in the new model."""
+    seen = old.told[box]
+    named = old.forest.state_names[int(old.forest.reward[box[0]])] is not None
+    try:
+        return new.forest.state(v, old.state_name(box[0], seen.state) if named else seen.state)
+    except UnknownName as error:
+        raise InvalidForest(
+            f"a state that was seen must stay in a new model, but {error}"
+        ) from None

@@ -8,30 +8,26 @@ import secrets
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._common.numbers import counted
 from .._common.system import this_process
 from ..engine.indices import Policy
-from ..errors import InvalidAnswer, InvalidFile, InvalidForest, UnknownName, WeitzmanError
+from ..errors import InvalidAnswer, InvalidFile, InvalidForest, WeitzmanError
 from ..files import binary as _binary
 from ..files.event_log import Entry, EventLog, Path
 from ..forest.model import Forest
-from .frontier import Id
-from .ledger import Event, Ledger, Rule, checked_rule
+from .ledger import Event, Ledger, Rule, checked_rule, replaced
 
-# what an event that cannot be brings about
-_IMPOSSIBLE = AssertionError, LookupError, TypeError, ValueError, OverflowError
 Decide = Callable[[Ledger], list[Event]]
-Happened = tuple[int, Event, Policy | None]
 Model = Callable[[list[Event]], Policy]
 """Of a lazy search: the boxes that are seen after these events."""
 
+# what an event that cannot be brings about
+_IMPOSSIBLE = AssertionError, LookupError, TypeError, ValueError, OverflowError, AttributeError
 _KIND = {False: "search", True: "lazy search"}
 
 
@@ -52,7 +48,6 @@ class Record:
         self._ledger, self._log, self._lazy = ledger, log, lazy
         self._first = ledger.policy
         self._kept: list[tuple[Event, Policy | None]] = []  # all events, if there is no journal
-        self._undone: set[int] = set()  # numbers of answers that were taken back
         self._busy = False
         self._lock, self._process = threading.RLock(), os.getpid()
         self.owner = ""
@@ -67,11 +62,9 @@ class Record:
         if path is None:
             return cls(ledger, None, lazy=lazy)
         roots = [box_mark(policy.forest, v) for v in range(len(policy.forest))] if lazy else []
-        settings = {"rewards": rule, "roots": roots}
-        parts = {} if lazy else to_parts(policy)
-        return cls(
-            ledger, EventLog.create(path, _KIND[lazy], ledger.me, settings, parts), lazy=lazy
-        )
+        settings, parts = {"rewards": rule, "roots": roots}, {} if lazy else to_parts(policy)
+        log = EventLog.create(path, _KIND[lazy], ledger.me, settings, parts)
+        return cls(ledger, log, lazy=lazy)
 
     @classmethod
     def open(
@@ -91,18 +84,18 @@ class Record:
         me, lazy = worker or secrets.token_hex(8), model is not None
         log = EventLog.open(path, _KIND[lazy], me)
 
-        def begin(db: sqlite3.Connection) -> tuple[Record, list[Happened]]:
-            policy = _first_policy(log, db) if model is None else _lazy_policy(log, db, model)
+        def begin(db: sqlite3.Connection) -> Record:
+            policy = _policy(log, db, 0) if model is None else _lazy_policy(log, db, model)
             self = cls(Ledger(policy, _rule(log), me), log, lazy=lazy)
             self._start_again(db)
             if not look:
                 log.workers.enter(db, owner=alone, take_over=take_over)
-            who = str(this_process())
-            return self, self._write(db, [Event("resume", me, by=who)] if alone else [], None)
+            return self
 
         try:
-            self, new = log.transact(begin)
-            self._let_happen(new)
+            self = log.transact(begin)
+            if alone:
+                self.act(lambda ledger: [Event(me, "resume", by=str(this_process()))])
         except BaseException:
             log.close()
             raise
@@ -134,16 +127,30 @@ class Record:
         """Read what others did, decide, write the decision down, and only then carry it out.
 
         If anything fails before it is written, nothing has happened. If anything fails after that,
-        the next call finds it in the journal.
+        the next call finds it among the events.
         """
+
+        def write(db: sqlite3.Connection) -> tuple[list[Event], int]:
+            assert self._log is not None
+            self._catch_up(db)
+            events = [event._replace(mark=self._mark(event)) for event in self._decided(decide)]
+            self._busy = True  # until all is applied
+            parts = {} if policy is None or not events else to_parts(policy)
+            return events, self._log.add(db, [_content(event) for event in events], parts)
+
         with self.lock:
-            if self._log is None:
-                new = self._remember(decide, policy)
+            if self._log is not None:
+                events, last = self._log.transact(write)
             else:
-                new = self._log.transact(lambda db: self._decide_and_write(db, decide, policy))
-            self._let_happen(new)
-        if any(event.kind == "undo" for _, event, _ in new):
-            self.act(lambda _: [])  # rebuilds the ledger
+                if self._busy:
+                    self._replay((n, *kept) for n, kept in enumerate(self._kept, 1))
+                events = self._decided(decide)
+                self._busy = True
+                self._kept.extend([(event, policy) for event in events])
+                last = len(self._kept)
+            for number, event in enumerate(events, last - len(events) + 1):
+                self._apply(event, number, policy)
+            self._busy = False
 
     def substitute(self, policy: Policy) -> None:
         """Go on with another model of the same boxes; the journal does not keep it."""
@@ -162,30 +169,6 @@ class Record:
 
     # -- details -------------------------------------------------------------------------------
 
-    def _remember(self, decide: Decide, policy: Policy | None) -> list[Happened]:
-        if self._busy:
-            self._make_anew([(n, e, p) for n, (e, p) in enumerate(self._kept, 1)])
-        events = self._decided(decide)
-        self._kept.extend([(event, policy) for event in events])
-        first = len(self._kept) - len(events) + 1
-        return [(n, event, policy) for n, event in enumerate(events, first)]
-
-    def _decide_and_write(
-        self, db: sqlite3.Connection, decide: Decide, policy: Policy | None
-    ) -> list[Happened]:
-        self._catch_up(db)
-        return self._write(db, self._decided(decide), policy)
-
-    def _write(
-        self, db: sqlite3.Connection, events: list[Event], policy: Policy | None
-    ) -> list[Happened]:
-        assert self._log is not None
-        if self._lazy:
-            events = [replace(e, mark=self._mark(e)) for e in events]
-        parts = None if policy is None or not events else to_parts(policy)
-        entries = self._log.add(db, [e.content() for e in events], parts)
-        return [(entry.number, e, policy) for entry, e in zip(entries, events, strict=True)]
-
     def _decided(self, decide: Decide) -> list[Event]:
         self._busy = True  # deciding may move what the ledger keeps in order
         try:
@@ -196,16 +179,11 @@ class Record:
         self._busy = False
         return events
 
-    def _let_happen(self, new: list[Happened]) -> None:
-        """Apply what is written."""
-        self._busy = True
-        for number, event, policy in new:
-            if event.kind == "undo":
-                return  # and stay busy
-            self._apply(number, event, policy)
-            if self._log is not None:
-                self._log.step()
-        self._busy = False
+    def _apply(self, event: Event, number: int, policy: Policy | None) -> None:
+        if policy is None:
+            self._ledger.apply(event, number)
+        else:
+            self._ledger = replaced(self._ledger, policy)
 
     def _catch_up(self, db: sqlite3.Connection) -> None:
         """Apply what others have written."""
@@ -213,13 +191,9 @@ class Record:
         if self._busy:
             self._start_again(db)
         self._busy = True
-        for entry in self._log.news(db):
-            number, event, policy = self._read(db, entry)
-            if event.kind == "undo":
-                self._start_again(db)
-                break
-            self._replay(number, event, policy)
-        others = set(self._ledger.out.values()) - {self._ledger.me}
+        for found in self._events(db):
+            self._apply_found(*found)
+        others = {worker for worker, _ in self._ledger.out.values()} - {self._ledger.me}
         self._ledger.gone = self._log.workers.gone(db, others) if others else set()
         self._busy = False
 
@@ -228,34 +202,35 @@ class Record:
         assert self._log is not None
         self._busy = True
         self._log.rewind()
-        self._make_anew([self._read(db, entry) for entry in self._log.news(db)])
+        self._replay(self._events(db))
 
-    def _make_anew(self, events: Iterable[Happened]) -> None:
-        self._busy = True
-        events = list(events)
-        self._undone = {e.undone for _, e, _ in events if e.undone is not None}
+    def _replay(self, found: Iterable[tuple[int, Event, Policy | None]]) -> None:
+        """Rebuild the ledger from all events; what can be opened is found at the end."""
         old = self._ledger
         self._ledger = Ledger(old.policy if self._lazy else self._first, old.rule, old.me)
-        for number, event, policy in events:
-            if number not in self._undone and event.kind != "undo":
-                self._replay(number, event, policy)
+        self._ledger.frontier.asleep = True
+        for number, event, policy in found:
+            self._apply_found(number, event, policy)
+        self._ledger.frontier.wake(self._ledger.told)
         self._busy = False
 
-    def _read(self, db: sqlite3.Connection, entry: Entry) -> Happened:
+    def _events(self, db: sqlite3.Connection) -> Iterator[tuple[int, Event, Policy | None]]:
+        """What the journal has beyond what was seen."""
         assert self._log is not None
-        event = _event(self._log, entry)
-        policy = _policy(self._log, db, entry.number) if event.kind == "replace" else None
-        return entry.number, event, policy
+        for entry in self._log.news(db):
+            event = _event(self._log, entry)
+            policy = _policy(self._log, db, entry.number) if event.kind == "replace" else None
+            yield entry.number, event, policy
 
-    def _replay(self, number: int, event: Event, policy: Policy | None) -> None:
+    def _apply_found(self, number: int, event: Event, policy: Policy | None) -> None:
+        """Apply what a journal says, which need not be true."""
         try:
-            if self._undone and event.kind in ("ask", "release"):
-                assert event.box is not None
-                if not self._ledger.can_open(event.box):
-                    return  # it depended on an answer that was taken back
             if event.mark is not None and event.mark != self._mark(event):
                 raise changed(repr(event.box))
-            self._apply(number, event, policy)
+            if policy is None:
+                self._ledger.apply(event, number)
+            else:
+                self._ledger = replaced(self._ledger, policy)
         except (WeitzmanError, *_IMPOSSIBLE) as error:
             if isinstance(error, InvalidForest) and self._lazy:
                 raise
@@ -264,14 +239,8 @@ class Record:
                 f"be ({error})."
             ) from error
 
-    def _apply(self, number: int, event: Event, policy: Policy | None) -> None:
-        if policy is None:
-            self._ledger.apply(event, number)
-        else:
-            self._ledger = replaced(self._ledger, policy)
-
     def _mark(self, event: Event) -> int | None:
-        if event.box is None:
+        if event.box is None or not self._lazy:
             return None
         return box_mark(self._ledger.forest, self._ledger.locate(event.box)[0])
 
@@ -284,9 +253,18 @@ def changed(what: str) -> InvalidForest:
     )
 
 
+def _content(event: Event) -> list[Any]:
+    """An event as a journal holds it, without the worker."""
+    _, kind, box, *rest = event
+    content = [kind, None if box is None else str(box), *rest]
+    while content[-1] is None:
+        content.pop()
+    return content
+
+
 def _event(log: EventLog, entry: Entry) -> Event:
     try:
-        return Event(worker=entry.worker, **entry.content)
+        return Event(entry.worker, *entry.content)
     except TypeError as error:
         raise log.damaged(f"event {entry.number} is none ({error})") from error
 
@@ -305,17 +283,11 @@ def _policy(log: EventLog, db: sqlite3.Connection, number: int) -> Policy:
         raise log.damaged(f"model {number} cannot be read: {error}") from error
 
 
-def _first_policy(log: EventLog, db: sqlite3.Connection) -> Policy:
-    return _policy(log, db, 0)
-
-
 def _lazy_policy(log: EventLog, db: sqlite3.Connection, model: Model) -> Policy:
     roots = model([]).forest
     if [box_mark(roots, v) for v in range(len(roots))] != log.settings.get("roots"):
         raise changed("one of the roots or the outside option")
-    events = {entry.number: _event(log, entry) for entry in log.news(db)}
-    undone = {event.undone for event in events.values()}
-    return model([event for number, event in events.items() if number not in undone])
+    return model([_event(log, entry) for entry in log.news(db)])
 
 
 def to_parts(policy: Policy) -> dict[str, bytes]:
@@ -359,60 +331,3 @@ def _npy(array: npt.NDArray[Any]) -> bytes:
     file = io.BytesIO()
     np.lib.format.write_array(file, array, allow_pickle=False)
     return file.getvalue()
-
-
-def replaced(old: Ledger, policy: Policy) -> Ledger:
-    """The same search with another policy; an error if the policy does not have the same boxes."""
-    if old.hands is not None or policy.forest.prizes > 1:
-        raise InvalidForest("with several prizes a search keeps its model: start another one.")
-    if policy.forest.minimize != old.forest.minimize:
-        raise InvalidForest("a new model must minimize if the old one does, and only then.")
-    new = Ledger(policy, old.rule, old.me)
-    moved: dict[Id, Id] = {}
-    for box, seen in old.told.items():  # parents come before their children
-        moved[box] = _moved(old, box, new, moved)
-        new.open(moved[box], _state(old, box, new, moved[box][0]), seen.reward, seen.cost)
-        new.numbers[moved[box]] = old.numbers[box]
-    for box in old.out:
-        moved[box] = _moved(old, box, new, moved)
-        new.out[moved[box]] = old.out[box]
-    new.gone, new.owner, new.owned_by = old.gone, old.owner, old.owned_by
-    return new
-
-
-def _moved(old: Ledger, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
-    """Where an opened box, or one that is out, is in the new model."""
-    must = "a box that was opened or handed out must stay as it is in a new model, but"
-    try:
-        v = new.forest.box(old.forest.name(box[0]))
-    except UnknownName:
-        raise InvalidForest(f"{must} {old.box(box)!r} is missing.") from None
-    if new.forest.endless[v] != old.forest.endless[box[0]]:
-        raise InvalidForest(f"{must} {old.box(box)!r} is endless in one of the models only.")
-    above, up = old.above(box), int(new.forest.parent[v])
-    if above is not None and above[0] == box[0]:  # further along an endless line
-        return v, (*moved[above][1][:-1], box[1][-1])
-    if (-1 if above is None else moved[above][0]) != up:
-        raise InvalidForest(f"{must} {old.box(box)!r} has another parent.")
-    copy = () if above is None else moved[above][1]
-    if new.forest.endless[v]:
-        return v, (*copy, 1)
-    own = box[1][-1] if old.forest.count[box[0]] > 1 else 1
-    count = int(new.forest.count[v])
-    if own > count:
-        raise InvalidForest(
-            f"{must} of {old.box(box)!r} the new problem has only {counted(count, 'copy')}."
-        )
-    return v, (*copy, own) if count > 1 else copy
-
-
-def _state(old: Ledger, box: Id, new: Ledger, v: int) -> int:
-    """The state that an opened box showed, in the new model."""
-    seen = old.told[box]
-    named = old.forest.state_names[int(old.forest.reward[box[0]])] is not None
-    try:
-        return new.forest.state(v, seen.state if named else seen.state_number)
-    except UnknownName as error:
-        raise InvalidForest(
-            f"a state that was seen must stay in a new model, but {error}"
-        ) from None

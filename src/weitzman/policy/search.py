@@ -25,8 +25,8 @@ from ..engine.solution import Solution, as_policy
 from ..errors import InvalidAnswer, JournalError
 from ..files.event_log import Path
 from .frontier import Box as Box
-from .ledger import Event, Ledger, Rule, State
-from .record import Model, Record, replaced
+from .ledger import Event, Ledger, Rule, State, replaced
+from .record import Model, Record
 from .walk import Opened as Opened
 from .words import taken_back, why, why_open
 
@@ -214,7 +214,7 @@ opened has a higher one.'
         chosen = [ledger.box(box) for box in boxes]
         for box in chosen:  # a thread that had it before has given it back
             self._threads.pop(box, None)
-        return [Event("ask", ledger.me, box) for box in chosen]
+        return [Event(ledger.me, "ask", box) for box in chosen]
 
     def tell(
         self,
@@ -275,8 +275,9 @@ opened has a higher one.'
     def undo(self, box: str | int | None = None) -> str:
         """Take an answer back. The journal keeps the answer and the fact that it was taken back.
 
-        The search continues as if the answer had never been given. Boxes below the box that were
-        handed out are no longer out.
+        The search continues as if the answer had never been given: if the box had been handed out,
+        it is handed out again, before all others. Boxes below it are no longer out, and neither are
+        those that this worker was given after the answer, which may have been because of it.
 
         Parameters
         ----------
@@ -299,12 +300,22 @@ opened has a higher one.'
 spent instead of 1.'
         """
         with self._record.lock:
-            self._record.act(lambda _: [])
-            event = self._ledger.taking_back(box)
-            seen = self._ledger.told[self._ledger.locate(event.box or "")]
-            before, out = self._ledger.best, dict(self._ledger.out)
-            self._record.act(lambda ledger: [ledger.taking_back(seen.box)])
-            return taken_back(self._ledger, seen, before, out)
+            self._record.act(lambda _: [])  # what others did is not part of the change
+            ledger = self._ledger
+            here = ledger.locate(ledger.taking_back(box).box or "")
+            seen, before, out = ledger.told[here], ledger.best, list(ledger.out)
+
+            def decide(ledger: Ledger) -> list[Event]:
+                late = [
+                    x for x in self._mine(ledger)
+                    if ledger.out[x.number, x.copy][1] > seen.number
+                    and ledger.above((x.number, x.copy)) != here
+                ]  # fmt: skip
+                undo = ledger.taking_back(ledger.box(here))
+                return [undo, *(Event(ledger.me, "release", x) for x in late)]
+
+            self._record.act(decide)
+            return taken_back(self._ledger, here, seen, before, out)
 
     def beat(self) -> None:
         """Give a sign of life during a long look, for workers on other machines."""
@@ -418,7 +429,7 @@ spent instead of 1.'
     def history(self) -> list[Opened]:
         """What was opened, in the order of the answers."""
         with self._record.lock:
-            return list(self._ledger.told.values())
+            return self._ledger.history
 
     def available(self, limit: int | None = 20) -> list[tuple[Box, float]]:
         """The boxes that can be opened now, best first, each with its index.
@@ -474,4 +485,4 @@ spent instead of 1.'
 
 def _replacing(ledger: Ledger, policy: Policy) -> Event:
     replaced(ledger, policy)  # or an error
-    return Event("replace", ledger.me)
+    return Event(ledger.me, "replace")

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from ..engine.indices import Policy
 from ..engine.solver import solve
 from ..errors import InvalidAnswer
 from ..forest.model import Forest
-from .frontier import Box, Frontier, Group, Id
+from .frontier import Box, Frontier, Group, Id, parent_of
 
 Closed = tuple[int, int]
 """A box that can be opened and the state of its parent (0 for a root): what copies share."""
@@ -66,6 +67,19 @@ class Opened:
     spent: float
 
 
+class Answer(NamedTuple):
+    """What a box showed, and how things stood then: small, since a search may have a million."""
+
+    state: int
+    reward: float | None
+    cost: float
+    best: float
+    holder: Id | None  # of the best; None for the outside option
+    spent: float
+    number: int = 0  # of the event
+    worker: str = ""  # to whom the box had been handed out, if it had
+
+
 class Walk:
     """A walk through the boxes of a policy.
 
@@ -75,7 +89,7 @@ class Walk:
         What was opened, in the order of the answers. The last entry has all totals, so an answer
         is recorded completely or not at all.
     out : dict
-        Boxes that are being opened, and by whom. They are not offered again.
+        Boxes that are being opened, by whom, and since which event. They are not offered again.
     frontier : Frontier
         What can be opened.
     hands : Hands, or None
@@ -86,8 +100,8 @@ class Walk:
         self.policy, self.forest = policy, policy.forest
         self.sign = policy.forest.sign
         self._numbered = policy.forest.endless | (policy.forest.count > 1)
-        self.told: dict[Id, Opened] = {}
-        self.out: dict[Id, str] = {}
+        self.told: dict[Id, Answer] = {}
+        self.out: dict[Id, tuple[str, int]] = {}
         self.hands = Hands(self) if policy.forest.prizes > 1 else None
         self.frontier = Frontier(policy, self.told, self.out if self.hands is None else self.hands)
 
@@ -107,20 +121,40 @@ class Walk:
 
     # -- what is open, what next ---------------------------------------------------------------
 
-    @property
-    def best(self) -> tuple[float, Box | None, float]:
+    def totals(self) -> tuple[float, Id | None, float]:
         """Best reward so far, the box that holds it, and what was spent."""
         if not self.told:
             return self.forest.outside * self.forest.prizes, None, 0.0
         last = next(reversed(self.told.values()))
-        if self.hands is not None:
-            return self.hands.total(), None, last.spent
-        return last.best, last.best_box, last.spent
+        best = last.best if self.hands is None else self.hands.total()
+        return best, last.holder, last.spent
+
+    @property
+    def best(self) -> tuple[float, Box | None, float]:
+        """The same, with the handle of the box."""
+        best, holder, spent = self.totals()
+        return best, None if holder is None else self.box(holder), spent
+
+    @property
+    def history(self) -> list[Opened]:
+        """What was opened, in the order of the answers."""
+        return [
+            Opened(
+                self.box(box), self.state_name(box[0], x.state), x.state, x.reward, x.cost,
+                x.best, None if x.holder is None else self.box(x.holder), x.spent,
+            )
+            for box, x in self.told.items()
+        ]  # fmt: skip
+
+    def state_name(self, v: int, state: int) -> str:
+        """The name of a state, or its number."""
+        names = self.forest.state_names[int(self.forest.reward[v])]
+        return str(state) if names is None else names[state]
 
     @property
     def bar(self) -> float:
         """What an index must exceed to be worth opening, signed."""
-        return self.sign * self.best[0] if self.hands is None else self.hands.bar()
+        return self.sign * self.totals()[0] if self.hands is None else self.hands.bar()
 
     def top(self) -> tuple[Id, float] | None:
         """The best box that can be opened, and its index (higher is better)."""
@@ -141,22 +175,20 @@ class Walk:
 
     def above(self, box: Id) -> Id | None:
         """The parent of a box; None for a root."""
-        v, copy = box
-        up = int(self.forest.parent[v])
-        if self.forest.endless[v] and copy and copy[-1] > 1:
-            return v, (*copy[:-1], copy[-1] - 1)
-        return None if up < 0 else (up, copy[:-1] if self._numbered[v] else copy)
+        return parent_of(self.forest, box)
 
     def state_above(self, box: Id) -> int:
         """What the parent showed (0 for a root); an error if the box cannot be opened."""
         v, copy = box
+        if not copy and not self._numbered[v] and self.forest.parent[v] < 0:
+            return 0
         most, above = self._most(v), self.above(box)
         own = copy[-1:] if self._numbered[v] else ()
         if not self._numbered[v] or (own and 1 <= own[0] <= most):
             if above is None and copy == own:
                 return 0
             if above is not None and above in self.told:
-                return self.told[above].state_number
+                return self.told[above].state
         self._check_copy(box)
         assert above is not None
         raise InvalidAnswer(
@@ -171,19 +203,37 @@ class Walk:
         cost = self.cost(box[0], self.state_above(box), state)
         self.open(box, state, self.reward(box[0], state), cost)
 
-    def open(self, box: Id, state: int, reward: float | None, cost: float) -> None:
+    def open(
+        self, box: Id, state: int, reward: float | None, cost: float, number: int = 0,
+        worker: str = "",
+    ) -> None:  # fmt: skip
         """Open a box that can be opened: it showed a state, with its true reward and cost."""
         self.frontier.add_children(box, state)
-        best, best_box, spent = self.best
-        here = self.box(box)
+        self._count(box, state, reward, cost, number, worker)
+
+    def close(self, box: Id) -> Answer:
+        """Close a box again as if it had not been opened; no box below it may be open."""
+        later = []
+        while (last := self.told.popitem())[0] != box:
+            later.append(last)
+        self.frontier.close(box, self.state_above(box))
+        taken = {} if self.hands is None else self.hands.start_again()
+        for other, x in reversed(later):  # their totals counted the box
+            self._count(other, x.state, x.reward, x.cost, x.number, x.worker)
+        if self.hands is not None:
+            self.hands.retake(taken)
+        return last[1]
+
+    def _count(
+        self, box: Id, state: int, reward: float | None, cost: float, number: int, worker: str
+    ) -> None:
+        best, holder, spent = self.totals()
         if self.hands is not None:
             self.hands.found(box, state, reward)
             best = self.hands.total()
-        elif reward is not None and self._takes(here, state, reward):
-            best, best_box = reward, here
-        names = self.forest.state_names[int(self.forest.reward[box[0]])]
-        name = str(state) if names is None else names[state]
-        self.told[box] = Opened(here, name, state, reward, cost, best, best_box, spent + cost)
+        elif reward is not None and self._takes(box, state, reward, best, holder):
+            best, holder = reward, box
+        self.told[box] = Answer(state, reward, cost, best, holder, spent + cost, number, worker)
 
     @contextmanager
     def supposing(self, box: Id, state: int) -> Iterator[None]:
@@ -222,13 +272,11 @@ class Walk:
         rows, columns = cost.shape
         return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
 
-    def _takes(self, box: Box, state: int, reward: float) -> bool:
+    def _takes(self, box: Id, state: int, reward: float, best: float, holder: Id | None) -> bool:
         """Whether a box holds the best reward from now on."""
-        best, holder, _ = self.best
         if reward != best or holder is None:
             return self.sign * reward > self.sign * best
-        held = self.told[holder.number, holder.copy].state_number
-        return (box.number, state, box.copy) < (holder.number, held, holder.copy)
+        return (box[0], state, box[1]) < (holder[0], self.told[holder].state, holder[1])
 
     # -- what remains --------------------------------------------------------------------------
 
@@ -246,10 +294,10 @@ class Walk:
         for (v, copy), seen in self.told.items():
             if box is None or v == box:
                 above = self.above((v, copy))
-                closed[v, 0 if above is None else self.told[above].state_number] -= 1
+                closed[v, 0 if above is None else self.told[above].state] -= 1
             for u in policy.child[at[v] : at[v + 1]].tolist():
                 if box is None or u == box:
-                    closed[u, seen.state_number] += int(f.count[u])
+                    closed[u, seen.state] += int(f.count[u])
         return +closed
 
     def remaining(self) -> Forest | None:
@@ -259,7 +307,7 @@ class Walk:
         index does not exceed the best are left out with all boxes below, since they will never be
         opened.
         """
-        best = self.best[0]
+        best = self.totals()[0]
         index, at = self.policy.index, self.policy.index_at
         closed = self.closed().items()
         tops = [(v, s, n) for (v, s), n in closed if index[at[v] + s] > self.sign * best]
@@ -273,7 +321,7 @@ class Walk:
         """
         if self.hands is not None:
             return prizes_worth(self, self.hands)
-        forest, (best, _, spent) = self.remaining(), self.best
+        forest, (best, _, spent) = self.remaining(), self.totals()
         value = best if forest is None else solve(forest).value
         if self.forest.factors is None:
             return value - self.sign * spent
@@ -286,7 +334,7 @@ class Walk:
         assert f.factors is not None, "a forest with discounting"
         for box, seen in self.told.items():
             at = (np.array([f.cost[box[0]]]), np.array([self.state_above(box)]))
-            state = np.array([seen.state_number])
+            state = np.array([seen.state])
             spent += worth * seen.cost
             factor = float(f.factors.entries(*at, state)[0])
             time -= math.log(factor) if f.durations is None else 0.0
@@ -373,13 +421,26 @@ class Hands:
         self, box: Id, reward: float, state: int | None = None
     ) -> tuple[float, int, int, tuple[int, ...]]:
         """Which of two rewards comes first: among equal ones by box, state and copy."""
-        state = self._walk.told[box].state_number if state is None else state
+        state = self._walk.told[box].state if state is None else state
         return self._walk.sign * reward, -box[0], -state, tuple(-i for i in box[1])
 
     @property
     def held(self) -> Mapping[Id, tuple[Id, float]]:
         """The best reward found in each tree that is not closed, and the box that has it."""
         return self._best
+
+    def start_again(self) -> dict[Id, tuple[Id, float]]:
+        """Count anew what was told so far, as if nothing had been taken; returns what was."""
+        taken, self.taken, self._best = self.taken, {}, {}
+        for box, x in self._walk.told.items():
+            self.found(box, x.state, x.reward)
+        return taken
+
+    def retake(self, taken: dict[Id, tuple[Id, float]]) -> None:
+        """What was taken stays taken."""
+        self.taken = taken
+        for tree in taken:
+            self._best.pop(tree, None)
 
     def mark(self) -> tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]:
         """What is held and taken now, for :meth:`go_back`."""
@@ -480,7 +541,7 @@ def prizes_worth(walk: Walk, hands: Hands) -> float:
     An open tree without a taken prize is a tree of its own: a free box that holds the best reward
     found, with the boxes that can be opened below it.
     """
-    spent, sign, outside = walk.best[2], walk.sign, walk.forest.outside
+    spent, sign, outside = walk.totals()[2], walk.sign, walk.forest.outside
     taken = sum(reward for _, reward in hands.taken.values())
     left = hands.places - len(hands.taken)
     fresh, trees = _closed(walk, hands)
@@ -505,7 +566,7 @@ def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
         closed = trees.setdefault(tree, Counter())
         (fresh if above is None else closed)[v, walk.state_above((v, copy))] -= 1
         for u in policy.child[at[v] : at[v + 1]].tolist():
-            closed[u, seen.state_number] += int(f.count[u])
+            closed[u, seen.state] += int(f.count[u])
 
     def worth_it(closed: Counter[tuple[int, int]]) -> list[Top]:
         index, bar = walk.frontier.index, walk.sign * f.outside

@@ -20,7 +20,7 @@ from ..engine.solution import Solution, as_policy, mean_cost
 from ..forest.columns import label
 from ..forest.model import Forest
 from .frontier import Box, Id
-from .walk import Opened, Walk
+from .walk import Answer, Walk
 
 _OUTCOMES = 12  # states of one box that are told one by one
 _CASES = 200  # ways to come to a line of the text that are told apart
@@ -387,7 +387,8 @@ def why_open(walk: Walk, box: Id) -> str:
     above, higher = _words(walk)
     name, shown = walk.box(box), walk.amounts(walk.sign * index)
     if box in walk.told:
-        return f"{name} was opened already and showed {walk.told[box].state}."
+        shown = walk.state_name(box[0], walk.told[box].state)
+        return f"{name} was opened already and showed {shown}."
     if index <= best and box not in walk.out:
         return f"Do not open {name}: its index {shown} is not {above} {_so_far(walk)}."
     if index <= best:
@@ -443,11 +444,11 @@ def why_stop(walk: Walk) -> str:
 
 
 def taken_back(
-    walk: Walk, seen: Opened, before: tuple[float, Box | None, float], out: dict[Id, str]
+    walk: Walk, box: Id, seen: Answer, before: tuple[float, Box | None, float], out: Sequence[Id]
 ) -> str:
     """What is different now that an answer was taken back; ``before`` and ``out`` as they were."""
     say = walk.amounts
-    shown = seen.state if seen.reward is None else say(seen.reward)
+    shown = walk.state_name(box[0], seen.state) if seen.reward is None else say(seen.reward)
     best, _, spent = walk.best
     what = "The least loss so far" if walk.forest.minimize else "The best so far"
     if best == before[0]:
@@ -459,7 +460,7 @@ def taken_back(
     lost = [str(walk.box(box)) for box in out if box not in walk.out]
     more = f" Not handed out any more: {', '.join(lost)}." if lost else ""
     paid = f"{say(spent)} is spent instead of {say(before[2])}"
-    return f"Took back {shown} from {seen.box}. {better}, and {paid}.{more}"
+    return f"Took back {shown} from {walk.box(box)}. {better}, and {paid}.{more}"
 
 
 def _words(walk: Walk) -> tuple[str, str]:

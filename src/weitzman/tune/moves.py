@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..learn.features import Config
 from ..learn.first_runs import END, UNKNOWN
-from ..learn.known import Config
 from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._common.optional import need
 from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
-from ..learn.known import Config
+from ..learn.features import Config
 from ..learn.run_model import check_model
 from ..learn.tuner_logs import RUN
 from .book import Callback, Catch, LoopSettings, check_settings, exceptions
@@ -197,7 +197,7 @@ class StopWhenNotWorthIt:
 
     Parameters
     ----------
-    model : LineModel
+    model : ResemblanceModel
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
-from ..learn.known import Config
+from ..learn.features import Config
 from ..learn.tuner_logs import COSTS, ENDED, RUN
 from .book import NoMore, T, TakenOver
 from .race import Race, Run

@@ -15,8 +15,8 @@ from typing import Any
 
 from .._common.optional import need
 from ..errors import InvalidArgument
+from ..learn.features import Config
 from ..learn.first_runs import NEW
-from ..learn.known import Config
 from ..learn.thinning_out import STARTS
 from ..learn.tuner_logs import COSTS
 from .optuna_book import REASON

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidAnswer, InvalidArgument
-from ..learn.known import Config
+from ..learn.features import Config
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers
 from .moves import Move as Move

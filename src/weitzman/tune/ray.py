@@ -23,7 +23,7 @@ from typing import Any
 
 from .._common.optional import need
 from ..errors import InvalidArgument, JournalError
-from ..learn.known import flat
+from ..learn.features import flat
 from ..learn.run_model import check_model
 from .allowance import Allowance
 from .experiment_owner import claim, release
@@ -384,7 +384,7 @@ class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : LineModel
+    model : ResemblanceModel
     metric : str
         The score in the results.
     """

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
+from ..learn.features import Config
 from ..learn.first_runs import NEW, FirstRuns
-from ..learn.known import Config
-from ..learn.log_model import LearnedModel
+from ..learn.resemblance import ResemblanceModel
 from .moves import Run
 from .race import Race
 
@@ -33,7 +33,7 @@ class Refit:
     Parameters
     ----------
     race : Race
-        Its model must have ``updated(curves)``, as :class:`~weitzman.learn.LineModel` does.
+        Its model must have ``updated(curves)``, as :class:`~weitzman.learn.ResemblanceModel` does.
     """
 
     def __init__(self, race: Race) -> None:
@@ -67,7 +67,7 @@ class Refit:
 
     def _updated(self) -> Any:
         curves = curves_of(self._race)
-        if isinstance(self._first, LearnedModel):
+        if isinstance(self._first, ResemblanceModel):
             self._last = self._first.updated(curves, self._last)
             return self._last
         if self._knows:

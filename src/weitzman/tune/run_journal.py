@@ -97,8 +97,7 @@ class RunJournal:
             finally:
                 self._db = None
 
-        with self._log.all_or_nothing():
-            return self._log.transact(inner)
+        return self._log.transact(inner)
 
     def add(self, event: Event) -> None:
         """Write an event. It is on disk when this returns, or when the turn ends.
@@ -109,7 +108,6 @@ class RunJournal:
             self._log.transact(lambda db: self._write(db, event))
         else:
             self._log.add(self._db, [event])
-        self._log.step()
 
     def _write(self, db: sqlite3.Connection, event: Event) -> None:
         """Write an event after what is there: an interrupted call may have written one, too."""

@@ -212,7 +212,7 @@ def decision_region(
 
     Parameters
     ----------
-    model : LineModel
+    model : ResemblanceModel
     scores : (m,) numbers
     best : float, optional
         The best score in hand; by default that of the run itself.
@@ -429,7 +429,7 @@ def learning_curves(
     Parameters
     ----------
     curves : Curves
-    model : LineModel, optional
+    model : ResemblanceModel, optional
         Without a model, only the curves are drawn.
     best : float, optional
         The best score in hand; by default that of the run itself.

@@ -59,7 +59,7 @@ def write_report(
 
     Parameters
     ----------
-    source : Forest, Solution, Search, LineModel or Backtest
+    source : Forest, Solution, Search, ResemblanceModel or Backtest
         A problem; a search under way (the report says how the search stands); a model fitted to
         past runs; or a back-test on past runs (the report says what each method earned).
     path : str or path

@@ -206,8 +206,8 @@ def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float
 
     Other reports do not need what learns from logs, so it is imported here.
     """
-    from ...learn.drawing import draws
-    from ...learn.log_model import LearnedModel
+    from ...learn.diagnosis import bootstrap
+    from ...learn.resemblance import ResemblanceModel
     from ...learn.run_model import RunModel
 
     if not isinstance(model, RunModel):
@@ -217,9 +217,9 @@ def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float
         )
     steps = tuple(f"run to step {step}" for step in model.rungs)
     forest = replace(model.lines(runs), names=steps)
-    if not isinstance(model, LearnedModel):
+    if not isinstance(model, ResemblanceModel):
         return forest, None
-    low, high = np.quantile(draws(model, _DRAWS).value_at(runs), [0.05, 0.95])
+    low, high = np.quantile(bootstrap(model, _DRAWS).value_at(runs), [0.05, 0.95])
     return forest, (float(low), float(high))
 
 

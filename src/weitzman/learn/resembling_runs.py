@@ -9,9 +9,9 @@ The index of going on is the root of
 .. math:: \sum_j w_r(x, j)\, (m_r(x) + K_{jr} - m_r(j) - \sigma)^+ = c_r(x),
 
 where the *centers* :math:`m` hold what is known about each run itself: its best score so far, and
-what the same settings led to in other runs (:mod:`.centers`). So run j says how far off the center
-a run may be. A row has a small share of all runs, as if one more run had been unlike its kin, for
-what the log leaves open.
+what the same settings led to in other runs (:mod:`.capped_runs`). So run j says how far off the
+center a run may be. A row has a small share of all runs, as if one more run had been unlike those
+that it resembles, for what the log leaves open.
 
 Capped values follow backward along each run, from its own best scores b and its own indices:
 
@@ -19,9 +19,9 @@ Capped values follow backward along each run, from its own best scores b and its
 
 and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run is learned from
 the other runs, so its capped value takes no direct advantage of what it will show; through the
-centers of runs with the same settings it takes a little (see :mod:`.centers`). Runs resemble each
-other for one step at a time only, so what is known is not blurred from rung to rung, as it is in a
-chain.
+centers of runs with the same settings it takes a little (see :mod:`.capped_runs`). Runs resemble
+each other for one step at a time only, so what is known is not blurred from rung to rung, as it is
+in a chain.
 For a run that was cut off the future is unknown: it has several capped values, spread like those of
 the runs that it resembles.
 """
@@ -35,11 +35,9 @@ import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._kernels.leaves import Fallen, Known, Nodes, Outcomes, fall, grow, resemblance
-from .centers import Center, Peers, SegmentLaw, chosen_center
-from .known import Encoder, Repeats, features, is_category
-from .ladder import Ladder
-from .laws import cost_levels
-from .segment_costs import SegmentCosts
+from .capped_runs import DOUBTS, Center, Forecast, Peers, SegmentLaw, chosen_center, upper_half
+from .features import Encoder, Repeats, features, is_category
+from .ladder import Ladder, cost_levels
 
 _SHARE = 0.632  # of the runs in the bag of a tree
 
@@ -156,6 +154,86 @@ class Before(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SegmentCosts:
+    """What a segment cost each run of a stage.
+
+    The cost is that of the segment before, times the usual growth. The growth is a geometric mean,
+    so that a few short segments with inexact times do not decide. Before the first segment, and
+    where runs cost about the same, costs are averaged. Where other runs with the same settings tell
+    more, the growth is shrunken to theirs, and other runs say only how far off that is.
+
+    Attributes
+    ----------
+    cost, level : (n,) arrays of float
+        What the segment cost, and the cost level of the segment before it.
+    doubt : float
+        How little a run with the same settings counts; infinite for not at all.
+    own : (n,) array of float
+        The growth of each run that is expected by the other runs, NaN for none.
+    """
+
+    cost: FloatArray
+    level: FloatArray
+    doubt: float
+    own: FloatArray
+
+    @classmethod
+    def of(cls, cost: FloatArray, level: FloatArray) -> SegmentCosts:
+        """Costs by the runs that a run resembles alone."""
+        return cls(cost, level, np.inf, np.full(len(cost), np.nan))
+
+    def mean(self, law: SegmentLaw, peers: Peers, level: FloatArray) -> FloatArray:
+        """The mean cost for runs by their law, and by the cost level of the segment before."""
+        cost = self._mean(law.row, level, 0.0, np.zeros(len(self.cost)))
+        if np.isfinite(self.doubt):
+            growth = self._expected(law, peers, self.doubt)
+            known = np.isfinite(self.own)
+            some = np.isfinite(growth) & (law.row @ known > 0)
+            row = np.where(known, law.row[some], 0.0)
+            row = row / row.sum(axis=1, keepdims=True)
+            own = np.where(known, self.own, 0.0)
+            cost[some] = self._mean(row, level[some], growth[some], own)
+        return cost
+
+    def by_settings(self, law: SegmentLaw, peers: Peers) -> SegmentCosts:
+        """With costs by settings if they forecast better, by the law of the runs themselves."""
+        known = peers.alike(law).any(axis=1) & peers.real
+        if not known.any() or not self._paid.all():
+            return self
+        growth = self._growth
+        best, least = self, float(np.square(law.row @ growth - growth)[known].sum())
+        for doubt in DOUBTS:
+            own = self._expected(law, peers, doubt)
+            error = float(np.square(own - growth)[known].sum())
+            if error < least:
+                best, least = replace(self, doubt=doubt, own=own), error
+        return best
+
+    @property
+    def _paid(self) -> BoolArray:
+        return np.asarray(self.cost > 0)
+
+    @property
+    def _growth(self) -> FloatArray:
+        """The logarithm of the cost over that of the segment before; 0 for a free segment."""
+        paid = np.where(self._paid, self.cost, 1.0)
+        return np.where(self._paid, np.log(paid) - self.level, 0.0)
+
+    def _expected(self, law: SegmentLaw, peers: Peers, doubt: float) -> FloatArray:
+        return Forecast.of(law, peers.alike(law)).expected(self._growth, doubt)
+
+    def _mean(
+        self, row: FloatArray, level: FloatArray, growth: FloatArray | float, own: FloatArray
+    ) -> FloatArray:
+        """Costs around a growth, with errors by the runs around their own growth."""
+        if not self.level.any():
+            return np.asarray(np.exp(growth) * (row @ (self.cost * np.exp(-own))))
+        share = row @ self._paid
+        error = row @ np.where(self._paid, self._growth - own, 0.0) / np.maximum(share, 1e-300)
+        return np.asarray(share * np.exp(level + growth + error))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Stage:
     """One segment of a line.
 
@@ -209,7 +287,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kin:
+class ResemblingRuns:
     """The stages of a line, and the runs that they were learned from.
 
     Attributes
@@ -239,8 +317,8 @@ class Kin:
         real: int,
         trees: int,
         leaf: int,
-        last: Kin | None = None,
-    ) -> Kin:
+        last: ResemblingRuns | None = None,
+    ) -> ResemblingRuns:
         """Grow trees for every segment that a run was seen to finish.
 
         The first ``real`` runs were logged, the others are imagined. ``last`` was made from the
@@ -270,10 +348,10 @@ class Kin:
             count = len(runs) if old is None else old.grown
             costs, peers = SegmentCosts.of(mine.cost[:, r], before), Peers(group[runs], runs < real)
             stages.append(Stage(grown, runs, costs, count, peers))
-        kin = cls(ladder, encoder, levels, repeats, stages)
+        made = cls(ladder, encoder, levels, repeats, stages)
         for r in range(len(stages)):
-            stages[r] = kin._priced(r)
-        return kin
+            stages[r] = made._priced(r)
+        return made
 
     def _priced(self, r: int) -> Stage:
         """A stage with costs by settings where they forecast better."""
@@ -349,15 +427,10 @@ def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
 def _target(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
     """What trees tell apart: the score at the end of a segment, the last score, and the cost."""
     final = ladder.best[np.arange(len(ladder)), ladder.seen - 1]
-    columns = [_upper(ladder.best[:, r]), _upper(final)]
+    columns = [_standard(upper_half(ladder.best[:, r])), _standard(upper_half(final))]
     if level.any():
         columns.append(_COST * _standard(level[:, r]))
     return np.column_stack(columns)
-
-
-def _upper(score: FloatArray) -> FloatArray:
-    """Scores cut off at the median from below: how bad a bad run is does not matter."""
-    return _standard(np.maximum(score, np.median(score)))
 
 
 def _standard(x: FloatArray) -> FloatArray:

@@ -79,7 +79,7 @@ class Encoder:
         return np.array([kind is not None for kind in self.categories], bool)
 
 
-NOTHING = Encoder((), ())
+NO_SETTINGS = Encoder((), ())
 
 
 def flat(config: Config, prefix: str = "") -> dict[str, Any]:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray
-from .ladder import Ladder
-from .laws import usual_cost
+from .ladder import Ladder, usual_cost
 
 _FACTOR = 2.0  # a difference in costs is believed if it is larger than this,
 _SURE = 2.0  # by so many standard errors
@@ -73,11 +72,14 @@ def at_live_costs(known: Ladder, found: CostRatio) -> Ladder:
     return known if found.ratio == 1.0 else replace(known, cost=known.cost * found.ratio)
 
 
-def say_costs_differ(found: CostRatio, told: float) -> float:
-    """Warn that costs were scaled, unless a warning has told about the same; what was told."""
+def say_costs_differ(found: CostRatio, named: float) -> float:
+    """Warn that costs were scaled, unless the last warning named about the same ratio.
+
+    Returns the ratio named last.
+    """
     ratio, runs, paid, expected = found
-    if ratio == 1.0 or abs(math.log(ratio / told)) < math.log(_NEWS):
-        return told
+    if ratio == 1.0 or abs(math.log(ratio / named)) < math.log(_NEWS):
+        return named
     warnings.warn(
         f"the runs of this search cost {ratio:.3g} times what the log says (mean of {runs} "
         f"run{'s' * (runs > 1)}: {paid:.4g} instead of {expected:.4g} for the same steps), so the "

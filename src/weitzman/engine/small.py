@@ -1,0 +1,238 @@
+r"""Small problems: the recursion as a short program on laws, in NumPy alone.
+
+Every box is done as the equations of :mod:`.solver` say, with one :class:`Law` for each class of
+equal subtrees (a row for each state of the parent) and no breakpoint dropped. So the result is
+exact, and no compiler is needed. The work grows with the square of the size: `work_of` bounds it,
+and the solver takes the compiled kernels where it is more than `SMALL`.
+
+With weights in place of chances (discounting, section 11 of the theory page), what a row lacks lies
+above all points. With a risk tolerance the number in hand x counts as z = exp(-x / tolerance), and
+with :math:`F_s(x)` the weighed chance of ending at most at x, going on is worth
+:math:`G(z) = \int_0^z F_s\,dz`; the index is where G(z) = z. This sum of positive terms keeps its
+digits where the range is many tolerances wide. Where it is a small part of one tolerance, the
+difference :math:`z - G(z)` keeps its digits if it is summed from the tails 1 - F. Both are
+computed, and each number is taken from the one that rounding moves less.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._common.arrays import FloatArray, IntArray
+from .._common.law import Law
+from .._kernels.jit import compiles_always
+from ..forest.model import Forest
+from .weights import Weights, endless_value, mean_cost
+
+# Steps of work up to which a problem is solved here: about half a second.
+SMALL = 2e7
+_PER_BOX = 5_000  # what calling NumPy takes, in steps
+_MOST = 700.0  # exponents that a 64-bit float holds
+
+
+class Recursion(NamedTuple):
+    """Laws and indices (``sigma``, to be maximized, in payoffs) of classes of equal subtrees."""
+
+    class_of: IntArray
+    start: IntArray  # where the indices of each class start
+    sigma: FloatArray
+    law: list[Law]  # of the capped value of each class
+    width: int  # breakpoints, over all classes
+
+
+def is_small(f: Forest) -> bool:
+    """Whether a forest is solved here: its size alone decides, unless everything is compiled."""
+    return not compiles_always() and work_of(f) <= SMALL
+
+
+def work_of(f: Forest) -> float:
+    """How many steps the recursion takes, about; from the shape of the forest alone."""
+    n = len(f)
+    if n * _PER_BOX > SMALL:
+        return np.inf
+    above, own = f.laws.shape[f.law].T.astype(float)
+    points = own + above  # at most so many breakpoints: rewards and indices at and below a box
+    steps = float(n * _PER_BOX)
+    up = np.append(f.parent, -1)
+    for boxes in reversed(_levels(f)):
+        into = up[boxes]
+        np.add.at(points, into[into >= 0], points[boxes[into >= 0]])
+    kids = np.bincount(f.parent + 1, minlength=n + 1)
+    steps += float(np.sum(own * (above + kids[1:] + 1) * points))
+    return steps + float(kids[0] * points[f.roots].sum())
+
+
+def _levels(f: Forest) -> list[IntArray]:
+    """The boxes at each depth."""
+    levels, depth = [f.roots], np.zeros(len(f), np.int64)
+    depth[f.parent >= 0] = 1
+    up = f.parent
+    while (up >= 0).any():
+        up = np.where(up >= 0, f.parent[up], -1)
+        depth += up >= 0
+    return [np.flatnonzero(depth == d) for d in range(int(depth.max()) + 1)] if len(f) else levels
+
+
+def recursion(f: Forest) -> Recursion:
+    """Solve from the leaves up, one class of equal subtrees after the other."""
+    w = Weights.plain(f) if f.risk_tolerance is not None else Weights.of(f)
+    known: dict[object, int] = {}
+    class_of, kids = [-1] * len(f), [list[tuple[int, float]]() for _ in range(len(f) + 1)]
+    law, index = list[Law](), list[FloatArray]()
+    parent, count, endless = f.parent.tolist(), f.count.tolist(), f.endless.tolist()
+    marks = list(zip(w.law.tolist(), f.reward.tolist(), f.cost.tolist(), endless, strict=True))
+    for boxes in reversed(_levels(f)):
+        for v in boxes.tolist():
+            key = marks[v], tuple(sorted(kids[v]))
+            if key not in known:
+                known[key] = len(law)
+                found, sigma = _box(f, w, v, [law[c].power(m) for c, m in kids[v]])
+                law.append(found)
+                index.append(sigma)
+            class_of[v] = known[key]
+            kids[parent[v]].append((class_of[v], count[v]))
+    start = np.cumsum([0, *map(len, index)])
+    width = sum(len(x.points) for x in law)
+    return Recursion(np.array(class_of), start, np.concatenate(index), law, width)
+
+
+def best_of_roots(f: Forest, found: Recursion) -> Law:
+    """The law of the largest capped value of all roots."""
+    laws = [
+        found.law[c].power(m)
+        for c, m in zip(found.class_of[f.roots].tolist(), f.count[f.roots].tolist(), strict=True)
+    ]
+    best: Law = laws[0].largest(*laws[1:])
+    return best
+
+
+def value_of(f: Forest, found: Recursion) -> float:
+    """The value in hand before anything is opened, to be maximized."""
+    x0 = f.sign * f.outside
+    if f.prizes > 1:
+        return _several(f, found, x0)
+    law = best_of_roots(f, found)
+    if f.risk_tolerance is not None:
+        return certain(law, x0, f.risk_tolerance)
+    return float(law.with_fallback(x0)[0])
+
+
+def _box(f: Forest, w: Weights, v: int, children: list[Law]) -> tuple[Law, FloatArray]:
+    """The capped value of a box, and its indices."""
+    if f.endless[v]:
+        index, points, tails = endless_value(w, v)
+        return Law(points, np.ascontiguousarray(tails.T)), index
+    r, tau = f.reward[v], f.risk_tolerance
+    own = f.sign * f.rewards.data[f.rewards.start[r] : f.rewards.start[r + 1]]
+    after = Law.sure(own, exact_below=tau is not None).largest(*children)
+    if tau is not None:
+        cost = f.costs[int(f.cost[v])]
+        mixed, sigma = _risky(after, f.laws[int(f.law[v])], cost / tau, tau)
+        return mixed.cap(sigma), sigma
+    law = w.laws[int(w.law[v])]
+    if (lack := w.missing(v)) is None:
+        mixed = after.mixture(law)
+        sigma = mixed.root(mean_cost(f, v))
+    else:
+        # no index exceeds both zero and all that can be found, so there the sums begin
+        if not len(after.points) or after.points[-1] < w.top:
+            zero = np.zeros((len(own), 1))
+            after = Law(np.append(after.points, w.top), np.hstack([after.tails, zero]))
+        mixed = Law(after.points, law @ after.tails + lack[:, None])
+        sigma = mixed.root(w.costs[int(w.cost[v])][:, 0] + lack * after.points[-1])
+    return mixed.cap(sigma), sigma
+
+
+def _risky(
+    after: Law, chance: FloatArray, log_factor: FloatArray, tau: float
+) -> tuple[Law, FloatArray]:
+    """The mixture of rows weighed with factors, and its indices."""
+    weight = chance * np.exp(log_factor)
+    extra = (chance * np.expm1(log_factor)).sum(axis=1)[:, None]  # by which a row exceeds one
+    x = after.points
+    if not len(x):
+        return Law(x, weight @ after.tails, weight @ after.tails), np.full(len(chance), -np.inf)
+    assert after.below is not None
+    f, t = weight @ after.below, weight @ after.tails
+    t = np.where(extra + t < f, t - extra, 1.0 - f)
+    # steps of z between points, in units of z at the highest one
+    z = np.exp(np.minimum((x[-1] - x) / tau, _MOST))
+    dz = z[1:] * np.expm1(np.minimum(np.diff(x) / tau, _MOST))
+
+    def summed(start: FloatArray, steps: FloatArray) -> FloatArray:
+        total: FloatArray = start + np.hstack(
+            [np.cumsum((steps[:, 1:] * dz)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(steps), 1))]
+        )
+        return total
+
+    worth = summed(1.0 + extra, f)
+    from_tails, rounding = summed(extra, -t), summed(extra, np.abs(t))
+    d = np.where(rounding < worth + z, from_tails, worth - z)  # > 0: stopping is better
+    i = np.minimum((d < 0).sum(axis=1), len(x) - 1)
+    row = np.arange(len(d))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        sigma = x[i] - tau * np.log1p(np.maximum(d[row, i], 0.0) / (t[row, i] * z[i]))
+    sigma = np.where(i > 0, np.maximum(sigma, x[i - 1]), sigma)
+    sigma = np.where((t[row, i] > 0) & ((x[-1] - sigma) / tau < _MOST), sigma, -np.inf)
+    return Law(x, np.clip(t, 0.0, 1.0), np.minimum(f, 1.0)), sigma
+
+
+def certain(law: Law, x0: float, tau: float) -> float:
+    """The certainty equivalent of the larger of x0 and a number with this law (one row)."""
+    x, below = law.points, law.below
+    assert below is not None
+    if x0 == -np.inf:
+        if not len(x) or below[0, 0] > 0:
+            return x0
+        x0 = float(x[0])
+    over = x > x0
+    x, f, t = x[over], below[0, over], law.tails[0, over]
+    if not len(x):
+        return x0
+    low = np.append(x0, x[:-1])
+    dz = -np.exp((x0 - low) / tau) * np.expm1((low - x) / tau)  # in units of z at x0
+    gain = float((t * dz)[::-1].sum())
+    if gain < 0.5:
+        return float(x0 - tau * np.log1p(-gain))
+    # measured from the best, so that nothing is lost where x0 is far below
+    best = x[-1]
+    dz = np.exp((best - x) / tau) * np.expm1((x - low) / tau)
+    return float(best - tau * np.log1p((f * dz)[::-1].sum()))
+
+
+def _several(f: Forest, found: Recursion, x0: float) -> float:
+    """Several prizes, at most one from each tree: K x0 plus the area under E min(K, N(x))."""
+    k = f.prizes
+    laws = [found.law[c] for c in found.class_of[f.roots].tolist()]
+    x = np.unique(np.concatenate([law.points for law in laws]))
+    x = x[x > x0]
+    if not len(x):
+        return k * x0
+    count = np.zeros((k, len(x)))  # P(N = j) for j < k, at each point
+    count[0] = 1.0
+    for law, m in zip(laws, f.count[f.roots].tolist(), strict=True):
+        count = convolved(count, binomials(law.tail(x)[0], m, k))
+    missing = (np.arange(k, 0, -1)[:, None] * count).sum(axis=0)
+    return float(k * x0 + ((k - missing) * np.diff(x, prepend=x0))[::-1].sum())
+
+
+def binomials(tail: FloatArray, m: float, most: int) -> FloatArray:
+    """P(exactly j of m copies are there) for j < most, a row each."""
+    out = np.zeros((most, len(tail)))
+    t = np.minimum(tail, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stay, come, ways = np.log1p(-t), np.log(t), 0.0
+        for j in range(int(min(m, most - 1)) + 1):
+            ways += np.log((m - j + 1) / j) if j else 0.0
+            out[j] = np.exp(ways + (j * come if j else 0.0) + ((m - j) * stay if m > j else 0.0))
+    return out
+
+
+def convolved(a: FloatArray, b: FloatArray) -> FloatArray:
+    """The law of the sum of two counts, as far as they are counted."""
+    out = np.zeros(a.shape)
+    for j in range(len(a)):
+        out[j] = (a[: j + 1] * b[j::-1]).sum(axis=0)
+    return out
