@@ -1,6 +1,7 @@
 """Time and memory of every function that takes a forest, by the number of boxes.
 
-``python -m benchmarks.scale --write`` runs everything and writes the table into ``docs/scale.md``;
+``python -m benchmarks.scale --write`` runs everything and writes the table into
+``benchmarks/scale.md``;
 ``--only NAME`` and ``--boxes N`` (both may be repeated) run some of it and print. The instance is
 made and solved once for each size; then every call is measured in a process of its own, forked from
 there. The instance is the hardest for memory: random trees of which every box has a law, rewards
@@ -35,7 +36,7 @@ from .scale_tasks import TASKS, Task
 SIZES = (10**3, 10**4, 10**5, 10**6)
 LIMIT_S = 40.0
 HOPELESS = LIMIT_S / 5  # seconds of a call that is not tried with ten times as many boxes
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "benchmarks" / "scale.md"
 
 
 def measured(task: Task, forest: Forest, solution: Solution) -> dict[str, float | str]:

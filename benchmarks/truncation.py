@@ -197,7 +197,8 @@ def page(tables: str) -> str:
     computer = "\n".join(f"- {key}: {value}" for key, value in machine().items())
     return (
         "# Cutting long lines\n\nWritten by `python benchmarks/truncation.py --write`; what it "
-        f"means is told in [docs/truncation.md](../docs/truncation.md).\n\n{about}\n\n{computer}"
+        f"means is told in [docs/horizons.md](../docs/horizons.md#truncation-two-bounds)."
+        f"\n\n{about}\n\n{computer}"
         f"\n\n{tables}\n*Measured {date.today().isoformat()}; load of the machine at the end "
         f"{os.getloadavg()[0]:.1f}.*\n"
     )

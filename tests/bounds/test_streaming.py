@@ -95,7 +95,7 @@ def test_what_cannot_be_read_in_parts_is_refused(tmp_path):
         solve_file(tmp_path / "nowhere.wz")
     with pytest.raises(InvalidFile, match="at least one forest"):
         save_many([], tmp_path / "none.wz")
-    with pytest.raises(InvalidFile, match="one outside option"):
+    with pytest.raises(InvalidFile, match="the same objective"):
         save_many([some_forest(1), some_forest(1, minimize=True)], tmp_path / "two.wz")
     with pytest.raises(InvalidArgument, match="`part` a number of boxes"):
         solve_file(tmp_path / "line.wz", part=0)

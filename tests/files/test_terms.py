@@ -54,10 +54,10 @@ def test_tables_keep_the_terms(kind):
 def test_a_table_with_durations_needs_a_rate():
     table = to_pandas(timed())
     del table.attrs["rate"]
-    with pytest.raises(InvalidForest, match="needs a rate"):
+    with pytest.raises(InvalidForest, match="durations need a rate"):
         from_pandas(table)
     table["factor"] = 0.5
-    with pytest.raises(InvalidForest, match="columns for both"):
+    with pytest.raises(InvalidForest, match="both are given"):
         from_pandas(table)
 
 
@@ -72,7 +72,7 @@ def test_side_by_side_copies_and_subtrees_keep_the_terms():
     )
     tree = forest.subtree("B", 900)
     assert weitzman.solve(tree).index(0) == pytest.approx(weitzman.solve(forest).index("B", 900))
-    with pytest.raises(InvalidForest, match="must have one rate"):
+    with pytest.raises(InvalidForest, match="must have the same rate"):
         weitzman.side_by_side([forest, forest.changed(rate=0.2)])
 
 

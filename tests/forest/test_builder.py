@@ -192,34 +192,36 @@ def broken(**change: Any) -> Builder:
     [
         ({"parent": "a"}, r"a parent must be a box, but 'a', parent of 'B', was never added \(1 "),
         ({"parent": "AA"}, r"never added \(1 such box; did you mean 'A'\?\)"),
-        ({"outcomes": {1: {2: 1}}}, r"law of box 'B' must have an entry for each state of its "
-            r"parent 'A', but '900' has none \(1 such state\)\. Add it"),
+        ({"outcomes": {1: {2: 1}}, "endless": True}, r"must have the states of its parent"),
+        ({"outcomes": {1: {1: 1}}, "endless": True}, r"outcomes of box 'B' must have an entry for "
+            r"each state of its parent 'A', but '900' has none \(1 such state\)\. Add it"),
         ({"outcomes": {1: {2: 1}, 901: {2: 1}}}, r"but '901' is none; did you mean '900'\? "
             r"\(1 such entry\)\. They are '1', '900'"),
-        ({"outcomes": {1: {2: 1}, 900: 0.5}}, r"those of box 'B' mix both"),
-        ({"outcomes": B_OUTCOMES, "parent": None}, r"box 'B' go two levels deep though it is"),
-        ({"outcomes": [0.5, 0.5]}, r"a mapping such as \{10: 0.5, 0: 0.5\}.*box 'B' are \[0"),
-        ({"outcomes": {}}, r"those of box 'B' are \{\}"),
-        ({"outcomes": {1: {}, 900: {}}}, r"a box must have a state, but the outcomes of box 'B' "),
-        ({"outcomes": {1: {"x": 1}, 900: {"y": 1}}}, r"'x' of box 'B' has none \(2 such states\)\. "
-            r"Name it in `rewards`"),
-        ({"outcomes": {1: {True: 1}, 900: {2: 1}}}, r"'True' of box 'B' has none"),
-        ({"outcomes": {1: {"good": 1}, 900: {2: 1}}, "rewards": {"god": 1}}, r"box 'B' has no "
-            r"state 'god' \(1 such name; did you mean 'good'\?\)"),
-        ({"rewards": {21: "much"}}, r"`rewards` of box 'B' must be numbers, but there is 'much'"),
-        ({"outcomes": {1: {2: "1"}, 900: {2: 1}}}, r"probabilities of box 'B' must be numbers"),
+        ({"outcomes": {1: {2: 1}, 900: 0.5}}, r"box 'B' must be .* but they mix both"),
+        ({"outcomes": B_OUTCOMES, "parent": None}, r"box 'B' must .* go two levels deep though"),
+        ({"outcomes": [0.5, 0.5]}, r"box 'B' must be a mapping .*, but there is \[0"),
+        ({"outcomes": {}}, r"box 'B' must be a mapping .*, but there is \{\}"),
+        ({"outcomes": {1: {}, 900: {}}}, r"the outcomes of box 'B' after 1 must name a state"),
+        ({"outcomes": {1: {"x": 1}, 900: {"y": 1}}}, r"rewards of box 'B' give 'x' none "
+            r"\(2 such states\)\. Name it in `rewards`"),
+        ({"outcomes": {1: {True: 1}, 900: {2: 1}}}, r"of box 'B' give 'True' none"),
+        ({"outcomes": {1: {"good": 1}, 900: {2: 1}}, "rewards": {"god": 1}}, r"rewards of box "
+            r"'B' must have .* that occurs in outcomes, but 'god' is none; did you mean 'good'\?"),
+        ({"rewards": {21: "much"}}, r"rewards of box 'B': that of '21' must be a number, "
+            r"but it is 'much'"),
+        ({"outcomes": {1: {2: "1"}, 900: {2: 1}}}, r"box 'B' after 1: that of '2' must be"),
         ({"outcomes": {1: {2: 0.5, "2": 0.5}, 900: {2: 1}}}, r"the outcomes of box 'B' after "
-            r"'1' name '2' twice \(1 such state\)"),
+            r"1 name '2' twice: 900, 900.0 and '900' are one state"),
         ({"outcomes": {1: {2: 1}, "1": {2: 1}}}, r"states must differ, but the outcomes of box"),
         ({"outcomes": {1: {2: 0.6}, 900: {2: 1}}}, r"box 'B' after 'A' shows '1' sum to 0.6"),
-        ({"cost": "dear"}, r"cost of box 'B' must be numbers, but there is 'dear'"),
+        ({"cost": "dear"}, r"cost of box 'B' must be numbers, but got 'dear'"),
         ({"cost": -1}, r"costs must be finite and not negative, but box 'B'"),
         ({"cost": {1: 2}}, r"cost of box 'B' must have .* parent 'A', but '900' has none"),
         ({"cost": {21: 2, -9: 3}}, r"cost of box 'B' must have .* parent 'A', but '21' is none"),
         ({"cost": {1: {21: 1}, 900: 2}}, r"cost of box 'B' after '1' must have an entry for each "
             r"own state that can occur, but '-9' has none"),
         ({"cost": {1: {21: 1, -9: 1, 5: 1}, 900: 2}}, r"each own state, but '5' is none"),
-        ({"cost": {1: None, 900: 2}}, r"cost of box 'B' must be numbers, but there is None"),
+        ({"cost": {1: None, 900: 2}}, r"cost of box 'B' of '1' must be a number, but it is None"),
         ({"count": 0}, r"a count must be from 1 to .*'B' is 0"),
         ({"count": 1.5}, r"`count` must hold whole numbers"),
     ],

@@ -7,7 +7,7 @@ forest is a `reference.Problem`; what the question adds comes beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -133,9 +133,21 @@ def tree_of(problem: Problem, box: int) -> int:
     return box
 
 
-def prizes_value(problem: Problem, prizes: int, *, several: bool = False) -> Fraction:
+def room_left(
+    taken: Iterable[int], box: int, group: Sequence[str], quotas: Mapping[str, int]
+) -> bool:
+    """Whether the group of a box, which is that of its tree, may get another prize."""
+    own = group[box] if group else ""
+    return sum(group[root] == own for root in taken) < quotas[own] if own in quotas else True
+
+
+def prizes_value(
+    problem: Problem, prizes: int, *, several: bool = False, group: Sequence[str] = (),
+    quotas: Mapping[str, int] | None = None,
+) -> Fraction:  # fmt: skip
     """Expected sum of up to ``prizes`` rewards less costs; a place not filled is worth the outside.
 
+    ``group`` has the label of each box, ``quotas`` how many prizes may come from a group.
     At most one prize from each tree, which is closed once its prize is taken; any number if
     ``several``, where a box is gone when its reward is taken, and its tree stays.
     """
@@ -156,7 +168,8 @@ def prizes_value(problem: Problem, prizes: int, *, several: bool = False) -> Fra
         for box, state in enumerate(seen):
             reward = None if state is None else problem.rewards[box][state]
             mark = box if several else tree_of(problem, box)
-            if reward is not None and mark not in taken:
+            room = room_left(taken, box, group, quotas or {})
+            if reward is not None and mark not in taken and room:
                 best = max(best, reward + value(seen, taken | {mark}))
         return best
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weitzman.errors import InvalidArgument, InvalidFile
-from weitzman.learn.curves import Curves
-from weitzman.learn.sample_log import sample
+from weitzman.learn.curves import Curves, sample
 
 TABLE = {
     "run": ["a", "b", "a", "b", "a"],

@@ -148,7 +148,7 @@ def test_a_pandas_table_and_back():
     curves = Curves.read(table, settings=["rate"], ended=True)
     frame = curves.to_pandas()
     assert list(frame.columns) == [
-        "task", "run", "kind", "step", "score", "cost", "ended", "rate",
+        "task", "run", "kind", "step", "score", "cost", "ended", "minimize", "rate",
     ]  # fmt: skip
     again = Curves.read(frame, kind="kind", ended="ended", settings=["rate"])
     assert again.runs == curves.runs

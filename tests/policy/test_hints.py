@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import weitzman
 from weitzman import Builder, LazyForest, Node, Search, compare, evaluate, explain, solve
 from weitzman.cli.console import for_the_shell
-from weitzman.errors import InvalidAnswer, InvalidArgument, UnknownName
+from weitzman.errors import InvalidAnswer, InvalidArgument, MissingPackage, UnknownName
 
 
 @pytest.fixture
@@ -52,3 +54,11 @@ def test_the_command_names_its_own_options(forest):
     said = for_the_shell(str(refused.value))
     assert "--rewards nearest" in said
     assert 'rewards="' not in said
+
+
+@pytest.mark.parametrize("call", [solve, evaluate, compare, lambda s: weitzman.simulate(s, 10)])
+def test_tables_without_pandas_say_what_to_install(call, forest, monkeypatch):
+    result = call(forest if call is solve else solve(forest))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingPackage, match=r'pip install "weitzman\[table\]"'):
+        result.to_pandas()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import sqlite3
@@ -356,3 +357,67 @@ def test_a_long_search_is_small(path: Path) -> None:
             search.tell(box, look(box))
         events = 2 * len(search.history)
     assert path.stat().st_size - before < 400 * events
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_or_a_name_that_no_file_can_have_is_rejected_at_once(path: Path) -> None:
+    os.mkfifo(path)
+    for use in (Search.resume, Search.join, Search.look):
+        with pytest.raises(JournalError, match="it is a pipe or a device"):
+            use(path)
+    with pytest.raises(JournalError, match="the character NUL"):
+        Search(model(), journal="a\0b")
+    with pytest.raises(JournalError, match="the character NUL"):
+        Search.resume("a\0b")
+
+
+def test_a_worker_name_is_taken_once_in_one_process(path: Path) -> None:
+    Search(model(), journal=path).close()
+    with Search.join(path, worker="left") as left:
+        with pytest.raises(JournalError, match=r"worker 'left', process .* is using the journal"):
+            Search.join(path, worker="left")
+        assert left.ask() == "A"
+        with Search.join(path, worker="right") as right:
+            assert right.ask() == "C"
+    with Search.join(path, worker="left") as left:  # it was closed
+        assert left.ask() == "A"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs POSIX")
+def test_permissions_lost_in_the_middle_of_a_search(path: Path) -> None:
+    """The call is refused and changes nothing; with the permissions back it can be repeated."""
+    folder = path.parent / "private"
+    folder.mkdir()
+    root = os.geteuid() == 0
+    with Search(model(), journal=folder / "run.db") as search:
+        search.tell("A", 1)
+        folder.chmod(0o500)
+        try:
+            if root:  # whom no permission stops
+                os.chown(folder, 65534, 65534)
+                os.chown(folder / "run.db", 65534, 65534)
+                os.seteuid(65534)
+            with pytest.raises(JournalError, match=r"cannot be (written|used)"):
+                search.tell("C", 50)
+            assert [x.box for x in search.history] == ["A"]
+        finally:
+            if root:
+                os.seteuid(0)
+            folder.chmod(0o700)
+        search.tell("C", 50)
+        before = search.history
+    with Search.resume(folder / "run.db") as again:
+        assert again.history == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs POSIX signals")
+def test_a_worker_that_stands_still_loses_nothing_and_shares_nothing(tmp_path: Path) -> None:
+    """A few of the pauses of tests/campaigns/pause_searches.py."""
+    script = HELPERS.parent / "campaigns" / "pause_searches.py"
+    code = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    done = python(code, script, tmp_path, 733)
+    out, err = done.communicate(timeout=300)
+    assert (done.returncode, err) == (0, "")
+    found = json.loads(out)
+    assert found["wrong"] == []
+    assert found["pauses"] > 3

@@ -12,7 +12,8 @@ from plain_forests import forest_of
 
 import weitzman
 from weitzman import Forest, Policy, evaluate, solve
-from weitzman.policy.payoff_laws import all_ends, payoff_law
+from weitzman.policy.payoff_laws import all_ends
+from weitzman.policy.simulation import payoff_law
 
 
 def by_value(values: np.ndarray, chances: np.ndarray) -> dict[float, float]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -674,3 +676,65 @@ def test_solution_policy_is_the_optimal_one() -> None:
     assert solution.policy().index.tolist() == solution.index_columns()[1].tolist()
     assert isinstance(Search(solution), Search)
     assert repr(Search(solution)) == "Search(best=0, spent=0, opened=0, out=0)"
+
+
+# -- taking back ---------------------------------------------------------------------------------
+
+
+def test_what_was_handed_out_because_of_an_answer_is_not_out_without_it() -> None:
+    """After a bad answer another box pays; without the answer the first one is asked again."""
+    forest = Forest.from_arrays(
+        parent=[-1, -1], cost=[1, 1], rewards=[[0, 100], [0, 10]], law=[[0.5, 0.5]] * 2,
+        names=["A", "B"],
+    )  # fmt: skip
+    search = Search(solve(forest))
+    search.tell(search.ask(), reward=0)
+    assert search.ask() == "B"
+    assert search.undo().endswith("Not handed out any more: B.")
+    assert search.pending == ["A"]
+    search.tell("A", reward=100)
+    assert search.ask() is None
+    assert search.done
+
+
+def test_a_box_that_was_out_before_an_answer_stays_out_without_it() -> None:
+    search = Search(roots())
+    assert search.ask(2) == ["b0", "b1"]
+    search.tell("b0", 0)
+    assert search.ask(2) == ["b1", "b2"]
+    search.undo()
+    assert search.pending == ["b0", "b1"]
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_taking_back_takes_no_longer_in_a_long_search(copies: bool, tmp_path: Path) -> None:
+    """Nothing is read again, and nothing is computed anew that came before."""
+    n = 3000
+    boxes: dict[str, Any] = {"parent": [-1], "cost": [1.0], "law": [[0.5, 0.5]], "count": [n]}
+    if not copies:
+        boxes = {"parent": [-1] * n, "cost": [1.0] * n, "law": [[0.5, 0.5]] * n}
+    search = Search(Policy.of(Forest.from_arrays(**boxes, rewards=[0.0, 5.0]), 9.0))
+    lines: list[int] = []
+    for steps in (10, 1000):
+        for _ in range(steps):
+            search.tell(search.ask(), 1)
+
+        def count(frame: Any, event: str, arg: object) -> Any:
+            lines[-1] += event == "line"
+            return count
+
+        lines.append(0)
+        sys.settrace(count)
+        try:
+            search.undo()
+        finally:
+            sys.settrace(None)
+    assert lines[1] < 1.2 * lines[0] + 50
+
+
+def test_states_without_names_may_be_given_by_their_text() -> None:
+    forest = roots().forest
+    assert forest.states("b0") == ("0", "1")
+    search = Search(roots())
+    search.tell("b0", forest.states("b0")[1])
+    assert search.history[0].state_number == 1

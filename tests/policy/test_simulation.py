@@ -18,11 +18,11 @@ from hypothesis.strategies import DrawFn
 from numba import njit
 from plain_forests import PAPER, random_forest, run_command
 
-from weitzman import Forest, Policy, evaluate, solve
+from weitzman import Builder, Forest, Policy, evaluate, solve
 from weitzman._kernels import episodes as kernel
-from weitzman.errors import InvalidArgument
+from weitzman.errors import InvalidArgument, UnknownName
 from weitzman.forest import expand
-from weitzman.policy.simulation import share_interval, simulate
+from weitzman.policy.simulation import difference, payoff_law, share_interval, simulate
 
 NAMES = ("payoff", "reward", "spend", "openings", "rounds")
 
@@ -201,13 +201,12 @@ def test_copies_are_played_as_if_written_out(problem, workers, data):
     forest = Forest.from_arrays(**arrays, count=count, names=range(n))
     full = expand(forest)
     box = np.array([int(full.name(v).partition("#")[0]) for v in range(len(full))])
-    counted = simulate(Policy.of(forest, at, index), 300, 2, workers=workers)
-    written = simulate(Policy.of(full, at[box], index), 300, 2, workers=workers)
-    for name in NAMES:  # the same episodes, since both draw the same numbers in the same order
-        assert np.array_equal(getattr(counted, name).values, getattr(written, name).values)
-    opened = np.zeros(n)
-    np.add.at(opened, box, written.opened)
-    assert counted.opened == pytest.approx(opened)
+    counted = simulate(Policy.of(forest, at, index), 2000, 2, workers=workers)
+    written = simulate(Policy.of(full, at[box], index), 2000, 3, workers=workers)
+    for name in NAMES:
+        one, other = getattr(counted, name), getattr(written, name)
+        error = np.hypot(one.standard_error, other.standard_error)
+        assert abs(one.mean - other.mean) <= 5 * error + 1e-9
 
 
 @settings(max_examples=20)
@@ -268,7 +267,8 @@ def test_means_are_over_all_episodes_also_if_few_are_kept():
     )
     assert whole.payoff.mean == pytest.approx(whole.payoff.values.mean(), rel=1e-12)
     assert whole.payoff.deviation == pytest.approx(whole.payoff.values.std(ddof=1), rel=1e-12)
-    assert whole.loss == (whole.payoff.values < 0).mean()
+    assert whole.loss_share == (whole.payoff.values < 0).mean()
+    assert whole.loss == payoff_law(solution).worse == short.loss
     with pytest.raises(ValueError, match="read-only"):
         whole.payoff.values[0] = 1
 
@@ -309,7 +309,7 @@ def test_an_error_in_the_progress_function_ends_it():
 
 @pytest.mark.parametrize("name", ["episodes", "workers", "budget", "keep"])
 def test_nonsense_is_refused(name):
-    with pytest.raises(InvalidArgument, match=f"`{name}` must be at least 1, but it is 0"):
+    with pytest.raises(InvalidArgument, match=f"`{name}` must be a whole number from 1 on"):
         simulate(solve(Forest.from_arrays(**PAPER)), **({"episodes": 10, "rng": 1} | {name: 0}))
 
 
@@ -348,3 +348,102 @@ def test_the_command(tmp_path, capsys):
     assert found["value"] == pytest.approx(94.325)
     assert found["payoff"]["quantiles"]["50%"] == 25
     assert [box["name"] for box in found["boxes"]] == ["A", "B", "C"]
+
+
+# -- common random numbers -----------------------------------------------------------------------
+
+
+@given(random_problems.forests(max_boxes=4, max_states=3), st.data())
+def test_a_box_shows_the_same_to_every_policy(problem, data):
+    """In an episode a policy that opens everything sees all that another one sees."""
+    f = Forest.from_arrays(**reference.to_arrays(problem))
+    rows = data.draw(few_indices(problem))
+    everything, few = Policy.of(f, 1e6), policy_of(problem, rows)
+    most, some = (simulate(p, 50, 7) for p in (everything, few))
+    assert (some.reward.values <= most.reward.values).all()
+    assert (some.spend.values <= most.spend.values + 1e-9).all()  # costs are not negative
+
+
+def test_the_difference_of_two_policies_is_paired():
+    boxes = Forest.from_arrays(**PAPER)
+    best = solve(boxes)
+    index = best.policy().index.copy()
+    other = Policy.of(boxes, best.policy().index_at, np.nextafter(index, np.inf))
+    same = difference(best, other, 2000)
+    assert (same.mean, same.standard_error) == (0.0, 0.0)
+    never = Policy.of(boxes, -1e6)
+    gain, alone = difference(best, never, 2000, 5), simulate(best, 2000, 5).payoff
+    assert gain.standard_error == pytest.approx(alone.standard_error, rel=0.2)
+    low, high = gain.interval(1 - 1e-6)
+    assert low < best.value < high
+    with pytest.raises(InvalidArgument, match="policies on the same forest"):
+        difference(best, solve(boxes.changed(outside=0.5)))
+
+
+@given(random_problems.forests(max_boxes=4), st.integers(1, 3))
+def test_the_probability_of_a_loss_is_that_of_the_law(problem, seed):
+    solution = solve(Forest.from_arrays(**reference.to_arrays(problem)))
+    played, law = simulate(solution, 100, seed), payoff_law(solution)
+    assert played.loss == pytest.approx(law.worse, abs=1e-15)
+    assert played.loss_interval() == (played.loss, played.loss)
+
+
+def test_small_problems_need_no_kernel(monkeypatch):
+    def never(*_):
+        raise AssertionError("a kernel was called")
+
+    for name in ("play", "cumulate", "list_siblings"):
+        monkeypatch.setattr(kernel, name, never)
+    for policy in (solve(Forest.from_arrays(**PAPER)), solve(Forest.from_arrays(**PAPER)).policy()):
+        assert simulate(policy, 5000, workers=2, budget=2).openings.mean == 2
+        assert simulate(policy, 5000).value == pytest.approx(evaluate(policy).value, abs=20)
+
+
+# -- indices in the forms in which people have them ----------------------------------------------
+
+
+def two_boxes():
+    own = {"good": 0.5, "bad": 0.5}
+    boxes = Builder().add("A", cost=1, outcomes=own, rewards={"good": 5, "bad": 0})
+    return boxes.add("B", parent="A", cost=1, outcomes={0: 0.5, 9: 0.5}).build()
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        {"A": 3, "B": {"good": 2, "bad": 6.0}},
+        {0: 3.0, 1: {0: 2.0, 1: 6.0}},
+        lambda box, state: 3.0 if state is None else {"good": 2.0, "bad": 6.0}[state],
+    ],
+)
+def test_indices_by_box_and_state(indices):
+    policy = Policy.of(two_boxes(), indices)
+    assert policy.index_at.tolist() == [0, 1]
+    assert policy.index.tolist() == [3.0, 2.0, 6.0]
+    assert Policy.of(two_boxes(), {"A": 1, "B": 4}).index.tolist() == [1, 4, 4]
+    assert Policy.of(two_boxes(), 2).index.tolist() == [2, 2, 2]
+    assert Policy.of(two_boxes(), [0, 1], [3, 2, 6]).index.tolist() == [3, 2, 6]
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [
+        (({"A": 3.0},), "'B' lacks one .1 such box"),
+        (({"A": 3.0, "B": {"good": 2.0}},), "'B' lacks one"),
+        (({"A": 3.0, "B": {"god": 2.0}},), "has no state 'god'"),
+        (({"A": {"good": 1.0}, "B": 1.0},), "'A' has no parent: give it one number"),
+        (({"A": "x", "B": 1.0},), "those of box 'A' are not"),
+        (({"C": 1.0},), "there is no box 'C'"),
+        ((lambda box, state: np.nan,), "the function gives nan"),
+        (([0, 1], [3.0, 2.0]), "a number for each state of the parent of each box: 2 of box 'B'"),
+        (([0], [3.0, 2.0, 1.0]), "a whole number for each of 2 boxes"),
+        (([0.0, 1.0], [3.0, 2.0, 1.0]), "a whole number for each of 2 boxes"),
+        (([-1, 1], [3.0, 2.0, 1.0]), "1 of box 'A' from place -1 on"),
+        (([0, 1], [3.0, np.nan, 1.0]), "`index` gives nan"),
+        (([0, 1], [[3.0, 1.0, 1.0]]), "one dimension"),
+        (([0, 1], "abc"), "must be numbers"),
+    ],
+)
+def test_indices_that_are_none(indices, message):
+    with pytest.raises((InvalidArgument, UnknownName), match=message):
+        Policy.of(two_boxes(), *indices)

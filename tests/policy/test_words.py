@@ -135,3 +135,22 @@ def test_signals_are_still_told_one_by_one():
     boxes.add("d", parent="s", cost=1, outcomes=after)
     text = weitzman.explain(weitzman.solve(boxes.build()), lines=100)
     assert "... and 2 more outcomes of s (14.3%)" in text
+
+
+def test_names_cannot_disturb_a_terminal():
+    """Escapes of terminals and marks that turn the direction of text are shown, not sent."""
+    names = ["\x1b[31mred", "left\u202etfel"]
+    states = ["\x1b]0;title\x07", "\u2066fine"]
+    f = weitzman.Forest.from_arrays(
+        parent=[-1, 0], cost=[1, 1], rewards=[[0, 9]] * 2, law=[[0.5, 0.5], [[0.5, 0.5]] * 2],
+        names=names, states=[states] * 2, outside=1,
+    )  # fmt: skip
+    said, search = [weitzman.explain(weitzman.solve(f)), weitzman.describe(f)], None
+    for state in (1, 0):
+        search = weitzman.Search(weitzman.solve(f))
+        said += [search.explain(), search.explain(names[0])]
+        search.ask()
+        said.append(search.explain())
+        search.tell(names[0], states[state])
+        said += [search.explain(), search.explain(names[0]), search.undo()]
+    assert not [c for text in said for c in text if not c.isprintable() and c != "\n"]

@@ -268,7 +268,7 @@ def test_no_damage_drops_an_event_in_silence(tmp_path: Path):
                 assert tune.optimize(never, CONFIGS, MODEL, journal=path) == result
             except InvalidFile:
                 refused += 1
-    assert refused > 220
+    assert refused > 200  # the others fell on the time of day, or on space that is not in use
 
 
 def test_another_problem_is_refused(tmp_path: Path):
@@ -282,7 +282,7 @@ def test_another_problem_is_refused(tmp_path: Path):
         tune.optimize(train, CONFIGS, four_grades(minimize=True), journal=path)
     with pytest.raises(InvalidArgument, match="configurations must be made of numbers, texts"):
         tune.optimize(train, [object()], MODEL, journal=tmp_path / "new")
-    with pytest.raises(JournalError, match="cannot be used as a journal: Is a directory"):
+    with pytest.raises(JournalError, match="cannot be used as a journal: it is a folder"):
         tune.optimize(train, CONFIGS, MODEL, journal=tmp_path)
 
 

@@ -43,6 +43,19 @@ _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 _SPACES = str.maketrans("", "", " \u00a0\u2007\u2009\u202f'\u2019")
 _MINUS = str.maketrans("\u2212\u2013", "--")
 SCALES = {"k": 3, "m": 6, "mn": 6, "mio": 6, "bn": 9, "b": 9}  # powers of ten
+PERIODS = {
+    word: period
+    for period, words in {
+        "year": "y yr yrs year years yearly annum annual annually jahr jahre",
+        "quarter": "quarter quarters quarterly quartal quartale",
+        "month": "mo mon month months monthly monat monate",
+        "week": "w wk week weeks weekly woche wochen",
+        "day": "d day days daily tag tage",
+        "hour": "h hr hrs hour hours hourly stunde stunden",
+    }.items()
+    for word in words.split()
+}
+PER_YEAR = {"year": 1, "quarter": 4, "month": 12, "week": 365.25 / 7, "day": 365.25, "hour": 8766}
 _ASKED = {*SCALES, "t", "mm", "tsd"}  # T€ is a thousand euros in Berlin: asked about
 _PLAIN = re.compile(r"-?[0-9]+\.[0-9]+")
 _BODY = re.compile(r"(?P<sign>[+-]?)(?P<digits>[\d.,]+)(?:[eE](?P<power>[+-]?\d{1,4}))?")
@@ -268,11 +281,16 @@ class Comma(Enum):
 
 
 class Typed(NamedTuple):
-    """A number that was typed, its currency, and whether it was a percentage."""
+    """A number that was typed, its currency, and the power of ten of its k, M or %."""
 
     value: float
     currency: str = ""
-    percent: bool = False
+    scale: int = 0
+
+    @property
+    def percent(self) -> bool:
+        """Whether it was a percentage."""
+        return self.scale < 0
 
 
 class Parts(NamedTuple):
@@ -321,9 +339,9 @@ def typed_number(text: str, comma: Comma | None = None) -> Typed:
     they can, as in all numbers that this package prints.
 
     >>> typed_number("250,000").value, typed_number("1,5").value, typed_number("10%")
-    (250000.0, 1.5, Typed(value=0.1, currency='', percent=True))
+    (250000.0, 1.5, Typed(value=0.1, currency='', scale=-2))
     >>> typed_number("30.000 €", Comma.DECIMAL)
-    Typed(value=30000.0, currency='€', percent=False)
+    Typed(value=30000.0, currency='€', scale=0)
     """
     plain = plain_number(text) if comma is not Comma.DECIMAL else None
     plain = _fraction(text) if plain is None else plain
@@ -340,7 +358,48 @@ def typed_number(text: str, comma: Comma | None = None) -> Typed:
     x = parts.value(comma or parts.comma or Comma.THOUSANDS)
     if not math.isfinite(x):
         raise ValueError(f"{text[:40]!r} is not a finite number with its commas in place.")
-    return Typed(x, parts.currency, parts.scale < 0)
+    return Typed(x, parts.currency, parts.scale)
+
+
+class TypedRate(NamedTuple):
+    """A rate that was typed, as a continuous rate, and the unit of time that it is for.
+
+    ``per`` is "" if the text does not say; ``compounded`` is the rate for that time if it was meant
+    as one that compounds, and None if it was meant as it stands.
+    """
+
+    continuous: float
+    per: str = ""
+    compounded: float | None = None
+
+
+def typed_rate(text: str, comma: Comma | None = None, compounds: bool = False) -> TypedRate:
+    """A rate at which later payoffs are discounted, as people write it.
+
+    A percentage compounds: 10% stand for a factor of 1/1.1 after each unit of time, a year unless
+    the text says another. A plain number is the r of exp(-r t), as in Python, unless ``compounds``;
+    so is a percentage with the word "continuous".
+
+    >>> typed_rate("10%").compounded, typed_rate("10%").continuous == math.log(1.1)
+    (0.1, True)
+    >>> typed_rate("0.1") == typed_rate("10% continuous") == TypedRate(0.1)
+    True
+    """
+    words = re.split(r"[\s./]+", text.lower())
+    bare = text
+    per = next((PERIODS[w] for w in reversed(words) if w in PERIODS), "")
+    if re.search(r"\bp\.? ?a\b", text.lower()):
+        per = "year"
+    continuous = "contin" in text.lower()
+    end = re.search(r"(?<=[\d%])[\s/]*[(/a-zA-Z][^\d%]*$", text)
+    if end is not None and (per or continuous):
+        bare = text[: end.start()]
+    found = typed_number(bare, comma)
+    if continuous or not (found.percent or compounds):
+        return TypedRate(found.value, per)
+    if found.value <= -1:
+        raise ValueError(f"{text[:40]!r} is a rate of -100% or less.")
+    return TypedRate(math.log1p(found.value), per, found.value)
 
 
 def plain_number(text: str) -> float | None:

@@ -33,7 +33,7 @@ class FileSolution:
     Attributes
     ----------
     value, gap : float
-        The optimal value, and its certified error.
+        The optimal value, and its certified error, which includes the stated error of the file.
     boxes, parts : int
     first_box : int or None
         The number of the box to open first; None if it is best to open nothing.
@@ -156,23 +156,24 @@ def _solve_part(
 
 def _together(file: MappedFile, found: list[_PartFound]) -> FileSolution:
     """The best of all parts."""
-    sign = -1.0 if file.minimize else 1.0
+    sign = -1.0 if file.settings["minimize"] else 1.0
     points, tails = np.empty(0), np.empty(0)
-    best, first = sign * file.outside, None
+    outside = sign * file.settings["outside"]
+    best, first = outside, None
     for part in found:
         points, tails = _larger(points, tails, part.points, part.tails)
         top = int(part.highs.argmax())
         if part.highs[top] > best:
             best, first = float(part.highs[top]), int(part.roots[top])
-    value = sign * _mean(points, tails, sign * file.outside) + 0.0
-    gap = sum((part.gap for part in found), 0.0)
+    value = sign * _mean(points, tails, outside) + 0.0
+    gap = sum((part.gap for part in found), file.settings.get("stated_error", 0.0))
     return FileSolution(value, gap, file.boxes, len(found), first)
 
 
 def _write(path: Path, file: MappedFile, cuts: list[int], found: list[_PartFound]) -> None:
     """The indices of the roots by box, and NaN for all other boxes."""
     out = np.lib.format.open_memmap(path, "w+", np.float64, (file.boxes,))
-    sign = -1.0 if file.minimize else 1.0
+    sign = -1.0 if file.settings["minimize"] else 1.0
     for (first, last), part in zip(pairwise(cuts), found, strict=True):
         out[first:last] = np.nan
         out[part.roots] = sign * part.highs

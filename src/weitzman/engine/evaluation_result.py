@@ -9,6 +9,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from .._common.numbers import about, counted, number
+from .._common.optional import need
 from .._common.text import as_html, cell, columns
 from ..forest.model import Forest
 from .by_box import ByBox, PerBox
@@ -107,9 +108,8 @@ class Evaluation:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per box: box, opened, chosen, spend."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
+        frame: pd.DataFrame = need("pandas", "table").DataFrame(self.columns())
+        return frame
 
     def table(self, limit: int = 40) -> str:
         """The same as text, the boxes most often opened first; ``limit`` 0: all of them."""

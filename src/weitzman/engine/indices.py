@@ -8,6 +8,7 @@ the state of lowest number, then the first copy. If an index equals the best rew
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import such
+from ..errors import InvalidArgument
 from ..forest.model import Forest
+
+Indices = (
+    float
+    | Mapping[str | int, float | Mapping[str | int | float, float]]
+    | Callable[[str, str | None], float]
+)
+"""Indices in the forms in which people have them."""
 
 
 def choose(index: ArrayLike, best: float) -> int | None:
@@ -72,10 +82,35 @@ class Policy:
     child: IntArray
 
     @classmethod
-    def of(cls, forest: Forest, index_at: IntArray, index: FloatArray) -> Policy:
-        """A policy from any indices (in the user's sign; lower is better when minimizing)."""
+    def of(
+        cls, forest: Forest, indices: Indices | ArrayLike, index: ArrayLike | None = None
+    ) -> Policy:
+        """A policy from any indices, in the user's sign: lower is better when minimizing.
+
+        Parameters
+        ----------
+        forest : Forest
+        indices : number, {box: number}, {box: {state: number}}, function, or array of int
+            A number for all boxes; a number for each box, by its name or number; a number for each
+            box and state of its parent; or a function of the name of a box and the name of its
+            parent's state (None for a root). With ``index``: where the numbers of each box start.
+        index : array of float, optional
+            One number for each box and state of its parent.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> boxes = weitzman.Builder().add("A", cost=1, outcomes={"good": 0.5, "bad": 0.5},
+        ...                                rewards={"good": 5, "bad": 0})
+        >>> boxes = boxes.add("B", parent="A", cost=1, outcomes={0: 0.5, 9: 0.5}).build()
+        >>> cautious = Policy.of(boxes, {"A": 3.0, "B": {"good": 2.0, "bad": 6.0}})
+        >>> round(weitzman.evaluate(cautious).reward, 3)
+        4.75
+        """
         sign = forest.sign
-        signed = sign * np.asarray(index, np.float64)
+        index_at, index = _listed(forest, indices) if index is None else (indices, index)
+        index_at, signed = _checked(forest, index_at, index)
+        signed = sign * signed
         roots = forest.roots
         by = np.argsort(-signed[index_at[roots]], kind="stable")
         above, below = forest.parent, np.arange(len(forest))
@@ -85,7 +120,7 @@ class Policy:
         by_parent = np.argsort(above, kind="stable")
         sizes = np.bincount(above + 1, minlength=len(forest) + 1)
         columns: dict[str, Any] = {
-            "index_at": np.array(index_at, np.int64),
+            "index_at": index_at,
             "index": signed,
             "rewards": sign * forest.rewards.data,
             "root": roots[by],
@@ -95,3 +130,67 @@ class Policy:
         for column in columns.values():
             column.flags.writeable = False
         return cls(forest=forest, outside=sign * forest.outside, **columns)
+
+
+def _listed(forest: Forest, given: Any) -> tuple[IntArray, FloatArray]:
+    """Indices given by box and state, one after the other."""
+    rows = forest.laws.shape[forest.law, 0]
+    at = np.cumsum(rows) - rows
+    if callable(given):
+        found = [
+            given(forest.name(v), None if up < 0 else state)
+            for v, up in enumerate(forest.parent.tolist())
+            for state in (forest.states(up) if up >= 0 else ("",))
+        ]
+        return at, _numbers(found, "the function")
+    if not isinstance(given, Mapping):
+        return at, _numbers(np.broadcast_to(np.asarray(given), int(rows.sum())), "`indices`")
+    listed = np.full(int(rows.sum()), np.nan)
+    for box, numbers in given.items():
+        v = forest.box(box)
+        own = listed[at[v] : at[v] + rows[v]]
+        if not isinstance(numbers, Mapping):
+            own[:] = _numbers([numbers], f"box {forest.name(v)!r}")
+        elif forest.parent[v] < 0:
+            raise InvalidArgument(f"box {forest.name(v)!r} has no parent: give it one number.")
+        else:
+            states = [forest.state(int(forest.parent[v]), state) for state in numbers]
+            own[states] = _numbers(list(numbers.values()), f"box {forest.name(v)!r}")
+    left = np.flatnonzero(np.add.reduceat(np.isnan(listed), at))
+    if len(left):
+        raise InvalidArgument(
+            f"every box needs an index after every state of its parent, but "
+            f"{forest.name(int(left[0]))!r} lacks one ({such(len(left), 'box')}). Give -inf (inf "
+            f"when minimizing) to a box that is never opened."
+        )
+    return at, listed
+
+
+def _numbers(given: Any, whose: str) -> FloatArray:
+    try:
+        found = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"indices must be numbers, but those of {whose} are not.") from None
+    if np.isnan(found).any():
+        raise InvalidArgument(f"indices must be numbers, but {whose} gives nan.")
+    return found
+
+
+def _checked(forest: Forest, index_at: Any, index: Any) -> tuple[IntArray, FloatArray]:
+    """Indices in the form of columns."""
+    at, numbers = np.array(index_at), _numbers(index, "`index`")
+    if at.dtype.kind not in "iu" or at.shape != (len(forest),) or numbers.ndim != 1:
+        raise InvalidArgument(
+            f"`index_at` must have a whole number for each of {len(forest)} boxes and `index` one "
+            f"dimension, but their shapes are {at.shape} ({at.dtype}) and {numbers.shape}."
+        )
+    rows = forest.laws.shape[forest.law, 0]
+    wrong = np.flatnonzero((at < 0) | (at + rows > len(numbers)))
+    if len(wrong):
+        v = int(wrong[0])
+        raise InvalidArgument(
+            f"`index` must have a number for each state of the parent of each box: "
+            f"{rows[v]} of box {forest.name(v)!r} from place {at[v]} on, but it has "
+            f"{len(numbers)} in all ({such(len(wrong), 'box')})."
+        )
+    return at.astype(np.int64), numbers

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import counted, number, rough
+from .._common.optional import need
 from .._common.text import ROWS, cell, columns, columns_html
 from ..errors import InvalidArgument, UnknownName
 from ..forest.model import Forest
@@ -205,9 +206,8 @@ class Solution:
 
     def to_pandas(self) -> pd.DataFrame:
         """The indices as a data frame with the columns box, parent, state, cost, index."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
+        frame: pd.DataFrame = need("pandas", "table").DataFrame(self.columns())
+        return frame
 
     def table(self, limit: int = 40) -> str:
         """The indices as text, at most ``limit`` lines."""

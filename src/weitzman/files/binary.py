@@ -3,14 +3,14 @@ r"""The ``.wz`` format: columns as they are in memory, with checksums.
 ============  ==================================================================================
 8 bytes       ``89 57 54 5A 0D 0A 1A 0A``: not text, and damaged by copying as text
 3 × uint32    version (1), length of the header, CRC-32 of the header
-header        JSON: ``outside`` (null: none), ``minimize``, ``columns``, a list of ``name``,
-              ``dtype``, ``size``, ``crc``; and ``unit``, ``rate``, ``risk_tolerance``, ``prizes``,
-              ``stated_error`` if any
+header        JSON: the settings with the keys of ``weitzman/1``, and ``columns``, a list of
+              ``name``, ``dtype``, ``size``, ``crc``
 columns       raw, one after the other, each from the next multiple of 64 bytes on
 ============  ==================================================================================
 
 All numbers are little-endian. Whole numbers are stored in the narrowest type that holds them.
-Names are one column of UTF-8 bytes and one of lengths.
+Texts are one column of UTF-8 bytes and one of lengths. Columns that say nothing beyond the default
+are left out.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ import numpy.typing as npt
 
 from .._common.arrays import IntArray
 from ..errors import InvalidFile
+from ..forest.fields import Field, declared, pointers, said
 from ..forest.model import Forest
 from ..forest.pools import Pool
-from .json_reader import TERMS, read_terms
-from .json_writer import written_terms
-from .parsing import fields, is_number, whole, wrong
+from .parsing import fields, read_settings, whole, wrong
 from .safely import parse, shown
 
 MAGIC = b"\x89WTZ\r\n\x1a\n"
@@ -42,10 +41,6 @@ _MAX_HEADER = 2**16
 _MAX_SIDE = 2**31  # rows or columns of a matrix
 _ALIGN = 64
 _CHUNK = 2**20
-_WHOLE = ("parent", "law", "reward", "cost", "count")
-_POOLS = ("laws", "rewards", "costs")
-_TIMES = ("factors", "durations")  # at most one of them is there
-_HEADER = ("outside", "minimize", "columns")
 _INTEGERS = ("|i1", "<i2", "<i4", "<i8")
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -58,9 +53,7 @@ def write(forest: Forest, file: BinaryIO) -> None:
         {"name": name, "dtype": c.dtype.str, "size": c.size, "crc": zlib.crc32(c.data)}
         for name, c in columns.items()
     ]
-    outside = forest.outside if np.isfinite(forest.outside) else None
-    text = {"outside": outside, "minimize": bool(forest.minimize), **written_terms(forest)}
-    header = json.dumps(text | {"columns": described}).encode()
+    header = json.dumps(said(forest) | {"columns": described}).encode()
     at = write_head(file, header)
     for c in columns.values():
         file.write(padding(at))
@@ -78,57 +71,61 @@ def padding(at: int) -> bytes:
     return bytes(-at % _ALIGN)
 
 
-def read(file: BinaryIO) -> Forest:
+def read(file: BinaryIO, kind: type[Forest] = Forest) -> Forest:
     """Read a forest; every size is first checked against the size of the file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    header, at = read_header(file, size)
+    header, at = read_header(file, size, kind)
     columns: Columns = {}
-    for name, dtype, count, crc, start in layout(header, at, size):
+    for name, dtype, count, crc, start in layout(header, at, size, kind):
         if any(file.read(start - file.tell())):
             raise InvalidFile(f"the bytes before column {name!r} are damaged. Copy the file again.")
         columns[name] = _column(file, name, dtype, count, crc)
     for name, column in columns.items():
-        _check_type(name, column)
-    rewards = _pool(columns, "rewards")
-    whole_columns: dict[str, Any] = {name: columns[name] for name in _WHOLE}
-    times: dict[str, Any] = {
-        name: _pool(columns, name) for name in _TIMES if f"{name}.data" in columns
-    }
-    return Forest(
-        **whole_columns,
-        endless=columns["endless"] == 1 if "endless" in columns else np.empty(0, bool),
-        laws=_pool(columns, "laws"),
-        rewards=rewards,
-        costs=_pool(columns, "costs"),
-        **times,
-        **read_terms(header),
-        outside=read_outside(header),
-        minimize=header["minimize"],
-        names=_split(columns, "names") if "names.bytes" in columns else None,
-        state_names=_state_names(columns, rewards),
-    )
+        _check_type(name, column, kind)
+    held: dict[str, Any] = {p: columns[p] for p in pointers(kind)}
+    for one in declared(kind):
+        if one.stored in columns:
+            whole = columns[one.stored]
+            held[one.stored] = whole == 1 if one.type is bool else whole
+        elif f"{one.stored}.data" in columns:
+            held[one.stored] = _pool(columns, one.stored)
+        elif f"{one.stored}.rows" in columns:
+            held[one.stored] = _state_names(columns, one.stored, _pool(columns, "rewards"))
+        elif f"{one.stored}.bytes" in columns:
+            held[one.stored] = _split(columns, one.stored)
+    settings = {o.name: o.stored for o in declared(kind) if o.form == "setting"}
+    held |= {settings[name]: x for name, x in read_settings(header, kind).items()}
+    return kind(**held)
 
 
 # -- writing -----------------------------------------------------------------------------------
 
 
 def _columns(f: Forest) -> Columns:
-    columns: Columns = {name: _narrow(getattr(f, name)) for name in _WHOLE}
-    if f.endless.any():
-        columns["endless"] = f.endless.astype("|i1")
-    timed = [] if f.factors is None else ["factors" if f.durations is None else "durations"]
-    for name in (*_POOLS, *timed):
-        pool = getattr(f, name)
-        data = pool.data[pool.start[0] : pool.start[-1]]
-        columns[f"{name}.data"] = np.ascontiguousarray(data, "<f8")
-        columns[f"{name}.shape"] = _narrow(pool.shape)
-    if f.names is not None:
-        columns |= _joined("names", f.names)
-    rows = [i for i, names in enumerate(f.state_names) if names is not None]
-    if rows:
-        columns["states.rows"] = _narrow(np.array(rows))
-        columns |= _joined("states", (s for names in f.state_names for s in names or ()))
+    """The columns of a forest; those in which everything is as by default are left out."""
+    columns: Columns = {}
+    for one in declared(type(f)):
+        if one.pointer:
+            columns[one.pointer] = _narrow(getattr(f, one.pointer))
+        x = one.given(f)
+        if x is None or one.form == "setting":
+            continue
+        if isinstance(x, Pool):
+            data = x.data[x.start[0] : x.start[-1]]
+            columns[f"{one.stored}.data"] = np.ascontiguousarray(data, "<f8")
+            columns[f"{one.stored}.shape"] = _narrow(x.shape)
+        elif one.form == "states":
+            rows = [i for i, names in enumerate(x) if names is not None]
+            if rows:
+                columns[f"{one.stored}.rows"] = _narrow(np.array(rows))
+                columns |= _joined(one.stored, (s for names in x for s in names or ()))
+        elif one.type is str:
+            columns |= _joined(one.stored, x)
+        else:
+            columns[one.stored] = (
+                np.ascontiguousarray(x, "<f8") if one.type is float else _narrow(x.astype(np.int64))
+            )
     return columns
 
 
@@ -150,7 +147,7 @@ def _joined(name: str, texts: Iterable[str]) -> Columns:
 # -- reading -----------------------------------------------------------------------------------
 
 
-def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+def read_header(file: BinaryIO, size: int, kind: type = Forest) -> tuple[dict[str, Any], int]:
     """The header and where it ends."""
     fixed = file.read(len(MAGIC) + _FIXED.size)
     if not fixed.startswith(MAGIC):
@@ -168,16 +165,17 @@ def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     data = file.read(length)
     if len(data) < length or zlib.crc32(data) != crc:
         raise InvalidFile("the header is damaged. Copy or write the file again.")
-    header = fields(parse(data), "the header", (*_HEADER, *TERMS))
-    for key in _HEADER:
+    settings = [one for one in declared(kind) if one.form == "setting"]
+    header = fields(parse(data), "the header", (*(one.key for one in settings), "columns"))
+    for key in (*(one.key for one in settings if one.always), "columns"):
         if key not in header:
             raise InvalidFile(f"the header: {key!r} is missing.")
-    if not isinstance(header["minimize"], bool):
-        wrong("the header: minimize", "true or false", header["minimize"])
     return header, len(fixed) + length
 
 
-def layout(header: dict[str, Any], at: int, size: int) -> Iterator[tuple[str, str, int, int, int]]:
+def layout(
+    header: dict[str, Any], at: int, size: int, kind: type = Forest
+) -> Iterator[tuple[str, str, int, int, int]]:
     """Name, type, length, checksum and place of each column, checked against the file size."""
     if not isinstance(header["columns"], list):
         wrong("the header: columns", "a list", header["columns"])
@@ -198,23 +196,31 @@ def layout(header: dict[str, Any], at: int, size: int) -> Iterator[tuple[str, st
             f"the file must have {at} bytes, but it has {size}: it is cut off or has been added "
             f"to. Copy it again."
         )
-    _check_names([name for name, *_ in found])
+    _check_names([name for name, *_ in found], kind)
     yield from found
 
 
-def _check_names(names: list[str]) -> None:
-    needed = {*_WHOLE, *(f"{p}.{part}" for p in _POOLS for part in ("data", "shape"))}
-    for group in (
-        ("endless",),
-        ("names.bytes", "names.length"),
-        ("states.rows", "states.bytes", "states.length"),
-        *((f"{p}.data", f"{p}.shape") for p in _TIMES),
-    ):
-        if any(name in group for name in names):
-            needed |= set(group)
-    if len(set(names)) < len(names) or set(names) != needed:
-        odd = sorted(set(names) ^ needed) or sorted(n for n in names if names.count(n) > 1)
+def _check_names(names: list[str], kind: type) -> None:
+    """All needed columns are there, once, and of the others all parts or none."""
+    needed, known = set(pointers(kind)), set(names)
+    for one in declared(kind):
+        if parts(one) & known or one.needed:
+            needed |= parts(one)
+    if len(known) < len(names) or known != needed:
+        odd = sorted(known ^ needed) or sorted(n for n in names if names.count(n) > 1)
         raise InvalidFile(f"the header: column {shown(odd[0])} is missing, repeated or unknown.")
+
+
+def parts(one: Field) -> set[str]:
+    """The columns of a field."""
+    if one.form == "setting":
+        return set()
+    if one.pointer and one.form != "states":
+        return {f"{one.stored}.data", f"{one.stored}.shape"}
+    if one.type is not str and one.form != "states":
+        return {one.stored}
+    rows = {f"{one.stored}.rows"} if one.form == "states" else set()
+    return {f"{one.stored}.bytes", f"{one.stored}.length"} | rows
 
 
 def _column(file: BinaryIO, name: str, dtype: str, count: int, crc: int) -> npt.NDArray[Any]:
@@ -234,18 +240,11 @@ def _column(file: BinaryIO, name: str, dtype: str, count: int, crc: int) -> npt.
     return column
 
 
-def _check_type(name: str, column: npt.NDArray[Any]) -> None:
-    kind = "f" if name.endswith(".data") else "u" if name.endswith(".bytes") else "i"
-    if column.dtype.kind != kind:
+def _check_type(name: str, column: npt.NDArray[Any], kind: type) -> None:
+    amounts = {one.stored for one in declared(kind) if one.form == "entry" and one.type is float}
+    floats = name.endswith(".data") or name in amounts
+    if column.dtype.kind != ("f" if floats else "u" if name.endswith(".bytes") else "i"):
         raise InvalidFile(f"the header: column {name!r} cannot be of type {column.dtype.str}.")
-
-
-def read_outside(header: dict[str, Any]) -> float:
-    if header["outside"] is None:
-        return np.inf if header["minimize"] else -np.inf
-    if not is_number(header["outside"]):
-        wrong("the header: outside", "a number or null", header["outside"])
-    return float(header["outside"])
 
 
 def _pool(columns: Columns, name: str) -> Pool:
@@ -270,17 +269,15 @@ def _split(columns: Columns, name: str) -> tuple[str, ...]:
         raise InvalidFile(f"{name}: a name must be UTF-8 text, but one is not.") from None
 
 
-def _state_names(columns: Columns, rewards: Pool) -> tuple[tuple[str, ...] | None, ...]:
+def _state_names(columns: Columns, name: str, rewards: Pool) -> tuple[tuple[str, ...] | None, ...]:
     named: list[tuple[str, ...] | None] = [None] * len(rewards)
-    if "states.rows" not in columns:
-        return tuple(named)
-    rows = columns["states.rows"].astype(np.int64)
+    rows = columns[f"{name}.rows"].astype(np.int64)
     if (np.diff(rows) < 1).any() or (rows < 0).any() or (rows >= len(rewards)).any():
-        raise InvalidFile("states: rows must be numbers of rewards, in rising order.")
-    names = _split(columns, "states")
+        raise InvalidFile(f"{name}: rows must be numbers of rewards, in rising order.")
+    names = _split(columns, name)
     ends = np.cumsum(rewards.shape[rows, 1]).tolist()
     if not ends or ends[-1] != len(names):
-        raise InvalidFile("states: there must be a name for each state of each row.")
+        raise InvalidFile(f"{name}: there must be a name for each state of each row.")
     once: dict[tuple[str, ...], tuple[str, ...]] = {}
     for row, i, j in zip(rows.tolist(), [0, *ends[:-1]], ends, strict=True):
         named[row] = once.setdefault(names[i:j], names[i:j])

@@ -191,22 +191,28 @@ class EventLog:
         turn: Any = _TURNS.setdefault(os.path.realpath(self.path), threading.RLock())
         first = not turn._is_owned()  # else this thread has it further up, as when it collects
         try:
-            with self._explained():
-                if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
-                    raise self._unwritten(f"another thread has held it for {PATIENCE:g} seconds")
-                self._before = None
-                try:
-                    db = self._begin(until)
-                    result = do(db)
-                    _patiently(db, "COMMIT", until)
-                except BaseException:
-                    self._last = self._before or self._last
-                    self._roll_back()  # the next turn may open the file again
-                    raise
-                return result
-        finally:
-            if first and turn._is_owned():  # an interrupt may have come before it was acquired
-                turn.release()
+            try:
+                with self._explained():
+                    if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
+                        why = f"another thread has held it for {PATIENCE:g} seconds"
+                        raise self._unwritten(why)
+                    return self._transact(do, until)
+            finally:
+                _give_back(turn, first)
+        finally:  # an interrupt may have come where the turn was to be given back
+            _give_back(turn, first)
+
+    def _transact(self, do: Callable[[sqlite3.Connection], T], until: float) -> T:
+        self._before = None
+        try:
+            db = self._begin(until)
+            result = do(db)
+            _patiently(db, "COMMIT", until)
+        except BaseException:
+            self._last = self._before or self._last
+            self._roll_back()  # the next turn may open the file again
+            raise
+        return result
 
     def news(self, db: sqlite3.Connection) -> Iterator[Entry]:
         """Events since the last one seen; each counts as seen once the next is asked for."""
@@ -466,6 +472,11 @@ class Workers:
             f"{self._path}: {name}{process} {sure} the journal. End it first, or share the search "
             f"with Search.join under another name; if it is gone, use take_over=True."
         )
+
+
+def _give_back(turn: Any, first: bool) -> None:
+    if first and turn._is_owned():
+        turn.release()
 
 
 def checksum(text: object, before: int = 0) -> int:

@@ -1,71 +1,115 @@
-"""Where the boxes of a sheet begin, what its columns are called, and the settings above them."""
+"""Where the boxes of a sheet begin, what its columns are called, and the settings above them.
+
+Columns and settings have the headings that the fields of :class:`~weitzman.Forest` declare.
+"""
 
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import shlex
-from collections.abc import Set
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .._common.numbers import Comma, plain_number, such, taken_apart
+from .._common.numbers import such
 from ..errors import InvalidFile
-from ..forest.rules import MAX_UNIT, like
-from .json_reader import read_terms
+from ..forest.fields import Field
+from ..forest.model import FIELDS
+from ..forest.rules import like
 from .sheets import NoValue, Sheet, SheetRow
 
 NEEDED = ("box", "probability", "cost")
+TEST = ("sensitivity", "specificity")  # of a test, in place of its chances
 
-_NAMES = {
-    "box": ("box", "stage", "name", "item", "project"),
-    "parent": ("parent", "after", "behind", "follows", "previous", "previous_stage"),
+PER_BOX: dict[str, Field] = {f.headings[0]: f for f in FIELDS if f.form != "setting"}
+"""The fields of boxes by the columns that hold them."""
+
+NUMBERS = tuple(
+    column
+    for column, f in PER_BOX.items()
+    if f.form in ("law", "rewards", "opening") or (f.form == "entry" and f.type in (int, float))
+)
+RANGED = ("cost", "reward", "probability", "duration")  # numbers that may have a range
+
+_MORE = {
     "parent_state": (
-        "parent_state",
-        "parentstate",
-        "after_state",
-        "if_parent_shows",
-        "given",
-        "if",
-        "when",
-        "shows",
-        "parent_shows",
-        "parent_outcome",
-        "previous_outcome",
+        "parent_state parentstate after_state if_parent_shows given if when shows parent_shows "
+        "parent_outcome previous_outcome"
     ),
-    "state": ("state", "outcome", "result", "finding"),
-    "reward": ("reward", "payoff", "worth", "value", "prize", "loss"),
-    "probability": ("probability", "prob", "p", "chance"),
-    "cost": ("cost", "price"),
-    "count": ("count", "copies"),
-    "endless": ("endless",),
-    "factor": ("factor",),
-    "duration": ("duration",),
+    "sensitivity": "sensitivity true_positive_rate",
+    "specificity": "specificity true_negative_rate",
 }
-_COLUMN = {name: column for column, names in _NAMES.items() for name in names}
-_SETTING = {
-    "outside": "outside", "outside_option": "outside", "minimize": "minimize",
-    "minimise": "minimize", "objective": "objective", "goal": "objective", "unit": "unit",
-    "units": "unit", "currency": "unit", "rate": "rate", "risk_tolerance": "risk_tolerance",
-    "prizes": "prizes", "stated_error": "stated_error",
-}  # fmt: skip
+_WORDS = {
+    "box_word": "a_box_is_called box_is_called boxes_are_called call_a_box",
+    "open_word": "to_open_is_called open_is_called opening_is_called call_opening",
+}
+_ENDS = {
+    "low": "low lower min minimum worst pessimistic p10",
+    "high": "high upper max maximum best optimistic p90",
+    "range": "range distribution low_base_high",
+}
+_END = {word: end for end, words in _ENDS.items() for word in words.split()}
 _YES, _NO = ("true", "yes", "y", "1", "x"), ("false", "no", "n", "0", "")
 _DEEPEST = 60  # rows in which the heading must stand
+_BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,20})[)\]]")  # no bracket within: never tried twice
+_UNIT_AT_END = re.compile(r"([^,]+?)(?:,| in ) *([^,]{1,12})")
+
+
+def _plain(text: str) -> str:
+    """A name without case, spaces and what stands in brackets."""
+    bare = re.sub(r"[(\[][^()\[\]]*[)\]]", "", text).strip().lower()
+    return re.sub(r"[\W_]+", "_", bare).strip("_")
+
+
+_COLUMN = {_plain(h): column for column, f in PER_BOX.items() for h in f.headings} | {
+    word: column for column, words in _MORE.items() for word in words.split()
+}
+_SETTING = {_plain(h): f.name for f in FIELDS if f.form == "setting" for h in f.headings} | {
+    word: key for key, words in _WORDS.items() for word in words.split()
+}
+
+
+class Named(NamedTuple):
+    """What a heading names: a column, one end of the range of its numbers, and a unit."""
+
+    column: str
+    end: str = ""
+    unit: str = ""
+
+
+class Said(NamedTuple):
+    """A setting above the heading, as it is written."""
+
+    key: str
+    name: str
+    value: Any
+    where: str
+
+    @property
+    def unit(self) -> str:
+        """The unit in the brackets of the name."""
+        return _in_brackets(self.name)
 
 
 class Heading(NamedTuple):
-    """The columns of a sheet by their own names, its settings, and the rows below the heading."""
+    """The columns of a sheet by their own names, its settings, and the rows below the heading.
+
+    The ends of a range are columns called "cost low" and the like.
+    """
 
     columns: dict[str, int]
     titles: dict[str, str]
-    settings: dict[str, Any]
+    settings: list[Said]
     units: dict[str, str]
     rows: list[SheetRow]
+    ignored: list[str]
+    above: list[str]
 
 
 def heading(found: list[Sheet], name: str | None = None) -> Heading:
     """The heading of the sheet of that name, or else of the one visible sheet that has a table."""
-    some = _named(found, name) if name is not None else [s for s in found if not s.hidden] or found
+    some = _named_sheet(found, name) if name is not None else [s for s in found if not s.hidden]
+    some = some or found
     if not any(sheet.rows for sheet in some):
         raise InvalidFile("a forest needs at least one box, but the table has no rows.")
     tables = [(sheet, i) for sheet in some if (i := _row_of_heading(sheet)) is not None]
@@ -77,12 +121,17 @@ def heading(found: list[Sheet], name: str | None = None) -> Heading:
             f"{shlex.quote(whole[0][0].name)}."
         )
     if not tables:
-        raise InvalidFile(_no_heading(some))
-    sheet, i = (whole or tables)[0]
-    return _heading(sheet, i)
+        rows = ((sheet, row) for sheet in some for row in sheet.rows[:_DEEPEST])
+        sheet, row = max(rows, key=lambda x: len(_columns(x[1])))
+        near = f" {_place(row, sheet.name).capitalize()} comes closest." if _columns(row) else ""
+        raise InvalidFile(
+            f"one row must name the columns (box, parent, parent_state, state, reward, "
+            f"probability, cost), but none does.{near} weitzman template writes a sheet to fill in."
+        )
+    return _heading(*(whole or tables)[0])
 
 
-def _named(found: list[Sheet], name: str) -> list[Sheet]:
+def _named_sheet(found: list[Sheet], name: str) -> list[Sheet]:
     names = [sheet.name for sheet in found]
     if names == [""]:
         raise InvalidFile("only a workbook (.xlsx) has sheets. Leave out --sheet.")
@@ -102,17 +151,7 @@ def _row_of_heading(sheet: Sheet) -> int | None:
 
 
 def _columns(row: SheetRow) -> set[str]:
-    return {c for c in map(_column, row.cells) if c}
-
-
-def _no_heading(found: list[Sheet]) -> str:
-    rows = ((sheet, row) for sheet in found for row in sheet.rows[:_DEEPEST])
-    sheet, row = max(rows, key=lambda x: len(_columns(x[1])))
-    near = f" {_place(row, sheet.name).capitalize()} comes closest." if _columns(row) else ""
-    return (
-        f"one row must name the columns (box, parent, parent_state, state, reward, probability, "
-        f"cost), but none does.{near} weitzman template writes a sheet to fill in."
-    )
+    return {x.column for x in map(_named, row.cells) if x and not x.end}
 
 
 def _place(row: SheetRow, sheet: str) -> str:
@@ -128,127 +167,123 @@ def yes_or_no(x: object, where: str) -> bool:
     raise InvalidFile(f"{where} must be yes or no, but it is {str(x)[:40]!r}.")
 
 
-def _column(cell: object) -> str | None:
-    return _COLUMN.get(_plain(cell)) if isinstance(cell, str) else None
+def _named(cell: object) -> Named | None:
+    """What a heading such as "Cost", "Cost (EUR)", "Cost in EUR" or "Cost low" names."""
+    if not isinstance(cell, str) or len(cell) > 200:
+        return None
+    text, unit = cell, _in_brackets(cell)
+    plain = _plain(text)
+    if plain not in _COLUMN and not unit and (end := _UNIT_AT_END.fullmatch(text.strip())):
+        plain, unit = _plain(end[1]), end[2].strip()
+    if plain in _COLUMN:
+        return Named(_COLUMN[plain], unit=unit)
+    words = plain.split("_")
+    for end_word, rest in ((plain, ""), (words[0], "_".join(words[1:])),
+                           (words[-1], "_".join(words[:-1]))):  # fmt: skip
+        if end_word in _END and (not rest or _COLUMN.get(rest) in RANGED):
+            return Named(_COLUMN.get(rest, ""), _END[end_word], unit)
+    return None
 
 
-def _plain(text: str) -> str:
-    """A name without case, spaces and what stands in brackets."""
-    bare = re.sub(r"[(\[].*?[)\]]", "", text).strip().lower()
-    return re.sub(r"[\W_]+", "_", bare).strip("_")
+def _in_brackets(text: str) -> str:
+    found = _BRACKETS.search(text)
+    return found[1].strip() if found else ""
 
 
 def _heading(sheet: Sheet, at: int) -> Heading:
-    settings = {key: x for row in sheet.rows[:at] for key, x in _settings(row).items()}
-    row, rows = sheet.rows[at], _unmerged(sheet, sheet.rows[at + 1 :])
+    row, above = sheet.rows[at], sheet.rows[:at]
     columns: dict[str, int] = {}
     titles: dict[str, str] = {}
     units: dict[str, str] = {}
-    for i, cell in enumerate(row.cells):
-        column = _column(cell)
-        if column is None:
+    found = [_named(cell) for cell in row.cells]
+    own = {x.column for cell, x in zip(row.cells, found, strict=True)
+           if x and not x.end and _plain(cell) == x.column}  # fmt: skip
+    ignored: list[str] = []
+    for i, (cell, named) in enumerate(zip(row.cells, found, strict=True)):
+        other = named and not named.end and named.column in own and _plain(cell) != named.column
+        if named is None or other:  # a column called reward comes before one called value
+            ignored += [str(cell)] if cell not in (None, "") else []
             continue
-        if column in columns:
+        column = named.column or _nearest(found, i)
+        if not column:
+            ignored.append(str(cell))
+            continue
+        key = f"{column} {named.end}".strip()
+        if key in columns:
             raise InvalidFile(
                 f"a column must be there once, but {_place(row, sheet.name)} has "
-                f"{titles[column]!r} and {cell!r}. Rename one of them."
+                f"{titles[key]!r} and {cell!r}. Rename one of them."
             )
-        columns[column], titles[column] = i, cell
-        unit = re.search(r"[(\[](.{1,12}?)[)\]]", cell)
-        if unit:
-            units[column] = unit[1].strip()
-    missing = _missing(set(columns))
+        columns[key], titles[key] = i, cell
+        if named.unit:
+            units[key] = named.unit
+    missing = _missing(columns)
     if missing:
-        others = [str(c) for c in row.cells if c and _column(c) is None]
-        hint = like(missing[0], others).replace("did you mean", "is it")
+        hint = like(missing[0], ignored).replace("did you mean", "is it")
+        others = f" Not known: {', '.join(x[:30] for x in ignored[:8])}." if ignored else ""
         raise InvalidFile(
             f"a table must have the column {missing[0]!r}, but {_place(row, sheet.name)} does not "
             f"name it ({such(len(missing), 'column')}{hint}). Name the columns box, parent, "
-            f"parent_state, state, reward, probability, cost."
+            f"parent_state, state, reward, probability, cost.{others}"
         )
-    return Heading(columns, titles, settings, units, rows)
+    said = [_settings(r) for r in above]
+    unread = [" ".join(str(c) for c in r.cells if c not in (None, ""))[:60]
+              for r, found in zip(above, said, strict=True) if not found]  # fmt: skip
+    rows = _unmerged(sheet, sheet.rows[at + 1 :])
+    return Heading(columns, titles, [x for xs in said for x in xs], units, rows, ignored, unread)
+
+
+def _nearest(found: list[Named | None], at: int) -> str:
+    """The numbers that a bare "low" or "high" is about: to the left of it, else to the right."""
+    for part in (reversed(found[:at]), found[at:]):
+        for x in part:
+            if x and not x.end and x.column in RANGED:
+                return x.column
+    return ""
 
 
 def _unmerged(sheet: Sheet, rows: list[SheetRow]) -> list[SheetRow]:
     """Rows in which each of several merged cells holds what is shown for all of them."""
-    at = {row.number: row.cells for row in rows}
+    at = {row.number: i for i, row in enumerate(rows)}
     for column, first, last in sheet.merged:
-        if first in at and column < len(at[first]):
-            for number in range(first + 1, last + 1):
-                if number in at and column < len(at[number]) and at[number][column] is None:
-                    at[number][column] = at[first][column]
+        i = at.get(first)
+        if i is None or column >= len(rows[i].cells):
+            continue
+        for row in itertools.takewhile(lambda r: r.number <= last, rows[i + 1 :]):  # noqa: B023
+            if column < len(row.cells) and row.cells[column] is None:
+                row.cells[column] = rows[i].cells[column]
     return rows
 
 
-def _missing(columns: Set[str]) -> list[str]:
+def _missing(columns: Iterable[str]) -> list[str]:
     """The columns that a table lacks."""
-    missing = [c for c in NEEDED if c not in columns]
-    return missing if {"reward", "state"} & columns else [*missing, "reward"]
+    there = set(columns)
+    return [c for c in (*NEEDED, "reward") if c not in there]
 
 
-def _settings(row: SheetRow) -> dict[str, Any]:
+def _settings(row: SheetRow) -> list[Said]:
     """What a row above the heading says: "outside option" and a number, "unit: EUR", ..."""
     cells = [c for c in row.cells if c not in (None, "")]
-    pairs = [*itertools.pairwise(cells), *(_halves(c) for c in cells)]
-    found: dict[str, Any] = {}
+    halves = (c.partition(":") for c in cells if isinstance(c, str))
+    pairs = [*itertools.pairwise(cells), *((a, b.strip()) for a, _, b in halves)]
+    found = []
     for name, value in pairs:
-        key = _SETTING.get(_plain(name.rstrip(":"))) if isinstance(name, str) else None
+        key = _setting(name.rstrip(":")) if isinstance(name, str) else None
         if key is not None and value != "":
-            found |= _setting(key, value, f"row {row.number}: {name!r}")
+            if isinstance(value, NoValue):
+                raise InvalidFile(value.why)
+            found.append(Said(key, name, value, f"row {row.number}: {name!r}"))
     return found
 
 
-def _halves(cell: object) -> tuple[object, str]:
-    """A cell such as "unit: EUR"."""
-    name, _, value = cell.partition(":") if isinstance(cell, str) else ("", "", "")
-    return name, value.strip()
-
-
-def _setting(key: str, value: Any, where: str) -> dict[str, Any]:
-    if isinstance(value, NoValue):
-        raise InvalidFile(value.why)
-    if key == "unit":
-        return {"unit": checked_unit(str(value), where)}
-    if key == "minimize":
-        return {"minimize": yes_or_no(value, where)}
-    if key == "objective":
-        word = str(value).strip().lower().replace("ise", "ize")
-        if word not in ("minimize", "maximize", "min", "max"):
-            raise InvalidFile(f"{where} must be minimize or maximize, but it is {value!r}.")
-        return {"minimize": word.startswith("min")}
-    if key == "outside":
-        return {"outside": _outside(value, where)}
-    return read_terms({key: _amount(value, where)})
-
-
-def checked_unit(unit: str, where: str) -> str:
-    """A unit in a few printable characters."""
-    unit = unit.strip()
-    if len(unit) > MAX_UNIT or not unit.isprintable():
-        raise InvalidFile(
-            f"{where} must be a unit of at most {MAX_UNIT} characters, but it is {unit[:40]!r}."
-        )
-    return unit
-
-
-def _outside(value: object, where: str) -> float:
-    if isinstance(value, str) and value.strip().lower() == "none":
-        return math.inf
-    return _amount(value, where, ", or none if something must be taken,")
-
-
-def _amount(value: object, where: str, other: str = ",") -> float:
-    """The number of a setting."""
-    x: float | None
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        x = None
-    elif isinstance(value, str):
-        cell = taken_apart(value)
-        x = plain_number(value)
-        if x is None and cell is not None and (cell.comma or "," not in value):
-            x = cell.value(cell.comma or Comma.THOUSANDS)
-    else:
-        x = plain_number(str(value))
-    if x is None or not math.isfinite(x):
-        raise InvalidFile(f"{where} must be a number{other} but it is {value!r}.")
-    return x
+def _setting(name: str) -> str | None:
+    """The setting that a name such as "Outside option (k€)" or "rate per year" stands for."""
+    if len(name) > 200:
+        return None
+    plain = _plain(name)
+    for words in (plain, re.sub(r"_(?:per_|p_?a$).*", "", plain), plain.removeprefix("the_")):
+        if words in _SETTING:
+            return _SETTING[words]
+    kind = "(?:(?:continuous|annual|yearly|quarterly|monthly|weekly|daily)_)"
+    rate = rf"{kind}?(?:discount_|interest_)?rate(?:_of_discount)?|wacc"
+    return "rate" if re.fullmatch(rate, re.sub("_per_.*|_pa?$", "", plain)) else None

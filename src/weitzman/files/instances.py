@@ -20,9 +20,10 @@ from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from . import binary, json_reader, json_writer
+from .ranges import Ranges
 from .safely import explained, packed_limit, parse
 from .sheets import is_table
-from .tables import AS_WRITTEN, TableOptions, load_table, save_table
+from .tables import AS_WRITTEN, TableOptions, TableReading, save_table, table_reading
 
 MAX_BYTES = 2**29
 """The longest JSON text that is read, once unpacked: its objects take ten times as much memory."""
@@ -59,11 +60,36 @@ def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
     """
     name = os.fspath(path)
     if is_table(name):
-        return load_table(name, options)
+        return table_reading(name, options).forest
     with explained(name, "read"):
         read, _ = _FORMATS[_suffix(name)]
         check_regular(os.stat(name))
         return read(name)
+
+
+def read_table(path: Path, options: TableOptions = AS_WRITTEN) -> TableReading:
+    """Read a table with all that it says besides the problem.
+
+    Parameters
+    ----------
+    path : str or path
+        A table; any other file that :func:`load` reads has neither ranges nor lines.
+    options : TableOptions
+        What the table does not say itself.
+
+    Returns
+    -------
+    TableReading
+        ``lines`` say for people which columns were read as what, which were not read, and what
+        unit, outside option and rate were understood.
+    """
+    name = os.fspath(path)
+    return table_reading(name, options) if is_table(name) else TableReading(load(name))
+
+
+def read_ranges(path: Path, options: TableOptions = AS_WRITTEN) -> Ranges:
+    """The uncertain numbers of a table; none for other files."""
+    return read_table(path, options).ranges
 
 
 def save(forest: Forest, path: Path) -> None:

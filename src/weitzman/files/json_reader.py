@@ -1,39 +1,56 @@
 """From a JSON document of the format ``weitzman/1`` to a forest.
 
 This module checks what only a file can get wrong, and names the place: types, keys, references.
-:class:`Forest` checks the rules of the problem (probabilities, shapes, cycles).
+:mod:`weitzman.forest.forms` reads the boxes as it does those of a Builder, and
+:class:`~weitzman.Forest` checks the rules of the problem (probabilities, shapes, cycles).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar, cast
-
-import numpy as np
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
-from ..forest.forms import ShortOutcomes
+from ..forest.columns import label, no_reward
+from ..forest.fields import declared
+from ..forest.forms import BoxOutcomes, Source, WrittenBox, assembled, read_outcomes
 from ..forest.model import Forest
-from ..forest.rules import MAX_COUNT
-from .outcomes import Names, read_law, read_opening, read_outcomes
-from .parsing import array, choice, fields, is_number, like, name, numbers, whole, wrong
-from .safely import shown
+from .parsing import (
+    MAX_DENSE,
+    array,
+    fields,
+    is_number,
+    like,
+    name,
+    numbers,
+    read_settings,
+    read_value,
+    shown,
+    whole,
+    wrong,
+)  # fmt: skip
 
 FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for
-ENDLESS = "endless"  # as a length
+LENGTH, COUNT, ENDLESS = "length", "count", "endless"
+REMARKS = ("note", "$schema")
 
-TERMS = ("unit", "rate", "risk_tolerance", "prizes", "stated_error")
-_TOP = ("format", "objective", "outside", *TERMS, "kinds", "boxes", "note", "$schema")
-_TIME = {"factor": 1.0, "duration": 0.0}  # and what stands for a box that does not say
-_KIND = ("cost", *_TIME, "rewards", "states", "law", "outcomes", "note")
-_BOX = ("name", "parent", "kind", "count", "length", *_KIND)
-_OBJECTIVES = ("maximize", "minimize")
+_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
-T = TypeVar("T")
 Kinds = dict[str, dict[str, Any]]
+
+
+def keys_of(kind: type, *forms: str) -> tuple[str, ...]:
+    """The keys of the fields of some forms."""
+    return tuple(one.key for form in forms for one in declared(kind) if one.form == form)
+
+
+def kind_keys(kind: type) -> tuple[str, ...]:
+    """The keys of what boxes may share."""
+    return (*keys_of(kind, "opening", "rewards", "states", "law"), "outcomes", "note")
 
 
 class JsonBox(NamedTuple):
@@ -42,96 +59,41 @@ class JsonBox(NamedTuple):
     where: str
     name: str | None
     parent: str | int | None
-    copies: int
     given: dict[str, Any]
-    endless: bool = False
 
 
-def forest(document: Any) -> Forest:
+def forest(document: Any, kind: type[Forest] = Forest) -> Forest:
     """The forest that a document describes."""
-    top = fields(document, "the document", _TOP)
+    settings = keys_of(kind, "setting")
+    top = fields(document, "the document", ("format", *settings, "kinds", "boxes", *REMARKS))
     if top.get("format") != FORMAT:
         raise InvalidFile(
             f'format must be "{FORMAT}", but it is {_found(top, "format")}. Another program, or a '
             f"newer version of this one, may have written the file."
         )
-    minimize = choice(top.get("objective", "maximize"), _OBJECTIVES, "objective") == "minimize"
-    outside = _outside(top, minimize)
-    entries, place = _entries(top, _kinds(top))
+    said = read_settings(top, kind)
+    entries, place = _entries(top, _kinds(top, kind), kind)
     parent = [_parent(e, place, len(entries)) for e in entries]
-    convert = _Convert(np.inf if minimize else -np.inf)
-    rewards = [convert.rewards(e) for e in entries]
-    states = [convert.states(e, len(r)) for e, r in zip(entries, rewards, strict=True)]
-    law, cost = [], []
-    time: dict[str, Any] = {what: [] for what in _TIME if any(what in e.given for e in entries)}
-    for i, (e, p) in enumerate(zip(entries, parent, strict=True)):
-        above = None if p < 0 else convert.titles(states[p], len(rewards[p]))
-        law.append(convert.law(e, above))
-        own = convert.titles(states[i], len(rewards[i]))
-        cost.append(convert.opening("cost", e, above, own, law[-1]))
-        for what, column in time.items():
-            column.append(convert.opening(what, e, above, own, law[-1]))
+    convert = _Convert(kind, no_reward(bool(said.get("minimize"))), {})
     names = [e.name for e in entries if e.name is not None]
-    return Forest.from_arrays(
-        parent=parent,
-        cost=cost,
-        rewards=rewards,
-        law=law,
-        names=names or None,
-        outside=outside,
-        count=[e.copies for e in entries],
-        endless=[e.endless for e in entries],
-        minimize=minimize,
-        states=None if all(s is None for s in states) else states,
-        **time,
-        **read_terms(top),
-    )
-
-
-# -- the top of the document -------------------------------------------------------------------
+    return assembled([convert.box(e) for e in entries], parent, names or None, said, kind)
 
 
 def _found(top: dict[str, Any], key: str) -> str:
     return shown(top[key]) if key in top else "missing"
 
 
-def _outside(top: dict[str, Any], minimize: bool) -> float | None:
-    if "outside" not in top:
-        return None  # the default, or an error that says why there is none
-    x = top["outside"]
-    if x is None:
-        return np.inf if minimize else -np.inf
-    if not is_number(x):
-        wrong("outside", "a number that fits a 64-bit float, or null if something must be taken", x)
-    return float(x)
-
-
-def read_terms(top: dict[str, Any]) -> dict[str, Any]:
-    """Unit, rate, risk tolerance, prizes and stated error, where they are given."""
-    terms: dict[str, Any] = {}
-    if "unit" in top:
-        terms["unit"] = name(top["unit"], "unit")
-    for key in ("rate", "risk_tolerance", "stated_error"):
-        if top.get(key) is not None:
-            if not is_number(top[key]):
-                wrong(key, "a number", top[key])
-            terms[key] = float(top[key])
-    if "prizes" in top:
-        terms["prizes"] = whole(top["prizes"], "prizes", 1, MAX_COUNT)
-    return terms
-
-
-def _kinds(top: dict[str, Any]) -> Kinds:
-    kinds = top.get("kinds", {})
+def _kinds(top: dict[str, Any], kind: type) -> Kinds:
+    kinds, keys = top.get("kinds", {}), kind_keys(kind)
     if not isinstance(kinds, dict):
         wrong("kinds", "an object", kinds)
-    return {title: fields(kind, f"kinds[{shown(title)}]", _KIND) for title, kind in kinds.items()}
+    return {title: fields(x, f"kinds[{shown(title)}]", keys) for title, x in kinds.items()}
 
 
 # -- boxes and how they hang together ----------------------------------------------------------
 
 
-def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[JsonBox], dict[str, int]]:
+def _entries(top: dict[str, Any], kinds: Kinds, kind: type) -> tuple[list[JsonBox], dict[str, int]]:
     """All boxes, lines written out, and the number that each name stands for."""
     boxes = top.get("boxes")
     if not isinstance(boxes, list) or not boxes:
@@ -142,15 +104,17 @@ def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[JsonBox], dict[str
     place: dict[str, int] = {}
     spare = MAX_LENGTH
     named = isinstance(boxes[0], dict) and "name" in boxes[0]
+    keys = *keys_of(kind, "names", "parent"), "kind", *keys_of(kind, "entry"), *kind_keys(kind)
     for i, box in enumerate(boxes):
-        one = _entry(i, box, kinds, named)
-        if one.endless or "length" not in box:
+        one = _entry(i, box, kinds, named, keys)
+        length = box.get(LENGTH, ENDLESS)
+        if length == ENDLESS:
             _place(place, one, one.name, len(entries))
             entries.append(one)
             continue
-        if isinstance(box["length"], str):
-            wrong(f"{one.where}: length", f'a whole number, or "{ENDLESS}"', box["length"])
-        length = whole(box["length"], f"{one.where}: length", 1, MAX_LENGTH)
+        if isinstance(length, str):
+            wrong(f"{one.where}: length", f'a whole number, or "{ENDLESS}"', length)
+        length = whole(length, f"{one.where}: length", 1, MAX_LENGTH)
         spare -= length
         if spare < 0:
             raise InvalidFile(
@@ -164,11 +128,11 @@ def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[JsonBox], dict[str
     return entries, place
 
 
-def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> JsonBox:
+def _entry(i: int, box: Any, kinds: Kinds, named: bool, keys: tuple[str, ...]) -> JsonBox:
     where = f"boxes[{i}]"
     if isinstance(box, dict) and "name" in box:
         where += f" ({shown(box['name'])})"
-    fields(box, where, _BOX)
+    fields(box, where, keys)
     if ("name" in box) != named:
         raise InvalidFile(
             f"{where}: either all boxes have a name or none has, but this one has "
@@ -185,8 +149,7 @@ def _entry(i: int, box: Any, kinds: Kinds, named: bool) -> JsonBox:
     parent = box.get("parent")
     if parent is not None and named:
         name(parent, f"{where}: parent")
-    count = 1 if "count" not in box else whole(box["count"], f"{where}: count", 1, MAX_COUNT)
-    return JsonBox(where, title, parent, count, given, box.get("length") == ENDLESS)
+    return JsonBox(where, title, parent, given)
 
 
 def _check_complete(given: dict[str, Any], where: str) -> None:
@@ -218,9 +181,11 @@ def _line(one: JsonBox, length: int) -> Iterator[JsonBox]:
             f"{one.where}: length needs a name and a parent. Write the first box by itself and "
             f"the line below it."
         )
-    yield one._replace(name=f"{one.name}.1")
+    given = {key: x for key, x in one.given.items() if key != LENGTH}
+    yield one._replace(name=f"{one.name}.1", given=given)
+    given = {key: x for key, x in given.items() if key != COUNT}  # of the line as a whole
     for i in range(2, length + 1):
-        yield one._replace(name=f"{one.name}.{i}", parent=f"{one.name}.{i - 1}", copies=1)
+        yield JsonBox(one.where, f"{one.name}.{i}", f"{one.name}.{i - 1}", given)
 
 
 def _place(place: dict[str, int], entry: JsonBox, title: str | None, number: int) -> None:
@@ -246,82 +211,88 @@ def _parent(entry: JsonBox, place: dict[str, int], n: int) -> int:
 # -- numbers -----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Convert:
-    """Lists as arrays; a list that boxes share through their kind is converted once."""
+class _Convert(NamedTuple):
+    """Boxes with arrays in place of lists; what boxes share through their kind is read once."""
 
+    kind: type[Forest]
     none: float  # the reward of a state that has none
-    done: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    done: dict[tuple[Any, ...], Any]
 
-    def rewards(self, entry: JsonBox) -> FloatArray:
-        if "outcomes" in entry.given:
-            return self._once(self._rewards_of, self._outcomes(entry), entry.where)
-        return self._once(self._rewards, entry.given["rewards"], f"{entry.where}: rewards")
+    def box(self, entry: JsonBox) -> WrittenBox:
+        """A box as the common reader takes it."""
+        given, where = entry.given, entry.where
+        source = Source(
+            lambda what: f"{where}: {what}", _canonical, _amount, is_number, most=MAX_DENSE
+        )
+        said: dict[str, Any] = {}
+        for one in declared(self.kind):
+            if one.key in given:
+                x, at = given[one.key], f"{where}: {one.key}"
+                if one.form == "entry":
+                    said[one.name] = read_value(one, x, at)
+                elif one.form == "opening":
+                    said[one.name] = self._opening(x, at)
+        return WrittenBox(source, self._outcomes(entry, source), said)
 
-    def states(self, entry: JsonBox, size: int) -> Sequence[str] | None:
-        """Names of the states, if they have any."""
-        if "outcomes" in entry.given:
-            return self._outcomes(entry).states
-        if entry.given.get("states") is None:
-            return None
-        return self._once(_states, entry.given["states"], f"{entry.where}: states", size)
+    def _opening(self, x: Any, where: str) -> Any:
+        if is_number(x):
+            return float(x)
+        if isinstance(x, list):
+            return self._once(array, x, where)
+        if not isinstance(x, dict):
+            wrong(where, "a number, a list, a list of lists or an object", x)
+        return x
 
-    def titles(self, states: Sequence[str] | None, size: int) -> Names:
-        """Names of the states, or their numbers."""
-        return self._once(_titles, states, "", size)
-
-    def law(self, entry: JsonBox, above: Names | None) -> FloatArray:
-        """The law; ``above`` names the states of the parent."""
-        if "outcomes" not in entry.given:
-            return self._once(array, entry.given["law"], f"{entry.where}: law")
-        return self._once(read_law, self._outcomes(entry), entry.where, above)
-
-    def opening(
-        self, what: str, entry: JsonBox, above: Names | None, own: Names, law: FloatArray
-    ) -> FloatArray | float:
-        """The cost, factor or duration of a box."""
-        none = _TIME.get(what, 0.0)
-        cost, where = entry.given.get(what, none), f"{entry.where}: {what}"
-        if is_number(cost):
-            return float(cost)
-        if isinstance(cost, list):
-            return self._once(array, cost, where)
-        if not isinstance(cost, dict):
-            wrong(where, "a number, a list, a list of lists or an object", cost)
-        return read_opening(cost, where, above, own, law, none)
-
-    def _outcomes(self, entry: JsonBox) -> ShortOutcomes:
-        given, root = entry.given, entry.parent is None
+    def _outcomes(self, entry: JsonBox, source: Source) -> BoxOutcomes:
+        given, where, root = entry.given, entry.where, entry.parent is None
         rewards = given.get("rewards")
-        key = (id(given["outcomes"]), id(rewards), root)
-        if key not in self.done:
-            self.done[key] = read_outcomes(given["outcomes"], entry.where, rewards, root)
-        return cast(ShortOutcomes, self.done[key])
+        if "outcomes" in given:
+            raw = given["outcomes"]
+            key: tuple[Any, ...] = id(raw), id(rewards), root
+            if not isinstance(raw, dict) or not raw:
+                wrong(f"{where}: outcomes", "an object with at least one entry", raw)
+            if key not in self.done:
+                self.done[key] = read_outcomes(source, raw, rewards, root)
+        else:
+            states = given.get("states")
+            key = id(rewards), id(states), id(given["law"])
+            if key not in self.done:
+                values = self._once(self._rewards, rewards, f"{where}: rewards")
+                if states is not None:
+                    states = _states(states, f"{where}: states", len(values))
+                law = self._once(array, given["law"], f"{where}: law")
+                self.done[key] = BoxOutcomes(states, values, law)
+        found: BoxOutcomes = self.done[key]
+        return found
 
-    def _once(self, convert: Callable[..., T], raw: Any, where: str, *more: Any) -> T:
-        key = (convert, id(raw), *more)
+    def _once(self, convert: Any, raw: Any, where: str) -> FloatArray:
+        key = id(raw), where.rpartition(": ")[2]
         if key not in self.done:
-            self.done[key] = convert(raw, where, *more)
-        return cast(T, self.done[key])
-
-    def _rewards_of(self, outcomes: ShortOutcomes, where: str) -> FloatArray:
-        return self._rewards(list(outcomes.rewards), where)
+            self.done[key] = convert(raw, where)
+        found: FloatArray = self.done[key]
+        return found
 
     def _rewards(self, x: Any, where: str) -> FloatArray:
         if not isinstance(x, list) or not x:
             wrong(where, "a list of numbers, with null for a state without a reward", x)
-        if None not in x:
-            return numbers(x, where, "a number or null")
         values = numbers([0 if r is None else r for r in x], where, "a number or null")
         values[[r is None for r in x]] = self.none
         return values
 
 
-def _states(x: Any, where: str, size: int) -> list[str]:
+def _states(x: Any, where: str, size: int) -> tuple[str, ...]:
     if not isinstance(x, list) or len(x) != size:
         wrong(where, f"a list of {size} names, one for each reward", x)
-    return [name(s, f"{where}[{i}]") for i, s in enumerate(x)]
+    return tuple(name(s, f"{where}[{i}]") for i, s in enumerate(x))
 
 
-def _titles(states: Sequence[str] | None, where: str, size: int) -> Names:
-    return tuple(map(str, range(size))) if states is None else tuple(states)
+def _amount(key: str) -> float | None:
+    """The reward that a state is named by; None for a word."""
+    fits = _JSON_NUMBER.fullmatch(key) is not None and math.isfinite(float(key))
+    return float(key) if fits else None
+
+
+def _canonical(key: str) -> str:
+    """The name that a key stands for: 900 for 900.0 and 9e2."""
+    amount = _amount(name(key, "a state"))
+    return key if amount is None else label(amount)

@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import FloatArray, IntArray
+from ..forest.fields import declared, said
 from ..forest.model import Forest
-from .json_reader import ENDLESS, FORMAT
+from .json_reader import FORMAT
 
 _WHOLE = re.compile(r"\.0(?=[],])")  # 21.0 is written 21
 _NO_REWARD = re.compile(r"-?Infinity")
@@ -22,11 +24,8 @@ _BOXES_AT_ONCE = 1000
 def pieces(forest: Forest) -> Iterator[str]:
     """The text, in pieces of some thousand lines."""
     writer = _Writer(forest, *_choose_kinds(forest))
-    outside = _numbers(np.array([forest.outside]))[1:-1]
     yield f'{{\n  "format": "{FORMAT}",\n'
-    yield f'  "objective": "{"minimize" if forest.minimize else "maximize"}",\n'
-    yield f'  "outside": {outside},\n'
-    yield "".join(f'  "{key}": {json.dumps(x)},\n' for key, x in written_terms(forest).items())
+    yield "".join(f'  "{key}": {_value(x)},\n' for key, x in said(forest).items())
     if len(writer.leader):
         yield '  "kinds": {\n'
         yield ",\n".join(f'    "k{i}": {writer.kind(i)}' for i in range(len(writer.leader)))
@@ -38,15 +37,6 @@ def pieces(forest: Forest) -> Iterator[str]:
         yield ",\n".join(f"    {writer.box(v)}" for v in range(i, end))
         yield ",\n" if end < n else "\n"
     yield "  ]\n}\n"
-
-
-def written_terms(f: Forest) -> dict[str, str | float | int]:
-    """Unit, rate, risk tolerance, prizes and stated error, where a forest has them."""
-    terms = {"rate": f.rate, "risk_tolerance": f.risk_tolerance}
-    found: dict[str, str | float | int] = {"unit": f.unit} if f.unit else {}
-    found |= {key: x for key, x in terms.items() if x is not None}
-    found |= {"prizes": int(f.prizes)} if f.prizes > 1 else {}
-    return found | ({"stated_error": float(f.stated_error)} if f.stated_error else {})
 
 
 def _choose_kinds(f: Forest) -> tuple[IntArray, IntArray, npt.NDArray[np.bool_]]:
@@ -80,6 +70,12 @@ class _Writer:
     leader: IntArray
     gives_law: npt.NDArray[np.bool_]
 
+    def __post_init__(self) -> None:
+        given = [(one, one.given(self.forest)) for one in declared(type(self.forest))]
+        there = [(one, x) for one, x in given if x is not None]
+        self.openings = [(one.key, x) for one, x in there if one.form == "opening"]
+        self.entries = [(one, x) for one, x in there if one.form == "entry"]
+
     def kind(self, i: int) -> str:
         """What the boxes of a kind share."""
         v = int(self.leader[i])
@@ -97,10 +93,9 @@ class _Writer:
         else:
             fields.append(f'"kind": "k{kind}"')
             fields += self._differences(v, kind)
-        if f.count[v] != 1:
-            fields.append(f'"count": {f.count[v]}')
-        if f.endless[v]:
-            fields.append(f'"length": "{ENDLESS}"')
+        for one, column in self.entries:
+            if (x := column[v]) != one.default:
+                fields.append(f'"{one.key}": {_value(one.plain(x))}')
         return _object(fields)
 
     def _differences(self, v: int, kind: int) -> Iterator[str]:
@@ -113,15 +108,12 @@ class _Writer:
             yield self._law(v)
 
     def _opening(self, v: int) -> Iterator[str]:
-        """The cost, and what time the opening takes."""
-        f = self.forest
-        timed = ("duration", f.durations) if f.durations is not None else ("factor", f.factors)
-        for what, pool in (("cost", f.costs), timed):
-            if pool is not None:
-                entry = pool[int(f.cost[v])]
-                flat = entry[:, 0] if entry.shape[1] == 1 else entry
-                text = _numbers(entry[0])[1:-1] if entry.shape == (1, 1) else _numbers(flat)
-                yield f'"{what}": {text}'
+        """The cost, and what else comes with the opening."""
+        for key, pool in self.openings:
+            entry = pool[int(self.forest.cost[v])]
+            flat = entry[:, 0] if entry.shape[1] == 1 else entry
+            text = _numbers(entry[0])[1:-1] if entry.shape == (1, 1) else _numbers(flat)
+            yield f'"{key}": {text}'
 
     def _rewards(self, v: int, unlike: int = -1) -> Iterator[str]:
         """Rewards and names of the states; ``unlike`` is a box whose names must not be taken."""
@@ -143,8 +135,12 @@ def _object(fields: list[str]) -> str:
     return "{" + ", ".join(fields) + "}"
 
 
-def _text(x: str) -> str:
+def _text(x: Any) -> str:
     return json.dumps(x, ensure_ascii=False)
+
+
+def _value(x: Any) -> str:
+    return _numbers(np.array([x]))[1:-1] if isinstance(x, float) else _text(x)
 
 
 def _numbers(x: FloatArray) -> str:

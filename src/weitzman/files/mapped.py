@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path as FilePath
+from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
@@ -24,16 +25,22 @@ import numpy.typing as npt
 
 from .._common.arrays import IntArray
 from .._common.disk import check_regular, replacing
-from ..errors import InvalidFile
+from ..errors import InvalidFile, InvalidForest
+from ..forest.fields import declared
 from ..forest.model import Forest
 from ..forest.pools import Pool, starts
 from . import binary
 from .instances import Path
+from .parsing import read_settings
 from .safely import explained
 
 _PIECE = 2**18  # matrices whose places are found at a time
 _BYTES = 2**22  # bytes of a checksum at a time
-_POOL_OF = {"laws": "law", "rewards": "reward", "costs": "cost"}
+_POOLS = {o.stored: o.pointer for o in declared(Forest) if o.needed and o.pointer}
+_ENTRIES = {
+    one.stored: one for one in declared(Forest) if one.form == "entry" and one.type is not str
+}
+_SETTINGS = [one for one in declared(Forest) if one.form == "setting"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,13 +92,12 @@ class MappedFile:
     Attributes
     ----------
     boxes : int
-    outside : float
-    minimize : bool
+    settings : dict
+        Those of the forest, by attribute.
     """
 
     boxes: int
-    outside: float
-    minimize: bool
+    settings: dict[str, Any]
     _columns: dict[str, npt.NDArray[Any]]
     _pools: dict[str, MappedPool]
     _whole: mmap.mmap
@@ -104,7 +110,7 @@ class MappedFile:
     def open(cls, path: Path, *, check: bool = True) -> MappedFile:
         """Map a file. Checksums take one pass over it; ``check=False`` leaves them out.
 
-        Discounting, a risk tolerance, several prizes and endless lines are refused.
+        A file with discounting, a risk tolerance, several prizes or endless lines is rejected.
         """
         with explained(os.fspath(path), "read"):
             return cls._opened(path, check)
@@ -124,25 +130,30 @@ class MappedFile:
             name: np.frombuffer(whole, dtype, count, start)
             for name, dtype, count, _, start in layout
         }
-        more = sorted(header.keys() - {"outside", "minimize", "columns", "unit"})
-        more += [n for n in columns if n.partition(".")[0] in ("endless", "factors", "durations")]
+        more = [o.key for o in _SETTINGS if o.term and o.key in header]
+        more += [o.key for o in declared(Forest) if o.term and binary.parts(o) & columns.keys()]
+        more += ["endless"] if "endless" in columns and columns["endless"].any() else []
         if more:
             raise InvalidFile(
                 f"a file that is read in parts must have no {more[0]!r}. Use load, which reads it "
                 f"whole."
             )
         pools = {}
-        for name in _POOL_OF:
+        for name in _POOLS:
             pools[name] = MappedPool.of(columns[f"{name}.data"], columns[f"{name}.shape"], name)
             _drop(whole)
         n = len(columns["parent"])
-        if n == 0 or any(len(columns[c]) != n for c in ("law", "reward", "cost", "count")):
+        by_box = columns.keys() & {"parent", *_POOLS.values(), *_ENTRIES}
+        if n == 0 or any(len(columns[c]) != n for c in by_box):
             raise InvalidFile("the columns of the boxes must be of one length, at least 1.")
-        return cls(n, binary.read_outside(header), header["minimize"], columns, pools, whole)
+        stored, given = {o.name: o.stored for o in _SETTINGS}, read_settings(header)
+        settings = {stored[name]: x for name, x in given.items()}
+        return cls(n, settings, columns, pools, whole)
 
     def reward_range(self) -> tuple[float, float]:
         """The least and the highest number among the rewards and the outside option."""
-        low, high = (self.outside, self.outside) if np.isfinite(self.outside) else (np.inf, -np.inf)
+        outside = self.settings["outside"]
+        low, high = (outside, outside) if np.isfinite(outside) else (np.inf, -np.inf)
         data = self._pools["rewards"].data
         for i in range(0, len(data), _BYTES):
             part = data[i : i + _BYTES]
@@ -185,12 +196,14 @@ class MappedFile:
         columns: dict[str, Any] = {}
         parent = np.asarray(self._columns["parent"][first:last], np.int64)
         columns["parent"] = np.where(parent < 0, -1, parent - first)
-        columns["count"] = np.asarray(self._columns["count"][first:last], np.int64)
-        for pool, name in _POOL_OF.items():
+        for name, one in _ENTRIES.items():
+            if name in self._columns:
+                columns[name] = np.asarray(self._columns[name][first:last]).astype(one.type)
+        for pool, name in _POOLS.items():
             number = np.asarray(self._columns[name][first:last], np.int64)
             which, columns[name] = np.unique(number, return_inverse=True)
             columns[pool] = self._pools[pool].take(which)
-        return Forest(**columns, outside=self.outside, minimize=self.minimize)
+        return Forest(**columns, **self.settings)
 
 
 def _drop(whole: mmap.mmap) -> None:
@@ -210,8 +223,9 @@ def _check_sum(file: IO[bytes], name: str, start: int, size: int, crc: int) -> N
 def save_many(forests: Iterable[Forest], path: Path) -> int:
     """Write forests side by side into one ``.wz`` file, one after the other; the number of boxes.
 
-    Only one forest is in memory at a time. Names of boxes and states are left out. All forests have
-    the same outside option and the same objective, and none has terms such as discounting.
+    Only one forest is in memory at a time. Names of boxes, states and groups are left out. All
+    forests have the same outside option and the same objective, and none has terms such as
+    discounting; their stated errors add up.
 
     Examples
     --------
@@ -232,20 +246,30 @@ def save_many(forests: Iterable[Forest], path: Path) -> int:
         ExitStack() as files,
     ):
         columns: dict[str, _Growing] = {}
-        boxes, terms = 0, None
-        for forest in forests:
+        boxes, settings = 0, None
+        for number, forest in enumerate(forests):
             forest.must_be_plain("a file written forest by forest")
             forest.must_end("a file written forest by forest")
-            here = forest.outside, forest.minimize
-            if terms not in (None, here):
-                raise InvalidFile("forests in one file must have one outside option and objective.")
-            terms = here
+            settings = _joined(settings, forest, number)
             _append(forest, boxes, columns, lambda name: files.enter_context(_new(folder, name)))
             boxes += len(forest)
-        if terms is None:
+        if settings is None:
             raise InvalidFile("a file needs at least one forest, but none was given.")
-        _assemble(columns, terms, path)
+        _assemble(columns, settings, path)
     return boxes
+
+
+def _joined(so_far: Any, forest: Forest, number: int) -> Any:
+    """The settings of the forests so far, as one object with an attribute for each."""
+    if so_far is None:
+        return SimpleNamespace(**{o.stored: getattr(forest, o.stored) for o in _SETTINGS})
+    try:
+        each = {o.stored: o.join(o, [so_far, forest], [1, 1]) for o in _SETTINGS if o.join}
+    except InvalidForest as error:
+        raise InvalidFile(f"all forests in one file, up to number {number}: {error}") from None
+    return SimpleNamespace(
+        **{o.stored: o.default if each[o.stored] is None else each[o.stored] for o in _SETTINGS}
+    )
 
 
 @dataclass(slots=True)
@@ -279,23 +303,23 @@ def _append(
         return columns[name]
 
     column("parent").add(np.where(f.parent < 0, -1, f.parent + boxes))
-    matrices = {pool: column(f"{pool}.shape").size // 2 for pool in _POOL_OF} if columns else {}
-    for pool, name in _POOL_OF.items():
+    matrices = {pool: column(f"{pool}.shape").size // 2 for pool in _POOLS} if columns else {}
+    for pool, name in _POOLS.items():
         column(name).add(getattr(f, name) + matrices.get(pool, 0))
         kept: Pool = getattr(f, pool)
         column(f"{pool}.data", "<f8").add(kept.data[kept.start[0] : kept.start[-1]])
         column(f"{pool}.shape").add(kept.shape)
-    column("count").add(f.count)
+    for name, one in _ENTRIES.items():
+        column(name, "<f8" if one.type is float else "<i8").add(getattr(f, name))
 
 
-def _assemble(columns: dict[str, _Growing], terms: tuple[float, bool], path: Path) -> None:
-    outside, minimize = terms
+def _assemble(columns: dict[str, _Growing], settings: Any, path: Path) -> None:
     described = [
         {"name": name, "dtype": c.dtype, "size": c.size, "crc": c.crc}
         for name, c in columns.items()
     ]
-    text = {"outside": outside if np.isfinite(outside) else None, "minimize": bool(minimize)}
-    header = json.dumps(text | {"columns": described}).encode()
+    given = {o.key: o.plain(x) for o in _SETTINGS if (x := o.given(settings)) is not None}
+    header = json.dumps(given | {"columns": described}).encode()
     with replacing(os.fspath(path)) as file:
         at = binary.write_head(file, header)
         for c in columns.values():

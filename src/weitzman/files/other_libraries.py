@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,17 +11,15 @@ from .._common.numbers import such
 from .._common.optional import need
 from ..errors import InvalidForest
 from ..forest.columns import short
+from ..forest.fields import declared
 from ..forest.model import Forest
 from ..forest.pools import Pool
-from .json_writer import written_terms
 from .table_rows import Rows, forest_of_rows
 from .written_tables import written_columns
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
-
-_TERMS = ("unit", "rate", "risk_tolerance", "prizes", "stated_error")
 
 
 def from_pandas(
@@ -41,11 +40,11 @@ def from_pandas(
         * ``cost``: may differ between the rows of a box;
         * ``count``: copies of the box; may be left out;
         * ``endless``: whether boxes like it follow without end; may be left out;
-        * ``factor`` or ``duration``: what time the opening takes; may be left out.
+        * ``factor`` or ``duration``: what time the opening takes; may be left out;
+        * ``group`` of the tree; may be left out.
     outside, minimize : optional
-        As in :meth:`Forest.from_arrays`; by default taken from ``table.attrs``, if present.
-        ``unit``, ``rate``, ``risk_tolerance``, ``prizes`` and ``stated_error`` always come from
-        there; :meth:`Forest.changed` changes them.
+        As in :meth:`Forest.from_arrays`; by default taken from ``table.attrs``, if present. All
+        other settings come from there; :meth:`Forest.changed` changes them.
 
     Examples
     --------
@@ -58,19 +57,17 @@ def from_pandas(
     8.0
     """
     need("pandas", "table")
-    minimize = bool(table.attrs.get("minimize", False) if minimize is None else minimize)
-    outside = table.attrs.get("outside") if outside is None else outside
+    terms = _settings(table.attrs, outside, minimize)
+    outside, minimize = terms.pop("outside", None), bool(terms.pop("minimize", False))
     columns = {str(c): _objects(table[c]) for c in table.columns}
     rows = Rows(columns, lambda i: f"row {i} of the table")
-    terms = {name: table.attrs[name] for name in _TERMS if name in table.attrs}
     return forest_of_rows(rows, outside=outside, minimize=minimize, terms=terms)
 
 
 def to_pandas(forest: Forest) -> pd.DataFrame:
     """The forest as a table that :func:`from_pandas` reads.
 
-    The outside option and the direction (maximize or minimize) are in ``attrs``, which files do
-    not keep.
+    The settings (outside option, direction and so on) are in ``attrs``, which files do not keep.
 
     Examples
     --------
@@ -85,9 +82,25 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
         if all(x is None or isinstance(x, int) for x in columns[name]):
             columns[name] = pandas.array(columns[name], dtype="Int64")
     table: pd.DataFrame = pandas.DataFrame(columns)
-    table.attrs.update(outside=forest.outside, minimize=forest.minimize)
-    table.attrs.update(written_terms(forest))
+    table.attrs.update(_said(forest))
     return table
+
+
+def _said(forest: Forest) -> dict[str, Any]:
+    """The settings of a forest beyond the defaults, by name, as Python holds them."""
+    here = [one for one in declared(type(forest)) if one.form == "setting"]
+    said = [(one, x) for one in here if (x := one.given(forest)) is not None]
+    return {one.name: dict(x) if one.type is dict else x for one, x in said}
+
+
+def _settings(
+    given: Mapping[str, Any], outside: float | None, minimize: bool | None, kind: type = Forest
+) -> dict[str, Any]:
+    """The settings among some attributes, with what is given beside them."""
+    names = [one.name for one in declared(kind) if one.form == "setting"]
+    new = {"outside": outside, "minimize": minimize}
+    found = {name: given[name] for name in names if name in given}
+    return found | {name: x for name, x in new.items() if x is not None}
 
 
 def _objects(column: Any) -> list[Any]:
@@ -104,12 +117,13 @@ def from_networkx(
     Parameters
     ----------
     graph : networkx.DiGraph
-        Every node has the attributes ``cost``, ``rewards`` and ``law``, and may have ``count``,
-        ``endless`` and ``states``, all as :meth:`Forest.from_arrays` takes them for a box. Nodes 0
-        to n - 1 keep their numbers; otherwise nodes come in the order of the graph and their labels
-        become names.
+        Every node has the attributes ``cost``, ``rewards`` and ``law``, and may have those of all
+        other arguments of :meth:`Forest.from_arrays` that take an entry for each box: ``count``,
+        ``states``, ``duration`` and so on. Nodes 0 to n - 1 keep their numbers; otherwise nodes
+        come in the order of the graph and their labels become names. Settings such as ``prizes``
+        are attributes of the graph.
     outside, minimize : optional
-        As in :meth:`Forest.from_arrays`; by default the attributes of these names of the graph.
+        As in :meth:`Forest.from_arrays`; by default attributes of the graph.
 
     Examples
     --------
@@ -121,29 +135,30 @@ def from_networkx(
     >>> weitzman.solve(weitzman.files.from_networkx(graph)).index("B", 1)
     18.0
     """
+    return _from_graph(graph, outside, minimize, Forest)
+
+
+def _from_graph(
+    graph: Any, outside: float | None, minimize: bool | None, kind: type[Forest]
+) -> Forest:
     nodes, parent = _check_graph(need("networkx", "graph"), graph)
+    settings = _settings(graph.graph, outside, minimize, kind)
     data = [graph.nodes[v] for v in nodes]
-    for name in ("cost", "rewards", "law"):
-        bare = [v for v, d in zip(nodes, data, strict=True) if name not in d]
-        if bare:
+    columns: dict[str, Any] = {}
+    for one in declared(kind):
+        if one.form in ("setting", "names", "parent"):
+            continue
+        bare = [v for v, d in zip(nodes, data, strict=True) if one.name not in d]
+        if one.needed and bare:
             raise InvalidForest(
-                f"every node must have the attributes cost, rewards and law, but node {bare[0]!r} "
-                f"has no {name!r} ({such(len(bare), 'node')}). Set "
-                f"graph.nodes[{bare[0]!r}][{name!r}]."
+                f"every node must have the attributes cost, rewards and law, but node "
+                f"{bare[0]!r} has no {one.name!r} ({such(len(bare), 'node')}). Set "
+                f"graph.nodes[{bare[0]!r}][{one.name!r}]."
             )
-    states = [d.get("states") for d in data]
-    return Forest.from_arrays(
-        parent=parent,
-        cost=[d["cost"] for d in data],
-        rewards=[d["rewards"] for d in data],
-        law=[d["law"] for d in data],
-        names=None if nodes == list(range(len(nodes))) else nodes,
-        outside=graph.graph.get("outside") if outside is None else outside,
-        count=[d.get("count", 1) for d in data],
-        endless=[bool(d.get("endless", False)) for d in data],
-        minimize=bool(graph.graph.get("minimize", False) if minimize is None else minimize),
-        states=None if all(s is None for s in states) else states,
-    )
+        if len(bare) < len(nodes):
+            columns[one.name] = [d.get(one.name, one.default) for d in data]
+    names = None if nodes == list(range(len(nodes))) else nodes
+    return kind.from_arrays(parent=parent, names=names, **columns, **settings)
 
 
 def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
@@ -161,22 +176,24 @@ def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
     """
     networkx = need("networkx", "graph")
     nodes: list[Any] = list(range(len(forest)) if forest.names is None else forest.names)
-    root = forest.parent < 0
-    laws, rewards, costs = map(_views, (forest.laws, forest.rewards, forest.costs))
-    graph: nx.DiGraph[Any] = networkx.DiGraph(outside=forest.outside, minimize=forest.minimize)
-    for v, node in enumerate(nodes):
-        law, reward, cost = laws[forest.law[v]], rewards[forest.reward[v]], costs[forest.cost[v]]
-        states = forest.state_names[forest.reward[v]]
-        graph.add_node(
-            node,
-            cost=_shortest(cost, bool(root[v])),
-            rewards=reward[1][0],
-            law=law[1][0] if root[v] else law[0],
-            count=int(forest.count[v]),
-            **({"endless": True} if forest.endless[v] else {}),
-            **({} if states is None else {"states": states}),
-        )
-    graph.add_edges_from((nodes[forest.parent[v]], nodes[v]) for v in np.flatnonzero(~root))
+    root = (forest.parent < 0).tolist()
+    graph: nx.DiGraph[Any] = networkx.DiGraph(**_said(forest))
+    graph.add_nodes_from(nodes)
+    for one in declared(type(forest)):
+        x = one.given(forest)
+        if x is None or one.form in ("setting", "names", "parent"):
+            continue
+        at = getattr(forest, one.pointer).tolist() if one.pointer else range(len(forest))
+        views = _views(x) if isinstance(x, Pool) else x
+        for v, node in enumerate(nodes):
+            value = views[at[v]]
+            if isinstance(x, Pool):
+                value = _shortest(value, root[v], one.form)
+            elif value is None or (one.form == "entry" and value == one.default):
+                continue
+            graph.nodes[node][one.name] = value if one.form != "entry" else one.type(value)
+    below = np.flatnonzero(forest.parent >= 0)
+    graph.add_edges_from((nodes[forest.parent[v]], nodes[v]) for v in below)
     return graph
 
 
@@ -185,13 +202,14 @@ def _views(pool: Pool) -> list[tuple[Any, list[Any]]]:
     return [(m, list(m)) for m in (pool[i] for i in range(len(pool)))]
 
 
-def _shortest(cost: tuple[Any, list[Any]], root: bool) -> Any:
-    matrix, rows = cost
-    if matrix.size == 1:
+def _shortest(view: tuple[Any, list[Any]], root: bool, form: str) -> Any:
+    """A matrix as :meth:`Forest.from_arrays` takes it, in the shortest form."""
+    matrix, rows = view
+    if form == "opening" and matrix.size == 1:
         return float(matrix[0, 0])
-    if root:
+    if root or form == "rewards":
         return rows[0]
-    return matrix[:, 0] if matrix.shape[1] == 1 else matrix
+    return matrix[:, 0] if form == "opening" and matrix.shape[1] == 1 else matrix
 
 
 def _check_graph(networkx: Any, graph: Any) -> tuple[list[Any], list[int]]:

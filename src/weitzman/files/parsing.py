@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 from typing import Any, NoReturn
 
@@ -11,8 +11,11 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
+from ..forest.columns import no_reward
+from ..forest.fields import Field, declared
+from ..forest.model import Forest
 from ..forest.rules import closest
-from .safely import shown
+from .safely import shown as shown
 
 _NUMBER = {int, float}  # exactly these: a bool is not a number
 _SUGGESTIONS = 1000  # names that are looked through for one that was perhaps meant
@@ -104,6 +107,40 @@ def check_dense(entries: int, where: str) -> None:
             f"{where}: the law must have at most {MAX_DENSE:,} entries, but it has {entries:,}. "
             f"Build the forest in Python and save it as .wz."
         )
+
+
+def read_value(field: Field, x: Any, where: str) -> Any:
+    """A value of an entry or a setting, of the type that the field declares."""
+    if field.words:
+        said = {word: value for value, word in field.words.items()}
+        return said[choice(x, tuple(said), where)]
+    if field.type is int:
+        return whole(x, where, field.schema.get("minimum", 0), field.schema.get("maximum", 2**53))
+    if field.type is str:
+        return name(x, where)
+    if field.type is float:
+        if not is_number(x):
+            none = "" if field.none is None else f", or null if {field.none}"
+            wrong(where, f"a number that fits a 64-bit float{none}", x)
+        return float(x)
+    if not isinstance(x, field.type):
+        wrong(where, "an object" if field.type is dict else "true or false", x)
+    return x
+
+
+def read_settings(given: Mapping[str, Any], kind: type[Forest] = Forest) -> dict[str, Any]:
+    """The settings among some values, which have the keys of files, by their names in Python.
+
+    Null stands for infinity where something must be taken, and elsewhere for nothing.
+    """
+    here = [one for one in declared(kind) if one.form == "setting" and one.key in given]
+    said = {
+        one.name: read_value(one, given[one.key], one.key)
+        for one in here
+        if given[one.key] is not None
+    }
+    worst = no_reward(bool(said.get("minimize")))
+    return said | {o.name: worst for o in here if o.none is not None and o.name not in said}
 
 
 def array(x: Any, where: str) -> FloatArray:

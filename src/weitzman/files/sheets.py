@@ -1,12 +1,14 @@
 """Cells of a spreadsheet, or of a text with separators, with the row numbers that people see.
 
 Encodings (UTF-8, UTF-16, Latin-1) and separators (comma, semicolon, tab) are detected. Small files
-that unpack to huge ones are refused before memory is spent.
+that unpack to huge ones are rejected before memory is spent, and nothing is made of rows and
+columns that a file only claims to have.
 """
 
 from __future__ import annotations
 
 import csv
+import datetime
 import gzip
 import io
 import os
@@ -17,26 +19,26 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple, Self
 from xml.etree import ElementTree
 
 from .._common.disk import check_regular
-from .._common.numbers import such
+from .._common.numbers import plain_number, such
 from .._common.optional import need
 from ..errors import InvalidFile
 from .safely import packed_limit
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"
-SUFFIXES = (*TEXT, WORKBOOK)
+SUFFIXES = (*TEXT, WORKBOOK, ".xlsm", ".ods")
 
 _SEPARATORS = ",;\t"
 _MOST = 2**29  # bytes of a text
-_LOOKED = 20  # lines that tell the separator
-_WIDEST = 2**20  # characters of a cell
+_LOOKED = 20  # rows that tell the separator
 _OWN_FORMATS = 164  # number formats from here on are those of the workbook itself
-_MOST_MONEY = 1e300
 _COLUMNS = 200  # of a sheet; further columns are not read
+_REPEATED = 10_000  # rows that a sheet of .ods may write as one
 
 
 class SheetRow(NamedTuple):
@@ -70,15 +72,16 @@ class NoValue(NamedTuple):
     why: str
 
 
-class Money(float):
-    """A number that is shown with a currency."""
-
-    def __new__(cls, x: float, currency: str) -> Self:
-        found = super().__new__(cls, x)
-        found.currency = currency
-        return found
+class ShownNumber(float):
+    """A number that is shown with a currency, or as a percentage."""
 
     currency: str
+    percent: bool
+
+    def __new__(cls, x: float, currency: str = "", percent: bool = False) -> Self:
+        found = super().__new__(cls, x)
+        found.currency, found.percent = currency, percent
+        return found
 
 
 def is_table(name: str) -> bool:
@@ -89,9 +92,19 @@ def is_table(name: str) -> bool:
 def sheets(path: str) -> list[Sheet]:
     """The sheets of a file; a text has one."""
     check_regular(os.stat(path))
-    if path.lower().endswith(WORKBOOK):
-        return _workbook(path)
-    return [Sheet("", list(_text_rows(decoded(unpacked(path)))))]
+    if path.lower().endswith(TEXT):
+        return [Sheet("", list(text_rows(decoded(unpacked(path)))))]
+    _check_packed(path)
+    read = _open_document if path.lower().endswith(".ods") else _workbook
+    try:
+        with open(path, "rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about parts that are not read here
+            return read(file)
+    except (OSError, MemoryError, InvalidFile):
+        raise
+    except Exception as error:  # whatever a damaged file brings about in there
+        text = " ".join(str(error).split())[:200]
+        raise InvalidFile(f"not a workbook: {text or type(error).__name__}.") from None
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -141,146 +154,138 @@ def unpacked(path: str) -> bytes:
     return data
 
 
-def _text_rows(text: str) -> Iterator[SheetRow]:
+def text_rows(text: str) -> Iterator[SheetRow]:
     """Rows of a text that are not blank, by the line in which they end."""
     if "\0" in text:
         raise InvalidFile("a table must be text, but it has null characters in it.")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator(text))
-    csv.field_size_limit(_WIDEST)
     number = 0
     try:
         for cells in reader:
             number += 1  # as a spreadsheet counts: a cell of two lines is in one row
-            found = [cell.strip() for cell in cells]
+            found = [unmarked(cell.strip()) for cell in cells]
             if any(found):
                 yield SheetRow(number, found)
     except csv.Error as error:
         raise InvalidFile(f"not a table: {error}, after row {number}.") from None
 
 
+def marked(text: str) -> str:
+    """Text that no spreadsheet takes for a formula: with an apostrophe in front if need be."""
+    bare = text.lstrip("'")
+    return f"'{text}" if bare[:1] in set("=+-@") and plain_number(text) is None else text
+
+
+def unmarked(cell: str) -> str:
+    """The text that was marked."""
+    return cell[1:] if cell[:1] == "'" and cell.lstrip("'")[:1] in set("=+-@") else cell
+
+
 def separator(text: str) -> str:
-    """The separator: the mark that occurs equally often, and most often, in most lines."""
-    lines = [x for x in text[: _LOOKED * 4096].splitlines() if x.strip()][:_LOOKED]
-    best, found = ",", (0, 0)
-    for mark in _SEPARATORS:
-        counts = [_outside_quotes(line, mark) for line in lines]
-        for n in set(counts) - {0}:
-            best, found = max((best, found), (mark, (counts.count(n), n)), key=lambda x: x[1])
-    return best
+    """The separator: the mark by which most rows, and into most cells, are divided alike."""
+
+    def alike(mark: str) -> tuple[int, int]:
+        counts: dict[int, int] = {}
+        try:  # reads as many lines as the rows have, whatever stands in quotes
+            for row in islice(csv.reader(io.StringIO(text, newline=""), delimiter=mark), _LOOKED):
+                counts[len(row)] = counts.get(len(row), 0) + any(row)
+        except csv.Error:
+            return 0, 0
+        return max(((n, cells) for cells, n in counts.items() if cells > 1), default=(0, 0))
+
+    return max(_SEPARATORS, key=alike)
 
 
-def _outside_quotes(line: str, mark: str) -> int:
-    return sum(part.count(mark) for part in line.split('"')[::2])
+# -- workbooks of Excel ----------------------------------------------------------------------------
 
 
-# -- workbooks -------------------------------------------------------------------------------------
-
-
-def _workbook(path: str) -> list[Sheet]:
+def _workbook(file: Any) -> list[Sheet]:
     openpyxl = need("openpyxl", "excel")
-    _check_packed(path)
+    parser: Any = need("openpyxl.worksheet._reader", "excel").WorkSheetParser
+
+    class Parser(parser):  # type: ignore[misc]
+        """Notes formulas that have no result; an empty text is a result."""
+
+        def parse_cell(self, element: Any) -> dict[str, Any]:
+            cell: dict[str, Any] = super().parse_cell(element)
+            if element.find("{*}f") is not None and not element.findtext("{*}v"):
+                cell["unknown"] = element.get("t") != "str"
+            return cell
+
+    book = openpyxl.load_workbook(file, read_only=True, data_only=True)
     try:
-        with open(path, "rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about parts that are not read here
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-            found = [_sheet(sheet, path) for sheet in book.worksheets]
-            book.close()
-    except (OSError, MemoryError, InvalidFile):
-        raise
-    except Exception as error:  # whatever a damaged file brings about in there
-        text = " ".join(str(error).split())[:200]
-        raise InvalidFile(f"not a workbook: {text or type(error).__name__}.") from None
-    return found
+        return [_sheet(book, sheet, Parser) for sheet in book.worksheets]
+    finally:
+        book.close()
 
 
-def _sheet(sheet: Any, path: str) -> Sheet:
-    sheet.reset_dimensions()  # what the file says about its size need not be true
-    marks = _marks(path, sheet._worksheet_path)
-    rows = list(_sheet_rows(sheet, marks))
-    return Sheet(sheet.title, rows, marks.merged, sheet.sheet_state != "visible")
+def _sheet(book: Any, sheet: Any, parser: Any) -> Sheet:
+    letter = need("openpyxl.utils", "excel").get_column_letter
+    with book._archive.open(sheet._worksheet_path) as source:
+        # rows one by one as they are there: openpyxl's own loop makes those between them as well
+        parse = parser(
+            source, sheet._shared_strings, data_only=True, epoch=book.epoch,
+            date_formats=book._date_formats, timedelta_formats=book._timedelta_formats,
+        )  # fmt: skip
+        rows, lost = list[SheetRow](), list[tuple[list[Any], int, int]]()
+        for number, cells in parse.parse():
+            found: list[Any] = [None] * min(max((c["column"] for c in cells), default=0), _COLUMNS)
+            for cell in cells:
+                i = cell["column"] - 1
+                if i < _COLUMNS:
+                    found[i] = _value(cell, book, f"cell {letter(i + 1)}{number} of sheet "
+                                                  f"{sheet.title!r}")  # fmt: skip
+                    if cell.get("unknown"):
+                        lost.append((found, i, number))
+                        found[i] = NoValue("")
+            if any(x is not None for x in found):
+                about = parse.row_dimensions.get(str(number)) or {}
+                rows.append(SheetRow(number, found, about.get("hidden") in ("1", "true")))
+    for cells, i, number in lost:
+        cells[i] = NoValue(
+            f"a formula must have a result, but cell {letter(i + 1)}{number} of sheet "
+            f"{sheet.title!r} holds one that was never calculated ({such(len(lost), 'cell')}). "
+            f"Save the workbook once in Excel or LibreOffice."
+        )
+    ranges = parse.merged_cells.mergeCell if parse.merged_cells else ()
+    merged = [Merged(x.min_col - 1, x.min_row, x.max_row) for x in ranges]
+    return Sheet(sheet.title, rows, merged, sheet.sheet_state != "visible")
 
 
-class _Marks(NamedTuple):
-    """What openpyxl does not tell while it reads rows one by one.
-
-    Cells that are merged downward, formulas without a result by row and column, hidden rows.
-    """
-
-    merged: list[Merged]
-    uncalculated: dict[int, list[int]]
-    hidden: set[int]
-
-
-def _marks(path: str, part: str) -> _Marks:
-    utils = need("openpyxl.utils", "excel")
-    found = _Marks([], {}, set())
-    with zipfile.ZipFile(path) as archive, archive.open(part) as xml:
-        for _, element in ElementTree.iterparse(xml):
-            tag = element.tag.rpartition("}")[2]
-            if tag == "c" and _is_uncalculated(element):
-                row, column = utils.cell.coordinate_to_tuple(element.get("r"))
-                found.uncalculated.setdefault(row, []).append(column)
-            elif tag == "mergeCell":
-                left, top, _, bottom = utils.range_boundaries(element.get("ref"))
-                found.merged.append(Merged(left - 1, top, bottom))
-            elif tag == "row":
-                if element.get("hidden") in ("1", "true") and element.get("r", "").isdecimal():
-                    found.hidden.add(int(element.get("r", "")))
-                element.clear()
-    return found
-
-
-def _is_uncalculated(cell: ElementTree.Element) -> bool:
-    """Whether a cell has a formula and no result; an empty text is a result."""
-    if cell.find("{*}f") is None or cell.findtext("{*}v"):
-        return False
-    return cell.get("t") != "str" and cell.get("r") is not None
-
-
-def _sheet_rows(sheet: Any, marks: _Marks) -> Iterator[SheetRow]:
-    unknown = sum(map(len, marks.uncalculated.values()))
-    for number, cells in enumerate(sheet.iter_rows(max_col=_COLUMNS), 1):
-        found = [_value(cell) for cell in cells]
-        for column in marks.uncalculated.get(number, ()):
-            if column <= len(found):
-                found[column - 1] = _no_result(sheet, number, column, unknown)
-        if any(x is not None for x in found):
-            yield SheetRow(number, found, number in marks.hidden)
-
-
-def _value(cell: Any) -> Any:
-    value = cell.value
-    if value is not None and cell.data_type == "e":
-        where = f"cell {cell.coordinate} of sheet {cell.parent.title!r}"
+def _value(cell: dict[str, Any], book: Any, where: str) -> Any:
+    value = cell["value"]
+    if value is None:
+        return None
+    if cell["data_type"] == "e":
         return NoValue(f"{where} holds the error {value}. Correct its formula.")
     if isinstance(value, int | float) and not isinstance(value, bool):
-        own = cell.style_array.numFmtId >= _OWN_FORMATS  # others show the currency of the reader
-        currency = _currency(cell.number_format) if own else ""
-        return Money(value, currency) if currency and abs(value) <= _MOST_MONEY else value
-    return (value.strip() or None) if isinstance(value, str) else value
+        style = book._cell_styles[cell["style_id"]].numFmtId
+        if style in (9, 10):  # percentages of Excel itself
+            return _shown(value, "", True)
+        if style >= _OWN_FORMATS:  # others show the currency of the reader
+            form = book._number_formats[style - _OWN_FORMATS]
+            return _shown(value, _currency(form), "%" in re.sub(r'"[^"]*"', "", form))
+        return value
+    return (unmarked(value.strip()) or None) if isinstance(value, str) else value
+
+
+def _shown(value: float, currency: str, percent: bool) -> float:
+    plain = not (currency or percent) or abs(value) > 1e300  # whole numbers may be any size
+    return value if plain else ShownNumber(value, currency, percent)
 
 
 @cache
 def _currency(number_format: str) -> str:
     """The currency in a number format: `#,##0 [$€-407]`, `"$"#,##0`."""
-    named = re.search(r"\[\$([^\]-]+)", number_format)
+    named = re.search(r"\[\$([^\]\[-]+)", number_format)
     if named:
         return named[1].strip()
-    bare = re.sub(r"\[.*?\]", "", number_format)
+    bare = re.sub(r"\[[^\]\[]*\]", "", number_format)
     return next((c for c in bare if unicodedata.category(c) == "Sc"), "")
 
 
-def _no_result(sheet: Any, row: int, column: int, how_many: int) -> NoValue:
-    letter = need("openpyxl.utils", "excel").get_column_letter(column)
-    return NoValue(
-        f"a formula must have a result, but cell {letter}{row} of sheet {sheet.title!r} holds one "
-        f"that was never calculated ({such(how_many, 'cell')}). Save the workbook once in Excel or "
-        f"LibreOffice."
-    )
-
-
 def _check_packed(path: str) -> None:
-    """Refuse what is no archive, or one that unpacks to far more than its size."""
+    """Reject what is no archive, or one that unpacks to far more than its size."""
     most = packed_limit(os.path.getsize(path))
     try:
         with zipfile.ZipFile(path) as archive:
@@ -292,3 +297,75 @@ def _check_packed(path: str) -> None:
             f"a workbook of this size must have at most {most:,} bytes once unpacked, but it has "
             f"{size:,}. Save it as .csv."
         )
+
+
+# -- workbooks of LibreOffice ----------------------------------------------------------------------
+
+
+def _open_document(file: Any) -> list[Sheet]:
+    """The sheets of an OpenDocument spreadsheet."""
+    with zipfile.ZipFile(file) as archive:
+        data = archive.read("content.xml")
+    if b"<!" in data[:1000].replace(b"<!--", b""):  # such files declare no entities
+        raise InvalidFile("not a workbook: it declares a document type.")
+    root = ElementTree.fromstring(data)
+    hidden = {
+        style.get(_ods("style", "name"))
+        for style in root.iter(_ods("style", "style"))
+        for about in style.iter(_ods("style", "table-properties"))
+        if about.get(_ods("table", "display")) == "false"
+    }
+    return [
+        _ods_sheet(table, table.get(_ods("table", "style-name")) in hidden)
+        for table in root.iter(_ods("table", "table"))
+    ]
+
+
+def _ods(space: str, name: str) -> str:
+    return f"{{urn:oasis:names:tc:opendocument:xmlns:{space}:1.0}}{name}"
+
+
+def _ods_sheet(table: Any, hidden: bool) -> Sheet:
+    name = table.get(_ods("table", "name"), "")
+    rows, merged, number = list[SheetRow](), list[Merged](), 1
+    for row in table.iter(_ods("table", "table-row")):
+        times = max(1, int(row.get(_ods("table", "number-rows-repeated"), 1)))
+        cells: list[Any] = []
+        for cell in row:
+            wide = max(1, int(cell.get(_ods("table", "number-columns-repeated"), 1)))
+            tall = int(cell.get(_ods("table", "number-rows-spanned"), 1))
+            if tall > 1:
+                across = int(cell.get(_ods("table", "number-columns-spanned"), 1))
+                ends = range(len(cells), min(len(cells) + across, _COLUMNS))
+                merged += [Merged(i, number, number + tall - 1) for i in ends[:1]]
+            if cell.tag == _ods("table", "covered-table-cell"):
+                x = None
+            else:
+                x = _ods_value(cell, f"row {number} of sheet {name!r}")
+            cells += [x] * min(wide, _COLUMNS - len(cells))
+        if any(x is not None for x in cells):
+            if times > _REPEATED:
+                raise InvalidFile(
+                    f"sheet {name!r} must have at most {_REPEATED:,} equal rows below each other, "
+                    f"but row {number} is there {times:,} times. Delete those that mean nothing."
+                )
+            away = row.get(_ods("table", "visibility")) in ("collapse", "filter")
+            rows += [SheetRow(number + i, list(cells), away) for i in range(times)]
+        number += times
+    return Sheet(name, rows, merged, hidden)
+
+
+def _ods_value(cell: Any, where: str) -> Any:
+    kind = cell.get(_ods("office", "value-type"))
+    text = "\n".join("".join(p.itertext()) for p in cell.iter(_ods("text", "p"))).strip()
+    if kind in ("float", "percentage", "currency"):
+        x = float(cell.get(_ods("office", "value")))
+        currency = cell.get(_ods("office", "currency"), "") if kind == "currency" else ""
+        return _shown(x, currency, kind == "percentage")
+    if kind == "boolean":
+        return cell.get(_ods("office", "boolean-value")) == "true"
+    if kind == "date":
+        return datetime.date.fromisoformat(cell.get(_ods("office", "date-value"))[:10])
+    if cell.get(_ods("table", "formula")) is not None and re.match(r"#\w|Err:\d", text):
+        return NoValue(f"{where} holds the error {text[:20]}. Correct its formula.")
+    return unmarked(text) or None

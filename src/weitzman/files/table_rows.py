@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import such
 from ..errors import InvalidForest
 from ..forest.columns import default_outside, label, short
-from ..forest.fields import beside
+from ..forest.fields import Field, beside
+from ..forest.forms import CLOSED
 from ..forest.model import FIELDS, Forest
 from ..forest.pools import Pool, intern_pool, starts
-from ..forest.rules import MAX_COUNT, SUM_TOLERANCE, like
+from ..forest.rules import MAX_COUNT, SUM_TOLERANCE, check_time_given, like
 from .parsing import check_dense
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
@@ -53,9 +54,13 @@ class Rows:
         self._check_columns()
         self._read_boxes()
         self._read_states()
-        self._above = np.where(self.parent < 0, 1, self.size[self.parent])
-        self._law_row = np.cumsum(self._above) - self._above
+        self.closed = self._close()
         self._probability = self._numbers("probability")
+
+    @property
+    def columns(self) -> Collection[str]:
+        """The columns of the table."""
+        return self._table.keys()
 
     # -- what a forest needs -------------------------------------------------------------------
 
@@ -69,20 +74,56 @@ class Rows:
         self._refuse(
             again, "a state of a box may have one row after each state of the parent", "repeats one"
         )
-        seen = np.bincount(self._law_row[self.box] + self.given, minlength=int(self._above.sum()))
-        if (seen == 0).any():
-            lost = np.flatnonzero(seen == 0)
-            v = int(np.searchsorted(self._law_row, lost[0], side="right")) - 1
-            state = self.labels(int(self.parent[v]))[int(lost[0] - self._law_row[v])]
-            raise InvalidForest(
-                f"a box must have rows for each state of its parent, but box {self.names[v]!r} has "
-                f"none after {state!r} ({such(len(lost), 'state')}). Add them; for a state that "
-                f"cannot occur any law will do."
-            )
         self._check_sums()
         data = np.zeros(int(at[-1]))
         data[place] = self._probability
         return Pool(data, at, shape)
+
+    def _close(self) -> list[tuple[str, str]]:
+        """Add a state to boxes that lack rows after a state of the parent: they cannot be opened.
+
+        In the state :data:`CLOSED` nothing was paid and nothing can be taken, also below the box.
+        Returns the boxes and the states of their parents, by name.
+        """
+        lost = self._lost()
+        if not len(lost):
+            return []
+        v = np.searchsorted(self._law_row, lost, side="right") - 1
+        hit, up = np.zeros(len(self.names), bool), self.parent
+        hit[v] = True
+        for _ in range(len(self.names).bit_length() + 1):  # each round looks twice as far up
+            hit, up = hit | (hit[up] & (up >= 0)), np.where(up >= 0, up[up], -1)
+        closed = [(self.names[b], self.labels(int(self.parent[b]))[r - self._law_row[b]])
+                  for b, r in zip(v.tolist(), lost.tolist(), strict=True)]  # fmt: skip
+        below = np.flatnonzero(hit & (self.parent >= 0) & hit[self.parent])
+        name = CLOSED
+        while name in self._state_names:
+            name = f"({name})"
+        more = closed + [(self.names[b], name) for b in below.tolist()]
+        first = _first(self.box, len(self.names))
+        number = {box: i for i, box in enumerate(self.names)}
+        rows = [int(first[number[box]]) for box, _ in more]
+        said = {"parent_state": [state for _, state in more], "state": [name] * len(more)}
+        zero = [0.0] * len(more)
+        said |= {"reward": [None] * len(more), "probability": [1.0] * len(more), "cost": zero}
+        said |= {f.headings[0]: [f.default] * len(more) for f in FIELDS if f.form == "opening"}
+        self._table = {
+            column: [*cells, *said.get(column, [cells[i] for i in rows])]
+            for column, cells in self._table.items()
+        }
+        place = self._place
+        self._place = lambda i: place(i) if i < len(self.box) - len(more) else "a row left out"
+        self._read_boxes()
+        self._read_states()
+        self._lost()
+        return closed
+
+    def _lost(self) -> IntArray:
+        """Rows of laws that the table does not have, counted over all boxes."""
+        self._above = np.where(self.parent < 0, 1, self.size[self.parent])
+        self._law_row = np.cumsum(self._above) - self._above
+        seen = np.bincount(self._law_row[self.box] + self.given, minlength=int(self._above.sum()))
+        return np.flatnonzero(seen == 0)
 
     def _check_sums(self) -> None:
         """The rows that belong together, by the numbers that the user sees."""
@@ -110,9 +151,9 @@ class Rows:
             f"them, or give the missing chance a state of its own."
         )
 
-    def opening(self, column: str) -> Pool:
+    def opening(self, field: Field) -> Pool:
         """Cost, factor or duration of each box: a number, one per parent's state, or a matrix."""
-        cost = self._numbers(column, needed=self._probability > 0)
+        cost = self._numbers(field.headings[0], needed=self._probability > 0)
         real = ~np.isnan(cost)
         box, given, own, cost = self.box[real], self.given[real], self.own[real], cost[real]
         by_own = _varies(self._law_row[box] + given, cost, int(self._above.sum()))
@@ -121,7 +162,7 @@ class Rows:
         cols = np.where(random, self.size, 1)
         shape = np.column_stack([rows, cols])
         at = starts(shape)
-        data = np.full(int(at[-1]), 1.0 if column == "factor" else 0.0)
+        data = np.full(int(at[-1]), field.default)
         row, col = np.where(rows[box] > 1, given, 0), np.where(cols[box] > 1, own, 0)
         data[at[box] + row * cols[box] + col] = cost
         return Pool(data, at, shape)
@@ -135,45 +176,29 @@ class Rows:
                      "gives another than a row before it", "Make two states of it.")  # fmt: skip
         return out
 
-    def time_column(self, terms: Mapping[str, Any]) -> str | None:
-        """The column that tells what time an opening takes, if there is one."""
-        there = [c for c in ("factor", "duration") if c in self._table]
-        if len(there) == 2:
-            raise InvalidForest(
-                "time is told by factors, or by durations and a rate, but the table has columns "
-                "for both. Leave out one."
-            )
-        if there == ["duration"] and "rate" not in terms:
-            raise InvalidForest(
-                "a table with durations needs a rate at which later payoffs are discounted. Set "
-                "`table.attrs['rate']`, or say rate above the heading: 0 if time costs nothing."
-            )
-        return there[0] if there else None
-
-    def counts(self) -> IntArray:
-        """The count of every box, 1 where the table does not say."""
-        if "count" not in self._table:
-            return np.ones(len(self.names), np.int64)
-        count = self._numbers("count")
-        self._refuse(count != np.floor(count), "counts must be whole numbers", "has another")
-        self._refuse(
-            np.abs(count) > MAX_COUNT, f"counts must be at most {MAX_COUNT}", "has another"
-        )
-        out = count[_first(self.box, len(self.names))]
-        self._refuse(count != out[self.box], "a box has one count", "has another than the first")
-        return out.astype(np.int64)
-
-    def endless(self) -> BoolArray:
-        """Which boxes are endless, none where the table does not say."""
-        if "endless" not in self._table:
-            return np.zeros(len(self.names), bool)
-        said = self._table["endless"]
-        known = np.array([x in (True, False) for x in said])
-        self._refuse(~known, "`endless` must be True or False", "has something else")
-        column = np.array(said).astype(bool)
-        out: BoolArray = column[_first(self.box, len(self.names))]
-        self._refuse(column != out[self.box], "a box is endless or not", "differs from the first")
-        return out
+    def entry(self, field: Field) -> Any:
+        """One value for each box, its default where the table does not say."""
+        name = field.headings[0]
+        said = [field.default if x is None else x for x in self._table[name]]
+        if field.type is bool:
+            known = np.array([x in (True, False) for x in said])
+            self._refuse(~known, f"{name!r} must be True or False", "has something else")
+            code, each = np.array(said).astype(np.int64), [False, True]
+        elif field.type is str:
+            code, found = factorized(map(label, said))
+            each = found
+        else:
+            number = self._numbers(name, given=said)
+            if field.type is int:
+                self._refuse(number != np.floor(number), f"a {name} must be a whole number",
+                             "has another")  # fmt: skip
+                self._refuse(np.abs(number) > MAX_COUNT, f"a {name} must be at most {MAX_COUNT}",
+                             "has another")  # fmt: skip
+            code, each = factorized(map(field.type, number.tolist()))
+        first = _first(self.box, len(self.names))
+        self._refuse(code != code[first][self.box], f"a box has one {name}",
+                     "has another than its first row")  # fmt: skip
+        return [each[i] for i in code[first].tolist()]
 
     def labels(self, box: int) -> tuple[str, ...]:
         """Names of the states of a box."""
@@ -267,9 +292,11 @@ class Rows:
             codes.append(np.array([*number, -1], np.int64)[code])
         return codes, list(known)
 
-    def _numbers(self, column: str, needed: Any = True) -> FloatArray:
+    def _numbers(
+        self, column: str, needed: Any = True, given: list[Any] | None = None
+    ) -> FloatArray:
         """A column of numbers; NaN where one is missing and not needed."""
-        given = self._table[column]
+        given = self._table[column] if given is None else given
         number = _as_numbers(given)
         bad = np.isnan(number) & (needed | np.array([x is not None for x in given]))
         first = given[int(np.argmax(bad))]
@@ -290,28 +317,25 @@ def forest_of_rows(
     rows: Rows, *, outside: float | None, minimize: bool, terms: Mapping[str, Any]
 ) -> Forest:
     """The forest that the rows of a table describe, with the settings given beside them."""
+    there = {f.headings[0]: f for f in FIELDS if f.headings[0] in rows.columns}
+    check_time_given(dict.fromkeys(there, True) | dict(terms))
     laws, law, _ = intern_pool(rows.laws())
-    there = rows.time_column(terms)
-    openings = {
-        one: intern_pool(rows.opening(one.name))[:2]
-        for one in FIELDS
-        if one.form == "opening" and one.name in ("cost", there)
-    }
+    openings = {f: intern_pool(rows.opening(f))[:2] for f in there.values() if f.form == "opening"}
     shape = np.column_stack([np.ones_like(rows.size), rows.size])
     _, tag, _ = intern_pool(Pool(rows.state_name.astype(np.float64), rows.start, shape))
     values = rows.rewards(np.inf if minimize else -np.inf)
     rewards, reward, first = intern_pool(Pool(values, rows.start, shape), tag)
     names, states = tuple(rows.names), (rows.labels(int(v)) for v in first)
+    entries: dict[str, Any] = {f.stored: rows.entry(f) for f in there.values() if f.form == "entry"}
     return Forest(
         parent=rows.parent,
         law=law,
         reward=reward,
         laws=laws,
         rewards=rewards,
-        count=rows.counts(),
-        endless=rows.endless(),
         outside=default_outside(outside, minimize),
         minimize=minimize,
+        **entries,
         **beside(openings),
         **terms,
         names=None if names == digits(len(names)) else names,

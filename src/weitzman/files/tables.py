@@ -1,148 +1,190 @@
-"""Forests as spreadsheets: ``.csv``, ``.tsv`` and ``.xlsx``, as people fill them in.
+"""Forests as spreadsheets, as people fill them in: ``.csv``, ``.tsv``, ``.xlsx``, ``.ods``.
 
 There is one row for each box, state of its parent and own state. Blank cells of a box repeat the
 cell above, as merged cells do. A sheet may begin with a title and with settings (outside option,
-objective, unit).
+objective, unit). Columns and settings are read by the declarations of the fields, whatever they
+mean; only units, rates and tests are known by name here.
 """
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
+import json
 import math
-from contextlib import suppress
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .._common.disk import replacing
-from .._common.numbers import Comma, such, taken_apart, typed_number
+from .._common.numbers import (
+    PER_YEAR,
+    PERIODS,
+    SCALES,
+    Comma,
+    Typed,
+    TypedRate,
+    is_currency_sign,
+    number,
+    percent,
+    such,
+    taken_apart,
+    typed_number,
+    typed_rate,
+)
 from ..errors import InvalidFile
-from ..forest.model import Forest
-from .headings import Heading, checked_unit, heading, yes_or_no
-from .json_reader import TERMS
+from ..forest.columns import label
+from ..forest.distributions import discretize
+from ..forest.model import FIELDS, Forest
+from ..forest.rules import MAX_UNIT
+from .headings import NUMBERS, PER_BOX, RANGED, TEST, Heading, Said, heading, yes_or_no
+from .ranges import Range, Ranges, Spread, typed_parts, typed_spread
 from .safely import explained
-from .sheets import WORKBOOK, Money, NoValue, sheets
+from .sheets import NoValue, ShownNumber, sheets
 from .table_rows import Rows, forest_of_rows
-from .written_tables import settings_of, written_columns
+from .written_tables import TOTALS, write_forest
 
-_NUMBERS = ("reward", "probability", "cost", "count", "factor", "duration")
-_FILLED = (
-    "parent",
-    "parent_state",
-    "cost",
-    "count",
-    "endless",
-    "factor",
-    "duration",
-)  # blank: as in the row above
+_MONEY = ("reward", "cost")  # and the settings outside and risk_tolerance
+_ENDS = ("low", "high", "range")
+_FILLED = tuple(  # blank: as in the row above
+    [c for c, f in PER_BOX.items() if f.form in ("parent", "opening", "entry")]
+    + ["parent_state", *TEST]
+    + [f"{c} {end}" for c in ("cost", "duration") for end in _ENDS]
+)
 _SHOWN = 40
-_TOTALS = {
-    "total", "totals", "sum", "subtotal", "grand total", "average", "mean", "summe", "gesamt",
-    "gesamtsumme", "mittelwert",
-}  # fmt: skip
+_STATES = 25  # that a distribution in a cell is made into
+_SETTING = {f.name: f for f in FIELDS if f.form == "setting"}
+_CODES = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
+_SCALES = {**SCALES, "thousand": 3, "thousands": 3, "000": 3, "000s": 3, "tsd": 3, "million": 6,
+           "millions": 6, "billion": 9, "billions": 9}  # fmt: skip
 
 
 class TableOptions(NamedTuple):
     """Settings given beside a table; they take precedence over those in the table.
 
     ``outside`` infinite: something must be taken. ``comma``: what a comma in a number means.
-    ``sheet``: the sheet of a workbook that holds the table.
+    ``rate``: a number, or a text such as "10%". ``sheet``: the sheet that holds the table.
     """
 
     outside: float | None = None
     minimize: bool | None = None
     unit: str | None = None
     comma: Comma | None = None
-    rate: float | None = None
+    rate: float | str | None = None
     risk_tolerance: float | None = None
     prizes: int | None = None
     sheet: str | None = None
 
     def terms(self) -> dict[str, float | int]:
-        """Rate, risk tolerance and prizes, as far as they are given."""
+        """TypedRate, risk tolerance and prizes, as far as they are given."""
         said = {name: getattr(self, name) for name in ("rate", "risk_tolerance", "prizes")}
+        if isinstance(self.rate, str):
+            said["rate"] = typed_rate(self.rate).continuous
         return {name: x for name, x in said.items() if x is not None}
+
+
+class Words(NamedTuple):
+    """What the user calls a box, and what is done with it."""
+
+    box: str = "box"
+    open: str = "open"
+
+
+class TableReading(NamedTuple):
+    """What a table says: the problem, its uncertain numbers, and how it was read, in lines."""
+
+    forest: Forest
+    ranges: Ranges = Ranges()
+    lines: tuple[str, ...] = ()
+    words: Words = Words()
 
 
 AS_WRITTEN = TableOptions()
 
 
-def load_table(path: str, options: TableOptions = AS_WRITTEN) -> Forest:
-    """Read a forest from a table."""
+def table_reading(path: str, options: TableOptions = AS_WRITTEN) -> TableReading:
+    """Read a table with all that it says."""
     with explained(path, "read"):
-        return _forest(heading(sheets(path), options.sheet), options)
+        return _Table(heading(sheets(path), options.sheet), options).reading()
 
 
 def save_table(forest: Forest, path: str) -> None:
     """Write a forest as a table, with settings above the heading where they are not the default."""
-    with explained(path, "written"), replacing(path) as file:
-        if path.lower().endswith(WORKBOOK):
-            from .written_tables import write_forest
-
-            write_forest(forest, file)
-            return
-        text = io.StringIO(newline="")
-        mark = "\t" if path.lower().endswith(".tsv") else ","
-        rows = csv.writer(text, delimiter=mark, lineterminator="\n")
-        rows.writerows(settings_of(forest))
-        columns = written_columns(forest)
-        rows.writerow(columns)
-        rows.writerows(zip(*columns.values(), strict=True))
-        file.write(text.getvalue().encode())
-
-
-def _forest(head: Heading, options: TableOptions) -> Forest:
-    table = _Table(head, options.comma)
-    minimize = head.settings.get("minimize", False)
-    minimize = bool(minimize if options.minimize is None else options.minimize)
-    outside = head.settings.get("outside") if options.outside is None else options.outside
-    if outside is not None and math.isinf(outside):
-        outside = math.inf if minimize else -math.inf
-    rows = Rows(table.columns, lambda i: f"row {table.numbers[i]}")
-    terms = {key: x for key, x in head.settings.items() if key in TERMS}
-    terms |= options.terms()
-    terms["unit"] = _unit(head, table, options)
-    return forest_of_rows(rows, outside=outside, minimize=minimize, terms=terms)
-
-
-def _unit(head: Heading, table: _Table, options: TableOptions) -> str:
-    """The unit given by an option, above the heading, in the heading, or by the cells."""
-    if options.unit is not None:
-        return checked_unit(options.unit, "the unit")
-    if "unit" in head.settings:
-        return str(head.settings["unit"])
-    said = {head.units[c] for c in ("reward", "cost") if c in head.units} or table.currencies
-    if len(said) > 1:
-        one, other = sorted(said)[:2]
-        raise InvalidFile(
-            f"rewards and costs must be in one unit, but there are {one!r} and {other!r}. Convert "
-            f"one of them, or say the unit above the heading."
-        )
-    return checked_unit(said.pop(), "the unit") if said else ""
+    with explained(path, "written"):
+        if path.lower().endswith(".ods") or path.lower().endswith(".xlsm"):
+            raise InvalidFile("tables of this kind are only read. Write .xlsx or .csv.")
+        with replacing(path) as file:
+            write_forest(forest, file, path)
 
 
 class _Table:
-    """The cells below a heading as columns of names and numbers."""
+    """The cells below a heading as columns of names and numbers, one entry for each row."""
 
-    def __init__(self, head: Heading, comma: Comma | None) -> None:
-        self.head = head
-        self.currencies: set[str] = set()
-        self.numbers: list[int] = []
+    def __init__(self, head: Heading, options: TableOptions) -> None:
+        self.head, self.options = head, options
+        self.currencies: dict[str, dict[str, bool]] = {c: {} for c in _MONEY}
+        self.numbers: list[int] = []  # of the rows
         self.columns: dict[str, list[Any]] = {c: [] for c in head.columns}
+        self.spreads: dict[str, list[Spread | None]] = {}
+        self.lines: list[str] = []
+        self.stated_error = 0.0
+        self.revealed: set[tuple[str, str]] = set()  # boxes and states whose reward was a law
         self._read()
         if not self.numbers:
             raise InvalidFile("a forest needs at least one box, but the table has no rows.")
-        marks = self._commas(comma)
-        for column in _NUMBERS:
+        self.said = {said.key: said for said in head.settings}
+        self.comma = self._commas(options.comma)
+        for column in (*NUMBERS, *TEST):
             if column in self.columns:
-                self._to_numbers(column, marks)
+                self._to_numbers(column)
+        for column in RANGED:
+            self._join_ends(column)
+
+    def reading(self) -> TableReading:
+        """All that the table says."""
+        settings, unit = self._settings()
+        minimize, outside = settings.pop("minimize", False), settings.pop("outside", None)
+        if outside is not None and math.isinf(outside):
+            outside = math.inf if minimize else -math.inf
+        self._tests()
         self._complete()
+        ranges = self._ranges()
+        self._reveal()
+        if self.stated_error:
+            settings["stated_error"] = settings.get("stated_error", 0.0) + self.stated_error
+        rows = Rows(self.columns, lambda i: f"row {self.numbers[i]}")
+        if not any(x is not None for x in self.columns["reward"]):
+            raise InvalidFile(
+                f"a table must have a reward, but the column {self.head.titles['reward']!r} is "
+                f"blank. Fill it in."
+            )
+        forest = forest_of_rows(
+            rows, outside=outside, minimize=minimize, terms={**settings, "unit": unit}
+        )
+        for r in ranges:
+            above = "" if r.given is None else forest.name(forest.parent[forest.box(r.box)])
+            if {(r.box, r.state), (above, r.given)} & self.revealed:
+                raise InvalidFile(
+                    f"the {r.title} cannot have a range, since a reward there is a distribution."
+                )
+        lines = (*self._told(forest), *self.lines, *(
+            f"{box} cannot be opened after {state}: the table has no rows for it"
+            for box, state in rows.closed
+        ))  # fmt: skip
+        called = {
+            key.removesuffix("_word"): str(self.said[key].value).strip()
+            for key in ("box_word", "open_word")
+            if key in self.said
+        }
+        return TableReading(forest, ranges, lines, Words(**called))
+
+    # -- cells ------------------------------------------------------------------------------------
 
     def _read(self) -> None:
         """All rows, with blanks filled from above."""
         above: dict[str, Any] = {}
         for row in self.head.rows:
-            here = {c: self._at(row.cells, i) for c, i in self.head.columns.items()}
+            here = {c: _at(row.cells, i) for c, i in self.head.columns.items()}
             if all(x is None for x in here.values()):
                 continue
             if row.hidden:
@@ -161,36 +203,30 @@ class _Table:
                 self.columns[column].append(x)
             self.numbers.append(row.number)
             above = here
-        self._refuse_total()
-
-    def _refuse_total(self) -> None:
-        """The last row may add up those above: a box of that name is hardly meant."""
-        last = self.columns["box"][-1:]
-        if last and str(last[0]).strip(" :").lower() in _TOTALS:
+        last = self.columns["box"][-1:]  # it may add up those above: a box is hardly called so
+        if last and str(last[0]).strip(" :").lower() in TOTALS:
             raise InvalidFile(
                 f"a row below the heading must describe a box, but row {self.numbers[-1]} "
                 f"({last[0]!r}) seems to add up those above. Take the row out, or rename the box."
             )
 
-    @staticmethod
-    def _at(cells: list[Any], i: int) -> Any:
-        x = cells[i] if i < len(cells) else None
-        if isinstance(x, NoValue):
-            raise InvalidFile(x.why)
-        return None if x == "" else x
-
     def _commas(self, given: Comma | None) -> Comma:
         """What commas mean in this sheet, according to the unambiguous numbers."""
         if given is not None:
             return given
+        cells = [(row, x) for column, xs in self.columns.items() for row, x in
+                 zip(self.numbers, xs, strict=True) if column.split()[0] in NUMBERS]  # fmt: skip
+        cells += [(int(s.where.split()[1].strip(":")), s.value) for s in self.head.settings
+                  if s.key in _SETTING and _SETTING[s.key].type in (float, int)]  # fmt: skip
         seen: dict[Comma | str, tuple[int, str]] = {}
-        for column in _NUMBERS:
-            for row, x in zip(self.numbers, self.columns.get(column, ()), strict=False):
-                if isinstance(x, str) and ("," in x or "." in x):
-                    cell = taken_apart(x)
-                    if cell is not None:
-                        mark = "comma" if "," in x else "point"
-                        seen.setdefault(cell.comma or mark, (row, x))
+        for row, x in cells:
+            if not (isinstance(x, str) and ("," in x or "." in x)):
+                continue
+            for part in typed_parts(x):
+                cell = taken_apart(part) if "," in part or "." in part else None
+                if cell is not None:
+                    mark = "comma" if "," in part else "point"
+                    seen.setdefault(cell.comma or mark, (row, x))
         both = [seen.get(Comma.DECIMAL), seen.get(Comma.THOUSANDS)]
         if both[0] and both[1]:
             raise InvalidFile(_TWO_WAYS.format(both[0], both[1]))
@@ -199,26 +235,55 @@ class _Table:
                 raise InvalidFile(_OPEN.format(*seen[mark], mark))
         return Comma.DECIMAL if both[0] else Comma.THOUSANDS
 
-    def _to_numbers(self, column: str, comma: Comma) -> None:
-        found = [
-            None if x is None else self._number(x, column, i, comma)
-            for i, x in enumerate(self.columns[column])
-        ]
-        percent = self.head.units.get(column) == "%"
-        if percent and any(x > 1 for x in found if x is not None):  # else % is in the cells
-            found = [None if x is None else x / 100 for x in found]
-        self.columns[column] = found
+    def _to_numbers(self, column: str) -> None:
+        ends = [f"{column} {end}" for end in _ENDS if f"{column} {end}" in self.columns]
+        for name in (column, *ends):
+            found = [None if x is None else self._number(x, name, i)
+                     for i, x in enumerate(self.columns[name])]  # fmt: skip
+            self.columns[name] = found
+        if self.head.units.get(column) == "%" or column in TEST:
+            every = [x for name in (column, *ends) for x in self.columns[name] if x is not None]
+            if any((x.high if isinstance(x, Spread) else x) > 1 for x in every):
+                self._multiply(column, 0.01)  # else % is in the cells
 
-    def _number(self, x: Any, column: str, i: int, comma: Comma) -> float:
-        if isinstance(x, Money):
-            self.currencies.add(x.currency)
+    def _multiply(self, column: str, factor: float) -> None:
+        """Bring a column into another unit; a hundredth is 1/100, rounded once."""
+
+        def times(x: float | Spread | None) -> float | Spread | None:
+            if x is None or factor == 1:
+                return x
+            if isinstance(x, Spread):
+                return x.times(factor)
+            return x * factor if factor > 1 else x / (1 / factor)
+
+        for name in (column, *(f"{column} {end}" for end in _ENDS)):
+            if name in self.columns:
+                self.columns[name] = [times(x) for x in self.columns[name]]
+        if column in self.spreads:
+            self.spreads[column] = [times(x) for x in self.spreads[column]]  # type: ignore[misc]
+
+    def _number(self, x: Any, column: str, i: int) -> float | Spread:
+        def one(text: str) -> float:
+            found = typed_number(text, self.comma)
+            if found.currency:
+                self._currency(column, found.currency, found.scale > 0, i)
+            return found.value
+
+        if isinstance(x, ShownNumber) and x.currency:
+            self._currency(column, x.currency, False, i)
         if isinstance(x, int | float) and not isinstance(x, bool):
             return _as_float(x)
         if isinstance(x, str):
-            with suppress(ValueError):
-                found = typed_number(x, comma)
-                self.currencies |= {found.currency} - {""}
-                return found.value
+            try:
+                return one(x)
+            except ValueError:
+                pass
+            spread = None
+            if column.partition(" ")[0] in RANGED:
+                with _in_row(self.numbers[i]):
+                    spread = typed_spread(x, one, self.comma is Comma.DECIMAL)
+            if spread is not None:
+                return spread
         date = " Spreadsheets turn 1/2 into a date: format the cell as text."
         is_date = isinstance(x, datetime.date | datetime.time)
         raise InvalidFile(
@@ -227,18 +292,437 @@ class _Table:
             f"{date if is_date else ''}"
         )
 
+    def _currency(self, column: str, currency: str, scaled: bool, i: int) -> None:
+        column = column.partition(" ")[0]
+        if column in self.currencies:
+            seen = self.currencies[column]
+            seen[currency] = seen.get(currency, True) and scaled
+
+    def _join_ends(self, column: str) -> None:
+        """The columns low and high, and ranges in one cell, as spreads beside the base numbers."""
+        if column not in self.columns:
+            return
+        cells, spreads = self.columns[column], list[Spread | None]()
+        ends = [self.columns.pop(f"{column} {end}", [None] * len(cells)) for end in _ENDS]
+        for i, (x, low, high, given) in enumerate(zip(cells, *ends, strict=True)):
+            if isinstance(x, Spread) and not (column == "reward" and x.distribution is not None):
+                spreads.append(x)
+                cells[i] = x.base
+                continue
+            base = x.base if isinstance(x, Spread) else x
+            if isinstance(given, Spread):
+                base = given.base if base is None else base
+                given = given._replace(base=min(max(base, given.low), given.high))
+            elif low is not None or high is not None:
+                given = self._spread(column, i, low, base, high)
+            spreads.append(given)
+            if x is None and given is not None:
+                cells[i] = given.base
+        self.spreads[column] = spreads
+
+    def _spread(self, column: str, i: int, low: Any, base: Any, high: Any) -> Spread:
+        if base is None and low is not None and high is not None:
+            base = (low + high) / 2
+        low, high = (base if x is None else x for x in (low, high))
+        if base is None or not low <= base <= high:
+            raise InvalidFile(
+                f"a range must rise from low to high with the {column} between them, but row "
+                f"{self.numbers[i]} has {low:g}, {base if base is None else f'{base:g}'}, {high:g}."
+            )
+        return Spread(low, base, high)
+
+    # -- settings, units and rates -----------------------------------------------------------------
+
+    def _settings(self) -> tuple[dict[str, Any], str]:
+        """The settings of the sheet and those given beside it, by name, and the unit."""
+        found: dict[str, Any] = {}
+        amounts: dict[str, Typed] = {}
+        for said in self.said.values():
+            field = _SETTING.get(said.key)
+            if field is None or said.key in ("unit", "rate"):
+                continue
+            if field.type in (float, int):
+                amounts[said.key] = self._amount(said)
+                if not math.isfinite(amounts[said.key].value) and said.key != "outside":
+                    raise InvalidFile(f"{said.where} must be a finite number.")
+                found[said.key] = amounts[said.key].value
+                if field.type is int:
+                    found[said.key] = _whole(found[said.key], said)
+            else:
+                found[said.key] = _worded(said, field.type, field.words)
+        unit = self._unit(amounts, found)
+        for name in ("outside", "minimize"):
+            if (given := getattr(self.options, name)) is not None:
+                found[name] = bool(given) if name == "minimize" else given
+        if "loss" in self.head.titles["reward"].lower() and "minimize" not in found:
+            found["minimize"] = True
+        rate = self._rate()
+        found |= {} if rate is None else {"rate": rate}
+        more = self.options.terms()
+        more.pop("rate", None)
+        return found | more, unit
+
+    def _amount(self, said: Said) -> Typed:
+        value = said.value
+        if said.key == "outside" and str(value).strip().lower() == "none":
+            return Typed(math.inf)
+        if isinstance(value, str):
+            try:
+                return typed_number(value, self.comma)
+            except ValueError:
+                pass
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            return Typed(_as_float(value), getattr(value, "currency", ""))
+        none = ", or none if something must be taken," if said.key == "outside" else ","
+        raise InvalidFile(f"{said.where} must be a number{none} but it is {value!r}.")
+
+    def _unit(self, amounts: Mapping[str, Typed], found: dict[str, Any]) -> str:
+        """The unit of the problem; columns and settings in others of its multiples are converted.
+
+        A unit is given by an option, above the heading, in the heading, or by the cells.
+        """
+        here = self.said.get("unit")
+        where = "the unit" if here is None else here.where
+        given = self.options.unit
+        given = (str(here.value) if here else None) if given is None else given
+        given = None if given is None else checked_unit(given, where)
+        own = {c: checked_unit(self.head.units[c], "the unit") for c in _MONEY
+               if c in self.head.units}  # fmt: skip
+        cells = dict.fromkeys(x for seen in self.currencies.values() for x in seen)
+        cells |= dict.fromkeys(x.currency for k, x in amounts.items() if x.currency)
+        units = dict.fromkeys(own.values()) or dict.fromkeys([given] if given else cells)
+        target = given or (next(iter(units)) if len(units) == 1 else
+                           min(units, key=lambda x: _scaled(x)[0], default=""))  # fmt: skip
+        wanted = _scaled(target)
+        for one in (*units, *cells):
+            if _scaled(one)[1] != wanted[1]:
+                first, other = sorted((target, one))
+                raise InvalidFile(
+                    f"rewards and costs must be in one unit, but there are {first!r} and "
+                    f"{other!r}. "
+                    f"Convert the amounts of one of them."
+                )
+        for column in _MONEY:
+            power, _ = _scaled(own.get(column, target))
+            for currency, scaled in self.currencies[column].items():
+                if power and not scaled:
+                    raise InvalidFile(
+                        f"the column {self.head.titles[column]!r} is in {own.get(column, target)}, "
+                        f"but some of its cells are in {currency}. Write its cells without a "
+                        f"currency."
+                    )
+                if power:
+                    raise InvalidFile(
+                        f"the column {self.head.titles[column]!r} is in {own.get(column, target)}, "
+                        f"so that its cells need no {currency}. Write the numbers alone."
+                    )
+            self._multiply(column, 10.0 ** (power - wanted[0]))
+        several = len({_scaled(x)[0] for x in (*own.values(), target)}) > 1
+        for key in ("outside", "risk_tolerance"):
+            if key not in amounts or not math.isfinite(amounts[key].value) or not found[key]:
+                continue
+            bracket = self.said[key].unit
+            currency = amounts[key].currency or bracket
+            if currency and _scaled(currency)[1] != wanted[1]:
+                raise InvalidFile(
+                    f"{self.said[key].where} must be in {target}, but it is in {currency}."
+                )
+            if not currency and several:
+                raise InvalidFile(
+                    f"{self.said[key].where} must say its unit, since the table has several: "
+                    f"write {number(amounts[key].value)} {wanted[1]} or the like."
+                )
+            power = _scaled(currency)[0] if currency else wanted[0]
+            found[key] = amounts[key].value * 10.0 ** (power - wanted[0])
+        return target
+
+    def _rate(self) -> float | None:
+        """The rate for the unit of time of the durations."""
+        said, given = self.said.get("rate"), self.options.rate
+        if given is None and said is None:
+            return None
+        rate, name = self._typed_rate(said if given is None else None, given)
+        unit = self.head.units.get("duration", "")
+        if not unit and self.head.titles.get("duration", "").strip().lower() in PERIODS:
+            unit = self.head.titles["duration"].strip()
+        period = PERIODS.get(unit.lower().rstrip("."), "")
+        if unit and not period and unit.lower() not in ("time", "periods", "period"):
+            raise InvalidFile(
+                f"durations must be in years, quarters, months, weeks, days or hours, but those "
+                f"of the column {self.head.titles['duration']!r} are in {unit!r}."
+            )
+        per = rate.per or ("year" if rate.compounded is not None else "")
+        if period and not per and rate.continuous:
+            raise InvalidFile(
+                f"the rate must say its unit of time, since durations are in {period}s, but it is "
+                f"{name}. Write {name} per year, or {name} per {period}."
+            )
+        found = rate.continuous
+        if period and per:
+            found *= PER_YEAR[per] / PER_YEAR[period]
+        how = "continuous: a factor of exp(-rate · time)"
+        if rate.compounded is not None:
+            how = f'compounded once a {per}; "continuous rate" is the other convention'
+        name += f" per {rate.per}" if rate.per and rate.per not in name else ""
+        self.lines.append(
+            f"rate: {name}, {how}; "
+            f"durations in {period or per or 'the same unit of time'}{'s' if period or per else ''}"
+        )
+        return found
+
+    def _typed_rate(self, said: Said | None, given: float | str | None) -> tuple[TypedRate, str]:
+        """The rate as it is meant, and as it is written."""
+        if said is None:
+            if isinstance(given, str):
+                return typed_rate(given), given
+            assert given is not None
+            return TypedRate(float(given)), f"{given:g}"
+        value, words = said.value, set(re.split(r"[\W_]+", said.name.lower()))
+        per = next((PERIODS[w] for w in sorted(words) if w in PERIODS and len(w) > 2), "")
+        continuous = any(w.startswith("contin") for w in words)
+        compounds = not continuous and bool(words & {"discount", "interest", "annual", "wacc"})
+        shown = value if isinstance(value, str) else number(float(value)) if isinstance(
+            value, int | float) else ""  # fmt: skip
+        if isinstance(value, ShownNumber) and value.percent:
+            shown = f"{100 * value:.10g}%"
+        try:
+            if isinstance(value, bool) or not shown:
+                raise ValueError
+            if isinstance(value, int | float) and not getattr(value, "percent", False):
+                rate = TypedRate(float(value))
+                if compounds:
+                    rate = TypedRate(math.log1p(value), "", float(value))
+            else:
+                rate = typed_rate(f"{shown} {'continuous' if continuous else ''}".strip(),
+                                  self.comma, compounds)  # fmt: skip
+            if not math.isfinite(rate.continuous):
+                raise ValueError
+        except (ValueError, OverflowError):
+            raise InvalidFile(
+                f"{said.where} must be a number such as 10% or 0.1, but it is {value!r}."
+            ) from None
+        return rate._replace(per=rate.per or per), shown
+
+    # -- boxes ------------------------------------------------------------------------------------
+
     def _complete(self) -> None:
         """The columns that may be left out: all boxes are roots, states are called by reward."""
         n = len(self.numbers)
         for column in ("parent", "parent_state", "reward"):
             self.columns.setdefault(column, [None] * n)
         if "state" not in self.columns:
-            self.columns["state"] = list(self.columns["reward"])
-        if "endless" in self.columns:
-            self.columns["endless"] = [
-                yes_or_no(x, f"row {row}: endless")
-                for row, x in zip(self.numbers, self.columns["endless"], strict=True)
+            self.columns["state"] = [
+                x.base if isinstance(x, Spread) else x for x in self.columns["reward"]
             ]
+        for column, field in PER_BOX.items():
+            if field.type is bool and column in self.columns:
+                self.columns[column] = [
+                    yes_or_no(x, f"row {row}: {column}")
+                    for row, x in zip(self.numbers, self.columns[column], strict=True)
+                ]
+        for column in TEST:
+            self.columns.pop(column, None)
+
+    def _rows_of(self, column: str) -> dict[str, list[int]]:
+        """The rows by the name in a column."""
+        found: dict[str, list[int]] = {}
+        for i, x in enumerate(self.columns.get(column, ())):
+            if x is not None:
+                found.setdefault(label(x), []).append(i)
+        return found
+
+    def _tests(self) -> None:
+        """Boxes with a sensitivity and a specificity: the chances of the test and of what it tests.
+
+        The box behind it has two states with their prior chances; the test is positive with the
+        chance "sensitivity" if the first of them is true.
+        """
+        if not any(c in self.columns for c in TEST):
+            return
+        n = len(self.numbers)
+        for column in (*TEST, "parent", "parent_state", "state", "reward"):
+            self.columns.setdefault(column, [None] * n)
+        for column, cells in self.columns.items():
+            if column in TEST and any(isinstance(x, Spread) for x in cells):
+                raise InvalidFile(f"a {column} must be one number, but there is a range.")
+        for box in self._rows_of("box"):
+            rows = self._rows_of("box")[box]  # found anew: each test makes more of them
+            sens, spec = ({self.columns[c][i] for i in rows} for c in TEST)
+            if not sens == spec == {None}:
+                self._test(box, rows, sens, spec)
+
+    def _test(self, box: str, rows: list[int], *accuracy: set[Any]) -> None:
+        behind: dict[str, list[int]] = {}
+        for i in self._rows_of("parent").get(box, ()):
+            behind.setdefault(label(self.columns["box"][i]), []).append(i)
+        place = f"row {self.numbers[rows[0]]}: the test {box!r}"
+        if any(len(x) != 1 or None in x or not 0 <= min(x) <= 1 for x in accuracy):
+            raise InvalidFile(
+                f"{place} must have one sensitivity and one specificity between 0 and 1."
+            )
+        if any(self.columns[c][i] is not None for c in ("probability", "state") for i in rows):
+            raise InvalidFile(
+                f"{place} must have neither states nor chances: they follow from its accuracy."
+            )
+        tested = next(iter(behind.values()), [])
+        if any(self.spreads["probability"][i] for i in tested):
+            raise InvalidFile(f"{place} needs chances behind it that are numbers, not ranges.")
+        prior = [self.columns["probability"][i] for i in tested]
+        told = any(self.columns["parent_state"][i] is not None for i in tested)
+        if len(behind) != 1 or len(tested) != 2 or told or None in prior:
+            raise InvalidFile(
+                f"{place} must have one box behind it, with two states and their chances before "
+                f"the test, and without a parent_state."
+            )
+        (true_positive,), (true_negative,) = accuracy
+        chance = [true_positive * prior[0] + (1 - true_negative) * prior[1]]
+        chance.append((1 - true_positive) * prior[0] + true_negative * prior[1])
+        after = [
+            true_positive * prior[0] / chance[0] if chance[0] > 0 else prior[0],
+            (1 - true_positive) * prior[0] / chance[1] if chance[1] > 0 else prior[0],
+        ]
+        name, state = self.columns["box"][tested[0]], self.columns["state"][tested[0]]
+        shown = list(zip(("positive", "negative"), chance, after, strict=True))
+        new = {i: [{"state": s, "probability": p} for s, p, _ in shown] for i in rows}
+        for i in tested:
+            new[i] = [
+                {"parent_state": s, "probability": q if i == tested[0] else 1 - q}
+                for s, _, q in shown
+            ]
+        self._replace(new)
+        self.lines.append(
+            f"{box} is positive with chance {percent(chance[0])}; {label(state)} of {name} then "
+            f"has {percent(after[0])}, and {percent(after[1])} if it is negative (before: "
+            f"{percent(prior[0])})"
+        )
+
+    def _replace(self, rows: Mapping[int, list[dict[str, Any]]]) -> None:
+        """Put several rows in place of some, each with other entries in a few columns."""
+        new = [(i, change) for i in range(len(self.numbers)) for change in rows.get(i, [{}])]
+        self.columns = {
+            column: [change.get(column, cells[i]) for i, change in new]
+            for column, cells in self.columns.items()
+        }
+        self.spreads = {
+            column: [None if column in change else cells[i] for i, change in new]
+            for column, cells in self.spreads.items()
+        }
+        self.numbers = [self.numbers[i] for i, _ in new]
+
+    # -- what is not known for sure ----------------------------------------------------------------
+
+    def _ranges(self) -> Ranges:
+        """The uncertain numbers, each once."""
+        found: list[Range] = []
+        for column, spreads in self.spreads.items():
+            if not any(spreads):
+                continue
+            field = PER_BOX[column]
+            for box, rows in self._rows_of("box").items():
+                here = [(label(self.columns["parent_state"][i]) if self.columns["parent_state"][i]
+                         is not None else None, label(self.columns["state"][i]), spreads[i])
+                        for i in rows]  # fmt: skip
+                each: dict[tuple[str | None, str | None], Spread | None] = {}
+                if field.form == "rewards":
+                    each = {(None, state): x for _, state, x in here if x is not None}
+                elif field.form == "law":
+                    each = {(given, state): x for given, state, x in here}
+                elif len({x and x[:3] for _, _, x in here}) == 1:
+                    each = {(None, None): here[0][2]}
+                else:
+                    each = {(given, state): x for given, state, x in here}
+                    if all(len({x and x[:3] for g, _, x in here if g == given}) == 1
+                           for given, _ in each):  # fmt: skip
+                        each = {(given, None): x for given, _, x in here}
+                found += [
+                    Range(box, column, x.base, x.low, x.high, given, state, x.distribution)
+                    for (given, state), x in each.items() if x is not None
+                ]  # fmt: skip
+        return Ranges(found)
+
+    def _reveal(self) -> None:
+        """Make distributions of rewards, which a box reveals, discrete."""
+        while True:
+            cells = self.columns["reward"]
+            at = next((i for i, x in enumerate(cells) if isinstance(x, Spread)), None)
+            if at is None:
+                return
+            box, state, spread = self.columns["box"][at], self.columns["state"][at], cells[at]
+            own = [i for i in self._rows_of("box")[label(box)]
+                   if label(self.columns["state"][i]) == label(state)]  # fmt: skip
+            if any(not isinstance(cells[i], Spread) or cells[i][:3] != spread[:3] for i in own):
+                raise InvalidFile(
+                    f"a state has one reward, but row {self.numbers[own[-1]]} gives {box!r} "
+                    f"another than row {self.numbers[own[0]]}."
+                )
+            law = discretize(spread.distribution, _STATES)
+            head = f"{label(state)} " if "state" in self.head.columns else ""
+            names = [f"{head}{number(x, digits=4)}" for x in law.rewards.tolist()]
+            if len(set(names)) < len(names):
+                names = [f"{head}{x!r}" for x in law.rewards.tolist()]
+            parts = list(zip(names, law.rewards.tolist(), law.probabilities.tolist(), strict=True))
+            chance = {i: self.columns["probability"][i] for i in own}
+            most = max(p or 0.0 for p in chance.values())
+            self.stated_error += law.error * most * self._copies(label(box))
+            new: dict[int, list[dict[str, Any]]] = {
+                i: [{"state": name, "reward": x, "probability": None if p is None else p * q}
+                    for name, x, q in parts]
+                for i, p in chance.items()
+            }  # fmt: skip
+            for i in self._rows_of("parent").get(label(box), ()):  # what follows is the same
+                if label(self.columns["parent_state"][i]) == label(state):
+                    new[i] = [{"parent_state": name} for name in names]
+            self._replace(new)
+            self.revealed.add((label(box), label(state)))
+            self.lines.append(
+                f"the reward of {box} ({label(state)}) is a distribution, made into {len(parts)} "
+                f"states; the value is off by at most {law.error:.2g} for it"
+            )
+
+    def _copies(self, box: str) -> float:
+        """How many copies of a box there are, those of the boxes above it counted."""
+        rows, copies = self._rows_of("box"), 1.0
+        for _ in range(len(rows)):
+            first = rows[box][0] if box in rows else None
+            if first is None:
+                break
+            count = self.columns["count"][first] if "count" in self.columns else None
+            copies *= 1 if count is None else count
+            if self.columns["parent"][first] is None:
+                break
+            box = label(self.columns["parent"][first])
+        return copies
+
+    # -- for people --------------------------------------------------------------------------------
+
+    def _told(self, forest: Forest) -> Iterator[str]:
+        """How the sheet was read."""
+        head = self.head
+        read = [title if title.strip().lower() == key else f"{title} ({key})"
+                for key, title in head.titles.items()]  # fmt: skip
+        yield f"columns: {', '.join(read)}"
+        if head.ignored:
+            yield f"columns not read: {', '.join(head.ignored)}"
+        if head.above:
+            yield f"rows above the heading not read: {', '.join(head.above)}"
+        yield f"unit: {forest.unit or 'none is given'}"
+        if math.isfinite(forest.outside):
+            where = "" if "outside" in self.said or self.options.outside is not None else (
+                " (not given)")  # fmt: skip
+            yield f"outside option: {forest.amounts(forest.outside)}{where}"
+        else:
+            yield "outside option: none, something must be taken"
+        if forest.minimize:
+            yield "objective: minimize, rewards are losses"
+        if self.said.get("rate") and "duration" not in head.columns:
+            yield "the rate is not used: there is no column of durations"
+
+
+def _at(cells: list[Any], i: int) -> Any:
+    x = cells[i] if i < len(cells) else None
+    if isinstance(x, NoValue):
+        raise InvalidFile(x.why)
+    return None if x == "" else x
 
 
 def _as_float(x: float) -> float:
@@ -246,6 +730,79 @@ def _as_float(x: float) -> float:
         return float(x)
     except OverflowError:  # a whole number of 400 digits
         return math.inf
+
+
+@contextmanager
+def _in_row(row: int) -> Iterator[None]:
+    """Say in which row something is wrong."""
+    try:
+        yield
+    except InvalidFile as error:
+        raise InvalidFile(f"row {row}: {error}") from None
+
+
+def _whole(x: float, said: Said) -> int:
+    if x != math.floor(x) or abs(x) > 2**53:
+        raise InvalidFile(f"{said.where} must be a whole number, but it is {said.value!r}.")
+    return int(x)
+
+
+def _worded(said: Said, kind: type, words: Mapping[Any, str]) -> Any:
+    """A setting that is no number: one of a few words, yes or no, names with numbers, a text."""
+    text = str(said.value).strip()
+    if kind is dict:
+        return _pairs(said, text)
+    if not words:
+        return yes_or_no(said.value, said.where) if kind is bool else text
+    word = text.lower().replace("ise", "ize")
+    for value, name in words.items():
+        if len(word) > 2 and name.startswith(word):
+            return value
+    if said.name.strip(" :").lower() in (*words.values(), "minimise", "maximise"):
+        return yes_or_no(said.value, said.where)
+    raise InvalidFile(
+        f"{said.where} must be {' or '.join(sorted(words.values()))}, but it is {text!r}."
+    )
+
+
+def _pairs(said: Said, text: str) -> dict[str, int]:
+    """ "engineer 2, designer 1", or the same as a JSON object."""
+    try:
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise ValueError
+    except (ValueError, RecursionError):
+        parts = [re.fullmatch(r"\s*(.*?)[\s:=]+(\d{1,9})\s*", x) for x in re.split("[;,]", text)]
+        if not all(parts):
+            raise InvalidFile(
+                f"{said.where} must be names with numbers such as engineer 2, designer 1, but it "
+                f"is {text[:_SHOWN]!r}."
+            ) from None
+        found = {x[1]: int(x[2]) for x in parts if x is not None}
+    return found
+
+
+def checked_unit(unit: str, where: str) -> str:
+    """A unit in a few printable characters."""
+    unit = unit.strip()
+    if len(unit) > MAX_UNIT or not unit.isprintable():
+        raise InvalidFile(
+            f"{where} must be a unit of at most {MAX_UNIT} characters, but it is {unit[:40]!r}."
+        )
+    return unit
+
+
+def _scaled(unit: str) -> tuple[int, str]:
+    """A unit of money as a power of ten and a currency: "k€" is (3, "EUR")."""
+    money = re.search(r"(?<![A-Za-z])[A-Z]{3}(?![A-Za-z])|US\$", unit)
+    signs = [c for c in unit if is_currency_sign(c)]
+    if money is None and len(signs) != 1:
+        return 0, unit
+    currency = money[0] if money else signs[0]
+    rest = re.sub(r"\bin\b|[\s.']", "", unit.replace(currency, "", 1).lower())
+    if rest and rest not in _SCALES:
+        return 0, unit
+    return _SCALES.get(rest, 0), _CODES.get(currency, currency)
 
 
 _TWO_WAYS = (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import math
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -17,15 +19,20 @@ from .._common.disk import replacing
 from .._common.numbers import is_currency_sign
 from .._common.optional import need
 from ..errors import InvalidForest
-from ..forest.model import Forest
-from .json_writer import written_terms
+from ..forest.model import FIELDS, Forest
 from .safely import explained
-from .sheets import TEXT, WORKBOOK
+from .sheets import TEXT, WORKBOOK, marked
 
 _WIDEST = 60  # characters of a column
 _DECIMALS = 6  # of a number in a cell, at most; the cell holds all of them
 _MOST_ROWS, _BYTES_PER_ROW = 250_000, 3300  # of a workbook, and memory of each while it is made
 _MONEY = ("reward", "cost")
+LONGEST = {False: 100_000, True: 32_767}  # characters of a name in a text and in a workbook
+TOTALS = {
+    "total", "totals", "sum", "subtotal", "grand total", "average", "mean", "summe", "gesamt",
+    "gesamtsumme", "mittelwert",
+}  # fmt: skip
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
 
 _HEAD = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
 _SETTINGS = (
@@ -79,34 +86,41 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
     within = np.arange(len(box)) - np.repeat(np.cumsum(size) - size, size)
     given, own = np.divmod(within, shape[box, 1])
     up = f.parent[box]
-    reward = f.rewards.data[f.rewards.start[f.reward[box]] + own]
     columns: dict[str, list[Any]] = {
         "box": _box_names(f, box),
         "parent": _box_names(f, up),
         "parent_state": _state_names(f, np.where(up < 0, -1, f.reward[up]), given),
         "state": _state_names(f, f.reward[box], own),
-        "reward": [x if np.isfinite(x) else None for x in reward.tolist()],
-        "probability": f.laws.data[f.laws.start[f.law[box]] + within].tolist(),
-        "cost": f.costs.entries(f.cost[box], given, own).tolist(),
-        "count": f.count[box].tolist(),
     }
-    if f.endless.any():
-        columns["endless"] = f.endless[box].tolist()
-    if f.durations is not None:
-        columns["duration"] = f.durations.entries(f.cost[box], given, own).tolist()
-    elif f.factors is not None:
-        columns["factor"] = f.factors.entries(f.cost[box], given, own).tolist()
-    return columns
+    for one in FIELDS:
+        held = one.given(f)
+        if held is None or one.headings[0] in columns:
+            continue
+        if one.form == "law":
+            values = held.data[held.start[f.law[box]] + within].tolist()
+        elif one.form == "rewards":
+            reward = held.data[held.start[f.reward[box]] + own].tolist()
+            values = [x if math.isfinite(x) else None for x in reward]
+        elif one.form == "opening":
+            values = held.entries(getattr(f, one.pointer)[box], given, own).tolist()
+        elif one.form == "entry":
+            each = held if isinstance(held, tuple) else held.tolist()
+            values = [each[v] for v in box.tolist()]
+        else:
+            continue
+        columns[one.headings[0]] = values
+    return {c: columns[c] for c in (*_HEAD, *columns)}
 
 
 def settings_of(forest: Forest) -> list[list[Any]]:
     """What a table says above its heading: settings other than the defaults."""
-    f, rows = forest, list[list[Any]]()
-    if f.minimize:
-        rows.append(["objective", "minimize"])
-    if f.outside != 0:
-        rows.append(["outside option", f.outside if np.isfinite(f.outside) else "none"])
-    return rows + [[key.replace("_", " "), x] for key, x in written_terms(f).items()]
+    rows = list[list[Any]]()
+    for one in FIELDS:
+        x = None if one.form != "setting" else one.given(forest)
+        if x is not None and x != one.default:
+            none = isinstance(x, float) and not np.isfinite(x)
+            rows.append([one.headings[0], "none" if none else one.cell(x)])
+    return rows
 
 
 def _box_names(f: Forest, box: IntArray) -> list[Any]:
@@ -132,6 +146,49 @@ def _state_names(f: Forest, row: IntArray, state: IntArray) -> list[Any]:
     return [names[i] for i in at.tolist()]
 
 
+def check_writable(forest: Forest, path: str) -> None:
+    """Reject what a table of this kind could not give back as it was."""
+    workbook = not path.lower().endswith(TEXT)
+    names = forest.names or ()
+    states = (name for each in forest.state_names for name in each or ())
+    for name in (
+        forest.unit,
+        *names,
+        *states,
+        *dict.fromkeys(getattr(forest, "groups", None) or ()),
+    ):
+        if (why := _unwritable(name, workbook)) and (name or name is not forest.unit):
+            raise InvalidForest(
+                f"a name in a table {why}, but there is {name[:40]!r}. Rename it, or write .json."
+            )
+    for group, _ in forest.quotas:
+        if re.search(r"[,;]|[\s:=]$|^\W*$", group):
+            raise InvalidForest(
+                f"a group with a quota must have no comma or semicolon in a table, but there is "
+                f"{group[:40]!r}. Rename it, or write .json."
+            )
+    if names and names[-1].strip(" :").lower() in TOTALS:
+        raise InvalidForest(
+            f"the last box of a table must not be called {names[-1]!r}, which would be read as a "
+            f"row of totals. Rename it, or write .json."
+        )
+    if not np.isfinite(forest.rewards.data).any():
+        raise InvalidForest("a table must have a reward, but no box has one. Write .json.")
+
+
+def _unwritable(name: str, workbook: bool) -> str:
+    """What is wrong with a name."""
+    if name != name.strip() or not name:
+        return "must neither be blank nor begin or end with blanks"
+    if len(name) > LONGEST[workbook]:
+        return f"must have at most {LONGEST[workbook]:,} characters"
+    if "\0" in name or "\r" in name or any("\ud800" <= c <= "\udfff" for c in name):
+        return "must be text without null characters, carriage returns and halves of characters"
+    if workbook and _NO_XML.search(name):
+        return "of a workbook must have no control characters"
+    return ""
+
+
 class Block(NamedTuple):
     """A sheet: rows above the heading, the heading, and columns below it.
 
@@ -142,15 +199,6 @@ class Block(NamedTuple):
     above: Sequence[Sequence[Any]]
     columns: dict[str, list[Any]]
     formats: Mapping[str, Sequence[str]] = MappingProxyType({})
-
-
-def write_forest(forest: Forest, file: BinaryIO) -> None:
-    """Write a forest as a workbook that :func:`~weitzman.files.load` reads."""
-    _check_rows(int(np.diff(forest.laws.start)[forest.law].sum()))
-    columns = written_columns(forest)
-    formats = {key: money_formats(columns[key], forest.unit) for key in _MONEY}
-    formats["probability"] = [_format(_exact(100 * p)) + "%" for p in columns["probability"]]
-    write_blocks([Block("boxes", settings_of(forest), columns, formats)], file)
 
 
 def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
@@ -234,7 +282,7 @@ def _text(x: Any) -> str:
 
 
 def _append(sheet: Any, row: Sequence[Any]) -> None:
-    """A row in which text stays text: nothing in it becomes a formula."""
+    """A row in which text stays text (nothing becomes a formula) and numbers keep all digits."""
     exceptions = need("openpyxl.utils.exceptions", "excel")
     number = sheet._current_row + 1  # ``max_row`` looks at every cell
     for i, x in enumerate(row, 1):
@@ -250,6 +298,36 @@ def _append(sheet: Any, row: Sequence[Any]) -> None:
             ) from None
         if isinstance(x, str):
             cell.data_type = "s"
+        elif isinstance(x, float):
+            cell._value = repr(x)  # openpyxl would write 16 digits; data_type stays that of numbers
+
+
+def write_forest(forest: Forest, file: BinaryIO, path: str) -> None:
+    """Write a forest as a table, with settings above the heading where they are not the default."""
+    check_writable(forest, path)
+    if not path.lower().endswith(TEXT):
+        _check_rows(int(np.diff(forest.laws.start)[forest.law].sum()))
+    columns = written_columns(forest)
+    if path.lower().endswith(TEXT):
+        _write_text([*settings_of(forest), list(columns), *zip(*columns.values(), strict=True)],
+                    file, path)  # fmt: skip
+        return
+    formats = {key: money_formats(columns[key], forest.unit) for key in _MONEY}
+    formats["probability"] = [_format(_exact(100 * p)) + "%" for p in columns["probability"]]
+    write_blocks([Block("boxes", settings_of(forest), columns, formats)], file)
+
+
+def _write_text(rows: Iterable[Sequence[Any]], file: BinaryIO, path: str) -> None:
+    """Rows of a text; spreadsheets take nothing in it for a formula."""
+    text, name = io.StringIO(newline=""), path.lower().removesuffix(".gz")
+    mark = "\t" if name.endswith(".tsv") else ","
+    csv.writer(text, delimiter=mark, lineterminator="\n").writerows(
+        [marked(x) if isinstance(x, str) and x else x for x in row] for row in rows
+    )
+    data = text.getvalue().encode()
+    if name != path.lower():  # no date: equal forests give equal files
+        data = gzip.compress(data, mtime=0)
+    file.write(data)
 
 
 def write_template(path: str) -> None:
@@ -258,7 +336,7 @@ def write_template(path: str) -> None:
         name: [row[i] for row in _ROWS] for i, name in enumerate(_HEAD)
     }
     with explained(path, "written"), replacing(path) as file:
-        if path.lower().endswith(WORKBOOK):
+        if not path.lower().endswith(TEXT):
             formats = {key: money_formats(columns[key], "$") for key in _MONEY}
             formats["probability"] = ["0%"] * len(_ROWS)
             notes = {"column": [a for a, _ in _NOTES], "what to fill in": [b for _, b in _NOTES]}
@@ -266,10 +344,7 @@ def write_template(path: str) -> None:
                 [Block("boxes", _SETTINGS, columns, formats), Block("notes", (), notes)], file
             )
             return
-        text = io.StringIO(newline="")
-        rows = csv.writer(text, delimiter="\t" if path.lower().endswith(".tsv") else ",")
-        rows.writerows([*_SETTINGS, _HEAD, *_ROWS])
-        file.write(text.getvalue().encode())
+        _write_text([*_SETTINGS, _HEAD, *_ROWS], file, path)
 
 
 def is_template(path: str) -> bool:

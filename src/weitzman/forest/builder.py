@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypedDict, Unpack
 
@@ -16,8 +17,8 @@ from ..errors import InvalidForest
 from .columns import default_outside, label
 from .distributions import Discretized, Distribution
 from .fields import joined
-from .forms import ANY, BuiltBox, read_box
-from .model import FIELDS, Forest, GivenColumns, GivenTerms, known_fields, spelled_out
+from .forms import ANY, Source, WrittenBox, assembled, read_outcomes
+from .model import Forest, GivenColumns, GivenTerms, known_fields, spelled_out
 from .rules import check_clash, like
 
 Number = int | float
@@ -77,10 +78,11 @@ class Builder:
         self._settings = known_fields(terms, "Builder")
         check_clash(self._settings)
         self._settings |= {"outside": default_outside(outside, minimize), "minimize": minimize}
-        self._entries: dict[str, BuiltBox] = {}
+        self._boxes: dict[str, WrittenBox] = {}
+        self._parents: dict[str, str | None] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._boxes)
 
     def __repr__(self) -> str:
         return f"Builder({counted(len(self), 'box')})"
@@ -93,7 +95,7 @@ class Builder:
         the copies of its box. Boxes whose children depend on their states are not included. The
         forest keeps the sum as its ``stated_error``, and the gap of a solution includes it.
         """
-        return {name: e.error for name, e in self._entries.items() if e.error > 0}
+        return {name: e for name, b in self._boxes.items() if (e := b.outcomes.error) > 0}
 
     @spelled_out(GivenBox)
     def add(
@@ -160,89 +162,63 @@ class Builder:
         30.0
         """
         called = label(name)
-        if called in self._entries:
+        if called in self._boxes:
             raise InvalidForest(
                 f"names of boxes must differ, but {called!r} is taken. Rename this one, or "
                 f"give `count` for copies."
             )
         above = None if parent is None else label(parent)
-        own, values, rows, error = read_box(called, above, outcomes, rewards, n_states)
+        source = Source(
+            lambda what: f"the {what} of box {called!r}", above=f"state of its parent {above!r}"
+        )
+        own = read_outcomes(source, outcomes, rewards, above is None, n_states)
         given = {"cost": cost} | known_fields(fields, "add")
-        self._entries[called] = BuiltBox(called, above, own, values, rows, error, given)
+        self._boxes[called] = WrittenBox(source, own, given)
+        self._parents[called] = above
         return self
 
     def build(self) -> Forest:
         """The forest of all boxes added so far."""
-        if not self._entries:
+        if not self._boxes:
             raise InvalidForest("a forest needs at least one box, but none was added. Add a root.")
-        entries = list(self._entries.values())
-        self._check_parents(entries)
-        number = {e.name: i for i, e in enumerate(entries)}
-        above = [None if e.parent is None else self._entries[e.parent] for e in entries]
-        entries = [
-            e.in_states_of(up) if e.fields.get("endless") and up is not None else e
-            for e, up in zip(entries, above, strict=True)
-        ]
-        laws = [e.law(up) for e, up in zip(entries, above, strict=True)]
-        no_reward = np.inf if self._settings["minimize"] else -np.inf
-        settings = dict(self._settings)
-        settings.setdefault("stated_error", _stated_error(entries))
-        columns: dict[str, Any] = {}
-        for one in FIELDS:
-            if not any(one.name in e.fields for e in entries):
-                continue
-            columns[one.name] = [
-                one.default
-                if one.name not in e.fields
-                else e.opening(one, up, p)
-                if one.form == "opening"
-                else e.fields[one.name]
-                for e, up, p in zip(entries, above, laws, strict=True)
-            ]
-        if "rate" in settings and not columns.keys() & {"factor", "duration"}:
-            columns["duration"] = 0.0  # no box takes time
-        return Forest.from_arrays(
-            parent=[-1 if e.parent is None else number[e.parent] for e in entries],
-            rewards=[[no_reward if r is None else r for r in e.rewards] for e in entries],
-            law=laws,
-            names=list(number),
-            states=[e.states for e in entries],
-            **columns,
-            **settings,
-        )
-
-    def _check_parents(self, entries: Sequence[BuiltBox]) -> None:
-        lost = [e for e in entries if e.parent is not None and e.parent not in self._entries]
+        number = {name: i for i, name in enumerate(self._boxes)}
+        lost = [name for name, up in self._parents.items() if up is not None and up not in number]
         if lost:
+            up = self._parents[lost[0]]
             raise InvalidForest(
-                f"a parent must be a box, but {lost[0].parent!r}, parent of {lost[0].name!r}, was "
-                f"never added ({such(len(lost), 'box')}"
-                f"{like(lost[0].parent, list(self._entries))})."
+                f"a parent must be a box, but {up!r}, parent of {lost[0]!r}, was never added "
+                f"({such(len(lost), 'box')}{like(up, list(number))})."
             )
+        settings = dict(self._settings)
+        settings.setdefault("stated_error", self._stated_error())
+        boxes = list(self._boxes.values())
+        if "rate" in settings and not any({"factor", "duration"} & b.fields.keys() for b in boxes):
+            boxes[0] = replace(boxes[0], fields={**boxes[0].fields, "duration": 0.0})
+        parent = [-1 if up is None else number[up] for up in self._parents.values()]
+        return assembled(boxes, parent, list(number), settings)
 
+    def _stated_error(self) -> float:
+        """How far the value may be off because laws were discretized.
 
-def _stated_error(entries: Sequence[BuiltBox]) -> float:
-    """How far the value may be off because laws were discretized.
-
-    Opening a box is worth the mean of a convex function of its reward with slopes from 0 to 1, even
-    if other boxes follow. So every discretized copy adds at most its own error. A box whose
-    children depend on its state is the exception: its states are the problem that was described.
-    """
-    shaping = {e.parent for e in entries if e.parent is not None and ANY not in e.rows}
-    copies: dict[str | None, float] = {None: 1.0}
-    by_name = {e.name: e for e in entries}
-
-    def total(name: str | None) -> float:
-        way = []
-        while name not in copies and name is not None:
-            way.append(name)
-            name = by_name[name].parent
-        found = copies[name]
-        for one in reversed(way):
-            found = copies[one] = found * by_name[one].fields.get("count", 1)
-        return found
-
-    return float(sum(e.error * total(e.name) for e in entries if e.error and e.name not in shaping))
+        Opening a box is worth the mean of a convex function of its reward with slopes from 0 to 1,
+        even if other boxes follow. So every discretized copy adds at most its own error. A box
+        whose children depend on its state is the exception: its states are the problem that was
+        described.
+        """
+        shaping = {
+            self._parents[name] for name, b in self._boxes.items() if ANY not in b.outcomes.rows
+        }
+        total = 0.0
+        for name, b in self._boxes.items():
+            if b.outcomes.error and name not in shaping:
+                up: str | None = name
+                copies, seen = 1.0, set[str]()
+                while up is not None and up not in seen:  # a cycle is reported later
+                    copies *= self._boxes[up].fields.get("count", 1)
+                    seen.add(up)
+                    up = self._parents[up]
+                total += b.outcomes.error * copies
+        return total
 
 
 @spelled_out(GivenColumns)
@@ -363,7 +339,7 @@ def side_by_side(
     new = {name: x for name, x in terms.items() if x is not None}
     if outside is not None:
         new["outside"] = outside
-    return Forest(**joined(parts, copies, new))
+    return type(parts[0])(**joined(parts, copies, new))
 
 
 def expand(forest: Forest, limit: int = 100_000) -> Forest:

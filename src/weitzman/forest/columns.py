@@ -42,6 +42,11 @@ def default_outside(outside: float | None, minimize: bool) -> float:
     return 0.0
 
 
+def no_reward(minimize: bool) -> float:
+    """The reward of a state that has none, and the outside option where something must be taken."""
+    return np.inf if minimize else -np.inf
+
+
 def whole_numbers(x: ArrayLike, name: str) -> IntArray:
     try:
         return np.array(np.asarray(x, dtype=None)).astype(np.int64, casting="same_kind")
@@ -239,7 +244,12 @@ def opening_columns(
 
 def as_entry(entry: object, root: bool, title: object, what: str = "cost") -> FloatArray:
     """A cost, factor or duration of a box as a matrix."""
-    c = _numbers(entry, f"the {what} of box {title!r}")
+    return opening_matrix(entry, root, f"the {what} of box {title!r}")
+
+
+def opening_matrix(entry: object, root: bool, called: str) -> FloatArray:
+    """A number, a list or a matrix as a matrix; ``called`` is its name in messages."""
+    c = _numbers(entry, called)
     if c.ndim == 0:
         return c.reshape(1, 1)
     if c.ndim == 1:
@@ -247,8 +257,7 @@ def as_entry(entry: object, root: bool, title: object, what: str = "cost") -> Fl
     if c.ndim == 2:
         return c
     raise InvalidForest(
-        f"a {what} is a number, a vector or a matrix, but that of box {title!r} has {c.ndim} "
-        f"dimensions."
+        f"{called} must be a number, a vector or a matrix, but it has {c.ndim} dimensions."
     )
 
 

@@ -66,6 +66,10 @@ class Field:
         What the column of a table is called, or the setting above it; the first is written.
     schema : mapping
         What JSON Schema says of one value.
+    none : str, optional
+        What null in a file says, where infinity stands for it in Python.
+    term : str, optional
+        What a problem has that says it, in messages: a special term that some functions reject.
     pointer : str
         The column that tells which matrix belongs to each box.
     implied_by : str
@@ -98,6 +102,8 @@ class Field:
     words: Mapping[Any, str] = dataclasses.field(default_factory=dict)
     headings: tuple[str, ...] = ()
     schema: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    none: str | None = None
+    term: str | None = None
     pointer: str = ""
     implied_by: str = ""
     default_of: Callable[[Forest], Any] | None = None
@@ -179,6 +185,19 @@ class Field:
             return ", ".join(f"{key}: {x}" for key, x in value) or "none"
         return f"{value:g}" if isinstance(value, float) else str(self.words.get(value, value))
 
+    def plain(self, value: Any) -> Any:
+        """A value of an entry or a setting as files write it."""
+        if self.words:
+            return self.words[value]
+        if self.none is not None and not np.isfinite(value):
+            return None
+        return self.type(value)
+
+    def cell(self, value: Any) -> Any:
+        """A setting as the cell of a table holds it: a number or a text."""
+        plain = self.plain(value)
+        return self.shown(value) if isinstance(plain, dict) else plain
+
     def taken(self, value: Any, boxes: IntArray) -> Any:
         """The values of some boxes."""
         if isinstance(value, tuple):
@@ -245,6 +264,12 @@ def stored(forest: Any) -> dict[str, Any]:
     return {f.name: getattr(forest, f.name) for f in dataclasses.fields(forest) if f.init}
 
 
+def said(forest: Any) -> dict[str, Any]:
+    """The settings beyond the defaults, as files write them, by key."""
+    here = [one for one in declared(type(forest)) if one.form == "setting"]
+    return {o.key: o.plain(x) for o in here if (x := o.given(forest)) is not None}
+
+
 def changeable(forest: Any) -> dict[str, Any]:
     """The same, without settings that follow from others: those are found anew."""
     loose = [f.stored for f in declared(type(forest)) if f.default_of and f.given(forest) is None]
@@ -290,6 +315,11 @@ def tops(parent: IntArray) -> IntArray:
     while (top[top] != top).any():  # each box looks twice as far up as in the round before
         top = top[top]
     return top
+
+
+def pointers(forest: type) -> tuple[str, ...]:
+    """The columns that point into pools."""
+    return tuple(_pools(forest))
 
 
 # -- boxes of a forest ------------------------------------------------------------------------

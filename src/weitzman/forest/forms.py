@@ -1,259 +1,369 @@
-"""What people write for a box (mappings, numbers, distributions), made into arrays."""
+"""What people write for a box, in Python or in a file, made into arrays: one reader for all.
+
+A box has ``outcomes``, ``{state: probability}``, for a child also ``{state of the parent: {state:
+probability}}``, or a distribution in place of the inner mapping. A state is named by its reward, or
+by a word whose reward is in ``rewards``. A cost, and what else comes with an opening, is a number
+or a mapping in the same way. After a state of the parent that ``outcomes`` leaves out, the box
+cannot be opened.
+"""
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .._common.arrays import FloatArray
+from .._common.arrays import FloatArray, frozen
 from .._common.numbers import such
+from .._kernels.structure import postorder
 from ..errors import InvalidForest
-from .columns import label, short
+from .columns import label, no_reward, opening_matrix, short
 from .distributions import Discretized, discretize, discretize_rows, is_distribution
-from .fields import Field
+from .fields import Field, declared
+from .model import Forest
 from .rules import like
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
+CLOSED = "closed"
+"""The state of a box that cannot be opened after some state of its parent.
+
+It has no reward, is certain then, and costs nothing, so the index is minus infinity: no search
+opens the box, and in a fixed set it is passed over.
+"""
+
+T = TypeVar("T")
 
 
-class ShortOutcomes(NamedTuple):
-    """States of a box, their rewards (None: no reward), and a row for each state of the parent.
-
-    Builders and files turn what people write into this form, each in their own way.
-    """
-
-    states: tuple[str, ...]
-    rewards: tuple[float | None, ...]
-    rows: dict[str | None, FloatArray]
-
-    @classmethod
-    def of(
-        cls,
-        rows: Mapping[str | None, Mapping[str, float]],
-        priced: Mapping[str, float | None],
-        amount: Callable[[str], float | None],
-        of: str = "",
-    ) -> ShortOutcomes:
-        """Order the states: those with a reward of their own first, then the others by amount.
-
-        ``amount`` gives the number that the name of a state is, None for a word; ``of`` names the
-        box in messages.
-        """
-        names = dict.fromkeys(state for row in rows.values() for state in row)
-        rest = {s: amount(s) for s in names if s not in priced}
-        words = [s for s, number in rest.items() if number is None]
-        if words:
-            raise InvalidForest(
-                f"a state whose name is not a number needs a reward, but "
-                f"{short(words[0])}{of} has none ({such(len(words), 'state')}). Name it in "
-                f"`rewards`, with None (null in a file) for a state without a reward."
-            )
-        numbers = sorted((x, s) for s, x in rest.items() if x is not None)
-        states = (*priced, *(s for _, s in numbers))
-        return cls(
-            states,
-            (*priced.values(), *(x for x, _ in numbers)),
-            {key: np.array([row.get(s, 0.0) for s in states]) for key, row in rows.items()},
-        )
-
-    def law(self, above: Sequence[str] | None, what: str, kind: str) -> FloatArray:
-        """The matrix of the law, a row for each state of the parent (one for a root)."""
-        if above is None or ANY in self.rows:
-            return np.tile(self.rows[ANY], (1 if above is None else len(above), 1))
-        check_keys(self.rows, above, above, what, kind)
-        return np.array([self.rows[s] for s in above])
-
-
-def opening_matrix(
-    x: Mapping[str, Any], own: Sequence[str], above: Sequence[str] | None, law: FloatArray,
-    names: tuple[str, str], none: float,
-) -> FloatArray:  # fmt: skip
-    """A cost, factor or duration by states: (1 or states of the parent, 1 or own states).
-
-    ``x`` has numbers by own state for a root; for a child by the parent's state, where mappings by
-    own state may stand for numbers. ``names`` are its own and that of the parent's states in
-    messages; ``none`` stands for own states that cannot occur.
-    """
-    what, kind = names
-
-    def row(given: Any, chances: FloatArray, what: str) -> FloatArray:
-        if not isinstance(given, Mapping):
-            return np.full(len(own), given)
-        possible = [s for s, p in zip(own, chances, strict=True) if p > 0]
-        check_keys(given, own, (), what, "own state")
-        check_keys(given, own, possible, what, "own state that can occur")
-        return np.array([given.get(s, none) for s in own])
-
-    if above is None:
-        return row(x, law[0], what).reshape(1, -1)
-    check_keys(x, above, above, what, kind)
-    if not any(isinstance(c, Mapping) for c in x.values()):
-        return np.array([[x[s]] for s in above])
-    pairs = zip(above, law, strict=True)
-    return np.array([row(x[s], p, f"{what} after {short(s)}") for s, p in pairs])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BuiltBox:
-    """One box as it was added: its own states, and a law for each state of its parent."""
-
-    name: str
-    parent: str | None
-    states: tuple[str, ...]
-    rewards: tuple[float | None, ...]  # None: no reward
-    rows: dict[str | None, FloatArray]
-    error: float  # of the discretized law; 0 when it was given state by state
-    fields: dict[str, Any]  # what else was given, by name
-
-    def in_states_of(self, above: BuiltBox) -> BuiltBox:
-        """An endless box with its states as those of its parent, which its law looks at next."""
-        own = dict(zip(self.states, self.rewards, strict=True))
-        odd = [s for s in self.states if s not in above.states]
-        if odd:
-            raise InvalidForest(
-                f"an endless box must have the states of its parent, but {self.name!r} may show "
-                f"{odd[0]!r}, a state that {above.name!r} lacks ({such(len(odd), 'state')}). Give "
-                f"it to {above.name!r} too, with probability 0."
-            )
-        place = [self.states.index(s) if s in own else len(self.states) for s in above.states]
-        return replace(
-            self,
-            states=above.states,
-            rewards=tuple(own.get(s, r) for s, r in zip(above.states, above.rewards, strict=True)),
-            rows={key: np.append(row, 0.0)[place] for key, row in self.rows.items()},
-        )
-
-    def law(self, above: BuiltBox | None) -> FloatArray:
-        """The matrix of the law, a row for each state of the parent (one for a root)."""
-        form = ShortOutcomes(self.states, self.rewards, self.rows)
-        states = None if above is None else above.states
-        return form.law(states, f"the law of box {self.name!r}", _state_of(above))
-
-    def opening(self, field: Field, above: BuiltBox | None, law: FloatArray) -> FloatArray:
-        """The cost, factor or duration as a matrix: (1 or parent's states, 1 or own states)."""
-        entry, title = self.fields[field.name], f"the {field.name} of box {self.name!r}"
-        if not isinstance(entry, Mapping):
-            return np.array([[number(entry, title)]])
-        given = {
-            s: {y: number(c, f"{title} after {s!r}") for y, c in by_label(x, title).items()}
-            if isinstance(x, Mapping) and above is not None
-            else number(x, title)
-            for s, x in by_label(entry, title).items()
-        }
-        states = None if above is None else above.states
-        names = (title, _state_of(above))
-        return opening_matrix(given, self.states, states, law, names, field.default)
-
-
-def _state_of(above: BuiltBox | None) -> str:
-    return "" if above is None else f"state of its parent {above.name!r}"
-
-
-def read_box(
-    name: str, parent: str | None, outcomes: Any, rewards: Mapping[Any, Any] | None, n_states: int
-) -> tuple[tuple[str, ...], tuple[float | None, ...], dict[str | None, FloatArray], float]:
-    """Own states, their rewards, the law after each state of the parent, and its error."""
-    if isinstance(outcomes, Discretized) or is_distribution(outcomes):
-        law = outcomes if isinstance(outcomes, Discretized) else discretize(outcomes, n_states)
-        _no_rewards(name, rewards)
-        return *_states_of(law.rewards), {ANY: law.probabilities}, law.error
-    if not isinstance(outcomes, Mapping) or len(outcomes) == 0:
-        raise InvalidForest(
-            f"the outcomes of a box must be a mapping such as {{10: 0.5, 0: 0.5}} (for a child one "
-            f"for each state of its parent) or a distribution, but those of box {name!r} are "
-            f"{short(outcomes)}."
-        )
-    deep = [isinstance(x, Mapping) or is_distribution(x) for x in outcomes.values()]
-    if any(deep) and (not all(deep) or parent is None):
-        fault = "mix both" if parent is not None else "go two levels deep though it is a root"
-        raise InvalidForest(
-            f"outcomes are {{state: probability}}, or for a child {{parent's state: {{state: "
-            f"probability}}}}, but those of box {name!r} {fault}."
-        )
-    what = f"the outcomes of box {name!r}"
-    given: dict[Any, Any] = by_label(outcomes, what) if all(deep) else {ANY: outcomes}
-    if all(deep) and any(map(is_distribution, given.values())):
-        if not all(map(is_distribution, given.values())):
-            raise InvalidForest(f"{what} must be all distributions or all mappings, but are mixed.")
-        _no_rewards(name, rewards)
-        nodes, laws, error = discretize_rows(list(given.values()), n_states)
-        return *_states_of(nodes), dict(zip(given, laws, strict=True)), error
-    return *_read_mappings(name, given, rewards), 0.0
-
-
-def _read_mappings(
-    name: str, given: Mapping[Any, Mapping[Any, Any]], rewards: Mapping[Any, Any] | None
-) -> ShortOutcomes:
-    what = f"the outcomes of box {name!r}"
-    keys = {label(key): key for row in given.values() for key in row}
-    if not keys:
-        raise InvalidForest(f"a box must have a state, but {what} name none.")
-    priced = {} if rewards is None else by_label(rewards, f"`rewards` of box {name!r}")
-    unknown = [s for s in priced if s not in keys]
-    if unknown:
-        raise InvalidForest(
-            f"`rewards` must name states of the box, but box {name!r} has no state {unknown[0]!r} "
-            f"({such(len(unknown), 'name')}{like(unknown[0], list(keys))})."
-        )
-    values = {
-        s: None if r is None else number(r, f"`rewards` of box {name!r}") for s, r in priced.items()
-    }
-    rows = {
-        s: {
-            y: number(p, f"the probabilities of box {name!r}")
-            for y, p in by_label(row, what if s is ANY else f"{what} after {s!r}").items()
-        }
-        for s, row in given.items()
-    }
-
-    def amount(state: str) -> float | None:
-        return float(keys[state]) if _is_number(keys[state]) else None
-
-    return ShortOutcomes.of(rows, values, amount, f" of box {name!r}")
-
-
-def _states_of(rewards: FloatArray) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    return tuple(label(x) for x in rewards), tuple(float(x) for x in rewards)
-
-
-def _no_rewards(name: str, rewards: object) -> None:
-    if rewards is not None:
-        raise InvalidForest(
-            f"the states of a distribution are its rewards, but box {name!r} also has `rewards`. "
-            f"Leave it out."
-        )
-
-
-def by_label(mapping: Mapping[Any, Any], what: str) -> dict[str, Any]:
-    """The mapping with the names of the states as keys."""
-    out = {label(key): value for key, value in mapping.items()}
-    if len(out) < len(mapping):
-        names = [label(key) for key in mapping]
-        twice = next(s for s in names if names.count(s) > 1)
-        raise InvalidForest(
-            f"states must differ, but {what} name {twice!r} twice "
-            f"({such(len(mapping) - len(out), 'state')}): 900, 900.0 and '900' are one state."
-        )
-    return out
-
-
-def number(x: Any, what: str) -> float:
-    """x as a float, or an error that shows x."""
-    if not _is_number(x):
-        raise InvalidForest(f"{what} must be numbers, but there is {short(x)}.")
-    return float(x)
-
-
-def _is_number(x: object) -> bool:
+def is_number(x: object) -> bool:
+    """Whether x is a number, and not a truth value."""
     return isinstance(x, numbers.Real) and not isinstance(x, bool)
 
 
+class Source(NamedTuple):
+    """How names and numbers are written where boxes come from."""
+
+    called: Callable[[str], str]
+    """``"cost"`` becomes ``"the cost of box 'A'"``, for messages."""
+    state: Callable[[Any], str] = label
+    """The name that a key stands for."""
+    amount: Callable[[Any], float | None] = lambda key: float(key) if is_number(key) else None
+    """The reward that a key names; None for a word."""
+    is_number: Callable[[Any], bool] = is_number
+    above: str = "state of the parent"
+    most: float = math.inf
+    """Entries of a law: a short text must not stand for a huge matrix."""
+
+    def number(self, x: Any, what: str) -> float:
+        """x as a float, or an error that shows x."""
+        if not self.is_number(x):
+            raise InvalidForest(f"{what} must be a number, but it is {short(x)}.")
+        return float(x)
+
+    def by_state(
+        self, x: Mapping[Any, Any], what: str, known: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """The entries by name of a state; a key that is a known name stays as it is."""
+        names, found = set(known), dict[str, Any]()
+        for key, entry in x.items():
+            state = key if key in names else self.state(key)
+            if state in found:
+                raise InvalidForest(
+                    f"states must differ, but {what} name {short(key)} twice: 900, 900.0 and '900' "
+                    f"are one state."
+                )
+            found[state] = entry
+        return found
+
+    def check_dense(self, entries: int) -> None:
+        """Refuse a short text that stands for a huge matrix, before memory is spent on it."""
+        if entries > self.most:
+            raise InvalidForest(
+                f"{self.called('outcomes')}: the law must have at most {self.most:,} entries, but "
+                f"it has {entries:,}. Build the forest in Python and save it as .wz."
+            )
+
+
+class BoxOutcomes(NamedTuple):
+    """States of a box, their rewards (None: no reward), and its law."""
+
+    states: tuple[str, ...] | None
+    rewards: Sequence[float | None] | FloatArray
+    law: FloatArray | None = None  # as a matrix; None: by the rows
+    rows: Mapping[Any, FloatArray] = {}
+    error: float = 0.0  # of a law that was made discrete
+    closed: frozenset[str] = frozenset()  # states of the parent after which it cannot be opened
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Names of the states, or their numbers."""
+        return tuple(map(str, range(len(self.rewards)))) if self.states is None else self.states
+
+
+def read_outcomes(
+    source: Source, outcomes: Any, rewards: Any, root: bool, n_states: int = 50
+) -> BoxOutcomes:
+    """States in the order of ``rewards``, then those that are named by numbers, in rising order."""
+    what = source.called("outcomes")
+    if isinstance(outcomes, Discretized) or is_distribution(outcomes):
+        law = outcomes if isinstance(outcomes, Discretized) else discretize(outcomes, n_states)
+        _no_rewards(source, rewards)
+        return _made_discrete(law.rewards, {ANY: law.probabilities}, law.error)
+    if not isinstance(outcomes, Mapping) or not outcomes:
+        raise InvalidForest(
+            f"{what} must be a mapping such as {{10: 0.5, 0: 0.5}}, for a child perhaps one for "
+            f"each state of its parent, or a distribution, but there is {short(outcomes)}."
+        )
+    deep = [isinstance(x, Mapping) or is_distribution(x) for x in outcomes.values()]
+    if any(deep) and (root or not all(deep)):
+        raise InvalidForest(
+            f"{what} must be {{state: probability}}, or for a child {{parent's state: {{state: "
+            f"probability}}}}, but they "
+            f"{'go two levels deep though it is a root' if root else 'mix both'}."
+        )
+    given: Mapping[Any, Any] = outcomes if all(deep) else {ANY: outcomes}
+    if any(map(is_distribution, given.values())):
+        if not all(map(is_distribution, given.values())):
+            raise InvalidForest(f"{what} must be all distributions or all mappings, but are mixed.")
+        _no_rewards(source, rewards)
+        nodes, laws, error = discretize_rows(list(given.values()), n_states)
+        return _made_discrete(nodes, dict(zip(given, laws, strict=True)), error)
+    return _read_mappings(source, given, rewards)
+
+
+def _read_mappings(
+    source: Source, given: Mapping[Any, Mapping[Any, Any]], rewards: Any
+) -> BoxOutcomes:
+    what = source.called("outcomes")
+    rows, keys = {}, dict[str, Any]()
+    for after, row in given.items():
+        here = what if after is ANY else f"{what} after {short(after)}"
+        if not row:
+            raise InvalidForest(f"{here} must name a state with its probability, but name none.")
+        by = source.by_state(row, here)
+        keys.update({s: key for s, key in zip(by, row, strict=True) if s not in keys})
+        rows[after] = {s: source.number(p, f"{here}: that of {s!r}") for s, p in by.items()}
+    if not isinstance(rewards, Mapping | None):
+        raise InvalidForest(
+            f"{source.called('rewards')} must be a mapping {{state: reward}} beside outcomes, but "
+            f"there is {short(rewards)}."
+        )
+    what = source.called("rewards")
+    priced = source.by_state(rewards or {}, what, keys)
+    check_keys(priced, list(keys), (), what, "state that occurs in outcomes")
+    priced = {
+        s: None if r is None else source.number(r, f"{what}: that of {s!r}")
+        for s, r in priced.items()
+    }
+    rest = {s: source.amount(key) for s, key in keys.items() if s not in priced}
+    words = [s for s, x in rest.items() if x is None]
+    if words:
+        raise InvalidForest(
+            f"a state whose name is not a number needs a reward, but {what} give {words[0]!r} none "
+            f"({such(len(words), 'state')}). Name it in `rewards`, with None (null in a file) for "
+            f"a state without a reward."
+        )
+    amounts = sorted((x, s) for s, x in rest.items() if x is not None)
+    states = (*priced, *(s for _, s in amounts))
+    source.check_dense(len(rows) * len(states))
+    return BoxOutcomes(
+        states,
+        (*priced.values(), *(x for x, _ in amounts)),
+        rows={a: np.array([row.get(s, 0.0) for s in states]) for a, row in rows.items()},
+    )
+
+
+def _made_discrete(
+    rewards: FloatArray, rows: Mapping[Any, FloatArray], error: float
+) -> BoxOutcomes:
+    return BoxOutcomes(tuple(map(label, rewards)), rewards.tolist(), rows=rows, error=error)
+
+
+def _no_rewards(source: Source, rewards: object) -> None:
+    if rewards is not None:
+        raise InvalidForest(
+            f"the states of a distribution are its rewards, but there is also "
+            f"{source.called('rewards')}. Leave them out."
+        )
+
+
+# -- boxes together -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenBox:
+    """One box as it was given: its outcomes, and what else is said of it, by name of the field."""
+
+    source: Source
+    outcomes: BoxOutcomes
+    fields: Mapping[str, Any]
+
+    def below(self, above: BoxOutcomes, endless: bool) -> BoxOutcomes:
+        """The outcomes, closed after states of the parent that they leave out."""
+        o, what = self.outcomes, self.source.called("outcomes")
+        if o.law is not None:
+            return o
+        if endless:
+            o = self._in_states_of(above)
+        rows, titles = o.rows, above.titles
+        if ANY in rows:
+            left_out = [s for s in titles if above.closed and s == CLOSED]
+        else:
+            rows = self.source.by_state(rows, what, titles)
+            wanted = [s for s in titles if s != CLOSED] if endless else []
+            check_keys(rows, titles, wanted, what, self.source.above)
+            left_out = [s for s in titles if s not in rows]
+        self.source.check_dense(len(titles) * len(o.rewards))
+        if left_out and CLOSED not in o.titles:
+            o = o._replace(states=(*o.titles, CLOSED), rewards=(*o.rewards, None))
+            rows = {after: np.append(row, 0.0) for after, row in rows.items()}
+        return o._replace(rows=rows, closed=frozenset(left_out))
+
+    def _in_states_of(self, above: BoxOutcomes) -> BoxOutcomes:
+        """An endless box with its states as those of its parent, which its law looks at next."""
+        o, what = self.outcomes, self.source.called("outcomes")
+        own = dict(zip(o.titles, o.rewards, strict=True))
+        odd = [s for s in own if s not in above.titles]
+        if odd:
+            raise InvalidForest(
+                f"an endless box must have the states of its parent, but {what} name {odd[0]!r}, a "
+                f"state that the parent lacks ({such(len(odd), 'state')}). Give it to the parent "
+                f"too, with probability 0."
+            )
+        place = [list(own).index(s) if s in own else len(own) for s in above.titles]
+        return BoxOutcomes(
+            above.titles,
+            [own.get(s, r) for s, r in zip(above.titles, above.rewards, strict=True)],
+            rows={after: np.append(row, 0.0)[place] for after, row in o.rows.items()},
+        )
+
+
+def law_of(o: BoxOutcomes, above: Sequence[str] | None) -> FloatArray:
+    """The matrix of the law, a row for each state of the parent (one for a root)."""
+    if o.law is not None:
+        return o.law
+    shut = np.array([s == CLOSED for s in o.titles], float)
+    return np.array(
+        [
+            shut if s in o.closed else o.rows[ANY if ANY in o.rows else s]
+            for s in ((ANY,) if above is None else above)
+        ]
+    )
+
+
+def opening_of(
+    entry: Any, field: Field, source: Source, o: BoxOutcomes, above: Sequence[str] | None,
+    law: FloatArray,
+) -> FloatArray | float:  # fmt: skip
+    """A cost and the like: a number, or a matrix (1 or parent's states, 1 or own states)."""
+    what = source.called(field.name)
+    if isinstance(entry, Mapping):
+        matrix = _by_states(entry, field, source, o, above, law)
+    elif not o.closed and is_number(entry):
+        return float(entry)
+    else:
+        matrix = opening_matrix(entry, above is None, what)
+    if o.closed and above is not None:
+        if matrix.shape[1] not in (1, len(o.rewards)):  # given for the states before
+            matrix = np.hstack([matrix, np.full((len(matrix), 1), field.default)])
+        matrix = np.where([[s in o.closed] for s in above], field.default, matrix)
+    return matrix
+
+
+def _by_states(
+    entry: Mapping[Any, Any], field: Field, source: Source, o: BoxOutcomes,
+    above: Sequence[str] | None, law: FloatArray,
+) -> FloatArray:  # fmt: skip
+    what, own = source.called(field.name), o.titles
+
+    def row(x: Any, chances: FloatArray, what: str) -> FloatArray:
+        if not isinstance(x, Mapping):
+            return np.full(len(own), source.number(x, what))
+        given = source.by_state(x, what, own)
+        check_keys(given, own, (), what, "own state")
+        possible = [s for s, p in zip(own, chances, strict=True) if p > 0]
+        check_keys(given, own, possible, what, "own state that can occur")
+        number = source.number
+        return np.array(
+            [number(given[s], f"{what} of {s!r}") if s in given else field.default for s in own]
+        )
+
+    chances = np.zeros((1 if above is None else len(above), len(own)))
+    if law.size == chances.size:  # a law of another shape is reported later
+        chances = law.reshape(chances.shape)
+    if above is None:
+        return row(entry, chances[0], what)[None]
+    given = source.by_state(entry, what, above)
+    open_ = [s for s in above if s not in o.closed]
+    check_keys(given, above, open_, what, source.above)
+    if not any(isinstance(x, Mapping) for x in given.values()):
+        each = [(s, given.get(s, field.default)) for s in above]
+        return np.array([[source.number(x, f"{what} of {s!r}")] for s, x in each])
+    pairs = zip(above, chances, strict=True)
+    return np.array([row(given.get(s, field.default), p, f"{what} after {s!r}") for s, p in pairs])
+
+
+def assembled(
+    boxes: Sequence[WrittenBox],
+    parent: Sequence[int],
+    names: Sequence[str] | None,
+    settings: Mapping[str, Any],
+    kind: type[Forest] = Forest,
+) -> Forest:
+    """The forest of some boxes, each with the number of its parent (-1: a root)."""
+    done: dict[tuple[Any, ...], Any] = {}  # what boxes of one kind share is made once
+
+    def once(make: Callable[[], T], *key: Any) -> T:
+        if key not in done:
+            done[key] = make()
+        found: T = done[key]
+        return found
+
+    outcomes = [b.outcomes for b in boxes]
+    titles: list[tuple[str, ...] | None] = [None] * len(boxes)  # of the states of the parent
+    for v in postorder(frozen(np.array(parent, np.int64)))[0][::-1].tolist():  # parents first
+        if parent[v] >= 0:
+            above, endless = outcomes[parent[v]], bool(boxes[v].fields.get("endless"))
+            titles[v] = above.titles
+            key = id(outcomes[v]), titles[v], bool(above.closed), endless
+            outcomes[v] = once(partial(boxes[v].below, above, endless), "outcomes", *key)
+    none = no_reward(bool(settings.get("minimize")))
+    laws = [
+        once(partial(law_of, o, t), "law", id(o), t) for o, t in zip(outcomes, titles, strict=True)
+    ]
+    columns: dict[str, Any] = {}
+    for one in declared(kind):
+        if one.form == "opening" and (one.needed or any(one.name in b.fields for b in boxes)):
+            columns[one.name] = [
+                x if type(x := b.fields.get(one.name, one.default)) is float and not o.closed
+                else once(partial(opening_of, x, one, b.source, o, t, m), one.name, id(x), id(o), t)
+                for b, o, t, m in zip(boxes, outcomes, titles, laws, strict=True)
+            ]  # fmt: skip
+        elif one.form == "entry" and any(one.name in b.fields for b in boxes):
+            columns[one.name] = [b.fields.get(one.name, one.default) for b in boxes]
+    return kind.from_arrays(
+        parent=parent,
+        rewards=[
+            once(partial(_rewards, o.rewards, none), "rewards", id(o.rewards)) for o in outcomes
+        ],
+        law=laws,
+        names=names,
+        states=None if all(o.states is None for o in outcomes) else [o.states for o in outcomes],
+        **columns,
+        **settings,
+    )
+
+
+def _rewards(given: Sequence[float | None] | FloatArray, none: float) -> FloatArray:
+    return np.array([none if r is None else r for r in given], np.float64)
+
+
 def check_keys(
-    given: Iterable[str | None], known: Sequence[str], wanted: Iterable[str], what: str, kind: str
+    given: Iterable[str], known: Sequence[str], wanted: Iterable[str], what: str, kind: str
 ) -> None:
     """Every key is known, and every wanted one is there."""
     given, there = list(given), set(known)
@@ -264,8 +374,7 @@ def check_keys(
             f"{like(unknown[0], known)} ({such(len(unknown), 'entry')}). They are "
             f"{', '.join(map(short, known[:8]))}{', ...' if len(known) > 8 else ''}."
         )
-    have = set(given)
-    missing = [s for s in wanted if s not in have]
+    missing = [s for s in wanted if s not in set(given)]
     if missing:
         raise InvalidForest(
             f"{what} must have an entry for each {kind}, but {short(missing[0])} has none "

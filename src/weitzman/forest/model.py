@@ -193,7 +193,11 @@ class Forest:
     rewards: Pool = per_box(
         "rewards", "What can be taken once the box has shown a state; none for a mere signal.",
         form="rewards", pointer="reward", needed=True, check=rules.check_rewards,
-        headings=("reward", "payoff", "worth", "value", "prize", "loss"),
+        headings=(
+            "reward", "payoff", "payout", "worth", "value", "prize", "loss", "NPV", "eNPV",
+            "net present value", "benefit", "net benefit", "profit", "net profit", "revenue",
+            "return", "gain", "income", "proceeds", "earnings", "savings", "utility",
+        ),
     )  # fmt: skip
     costs: Pool = per_box(
         "cost", "What opening the box costs, in the unit of the rewards.",
@@ -203,12 +207,14 @@ class Forest:
     factors: Pool | None = per_box(
         "factor", "What everything after the opening is multiplied by, above 0 and at most 1.",
         form="opening", pointer="cost", default=1.0, check=rules.checked_factors,
-        implied_by="durations",
+        implied_by="durations", term="discounting",
         schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     )  # fmt: skip
     durations: Pool | None = per_box(
         "duration", "How long the opening takes, which the rate discounts.",
         form="opening", pointer="cost", default=0.0, check=rules.check_durations,
+        headings=("duration", "dur", "time", "length of time", "months", "years", "weeks", "days"),
+        term="discounting",
         schema={"type": "number", "minimum": 0},
     )  # fmt: skip
     count: IntArray = per_box(
@@ -234,16 +240,17 @@ class Forest:
         "states", "What the box may show: a name for each reward.",
         form="states", pointer="reward", headings=("state", "outcome", "result", "finding"),
     )  # fmt: skip
-    outside: float = setting(
-        "What can be taken without opening anything; none if something must be taken.", 0.0,
-        always=True, check=rules.check_outside, headings=("outside option", "outside"),
-        schema={"type": ["number", "null"]},
-    )  # fmt: skip
     minimize: bool = setting(
         "maximize (the default): best reward less all costs. minimize: rewards are losses, least "
         "loss plus all costs.", False,
         type=bool, always=True, key="objective", words={False: "maximize", True: "minimize"},
         headings=("objective", "goal", "minimize", "minimise"),
+    )  # fmt: skip
+    outside: float = setting(
+        "What can be taken without opening anything; none if something must be taken.", 0.0,
+        always=True, none="something must be taken", check=rules.check_outside,
+        headings=("outside option", "outside"),
+        schema={"type": ["number", "null"]},
     )  # fmt: skip
     unit: str = setting(
         "The unit of rewards and costs, for people: $, EUR, hours.", "",
@@ -258,17 +265,20 @@ class Forest:
     risk_tolerance: float | None = setting(
         "Payoffs z count by the utility -exp(-z / risk_tolerance). Left out: the expected payoff "
         "counts.", None,
-        check=rules.check_risk, schema={"type": "number", "exclusiveMinimum": 0},
+        term="a risk tolerance", check=rules.check_risk,
+        schema={"type": "number", "exclusiveMinimum": 0},
     )  # fmt: skip
     prizes: int = setting(
         "How many rewards may be taken, at most one from each tree. If left out, the sum of the "
         "quotas, or 1 without quotas.", 1,
-        type=int, default_of=rules.default_prizes, check=rules.check_prizes,
+        type=int, default_of=rules.default_prizes, term="several prizes",
+        check=rules.check_prizes,
         schema={"type": "integer", "minimum": 1},
     )  # fmt: skip
     quotas: tuple[tuple[str, int], ...] = setting(
         "At most how many rewards may be taken from the trees of a group, by group.", (),
-        type=dict, convert=rules.as_quotas, kept=rules.kept_quotas, check=rules.check_quotas,
+        type=dict, term="quotas", convert=rules.as_quotas, kept=rules.kept_quotas,
+        check=rules.check_quotas,
         schema={"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
     )  # fmt: skip
     stated_error: float = setting(
@@ -283,12 +293,12 @@ class Forest:
             column = whole_numbers(getattr(self, pointer), pointer)
             column.flags.writeable = False
             object.__setattr__(self, pointer, column)
-        for one in declared(Forest):
+        for one in declared(type(self)):
             if not one.pointer:
                 object.__setattr__(self, one.stored, one.normal(getattr(self, one.stored), n))
         if not self.state_names:
             object.__setattr__(self, "state_names", (None,) * len(self.rewards))
-        for one in declared(Forest):
+        for one in declared(type(self)):
             if one.default_of is not None and getattr(self, one.stored) is None:
                 object.__setattr__(self, one.stored, one.default_of(self))
         for name, value in rules.check(self):
@@ -304,7 +314,7 @@ class Forest:
         return hash((self.outside, self.minimize, self.parent.tobytes(), self.count.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (stored(self),)
+        return _rebuild, (type(self), stored(self))
 
     def __repr__(self) -> str:
         return (
@@ -370,24 +380,22 @@ class Forest:
     @property
     def is_plain(self) -> bool:
         """Whether the expected payoff counts, with one prize and without discounting."""
-        return not any(there for there, _ in self._has())
+        return self._term() is None
 
     def must_be_plain(self, what: str) -> None:
-        """Refuse discounting, risk tolerance and several prizes: ``what`` cannot handle them."""
-        for there, term in self._has():
-            if there:
-                raise InvalidArgument(
-                    f"{what} is for an expected payoff with one prize and no discounting, but this "
-                    f"forest has {term}."
-                )
+        """Raise if there is discounting, risk, several prizes or quotas, for ``what``."""
+        if (term := self._term()) is not None:
+            raise InvalidArgument(
+                f"{what} is for an expected payoff with one prize and no discounting, but this "
+                f"forest has {term}."
+            )
 
-    def _has(self) -> list[tuple[bool, str]]:
-        return [
-            (self.factors is not None, "discounting"),
-            (self.risk_tolerance is not None, "a risk tolerance"),
-            (self.prizes > 1, "several prizes"),
-            (bool(self.quotas), "quotas"),
-        ]
+    def _term(self) -> str | None:
+        """The first special term that the forest has, in words."""
+        said = (
+            one.term for one in declared(type(self)) if one.term and one.given(self) is not None
+        )
+        return next(said, None)
 
     def _terms(self) -> str:
         terms = [
@@ -530,7 +538,7 @@ class Forest:
         n = len(parents)
         title = titles(names, n)
         rules.check_parent(parents, title.__getitem__)
-        given = {"cost": cost} | known_fields(fields, "from_arrays")
+        given = {"cost": cost} | known_fields(fields, "from_arrays", cls)
         rules.check_time_given(given)
         reward_pool, reward, labels = reward_columns(rewards, states, n, title)
         law_pool, laws = law_columns(law, parents, n, title, initial)
@@ -580,7 +588,7 @@ class Forest:
         >>> weitzman.solve(forest.changed(law={0: [0.8, 0.2]}, outside=1)).value
         1.8
         """
-        given, held = known_fields(fields, "changed"), changeable(self)
+        given, held = known_fields(fields, "changed", type(self)), changeable(self)
         for one in declared(type(self)):
             if one.name not in given:
                 continue
@@ -691,14 +699,16 @@ FIELDS = declared(Forest)
 """All fields of a problem."""
 
 
-def known_fields(fields: Mapping[str, Any], function: str) -> dict[str, Any]:
+def known_fields(
+    fields: Mapping[str, Any], function: str, kind: type[Forest] = Forest
+) -> dict[str, Any]:
     """The fields that are given (None: not given), if they are all declared."""
-    names = [one.name for one in FIELDS]
+    names = [one.name for one in declared(kind)]
     for name in fields:
         if name not in names:
             raise TypeError(f"{function}() has no argument {name!r}{like(name, names) or '.'}")
     return {name: x for name, x in fields.items() if x is not None}
 
 
-def _rebuild(columns: dict[str, Any]) -> Forest:
-    return Forest(**columns)
+def _rebuild(kind: type[Forest], columns: dict[str, Any]) -> Forest:
+    return kind(**columns)

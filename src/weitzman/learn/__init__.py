@@ -6,14 +6,13 @@ model is a forest of n new runs; :func:`bootstrap` and :func:`diagnose` say how 
 May import ``policy``, ``engine`` and what lies below them.
 """
 
-from .curves import Curves
+from .curves import Curves, sample
 from .diagnosis import Bootstrap, Diagnosis, bootstrap, diagnose
 from .first_runs import FirstRuns, from_nothing
 from .fitting import fit
 from .model_files import load, save
 from .resemblance import FitOptions, ResemblanceModel
 from .run_model import RunModel, Shown
-from .sample_log import sample
 
 __all__ = [
     "Bootstrap",

@@ -8,8 +8,11 @@ before it starts.
 
 from __future__ import annotations
 
+import csv
+import gzip
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +25,21 @@ from .._common.optional import need
 from ..errors import InvalidArgument
 from ..forest.rules import like
 from .features import Config
-from .log_checks import Blank, check_scores, kept_rows, step_costs, with_skipped
-from .log_joining import frame_columns, joined_columns
+from .log_joining import OWN, frame_columns, joined_columns
 from .log_sources import LogSources
-from .log_tables import LogColumns, columns_of, numbers, settings_of, steps, words
+from .log_tables import (
+    Blank,
+    LogColumns,
+    check_scores,
+    columns_of,
+    kept_rows,
+    numbers,
+    settings_of,
+    step_costs,
+    steps,
+    with_skipped,
+    words,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -143,6 +157,14 @@ class Curves(LogSources):
         (('a', 'b'), [True, False])
         """
         table = columns_of(source)
+        if table.is_export(OWN) and (run, step, score, cost, kind) == (
+            "run", "step", "score", "cost", None
+        ):  # fmt: skip
+            kind, ended = "kind", "ended" if ended is None else ended
+            minimize = bool(table["minimize"].tolist()[:1] in ([1], ["True"])) if (
+                minimize is None) else minimize  # fmt: skip
+            if settings is None:
+                settings = [x for x in table.names if x not in OWN] or None
         run, step, score = (
             table.role("run", run),
             table.role("step", step),
@@ -271,7 +293,11 @@ class Curves(LogSources):
         return Curves.concat([self, other]) if isinstance(other, Curves) else NotImplemented
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row for each step, with a column for each setting; :meth:`read` reads it again."""
+        """One row for each step, with a column for each setting.
+
+        :meth:`read` knows such a table, also one that was a file in between, and takes the kinds,
+        the direction, the ends and the settings from it.
+        """
         return need("pandas", "table").DataFrame(frame_columns(self))
 
     def worth(self, price: float) -> FloatArray:
@@ -379,3 +405,28 @@ def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any], advice: 
             f"{rule}, but run {c.runs[run]!r} has {values[row]} at step {c.step[row]} "
             f"({such(len(where), 'row')}).{advice}"
         )
+
+
+def sample() -> Curves:
+    """Learning curves of scikit-learn classifiers on three data sets, each with five splits.
+
+    A run is a learner on growing training sets; the cost is in seconds, from scratch at each size.
+    From LCDB 1.0 (MIT License, Felix Mohr); ``sample.txt`` beside the file says more.
+
+    Examples
+    --------
+    >>> sample()
+    Curves(284 runs, 5,250 rows, 3 tasks, 0 cut off)
+    """
+    packed = files(__package__).joinpath("sample.csv.gz").read_bytes()
+    rows = list(csv.reader(gzip.decompress(packed).decode().splitlines()))
+    table = dict(zip(rows[0], map(list, zip(*rows[1:], strict=True)), strict=True))
+    return Curves.read(
+        table,
+        run=["learner", "replicate"],
+        score="accuracy",
+        cost="seconds",
+        task="task",
+        kind="learner",
+        ended=True,
+    )

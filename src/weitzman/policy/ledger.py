@@ -16,7 +16,7 @@ from .._common.numbers import counted
 from ..engine.indices import Policy
 from ..errors import InvalidAnswer, InvalidForest, UnknownName
 from ..forest.model import Forest
-from .frontier import Box, Id
+from .frontier import Box, Copy, Id
 from .walk import Walk
 
 Rule = Literal["refuse", "nearest"] | Sequence[float]
@@ -149,12 +149,17 @@ class Ledger(Walk):
         f = self.forest
         if isinstance(box, Box) and box.number < len(f) and f.name(box.number) == box.name:
             return box.number, box.copy
-        if isinstance(box, str) and self._copies and "#" in box:
+        if isinstance(box, str) and self._copies:
             name, _, copy = box.rpartition("#")
-            numbers = copy.split(".")
-            if copy.isascii() and all(n.isdecimal() and n[0] != "0" for n in numbers):
+            if copy.isdecimal() and copy.isascii() and copy[0] != "0":  # most; faster
+                found: Copy | None = (int(copy),)
+            elif parts := _COPY.fullmatch(box):
+                name, found = parts[1], tuple(map(int, parts[2].split(".")))
+            else:
+                found = None
+            if found is not None:
                 with suppress(UnknownName):  # the name of a box may look like a copy of another
-                    return f.box(name), tuple(map(int, numbers))
+                    return f.box(name), found
         return f.box(box), ()
 
     # -- what can happen -----------------------------------------------------------------------
@@ -332,8 +337,10 @@ def _check_names(policy: Policy) -> None:
 
 def replaced(old: Ledger, policy: Policy) -> Ledger:
     """The same search with another policy; an error if the policy does not have the same boxes."""
-    if old.hands is not None or policy.forest.prizes > 1:
-        raise InvalidForest("with several prizes a search keeps its model: start another one.")
+    if old.hands is not None or policy.forest.prizes > 1 or policy.forest.quotas:
+        raise InvalidForest(
+            "with several prizes or quotas a search keeps its model: start another one."
+        )
     if policy.forest.minimize != old.forest.minimize:
         raise InvalidForest("a new model must minimize if the old one does, and only then.")
     new = Ledger(policy, old.rule, old.me)

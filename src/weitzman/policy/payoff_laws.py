@@ -12,98 +12,16 @@ from dataclasses import dataclass, replace
 from functools import cache, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray
 from .._common.text import as_html
 from .._kernels.structure import postorder
 from ..engine.dense_following import rank
-from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
 from ..errors import TooLarge
 from ..forest.model import Forest
-from .simulation import simulate
 from .walk import Walk
-
-_SAME = 1e-12  # of the largest payoff: rounding makes none worse than another
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PayoffLaw:
-    """What a search earns in the end.
-
-    Attributes
-    ----------
-    values : (m,) array, ascending
-        Discounted, where there is discounting.
-    chances : (m,) array
-        Sum to 1.
-    mean : float
-        Exact, also if the law is simulated.
-    outside : float
-        What opening nothing earns.
-    is_worse : (m,) array of bool
-        Which values are worse than that.
-    worse : float
-        Their probability.
-    how : str
-        "exact", or how many searches were simulated.
-    """
-
-    values: FloatArray
-    chances: FloatArray
-    mean: float
-    outside: float
-    is_worse: NDArray[np.bool_]
-    worse: float
-    how: str
-
-    def __repr__(self) -> str:
-        return f"PayoffLaw({len(self.values)} values, mean={self.mean:.6g}, {self.how})"
-
-    _repr_html_ = as_html
-
-
-def payoff_law(
-    policy: Solution | Policy, *, episodes: int = 100_000, rng: np.random.Generator | int = 0
-) -> PayoffLaw:
-    """The law of the payoff: written out where the policy has few ends, else simulated.
-
-    The paper's *payoff distribution*, of any index policy on any forest. With discounting, payoffs
-    are discounted to the start; with several prizes, a payoff is their sum less all costs.
-
-    Parameters
-    ----------
-    policy : Solution or Policy
-    episodes : int
-        Number of searches to simulate, if the law is simulated; ``how`` of the result tells.
-    rng : Generator or int
-        For the simulation; seed 0 by default.
-
-    Examples
-    --------
-    >>> import weitzman
-    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
-    >>> law = payoff_law(weitzman.solve(chest))
-    >>> law.values.tolist(), law.chances.tolist(), law.how
-    ([-2.0, 8.0, 9.0], [0.25, 0.25, 0.5], 'exact')
-    """
-    rule = as_policy(policy, "payoff_law")
-    f = rule.forest
-    exact = exact_payoffs(rule)
-    if exact is None:
-        played, exactly = simulate(rule, episodes, rng), evaluate(rule)
-        values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
-        how, mean = f"{episodes:,} simulated searches", exactly.reward - f.sign * exactly.spend
-    else:
-        values, chances = exact
-        how, mean = "exact", float(values @ chances)
-    values, place = np.unique(values, return_inverse=True)
-    chances = np.bincount(place, weights=chances) / chances.sum()
-    nothing = f.prizes * f.outside
-    worse = f.sign * values < f.sign * nothing - _SAME * float(np.abs(values).max())
-    return PayoffLaw(values, chances, mean, nothing, worse, float(chances[worse].sum()), how)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +139,7 @@ def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
     """The policy with an amount in hand."""
     rule = as_policy(policy, name)
     f = rule.forest
-    if f.factors is not None or f.prizes > 1:
+    if f.factors is not None or f.prizes > 1 or f.quotas:
         f.must_be_plain("the equivalent box")
     if held is None:
         return rule
@@ -288,7 +206,7 @@ class _TooMany(Exception):
 def exact_payoffs(policy: Policy) -> PointLaw | None:
     """All payoffs of a search and their chances, in the user's sign; None if there are too many."""
     f = policy.forest
-    if f.factors is None and f.prizes == 1 and not f.endless.any():
+    if f.factors is None and f.prizes == 1 and not f.quotas and not f.endless.any():
         with suppress(_TooMany, RecursionError):
             values, chances = _Payoffs(policy).law()
             values = f.sign * values + 0.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import secrets
 import sqlite3
+import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -209,8 +211,14 @@ class Record:
         old = self._ledger
         self._ledger = Ledger(old.policy if self._lazy else self._first, old.rule, old.me)
         self._ledger.frontier.asleep = True
-        for number, event, policy in found:
-            self._apply_found(number, event, policy)
+        collects = gc.isenabled()
+        gc.disable()  # a million answers are looked through again and again, and none is garbage
+        try:
+            for number, event, policy in found:
+                self._apply_found(number, event, policy)
+        finally:
+            if collects:
+                gc.enable()
         self._ledger.frontier.wake(self._ledger.told)
         self._busy = False
 
@@ -264,7 +272,7 @@ def _content(event: Event) -> list[Any]:
 
 def _event(log: EventLog, entry: Entry) -> Event:
     try:
-        return Event(entry.worker, *entry.content)
+        return Event(sys.intern(entry.worker), *entry.content)
     except TypeError as error:
         raise log.damaged(f"event {entry.number} is none ({error})") from error
 

@@ -420,6 +420,13 @@ spent instead of 1.'
             return [(self._ledger.box(box), reward) for box, reward in found]
 
     @property
+    def filled(self) -> dict[str, int]:
+        """How many rewards were taken from each group that has a quota."""
+        with self._record.lock:
+            hands = self._ledger.hands
+            return {} if hands is None else {g: hands.filled[g] for g in hands.quotas}
+
+    @property
     def pending(self) -> list[Box]:
         """Boxes that are handed out and not answered, in the order of handing out."""
         with self._record.lock:

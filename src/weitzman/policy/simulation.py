@@ -1,36 +1,45 @@
-"""Play a policy many times and see what it earns, and how that varies."""
+"""Play a policy many times and see what it earns, and how that varies.
+
+What a box shows in an episode is drawn from a number that hashes seed, episode, box and copy, and
+nothing else. So two policies that are played with one seed meet the same boxes (*common random
+numbers*), and their difference varies less than each of them: see :func:`difference`.
+
+Where few things can happen, all episodes go down the tree of situations together, in NumPy.
+Elsewhere a compiled kernel plays them one after the other, with the same draws.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import cached_property
+from itertools import islice, pairwise
 from statistics import NormalDist
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arrays import FloatArray, IntArray, frozen, writable
+from .._common.arguments import check_counts
+from .._common.arrays import FloatArray, IntArray, error_of_mean, frozen, writable
 from .._common.numbers import Amounts, counted, percent
 from .._common.sharing import Executor, check_executor, spread
-from .._common.text import cells_html
-from .._common.text import columns as aligned
+from .._common.text import ResultTable, as_html
 from .._kernels import episodes as kernel
 from .._kernels.prize_episodes import collect
 from ..chains.following import must_stop
+from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
 from ..engine.plan import Progress
 from ..engine.solution import Solution, as_policy
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .frontier import Id
+from .payoff_laws import exact_payoffs
+from .walk import Walk
 
 _AMOUNTS = ("payoff", "reward", "spend")
 _SAMPLES = ("payoff", "reward", "spend", "openings", "rounds", "time")
@@ -101,25 +110,8 @@ def share_interval(share: float, n: int, level: float) -> tuple[float, float]:
     return max(0.0, (center - half) / (1 + z2)), min(1.0, (center + half) / (1 + z2))
 
 
-def merge(size: IntArray, mean: FloatArray, square: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of the whole from those of its parts.
-
-    Parameters
-    ----------
-    size : (m,) array of int
-        How many numbers each part has.
-    mean, square : (m, r) arrays of float
-        Mean of each part, and its sum of squares around that mean.
-    """
-    total = int(size.sum())
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # squares of 1e200: inf
-        center = size @ mean / total
-        spread = square.sum(axis=0) + size @ (mean - center) ** 2
-        return center, np.sqrt(spread / (total - 1) if total > 1 else np.full_like(spread, np.nan))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(ResultTable):
     """What a policy came to in many episodes, in the user's sign.
 
     Attributes
@@ -140,8 +132,10 @@ class Simulation:
     time : Sample
         Time to the end, as in :class:`~weitzman.engine.Evaluation`; 0 without discounting. With it,
         payoff, reward and spend are discounted.
-    loss : float
+    loss_share : float
         Share of the episodes that ended worse than with the outside option and nothing opened.
+    exact_loss : float, optional
+        The probability of that, where all payoffs of the policy can be enumerated.
     opened : (n,) array of float
         Average number of copies of each box that were opened.
     """
@@ -154,8 +148,9 @@ class Simulation:
     openings: Sample
     rounds: Sample
     time: Sample
-    loss: float
+    loss_share: float
     opened: FloatArray
+    exact_loss: float | None = None
 
     @property
     def episodes(self) -> int:
@@ -178,22 +173,23 @@ class Simulation:
             return self.payoff.mean, self.payoff.standard_error
         return self.payoff.certainty(tolerance, self.forest.sign)
 
-    def loss_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """A confidence interval for the probability of a loss (Wilson's)."""
-        return share_interval(self.loss, self.episodes, level)
+    @property
+    def loss(self) -> float:
+        """The probability of ending worse than with nothing opened: exact, or else estimated."""
+        return self.loss_share if self.exact_loss is None else self.exact_loss
 
-    def columns(self) -> dict[str, FloatArray]:
+    def loss_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """A confidence interval for the probability of a loss (Wilson's); a point if exact."""
+        if self.exact_loss is not None:
+            return self.exact_loss, self.exact_loss
+        return share_interval(self.loss_share, self.episodes, level)
+
+    def columns(self) -> dict[str, Any]:
         """Payoff, reward, spend, openings, rounds (and time, if it counts) of the episodes kept."""
         return {name: getattr(self, name).values for name in self._samples()}
 
     def _samples(self) -> tuple[str, ...]:
         return _SAMPLES if self.forest.factors is not None else _SAMPLES[:-1]
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A data frame with a row for every episode that was kept."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
 
     def summary(self, level: float = 0.95) -> list[dict[str, Any]]:
         """For each quantity its mean, standard error, confidence interval and quantiles."""
@@ -208,35 +204,26 @@ class Simulation:
             )
         return out
 
-    def table(self, level: float = 0.95) -> str:
-        """Means with confidence intervals, and quantiles, as text."""
+    def headline(self) -> str:
+        """How many episodes there were, and how often they ended in a loss."""
         at_once = "one box at a time" if self.workers == 1 else f"{self.workers} boxes at once"
-        low, high = self.loss_interval(level)
-        return "\n".join(
-            [
-                f"{counted(self.episodes, 'episode')}, {at_once}",
-                *aligned(self._cells(level), right=1),
-                f"worse than opening nothing: {percent(self.loss)} of the episodes "
-                f"({percent(low)} to {percent(high)})",
-            ]
+        low, high = self.loss_interval()
+        sure = "" if self.exact_loss is not None else f" ({percent(low)} to {percent(high)})"
+        return (
+            f"{counted(self.episodes, 'episode')}, {at_once}; worse than opening nothing: "
+            f"{percent(self.loss)}{sure}"
         )
 
-    def _cells(self, level: float) -> list[list[str]]:
+    def cells(self, level: float = 0.95) -> list[list[str]]:
+        """Means with confidence intervals, and quantiles."""
         z = two_sided(level)
         cells = [["", "mean", f"± ({100 * level:g}%)", *(f"{100 * q:g}%" for q in _QUANTILES)]]
         for row in self.summary(level):
             name, mean, error, _, _, *quantiles = row.values()
             say = self.forest.amounts if name in _AMOUNTS else Amounts()
-            numbers = [
-                say(mean, z * error),
-                say.margin(z * error),
-                *(say(x) for x in quantiles),
-            ]
+            numbers = say(mean, z * error), say.margin(z * error), *(say(x) for x in quantiles)
             cells.append([name, *numbers])
         return cells
-
-    def __str__(self) -> str:
-        return self.table()
 
     def __repr__(self) -> str:
         return (
@@ -244,20 +231,19 @@ class Simulation:
             f"payoff={self.payoff.mean:.6g}, standard_error={self.payoff.standard_error:.2g})"
         )
 
-    def _repr_html_(self) -> str:
-        played, worse = counted(self.episodes, "episode"), percent(self.loss)
-        head = f"{played}, {worse} of them worse than opening nothing"
-        return cells_html([head], self._cells(0.95))
-
 
 Play = Callable[[int, int, FloatArray, IntArray], None]
 """Play episodes ``first`` to ``last - 1``: write what they came to, and count what was opened."""
 
-_CHUNK = 4096  # episodes that a thread plays at a time, at most
-_MOST_WORKERS = 10**6
-_SHARES = 64  # of the episodes, for the workers of an executor; more where there are many
+_CHUNK = 4096  # episodes in a chunk, at most
+_TOGETHER = 2**16  # the same where episodes go on together
+_CHUNKS = 256  # and at least this many chunks, if there are as many episodes
+_SHARES = 64  # of the chunks, for the workers of an executor; more where there are many
 _MOST_SHARES = 1024
-_CHUNKS = 256  # and at least this many times, if there are as many episodes
+_MOST_WORKERS = 10**6
+_SAME = 1e-12  # of the largest payoff: rounding makes none worse than another
+_NODES = 20_000  # situations that all episodes may come to together: about a second
+_DEEPEST = 300  # boxes opened in one episode, where all go together
 
 
 def simulate(
@@ -313,12 +299,12 @@ def simulate(
     1.75
     """
     rule = as_policy(policy, "simulate")
-    at_least_one(workers=workers, budget=1 if budget is None else budget)
+    check_counts(workers=workers, budget=budget, episodes=episodes, keep=keep)
     if budget is not None:  # then boxes that can yield nothing are opened too, last of all
         rule = replace(rule, index=frozen(np.maximum(rule.index, -np.finfo(np.float64).max)))
     check_executor(executor)
     f = rule.forest
-    if f.prizes > 1 and workers > 1:
+    if (f.prizes > 1 or f.quotas) and workers > 1:
         raise InvalidArgument(
             "with several prizes boxes are opened one at a time: a prize may close a tree that "
             "another worker is looking into. Leave `workers` out."
@@ -329,28 +315,200 @@ def simulate(
     workers = min(workers, f.boxes, _MOST_WORKERS)  # each line is looked into by one at a time
     most = int(min(boxes if budget is None else budget, np.iinfo(np.int64).max))
     game = kernel.Game(len(rule.root), rule.outside, workers, most, budget is None, stream_key(rng))
-    elsewhere = None if executor is None else Elsewhere(executor, rule, game)
-    play = player(rule, game) if executor is None else None
-    return run_episodes(
-        play, f, episodes, workers=workers, keep=keep, threads=threads, elsewhere=elsewhere,
-        progress=progress,
-    )  # fmt: skip
+    options: dict[str, Any] = {"workers": workers, "keep": keep, "progress": progress}
+    try:
+        found = run_episodes(_Together(rule, game), f, episodes, chunk=_TOGETHER, **options)
+    except _TooWide:
+        player = _OneByOne(rule, game)
+        options |= {"threads": threads, "executor": executor}
+        return run_episodes(player, f, episodes, **options)
+    law = exact_payoffs(rule) if workers == 1 and budget is None else None
+    return found if law is None else replace(found, exact_loss=_chance_of_loss(f, *law)[1])
 
 
-def player(rule: Policy, game: kernel.Game) -> Play:
-    """What plays episodes of a policy; threads may share it."""
-    f, tables = rule.forest, tabulate(rule)
-    scratch: list[kernel.Lists] = []
+def difference(
+    first: Policy | Solution,
+    second: Policy | Solution,
+    episodes: int = 20_000,
+    rng: np.random.Generator | int = 0,
+    *,
+    threads: int | None = None,
+) -> Sample:
+    """How much more payoff one policy has than another, in the same episodes.
 
-    def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
+    Both meet the same boxes in every episode, so the differences vary little and few episodes
+    suffice: the standard error is that of paired differences.
+
+    Parameters
+    ----------
+    first, second : Policy or Solution
+        Policies on one forest.
+    episodes, rng, threads
+        As for :func:`simulate`.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> boxes = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3)
+    >>> best = weitzman.solve(boxes)
+    >>> lazy = weitzman.Policy.of(boxes, 6.0)
+    >>> found = difference(best, lazy, 1000)
+    >>> low, high = found.interval()
+    >>> bool(low <= found.mean <= high)
+    True
+    """
+    rules = as_policy(first, "difference"), as_policy(second, "difference")
+    if rules[0].forest != rules[1].forest:
+        raise InvalidArgument("policies that are compared must be policies on the same forest.")
+    key = np.random.default_rng(rng).integers(0, 2**63)
+    a, b = (simulate(rule, episodes, int(key), keep=episodes, threads=threads) for rule in rules)
+    gains = a.payoff.values - b.payoff.values
+    deviation = error_of_mean(gains) * math.sqrt(episodes)
+    return Sample(gains, episodes, float(gains.mean()), deviation)
+
+
+class _OneByOne:
+    """Plays episodes one after the other, compiled; threads may share it."""
+
+    def __init__(self, rule: Policy, game: kernel.Game) -> None:
+        self._rule, self._game = rule, game._replace(stream=writable(game.stream))
+        self._scratch: list[kernel.Lists] = []
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._rule, self._game)
+
+    @cached_property
+    def _tables(self) -> kernel.Tables:
+        return tabulate(self._rule)
+
+    def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
+        scratch, tally = self._scratch, kernel.Tally(out, opened)
         heap = scratch.pop() if scratch else kernel.Lists(np.empty(64), np.empty((64, 6), np.int64))
-        tally = kernel.Tally(out, opened)
-        if f.prizes > 1:
-            scratch.append(collect(tables, game, int(f.prizes), first, last, tally, heap))
+        prizes = int(self._rule.forest.prizes)
+        if prizes > 1:
+            heap = collect(self._tables, self._game, prizes, first, last, tally, heap)
         else:
-            scratch.append(kernel.play(tables, game, first, last, tally, heap))
+            heap = kernel.play(self._tables, self._game, first, last, tally, heap)
+        scratch.append(heap)
 
-    return play
+
+class _TooWide(Exception):
+    """Episodes come to too many different situations."""
+
+
+class _Now(NamedTuple):
+    """How some episodes stand: the discount, costs, time and rounds so far, and of this round."""
+
+    worth: float = 1.0
+    spent: float = 0.0
+    time: float = 0.0
+    rounds: int = 0
+    factor: float = 1.0
+    pause: float = 0.0
+
+
+class _Together:
+    """Plays all episodes at once: those in the same situation go on together."""
+
+    def __init__(self, rule: Policy, game: kernel.Game) -> None:
+        self._rule, self._game = rule, game
+
+    def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
+        self._walk, self._out, self._opened = Walk(self._rule), out, opened
+        self._keys: dict[Id, int] = {}
+        self._stream, self._nodes = _streams(self._game.stream, first, last), 0
+        self._go_on(np.arange(last - first), [], _Now())
+
+    def _go_on(self, at: IntArray, batch: list[Id], now: _Now) -> None:
+        """Continue the episodes ``at``; boxes of the batch are being opened at the same time."""
+        self._nodes += 1
+        walk, f = self._walk, self._walk.forest
+        if not f.quotas and (self._nodes > _NODES or len(walk.told) > _DEEPEST):  # no kernel has
+            raise _TooWide
+        if not batch:
+            batch = self._next()
+            if not batch and (prize := walk.next_prize()) is not None:
+                with walk.supposing_taken(prize):
+                    self._go_on(at, [], now)
+                return
+            if not batch:
+                self._end(at, now)
+                return
+            now = now._replace(rounds=now.rounds + 1, factor=1.0, pause=0.0)
+        box, *batch = batch
+        v, above = box[0], walk.state_above(box)
+        states = _states(self._rule, v, above, self._stream[at], self._key(box))
+        self._opened[v] += len(at)
+        for y in np.unique(states).tolist():
+            spent = now.spent + now.worth * walk.cost(v, above, y)
+            factor, pause = now.factor, now.pause
+            if f.factors is not None:
+                own, took = walk.passes(box, y)
+                factor, pause = min(factor, own), max(pause, took)
+            later = now._replace(spent=spent, factor=factor, pause=pause)
+            if not batch:
+                later = later._replace(worth=now.worth * factor, time=now.time + pause)
+            with walk.supposing(box, y):
+                self._go_on(at[states == y], batch, later)
+
+    def _next(self) -> list[Id]:
+        """The boxes of the next round."""
+        walk, game = self._walk, self._game
+        most = min(game.workers, game.budget - len(walk.told))
+        bar = walk.bar if game.stops else -np.inf
+        ranked = islice(walk.frontier.best_first(), most)
+        return [box for box, index in ranked if index > bar]
+
+    def _end(self, at: IntArray, now: _Now) -> None:
+        out, walk = self._out, self._walk
+        reward = walk.sign * walk.totals()[0] * now.worth
+        out[kernel.PAYOFF, at], out[kernel.REWARD, at] = reward - now.spent, reward
+        out[kernel.SPEND, at], out[kernel.OPENINGS, at] = now.spent, len(walk.told)
+        out[kernel.ROUNDS, at], out[kernel.TIME, at] = now.rounds, now.time
+
+    def _key(self, box: Id) -> int:
+        """The number of a box and its copy, from those of all boxes above it."""
+        if box not in self._keys:
+            f, above = self._walk.forest, self._walk.above(box)
+            own = box[1][-1] - 1 if f.count[box[0]] > 1 else 0
+            up = 0 if above is None else self._key(above)
+            self._keys[box] = _scrambled(up + _GOLDEN * (box[0] + 1) + own)
+        return self._keys[box]
+
+
+_GOLDEN, _WORD = 0x9E3779B97F4A7C15, 2**64
+
+
+def _scrambled(z: int) -> int:
+    """The hash of SplitMix64."""
+    z %= _WORD
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % _WORD
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % _WORD
+    return z ^ (z >> 31)
+
+
+def _scrambled_all(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The same for an array of words, whose products wrap around."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _streams(key: NDArray[np.uint64], first: int, last: int) -> NDArray[np.uint64]:
+    """A word for each episode."""
+    episodes = np.arange(first, last, dtype=np.uint64)
+    return _scrambled_all(key[1] + _scrambled_all(key[0] ^ episodes))
+
+
+def _states(
+    rule: Policy, v: int, above: int, streams: NDArray[np.uint64], key: int
+) -> IntArray:  # fmt: skip
+    """What a box shows in each episode."""
+    u = (_scrambled_all(streams + np.uint64(key)) >> np.uint64(11)) * 2.0**-53
+    law = rule.forest.laws[int(rule.forest.law[v])][above]
+    chances = np.cumsum(law) / law.sum()
+    chances[np.flatnonzero(law)[-1] :] = 2.0  # never a state of probability zero
+    return np.searchsorted(chances, u, side="right")
 
 
 def check_stops(policy: Policy) -> None:
@@ -361,13 +519,6 @@ def check_stops(policy: Policy) -> None:
         at = int(policy.index_at[v])
         rewards = policy.rewards[f.rewards.start[r] : f.rewards.start[r + 1]]
         must_stop(law, rewards, policy.index[at : at + len(law)], policy.outside, f.name(v))
-
-
-def at_least_one(**arguments: int) -> None:
-    """Refuse numbers below 1."""
-    for name, n in arguments.items():
-        if n < 1:
-            raise InvalidArgument(f"`{name}` must be at least 1, but it is {n}.")
 
 
 def stream_key(rng: np.random.Generator | int) -> NDArray[np.uint64]:
@@ -411,34 +562,9 @@ def tabulate(policy: Policy) -> kernel.Tables:
     )
 
 
-class Layout(NamedTuple):
-    """How episodes are cut into chunks: by their number alone, not by who plays them."""
+class _Share(NamedTuple):
+    """What some chunks came to: moments and kept episodes of each, and the totals."""
 
-    episodes: int
-    keep: int
-    chunk: int
-
-    @classmethod
-    def of(cls, episodes: int, keep: int) -> Layout:
-        """A few hundred chunks, if there are enough episodes."""
-        at_least_one(episodes=episodes, keep=keep)
-        return cls(episodes, keep, max(1, min(_CHUNK, episodes // _CHUNKS)))
-
-    @property
-    def chunks(self) -> int:
-        """How many there are."""
-        return -(-self.episodes // self.chunk)
-
-    def span(self, chunk: int) -> tuple[int, int]:
-        """The first episode of a chunk, and the one after its last."""
-        first = chunk * self.chunk
-        return first, min(first + self.chunk, self.episodes)
-
-
-class EpisodeShare(NamedTuple):
-    """What some chunks came to: their numbers, moments and kept episodes, and the totals."""
-
-    numbers: list[int]
     mean: list[FloatArray]
     square: list[FloatArray]
     kept: list[FloatArray]
@@ -446,134 +572,170 @@ class EpisodeShare(NamedTuple):
     worse: int
 
 
-class Elsewhere(NamedTuple):
-    """Episodes of a policy, played by the workers of an executor."""
+class _Chunks(NamedTuple):
+    """How episodes are cut into chunks: by their number alone, not by who plays them."""
 
-    executor: Executor
-    rule: Policy
-    game: kernel.Game
+    play: Play
+    forest: Forest
+    episodes: int
+    keep: int
+    size: int
 
-    def play(self, layout: Layout, progress: Progress | None) -> list[EpisodeShare]:
-        """Shares of all chunks."""
-        shares = min(max(_SHARES, layout.chunks // _SHARES), _MOST_SHARES)
-        cuts = np.unique(np.linspace(0, layout.chunks, shares + 1).astype(np.int64)).tolist()
-
-        def tell(done: int, total: int) -> None:
-            if progress is not None:
-                progress(layout.episodes * done // total, layout.episodes)
-
-        data = self.rule, self.game, layout
-        return spread(self.executor, _play_share, data, list(pairwise(cuts)), tell)
-
-
-def _play_share(data: tuple[Policy, kernel.Game, Layout], chunks: tuple[int, int]) -> EpisodeShare:
-    """On a worker: play some chunks."""
-    rule, game, layout = data
-    game = game._replace(stream=writable(game.stream))
-    return _played(player(rule, game), rule.forest, layout, range(*chunks), lambda _: None)
+    def played(self, numbers: tuple[int, int]) -> _Share:
+        """Play some chunks one after the other."""
+        share = _Share([], [], [], np.zeros(len(self.forest), np.int64), 0)
+        nothing, worse = self.forest.sign * self.forest.outside * self.forest.prizes, 0
+        for a in range(numbers[0] * self.size, numbers[1] * self.size, self.size):
+            b = min(a + self.size, self.episodes)
+            out = np.zeros((kernel.RECORDED, b - a))
+            self.play(a, b, out, share.opened)
+            with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e200: inf
+                share.mean.append(out.mean(axis=1))
+                share.square.append(((out - share.mean[-1][:, None]) ** 2).sum(axis=1))
+            worse += int((out[kernel.PAYOFF] < nothing).sum())
+            share.kept.append(out[:, : max(0, self.keep - a)])
+        return share._replace(worse=worse)
 
 
 def run_episodes(
-    play: Play | None,
+    play: Play,
     forest: Forest,
     episodes: int,
     *,
     workers: int = 1,
     keep: int = 1_000_000,
     threads: int | None = None,
-    elsewhere: Elsewhere | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
+    chunk: int | None = None,
 ) -> Simulation:
-    """Share episodes out among threads, or elsewhere, and gather what they came to.
+    """Share episodes out among threads, or an executor, and gather what they came to.
 
-    The chunks depend on the number of episodes only, and are put together in their order.
+    The chunks depend on the number of episodes only, and are put together in their order. With
+    ``chunk``, chunks of this size are played here, one after the other.
     """
-    layout = Layout.of(episodes, keep)
-    if elsewhere is not None:
-        return _gathered(forest, layout, workers, elsewhere.play(layout, progress))
-    assert play is not None, "somebody plays"
-    return _gathered(forest, layout, workers, _by_threads(play, forest, layout, threads, progress))
+    check_counts(episodes=episodes, keep=keep)
+    size = chunk or max(1, min(_CHUNK, episodes // _CHUNKS))
+    chunks = _Chunks(play, forest, episodes, keep, size)
+    count = -(-episodes // size)
+    pieces = min(max(_SHARES, count // _SHARES), _MOST_SHARES) if executor is not None else count
+    cuts = list(pairwise(np.unique(np.linspace(0, count, pieces + 1).astype(np.int64)).tolist()))
+
+    def tell(done: int, total: int) -> None:
+        if progress is not None:
+            progress(episodes * done // total, episodes)
+
+    if executor is not None or chunk is not None:
+        shares = spread(executor, _Chunks.played, chunks, cuts, tell)
+    else:
+        with ThreadPoolExecutor(min(threads or os.cpu_count() or 1, count)) as pool:
+            shares = spread(pool, _Chunks.played, chunks, cuts, tell)
+    return _gathered(chunks, workers, shares)
 
 
-def _by_threads(
-    play: Play, forest: Forest, layout: Layout, threads: int | None, progress: Progress | None
-) -> list[EpisodeShare]:
-    todo, lock, done = iter(range(layout.chunks)), Lock(), 0
-
-    def numbers() -> Iterator[int]:
-        while True:
-            with lock:
-                c = next(todo, None)
-            if c is None:
-                return
-            yield c
-
-    def tell(n: int) -> None:
-        nonlocal done
-        with lock:
-            done += n
-            if progress is not None:
-                progress(done, layout.episodes)
-
-    crew = min(threads or os.cpu_count() or 1, layout.chunks)
-    with ThreadPoolExecutor(crew) as pool:
-        try:
-            ends = [
-                pool.submit(_played, play, forest, layout, numbers(), tell) for _ in range(crew)
-            ]
-            return [end.result() for end in ends]
-        finally:
-            with lock:  # after an error or an interrupt, nobody begins another chunk
-                todo = iter(range(0))
-
-
-def _played(
-    play: Play, forest: Forest, layout: Layout, numbers: Iterable[int], tell: Callable[[int], None]
-) -> EpisodeShare:
-    """Play chunks one after the other."""
-    share = EpisodeShare([], [], [], [], np.zeros(len(forest), np.int64), 0)
-    out, worse = np.zeros((kernel.RECORDED, layout.chunk)), 0
-    nothing = forest.sign * forest.outside * forest.prizes
-    for c in numbers:
-        a, b = layout.span(c)
-        mean, square = np.empty(kernel.RECORDED), np.empty(kernel.RECORDED)
-        play(a, b, out, share.opened)
-        kernel.moments(out, b - a, mean, square)
-        worse += int(kernel.count_below(out[kernel.PAYOFF], b - a, nothing))
-        share.numbers.append(c)
-        share.mean.append(mean)
-        share.square.append(square)
-        share.kept.append(out[:, : max(0, min(b, layout.keep) - a)].copy())
-        tell(b - a)
-    return share._replace(worse=worse)
-
-
-def _gathered(
-    forest: Forest, layout: Layout, workers: int, shares: Sequence[EpisodeShare]
-) -> Simulation:
-    """All episodes, in their order."""
-    mean, square = np.empty((2, layout.chunks, kernel.RECORDED))
-    episodes = layout.episodes
-    kept = np.empty((kernel.RECORDED, min(layout.keep, episodes)))
-    for share in shares:
-        for i, c in enumerate(share.numbers):
-            mean[c], square[c] = share.mean[i], share.square[i]
-            a, part = c * layout.chunk, share.kept[i]
-            kept[:, a : a + part.shape[1]] = part
-    first = np.arange(0, episodes, layout.chunk)
-    size = np.minimum(first + layout.chunk, episodes) - first
-    opened = sum((share.opened for share in shares), np.zeros(len(forest), np.int64))
-    worse = sum(share.worse for share in shares)
-    sign = forest.sign
-    center, deviation = merge(size, mean, square)
-    signs = np.array([sign, sign, 1.0, 1.0, 1.0, 1.0])
-    kept *= signs[:, None]
+def _gathered(chunks: _Chunks, workers: int, shares: Sequence[_Share]) -> Simulation:
+    """All episodes, in their order; means and deviations from those of the chunks."""
+    forest, n = chunks.forest, chunks.episodes
+    mean = np.array([x for share in shares for x in share.mean])
+    square = np.array([x for share in shares for x in share.square])
+    size = np.diff(np.append(np.arange(0, n, chunks.size), n))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        center = size @ mean / n
+        around = square.sum(axis=0) + size @ (mean - center) ** 2
+        deviation = np.sqrt(around / (n - 1)) if n > 1 else np.full_like(around, np.nan)
+    signs = np.array([forest.sign, forest.sign, 1.0, 1.0, 1.0, 1.0])
+    kept = np.concatenate([x for s in shares for x in s.kept], axis=1) * signs[:, None]
     kept.flags.writeable = False
     payoff, reward, spend, openings, rounds, time = (
-        Sample(values, episodes, float(m), float(d))
+        Sample(values, n, float(m), float(d))
         for values, m, d in zip(kept, signs * center, deviation, strict=True)
     )
+    opened = sum((s.opened for s in shares), np.zeros(len(forest), np.int64))
+    worse = sum(s.worse for s in shares)
     return Simulation(
-        forest, workers, payoff, reward, spend, openings, rounds, time, worse / episodes,
-        opened / episodes,
+        forest, workers, payoff, reward, spend, openings, rounds, time, worse / n, opened / n
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PayoffLaw:
+    """What a search earns in the end.
+
+    Attributes
+    ----------
+    values : (m,) array, ascending
+        Discounted, where there is discounting.
+    chances : (m,) array
+        Sum to 1.
+    mean : float
+        Exact, also if the law is simulated.
+    outside : float
+        What opening nothing earns.
+    is_worse : (m,) array of bool
+        Which values are worse than that.
+    worse : float
+        Their probability.
+    how : str
+        "exact", or how many searches were simulated.
+    """
+
+    values: FloatArray
+    chances: FloatArray
+    mean: float
+    outside: float
+    is_worse: NDArray[np.bool_]
+    worse: float
+    how: str
+
+    def __repr__(self) -> str:
+        return f"PayoffLaw({len(self.values)} values, mean={self.mean:.6g}, {self.how})"
+
+    _repr_html_ = as_html
+
+
+def payoff_law(
+    policy: Solution | Policy, *, episodes: int = 100_000, rng: np.random.Generator | int = 0
+) -> PayoffLaw:
+    """The law of the payoff: written out where the policy has few ends, else simulated.
+
+    The paper's *payoff distribution*, of any index policy on any forest. With discounting, payoffs
+    are discounted to the start; with several prizes, a payoff is their sum less all costs.
+
+    Parameters
+    ----------
+    policy : Solution or Policy
+    episodes : int
+        Number of searches to simulate, if the law is simulated; ``how`` of the result tells.
+    rng : Generator or int
+        For the simulation; seed 0 by default.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
+    >>> law = payoff_law(weitzman.solve(chest))
+    >>> law.values.tolist(), law.chances.tolist(), law.how
+    ([-2.0, 8.0, 9.0], [0.25, 0.25, 0.5], 'exact')
+    """
+    rule = as_policy(policy, "payoff_law")
+    f, exact = rule.forest, exact_payoffs(rule)
+    if exact is None:
+        played, exactly = simulate(rule, episodes, rng), evaluate(rule)
+        values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
+        how, mean = f"{episodes:,} simulated searches", exactly.reward - f.sign * exactly.spend
+    else:
+        values, chances = exact
+        how, mean = "exact", float(values @ chances)
+    values, place = np.unique(values, return_inverse=True)
+    chances = np.bincount(place, weights=chances) / chances.sum()
+    worse, chance = _chance_of_loss(f, values, chances)
+    return PayoffLaw(values, chances, mean, f.prizes * f.outside, worse, chance, how)
+
+
+def _chance_of_loss(
+    f: Forest, values: FloatArray, chances: FloatArray
+) -> tuple[NDArray[np.bool_], float]:
+    """Which payoffs are worse than opening nothing, and how likely that is."""
+    same = _SAME * float(np.abs(values).max())
+    worse = f.sign * values < f.sign * f.prizes * f.outside - same
+    return worse, float(chances[worse].sum())

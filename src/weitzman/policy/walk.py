@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from ..engine.solver import solve
 from ..errors import InvalidAnswer
 from ..forest.model import Forest
 from .frontier import Box, Frontier, Group, Id, parent_of
+
+_SHARED = 1000  # different amounts that are kept once
 
 Closed = tuple[int, int]
 """A box that can be opened and the state of its parent (0 for a root): what copies share."""
@@ -101,8 +103,10 @@ class Walk:
         self.sign = policy.forest.sign
         self._numbered = policy.forest.endless | (policy.forest.count > 1)
         self.told: dict[Id, Answer] = {}
+        self._amounts: dict[Any, Any] = {}
         self.out: dict[Id, tuple[str, int]] = {}
-        self.hands = Hands(self) if policy.forest.prizes > 1 else None
+        several = policy.forest.prizes > 1 or policy.forest.quotas
+        self.hands = Hands(self) if several else None
         self.frontier = Frontier(policy, self.told, self.out if self.hands is None else self.hands)
 
     @classmethod
@@ -228,6 +232,9 @@ class Walk:
         self, box: Id, state: int, reward: float | None, cost: float, number: int, worker: str
     ) -> None:
         best, holder, spent = self.totals()
+        if len(self._amounts) < _SHARED:  # a million answers show few different amounts
+            cost = self._amounts.setdefault(cost, cost)
+            reward = self._amounts.setdefault(reward, reward)
         if self.hands is not None:
             self.hands.found(box, state, reward)
             best = self.hands.total()
@@ -330,17 +337,23 @@ class Walk:
 
     def discounted(self) -> tuple[float, float, float]:
         """The factor of all that was opened, what was spent, discounted, and the time it took."""
-        f, worth, spent, time = self.forest, 1.0, 0.0, 0.0
-        assert f.factors is not None, "a forest with discounting"
+        worth, spent, time = 1.0, 0.0, 0.0
         for box, seen in self.told.items():
-            at = (np.array([f.cost[box[0]]]), np.array([self.state_above(box)]))
-            state = np.array([seen.state])
             spent += worth * seen.cost
-            factor = float(f.factors.entries(*at, state)[0])
-            time -= math.log(factor) if f.durations is None else 0.0
-            time += 0.0 if f.durations is None else float(f.durations.entries(*at, state)[0])
+            factor, pause = self.passes(box, seen.state)
+            time += pause
             worth *= factor
         return worth, spent, time
+
+    def passes(self, box: Id, state: int) -> tuple[float, float]:
+        """The factor of what comes after a box that showed a state, and the time that it took."""
+        f = self.forest
+        assert f.factors is not None, "a forest with discounting"
+        at = (np.array([f.cost[box[0]]]), np.array([self.state_above(box)]), np.array([state]))
+        factor = float(f.factors.entries(*at)[0])
+        if f.durations is None:
+            return factor, -math.log(factor)
+        return factor, float(f.durations.entries(*at)[0])
 
     # -- details -------------------------------------------------------------------------------
 
@@ -383,14 +396,17 @@ Top = tuple[int, int, int]
 class Hands:
     """The best reward found in each tree that is not closed, and the rewards taken.
 
-    ``taken`` is by tree, in the order of taking. Rewards are the true ones; comparisons use the
-    sign of the walk.
+    ``taken`` is by tree, in the order of taking, and ``filled`` counts it by group. Rewards are the
+    true ones; comparisons use the sign of the walk. A tree is closed once its reward was taken, or
+    once its group has no room left.
     """
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self.places = int(walk.forest.prizes)
+        self.quotas = dict(walk.forest.quotas)
         self.taken: dict[Id, tuple[Id, float]] = {}
+        self.filled: Counter[str] = Counter()
         self._best: dict[Id, tuple[Id, float]] = {}
 
     def tree(self, box: Id) -> Id:
@@ -399,9 +415,21 @@ class Hands:
             box = above
         return box
 
+    def group(self, box: Id) -> str:
+        """The group of a box and its tree; empty without one."""
+        groups = self._walk.forest.groups
+        return "" if groups is None else groups[box[0]]
+
+    def is_closed(self, tree: Id) -> bool:
+        """Whether nothing can be taken from a tree any more."""
+        return self.full or tree in self.taken or self._is_full(self.group(tree), self.filled)
+
+    def _is_full(self, group: str, filled: Mapping[str, int]) -> bool:
+        return group in self.quotas and filled.get(group, 0) >= self.quotas[group]
+
     def __contains__(self, box: object) -> bool:
-        """Whether a box is out of reach: handed out, or its tree closed, or all places filled."""
-        return self.full or box in self._walk.out or self.tree(box) in self.taken  # type: ignore[arg-type]
+        """Whether a box is out of reach: handed out, or its tree closed."""
+        return box in self._walk.out or self.is_closed(self.tree(box))  # type: ignore[arg-type]
 
     @property
     def full(self) -> bool:
@@ -425,22 +453,21 @@ class Hands:
         return self._walk.sign * reward, -box[0], -state, tuple(-i for i in box[1])
 
     @property
-    def held(self) -> Mapping[Id, tuple[Id, float]]:
+    def held(self) -> dict[Id, tuple[Id, float]]:
         """The best reward found in each tree that is not closed, and the box that has it."""
-        return self._best
+        return {tree: held for tree, held in self._best.items() if not self.is_closed(tree)}
 
     def start_again(self) -> dict[Id, tuple[Id, float]]:
         """Count anew what was told so far, as if nothing had been taken; returns what was."""
-        taken, self.taken, self._best = self.taken, {}, {}
+        taken = self.taken
+        self.go_back(({}, {}))
         for box, x in self._walk.told.items():
             self.found(box, x.state, x.reward)
         return taken
 
     def retake(self, taken: dict[Id, tuple[Id, float]]) -> None:
         """What was taken stays taken."""
-        self.taken = taken
-        for tree in taken:
-            self._best.pop(tree, None)
+        self.go_back(({tree: x for tree, x in self._best.items() if tree not in taken}, taken))
 
     def mark(self) -> tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]:
         """What is held and taken now, for :meth:`go_back`."""
@@ -449,11 +476,14 @@ class Hands:
     def go_back(self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]) -> None:
         """Return to what was held and taken at a mark."""
         self._best, self.taken = mark
+        self.filled = Counter(map(self.group, self.taken))
 
     def take(self, box: Id, reward: float) -> None:
         """A reward was taken, and its tree closed."""
-        self.taken[self.tree(box)] = box, reward
-        self._best.pop(self.tree(box), None)
+        tree = self.tree(box)
+        self.taken[tree] = box, reward
+        self.filled[self.group(tree)] += 1
+        self._best.pop(tree, None)
 
     def bar(self) -> float:
         """What an index must exceed, signed: the outside option and every reward in hand."""
@@ -461,28 +491,36 @@ class Hands:
         if self.full:
             return math.inf
         outside = sign * self._walk.forest.outside
-        return max([outside, *(sign * r for _, r in self._best.values())])
+        return max([outside, *(sign * reward for _, reward in self.held.values())])
 
     def worth_taking(self) -> tuple[Id, float] | None:
         """The reward to take now: the highest of all in hand and of all indices, if it pays."""
-        walk, sign = self._walk, self._walk.sign
-        if self.full or not self._best:
+        walk, sign, held = self._walk, self._walk.sign, self.held
+        if not held:
             return None
-        box, reward = max(self._best.values(), key=lambda held: self._order(*held))
+        box, reward = max(held.values(), key=lambda held: self._order(*held))
         top = walk.top()
-        awaited = (walk.frontier.index(b[0], walk.state_above(b)) for b in walk.out)
+        awaited = (
+            walk.frontier.index(b[0], walk.state_above(b))
+            for b in walk.out
+            if not self.is_closed(self.tree(b))
+        )
         rivals = max([-math.inf if top is None else top[1], *awaited], default=-math.inf)
         pays = sign * reward > sign * walk.forest.outside
         return (box, reward) if pays and rivals <= sign * reward else None
 
     def total(self) -> float:
         """The sum of all prizes if one stopped now: taken, in hand, and empty places."""
-        sign, outside = self._walk.sign, self._walk.forest.outside
-        hand = sorted((sign * r for _, r in self._best.values()), reverse=True)
-        left = self.places - len(self.taken)
-        kept = [max(x, sign * outside) for x in hand[:left]]
-        kept += [sign * outside] * (left - len(kept))
-        return sum(r for _, r in self.taken.values()) + sign * sum(kept)
+        sign, outside, filled = self._walk.sign, self._walk.forest.outside, self.filled.copy()
+        kept = [reward for _, reward in self.taken.values()]
+        for tree, (_, reward) in sorted(self._best.items(), key=lambda x: -sign * x[1][1]):
+            group = self.group(tree)
+            if len(kept) == self.places or sign * reward <= sign * outside:
+                break
+            if not self._is_full(group, filled):  # the best that its group has room for
+                kept.append(reward)
+                filled[group] += 1
+        return sum(kept + [outside] * (self.places - len(kept)))
 
     def check(self, box: Id) -> bool:
         """Whether a reward can be taken; False if it was taken before, an error if it never can."""
@@ -501,6 +539,12 @@ class Hands:
             )
         if self.full:
             raise InvalidAnswer(f"there are {self.places} prizes, and all of them were taken.")
+        if self.is_closed(self.tree(box)):
+            group = self.group(box)
+            raise InvalidAnswer(
+                f"at most {self.quotas[group]} prizes come from group {group!r}, and so many were "
+                f"taken, so {here!r} cannot be."
+            )
         return True
 
 
@@ -532,6 +576,7 @@ def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
         outside=best,
         names=None,
         prizes=1,
+        quotas=(),
     )
 
 
@@ -550,9 +595,12 @@ def prizes_worth(walk: Walk, hands: Hands) -> float:
         return hands.total() - sign * spent
     owner = [-1] * len(fresh) + [i for i, tree in enumerate(trees.values()) for _ in tree]
     held = [hands.held[tree][1] if tree in hands.held else -sign * np.inf for tree in trees]
-    forest = _under(rest(walk.policy, tops, outside), np.array(owner), held)
+    groups = [hands.group(tree) for tree in trees]
+    forest = _under(rest(walk.policy, tops, outside), np.array(owner), held, groups)
     places = min(left, int(forest.count[forest.roots].sum()))
-    value = solve(replace(forest, prizes=places)).value
+    there = set(forest.groups or ())
+    room = {g: most - hands.filled[g] for g, most in hands.quotas.items() if g in there}
+    value = solve(replace(forest, prizes=places, quotas=tuple(room.items()))).value
     return taken + value + (left - places) * outside - sign * spent
 
 
@@ -573,11 +621,11 @@ def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
         return [(v, s, n) for (v, s), n in closed.items() if n > 0 and index(v, s) > bar]
 
     return worth_it(fresh), {
-        tree: worth_it(closed) for tree, closed in trees.items() if tree not in hands.taken
+        tree: worth_it(closed) for tree, closed in trees.items() if not hands.is_closed(tree)
     }
 
 
-def _under(forest: Forest, owner: IntArray, held: Sequence[float]) -> Forest:
+def _under(forest: Forest, owner: IntArray, held: Sequence[float], groups: Sequence[str]) -> Forest:
     """The forest with the roots of each open tree below a free box that holds its best reward."""
     n, trees = len(forest), len(held)
     if trees == 0:
@@ -597,4 +645,5 @@ def _under(forest: Forest, owner: IntArray, held: Sequence[float]) -> Forest:
         count=np.append(forest.count, more + 1),
         endless=np.append(forest.endless, more.astype(bool)),
         state_names=(*forest.state_names, *[None] * trees),
+        groups=None if forest.groups is None else (*forest.groups, *groups),
     )

@@ -20,7 +20,7 @@ from ..engine.solution import Solution, as_policy, mean_cost
 from ..forest.columns import label
 from ..forest.model import Forest
 from .frontier import Box, Id
-from .walk import Answer, Walk
+from .walk import Answer, Hands, Walk
 
 _OUTCOMES = 12  # states of one box that are told one by one
 _CASES = 200  # ways to come to a line of the text that are told apart
@@ -57,6 +57,10 @@ def _terms(f: Forest) -> list[str]:
             (f.factors is not None, f"What comes later is discounted{rate}."),
             (f.risk_tolerance is not None, f"The risk tolerance is {f.risk_tolerance}."),
             (f.prizes > 1, f"Up to {f.prizes} rewards may be taken, one from each tree."),
+            (
+                bool(f.quotas),
+                f"At most {' and '.join(f'{n} of {printable(g)}' for g, n in f.quotas)}.",
+            ),
         )
         if there
     ]
@@ -154,7 +158,7 @@ def best_text(walk: Walk, *, copies: bool = True) -> str:
         return "nothing"
     if box is None:
         return f"{walk.amounts(best)}, the outside option"
-    return f"{walk.amounts(best)} from {box if copies else printable(box.name)}"
+    return f"{walk.amounts(best)} from {printable(box if copies else box.name)}"
 
 
 # -- the policy --------------------------------------------------------------------------------
@@ -186,8 +190,7 @@ class _Telling:
         if len(self.text) >= self.lines:
             self.full = True
         elif found is None and self.walk.hands is not None:
-            taken, places = len(self.walk.hands.taken), self.walk.hands.places
-            self.text.append(f"{after}stop with {taken} of {places} prizes.")
+            self.text.append(f"{after}stop with {_taken(self.walk.hands)}.")
         elif found is None:
             self.text.append(f"{after}stop and take {best_text(self.walk, copies=False)}.")
         elif level == self.depth:
@@ -385,9 +388,9 @@ def why_open(walk: Walk, box: Id) -> str:
     state = walk.state_above(box)
     index, best = walk.frontier.index(box[0], state), walk.bar
     above, higher = _words(walk)
-    name, shown = walk.box(box), walk.amounts(walk.sign * index)
+    name, shown = _name(walk, box), walk.amounts(walk.sign * index)
     if box in walk.told:
-        shown = walk.state_name(box[0], walk.told[box].state)
+        shown = printable(walk.state_name(box[0], walk.told[box].state))
         return f"{name} was opened already and showed {shown}."
     if index <= best and box not in walk.out:
         return f"Do not open {name}: its index {shown} is not {above} {_so_far(walk)}."
@@ -409,7 +412,7 @@ def why_take(walk: Walk, box: Id) -> str:
     above, _ = _words(walk)
     reward = walk.amounts(walk.told[box].reward or 0.0)
     return (
-        f"Take {reward} from {walk.box(box)} for good and close its tree: no box that can be "
+        f"Take {reward} from {_name(walk, box)} for good and close its tree: no box that can be "
         f"opened has an index {above} that."
     )
 
@@ -417,7 +420,7 @@ def why_take(walk: Walk, box: Id) -> str:
 def why_stop(walk: Walk) -> str:
     """Why to open no further box."""
     if walk.hands is not None and not walk.out:
-        places = f"{len(walk.hands.taken)} of {walk.hands.places} prizes taken"
+        places = f"{_taken(walk.hands)} taken"
         why = "all places are filled" if walk.hands.full else (
             f"no index and no reward in hand is {_words(walk)[0]} the outside option"
         )  # fmt: skip
@@ -426,7 +429,7 @@ def why_stop(walk: Walk) -> str:
     most = higher[:-1] + "st"
     top = walk.top()
     if walk.out:
-        names = [str(walk.box(box)) for box in list(walk.out)[:4]]
+        names = [_name(walk, box) for box in list(walk.out)[:4]]
         more = f" and {len(walk.out) - 4} more" if len(walk.out) > 4 else ""
         what = f"Wait for {', '.join(names)}{more}"
         over = _so_far(walk)
@@ -439,7 +442,7 @@ def why_stop(walk: Walk) -> str:
     (box, index), other = top, "other " if walk.out else ""
     best = ""
     if math.isfinite(index):
-        best = f"; the {most} is {walk.amounts(walk.sign * index)}, of {walk.box(box)}"
+        best = f"; the {most} is {walk.amounts(walk.sign * index)}, of {_name(walk, box)}"
     return f"{what}: no {other}box that can be opened has an index {above} {over}{best}."
 
 
@@ -454,13 +457,24 @@ def taken_back(
     if best == before[0]:
         better = f"{what} stays {best_text(walk)}"
     else:
-        where = "the outside option" if walk.best[1] is None else f"from {walk.best[1]}"
+        where = "the outside option" if walk.best[1] is None else f"from {printable(walk.best[1])}"
         held = f"{say(best)} ({where})" if math.isfinite(best) else "nothing"
         better = f"{what} is {held} instead of {say(before[0])}"
-    lost = [str(walk.box(box)) for box in out if box not in walk.out]
+    lost = [_name(walk, box) for box in out if box not in walk.out]
     more = f" Not handed out any more: {', '.join(lost)}." if lost else ""
     paid = f"{say(spent)} is spent instead of {say(before[2])}"
-    return f"Took back {shown} from {walk.box(box)}. {better}, and {paid}.{more}"
+    return f"Took back {printable(shown)} from {_name(walk, box)}. {better}, and {paid}.{more}"
+
+
+def _taken(hands: Hands) -> str:
+    """How many places are filled, with quotas also by group."""
+    filled = [f"{hands.filled[g]} of {n} {printable(g)}" for g, n in hands.quotas.items()]
+    groups = f" ({', '.join(filled)})" if filled else ""
+    return f"{len(hands.taken)} of {hands.places} prizes{groups}"
+
+
+def _name(walk: Walk, box: Id) -> str:
+    return printable(walk.box(box))
 
 
 def _words(walk: Walk) -> tuple[str, str]:

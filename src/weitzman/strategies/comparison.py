@@ -11,6 +11,7 @@ import numpy as np
 
 from .._common.arrays import error_of_mean
 from .._common.numbers import about
+from .._common.optional import need
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import cells_html
 from .._common.text import columns as aligned
@@ -131,9 +132,8 @@ class Comparison:
 
     def to_pandas(self) -> pd.DataFrame:
         """The columns as a data frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
+        frame: pd.DataFrame = need("pandas", "table").DataFrame(self.columns())
+        return frame
 
     def table(self) -> str:
         """The strategies as text, and what adaptivity is worth."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common.arguments import check_counts
 from .._common.arrays import FloatArray, IntArray
 from .._kernels import orders
 from .._kernels.episodes import Game, Tally
@@ -22,7 +23,7 @@ from ..engine.weights import Weights
 from ..errors import InvalidForest
 from ..forest.builder import expand
 from ..forest.model import Forest
-from ..policy.simulation import Simulation, at_least_one, run_episodes, stream_key, tabulate
+from ..policy.simulation import Simulation, run_episodes, stream_key, tabulate
 from .copies import WRITE_OUT, places, ready_room
 
 _SLACK = 1e-9  # how far above a reward an index may lie by rounding, as a share of the range
@@ -253,7 +254,7 @@ def random_order(
     >>> random_order(weitzman.solve(box), 1000, rng=1, budget=2).openings.mean
     2.0
     """
-    at_least_one(budget=1 if budget is None else budget)
+    check_counts(budget=budget)
     f = _few_enough(solution.forest)
     policy = (solution if f is solution.forest else solve(f)).policy()
     tables, most = tabulate(policy), len(f) if budget is None else budget

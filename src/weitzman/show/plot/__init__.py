@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...engine.solution import Solution
-from ...policy.payoff_laws import payoff_law
+from ...policy.simulation import payoff_law
 from ...strategies.dags import Dag
 from .answer_pictures import (
     backtest,

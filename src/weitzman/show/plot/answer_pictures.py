@@ -13,7 +13,7 @@ from ...engine.capped_laws import CappedLaw
 from ...engine.indices import Policy
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
-from ...policy.payoff_laws import PayoffLaw, payoff_law
+from ...policy.simulation import PayoffLaw, payoff_law
 from ...questions.budget import SpendFrontier
 from ...questions.caution import RiskSweep
 from ...questions.robustness import Tornado

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common.arguments import check_counts
 from ..._common.arrays import FloatArray, IntArray
 from ..._common.numbers import percent, rough
 from ...engine.evaluation import Evaluation, evaluate
@@ -16,7 +17,7 @@ from ...engine.what_if import break_even as break_even_costs
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...policy.payoff_laws import state_called
-from ...policy.simulation import at_least_one, two_sided
+from ...policy.simulation import two_sided
 from ...strategies.comparison import Comparison
 from .style import (
     BLUE,
@@ -85,7 +86,7 @@ def openings_data(source: Evaluation | Solution | Policy, limit: int = 25) -> Op
     >>> d.opened.tolist(), d.chosen.tolist(), d.outside
     ([1.0], [0.5], 0.5)
     """
-    at_least_one(limit=limit)
+    check_counts(limit=limit)
     e = source if isinstance(source, Evaluation) else evaluate(source)
     f, wins = e.forest, e.wins
     top = np.argsort(-e.opened, kind="stable")[:limit]
@@ -174,7 +175,7 @@ def break_even_data(solution: Solution, limit: int = 12) -> BreakEvens:
     [5.0]
     """
     check_solution(solution, "the picture of break-even costs")
-    at_least_one(limit=limit)
+    check_counts(limit=limit)
     f, e = solution.forest, evaluate(solution)
     top = np.argsort(-e.opened, kind="stable")[:limit].tolist()
     states = [int(np.argmax(e.opened_after[v])) for v in top]

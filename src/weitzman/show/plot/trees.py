@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._common.arguments import check_counts
 from ..._common.arrays import FloatArray, IntArray
 from ..._common.numbers import counted, percent, rough
 from ..._common.optional import need
@@ -20,7 +21,6 @@ from ...engine.indices import Policy
 from ...engine.solution import Solution, mean_cost
 from ...errors import InvalidArgument
 from ...forest.model import Forest
-from ...policy.simulation import at_least_one
 from ...strategies.dags import Dag
 from ...strategies.enumeration import Exhaustive
 from .box_pictures import check_solution
@@ -107,7 +107,7 @@ def tree(solution: Solution, limit: int = 30, levels: int = 7) -> TreeLayout:
     ([0.0, 1.0], [1.0, 0.0])
     """
     check_solution(solution, "the picture of a forest")
-    at_least_one(limit=limit, levels=levels)
+    check_counts(limit=limit, levels=levels)
     f, policy, below = solution.forest, solution.policy(), children(solution.forest)
     opened = evaluate(policy).opened
     box, above, depth = _most_opened(f, below, opened, limit, levels)

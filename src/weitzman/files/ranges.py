@@ -1,0 +1,343 @@
+"""Numbers of a problem that are not known for sure: low, base and high, or a distribution."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._common.arrays import FloatArray
+from .._common.optional import need
+from ..errors import InvalidArgument, InvalidFile
+from ..forest.model import FIELDS, Forest
+
+_STATED = {"law": "probability", "rewards": "reward"}
+_CALLED = {"probability": "chance"}
+_BY_COLUMN = {f.headings[0]: f for f in FIELDS}
+_DECILE = 1.2815515655446004  # of the normal distribution
+_SPREAD = re.compile(r"([A-Za-z][A-Za-z0-9/ _-]{0,30})\(([^()]{1,200})\)")
+
+
+class Spread(NamedTuple):
+    """What one number may be; without a distribution it is triangular."""
+
+    low: float
+    base: float
+    high: float
+    distribution: Any = None
+
+    def times(self, factor: float) -> Spread:
+        """The same in another unit."""
+        law = None if self.distribution is None else _Scaled(self.distribution, factor)
+        if factor == 1:
+            return self
+        return Spread(self.low * factor, self.base * factor, self.high * factor, law)
+
+
+class Range(NamedTuple):
+    """A number of a problem that is not known for sure.
+
+    Attributes
+    ----------
+    box : str
+        The name of the box.
+    field : str
+        ``"cost"``, ``"reward"``, ``"probability"`` or ``"duration"``.
+    base, low, high : float
+        The number in the problem, and its ends; of a distribution its tenth and ninetieth
+        percentile.
+    given, state : str or None
+        The state of the parent and the own state that the number is for; None: all of them.
+    distribution : frozen distribution, or None
+        None: triangular from ``low`` over ``base`` to ``high``.
+    """
+
+    box: str
+    field: str
+    base: float
+    low: float
+    high: float
+    given: str | None = None
+    state: str | None = None
+    distribution: Any = None
+
+    @property
+    def title(self) -> str:
+        """A name for people: "chance of oil (Drill after promising)"."""
+        what = _CALLED.get(self.field, self.field)
+        after = "" if self.given is None else f" after {self.given}"
+        if self.state is None:
+            return f"{what} of {self.box}{after}"
+        return f"{what} of {self.state} ({self.box}{after})"
+
+    def quantile(self, u: Any) -> FloatArray:
+        """Its quantiles."""
+        law = self.distribution or triangular(self.low, self.base, self.high)
+        x = np.asarray(law.ppf(u), float)
+        if self.field == "probability":
+            return np.asarray(np.clip(x, 0.0, 1.0))
+        return x if self.field == "reward" else np.asarray(np.maximum(x, 0.0))
+
+
+class Ranges(Sequence[Range]):
+    """The uncertain numbers of a problem.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> from weitzman.files import Range, Ranges
+    >>> b = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
+    >>> ranges = Ranges([Range("A", "cost", 1, 0.5, 3),
+    ...                  Range("A", "reward", 10, 8, 12, state="10")])
+    >>> weitzman.solve(ranges.changed(b.build(), {0: 3, 1: 12})).value
+    3.0
+    """
+
+    def __init__(self, ranges: Iterable[Range] = ()) -> None:
+        self._ranges = tuple(ranges)
+        for r in self._ranges:
+            if r.field not in ("cost", "reward", "probability", "duration"):
+                raise InvalidArgument(
+                    f"a range is one of a cost, reward, probability or duration, but that of "
+                    f"{r.box!r} is one of {r.field!r}."
+                )
+            if not (-math.inf < r.low <= r.base <= r.high < math.inf):
+                raise InvalidArgument(
+                    f"a range must rise from low to base to high, but the {r.title} has {r.low:g}, "
+                    f"{r.base:g}, {r.high:g}."
+                )
+
+    def __len__(self) -> int:
+        return len(self._ranges)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._ranges[i]
+
+    def __iter__(self) -> Iterator[Range]:
+        return iter(self._ranges)
+
+    def __repr__(self) -> str:
+        return f"Ranges([{', '.join(r.title for r in self)}])"
+
+    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """n independent draws of all numbers, one row for each.
+
+        Chances are kept between 0 and 1, costs and durations from 0 on.
+        """
+        u = rng.random((n, len(self)))
+        columns = [r.quantile(u[:, i]) for i, r in enumerate(self)]
+        return np.column_stack(columns) if columns else u
+
+    def changed(self, forest: Forest, values: Mapping[int, float]) -> Forest:
+        """The forest with range number i at ``values[i]``, all others as they are.
+
+        What a chance gains or loses, the other chances of its row lose or gain in proportion.
+        """
+        new: dict[str, dict[str, Any]] = {}
+        for i, x in values.items():
+            r = self[i]
+            box, field = forest.box(r.box), _BY_COLUMN[r.field]
+            up = int(forest.parent[box])
+            pool = getattr(forest, field.stored)
+            if pool is None:
+                raise InvalidArgument(f"box {r.box!r} has no {r.field}, but a range is about it.")
+            given = new.setdefault(field.name, {})
+            if r.box not in given:
+                given[r.box] = pool[int(getattr(forest, field.pointer)[box])].copy()
+            if field.form == "opening" and (r.given is not None or r.state is not None):
+                shape = forest.laws[int(forest.law[box])].shape
+                given[r.box] = np.broadcast_to(given[r.box], shape).copy()
+            row: Any = slice(None) if r.given is None else forest.state(up, r.given)
+            col: Any = slice(None) if r.state is None else forest.state(box, r.state)
+            if field.form == "law":
+                rows = np.atleast_2d(given[r.box][row])
+                rest = 1 - rows[:, col]
+                scale = np.divide(1 - x, rest, out=np.ones_like(rest), where=rest > 0)
+                rows = rows * scale[:, None]
+                rows[:, col] = np.where(rest > 0, x, 1.0)
+                given[r.box][row] = rows if r.given is None else rows[0]
+            else:
+                given[r.box][row if field.form == "opening" else 0, col] = x
+        for each in new.values():
+            for name, matrix in each.items():
+                root = forest.parent[forest.box(name)] < 0
+                if matrix.size == 1:
+                    each[name] = matrix[0, 0] if matrix is not None else 0.0
+                elif root or matrix.shape[0] == 1:
+                    each[name] = matrix[0]
+                elif matrix.shape[1] == 1:
+                    each[name] = matrix[:, 0]
+        for name in ("law", "rewards"):  # vectors and matrices even of one entry
+            for box_name, matrix in new.get(name, {}).items():
+                root = name == "rewards" or forest.parent[forest.box(box_name)] < 0
+                states = forest.rewards[int(forest.reward[forest.box(box_name)])].shape[1]
+                matrix = np.asarray(matrix, float)
+                new[name][box_name] = matrix.reshape(states) if root else matrix.reshape(-1, states)
+        return forest.changed(**new)  # type: ignore[arg-type]
+
+
+# -- what people write in one cell ---------------------------------------------------------------
+
+
+def typed_spread(text: str, number: Callable[[str], float], decimal: bool) -> Spread | None:
+    """``80/100/130``, ``normal(100; 20)`` and the like; None if the text is neither.
+
+    ``number`` reads one number; ``decimal``: commas are decimal, so that semicolons divide.
+
+    >>> typed_spread("80/100/130", float, False)
+    Spread(low=80.0, base=100.0, high=130.0, distribution=None)
+    """
+    parts = [part.strip() for part in text.split("/")]
+    found = _SPREAD.fullmatch(text.strip())
+    if found is None:
+        if len(parts) != 3 or not all(parts):
+            return None
+        try:
+            low, base, high = map(number, parts)
+        except ValueError:
+            return None
+        return _rising(low, base, high, text)
+    name = re.sub(r"[^a-z0-9]", "", found[1].lower())
+    if name not in _MAKE:
+        raise InvalidFile(
+            f"a distribution must be one of {', '.join(_MAKE)}, but there is {text[:40]!r}."
+        )
+    mark = ";" if ";" in found[2] or decimal else ","
+    try:
+        numbers = [number(part.strip()) for part in found[2].split(mark)]
+        law = _MAKE[name](*numbers)
+        low, base, high = (float(x) for x in (law.ppf(0.1), law.mean(), law.ppf(0.9)))
+    except (ValueError, TypeError):
+        raise InvalidFile(f"{text[:60]!r} must be {_FORMS[name]}.") from None
+    if not all(map(math.isfinite, (low, base, high))):
+        raise InvalidFile(f"{text[:60]!r} must be {_FORMS[name]}.")
+    return Spread(min(low, base), base, max(high, base), law)
+
+
+def typed_parts(text: str) -> list[str]:
+    """The numbers of a cell that may hold a range or a distribution."""
+    found = _SPREAD.fullmatch(text.strip())
+    if found is not None:
+        return found[2].split(";" if ";" in found[2] else ",")
+    return text.split("/") if text.count("/") == 2 else [text]
+
+
+def _rising(low: float, base: float, high: float, text: str) -> Spread:
+    if not low <= base <= high:
+        raise InvalidFile(f"a range must rise from low to base to high, but there is {text!r}.")
+    return Spread(low, base, high)
+
+
+def triangular(low: float, mode: float, high: float) -> Any:
+    """The triangular distribution."""
+    if not low <= mode <= high:
+        raise ValueError
+    if low == high:
+        return need("scipy.stats", "scipy").uniform(low, 0)
+    return need("scipy.stats", "scipy").triang((mode - low) / (high - low), low, high - low)
+
+
+def _pert(low: float, mode: float, high: float) -> Any:
+    if not low <= mode <= high or low == high:
+        raise ValueError
+    a, wide = 1 + 4 * (mode - low) / (high - low), high - low
+    return need("scipy.stats", "scipy").beta(a, 6 - a, low, wide)
+
+
+def _normal(mean: float, deviation: float) -> Any:
+    if not deviation > 0:
+        raise ValueError
+    return need("scipy.stats", "scipy").norm(mean, deviation)
+
+
+def _lognormal(mean: float, deviation: float) -> Any:
+    if not (mean > 0 and deviation > 0):
+        raise ValueError
+    s2 = math.log1p((deviation / mean) ** 2)
+    return need("scipy.stats", "scipy").lognorm(math.sqrt(s2), scale=mean * math.exp(-s2 / 2))
+
+
+def _uniform(low: float, high: float) -> Any:
+    if not low < high:
+        raise ValueError
+    return need("scipy.stats", "scipy").uniform(low, high - low)
+
+
+class Deciles:
+    """A normal distribution of two halves, by its 10th, 50th and 90th percentile."""
+
+    def __init__(self, p10: float, p50: float, p90: float) -> None:
+        if not p10 < p50 < p90:
+            raise ValueError
+        self._middle, self._below = p50, (p50 - p10) / _DECILE
+        self._above = (p90 - p50) / _DECILE
+        self._norm = need("scipy.stats", "scipy").norm
+
+    def _standard(self, x: Any) -> Any:
+        x = np.asarray(x, float) - self._middle
+        return x / np.where(x < 0, self._below, self._above)
+
+    def cdf(self, x: Any) -> Any:
+        """The chance of at most x."""
+        return self._norm.cdf(self._standard(x))
+
+    def sf(self, x: Any) -> Any:
+        """The chance of more than x."""
+        return self._norm.sf(self._standard(x))
+
+    def ppf(self, q: Any) -> Any:
+        """The quantiles."""
+        z = self._norm.ppf(q)
+        return self._middle + z * np.where(z < 0, self._below, self._above)
+
+    def isf(self, q: Any) -> Any:
+        """The quantiles from above."""
+        z = self._norm.isf(q)
+        return self._middle + z * np.where(z < 0, self._below, self._above)
+
+    def mean(self) -> float:
+        """The mean."""
+        return self._middle + (self._above - self._below) / math.sqrt(2 * math.pi)
+
+
+class _Scaled:
+    """A distribution in another unit."""
+
+    def __init__(self, law: Any, factor: float) -> None:
+        self._law, self._factor = law, factor
+
+    def cdf(self, x: Any) -> Any:
+        return self._law.cdf(np.asarray(x) / self._factor)
+
+    def sf(self, x: Any) -> Any:
+        return self._law.sf(np.asarray(x) / self._factor)
+
+    def ppf(self, q: Any) -> Any:
+        return self._law.ppf(q) * self._factor
+
+    def isf(self, q: Any) -> Any:
+        return self._law.isf(q) * self._factor
+
+    def mean(self) -> float:
+        return float(self._law.mean()) * self._factor
+
+
+_MAKE: dict[str, Callable[..., Any]] = {
+    "normal": _normal,
+    "lognormal": _lognormal,
+    "triangular": triangular,
+    "pert": _pert,
+    "uniform": _uniform,
+    "p10p50p90": Deciles,
+}
+_FORMS = {
+    "normal": "normal(mean; standard deviation)",
+    "lognormal": "lognormal(mean; standard deviation), both above 0",
+    "triangular": "triangular(low; most likely; high)",
+    "pert": "pert(low; most likely; high)",
+    "uniform": "uniform(low; high)",
+    "p10p50p90": "P10/P50/P90(low; middle; high)",
+}
