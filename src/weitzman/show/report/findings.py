@@ -18,8 +18,9 @@ from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...policy.frontier import Box
-from ...policy.payoff_laws import PayoffLaw, exact_payoffs, payoff_law
+from ...policy.payoff_laws import exact_payoffs
 from ...policy.search import Search
+from ...policy.simulation import PayoffLaw, payoff_law
 from ...policy.walk import Opened, Walk
 from ...policy.words import why
 from ...strategies.comparison import Comparison, compare
