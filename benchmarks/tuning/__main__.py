@@ -104,7 +104,7 @@ def found_in(each: Set, folder: Path, keep: Path) -> Path:
     if each not in HOME_MADE or (folder / each.name).exists():
         return folder
     if not (keep / each.name).exists():
-        import_module("benchmarks.tuning.trained").train(keep / each.name)
+        import_module(f"benchmarks.tuning.{each.name}").make(keep)
     return keep
 
 

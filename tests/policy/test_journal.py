@@ -353,7 +353,7 @@ def test_events_that_cannot_be(path: Path) -> None:
         search.tell(search.ask(), 1)
         forged = search._record.ledger.answer("B", 21, None, None)
         assert forged is not None
-        search._record.ledger.told.clear()
+        search._record.ledger.answers.clear()
         with pytest.raises(InvalidAnswer, match="was not opened"):
             search.tell("B", 21)
     with sqlite3.connect(path) as db:  # an answer for a box whose parent is closed

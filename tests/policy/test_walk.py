@@ -46,7 +46,7 @@ class Tally:
             if holder is None:
                 self.outside += chance
             else:
-                state = walk.told[holder.number, holder.copy].state
+                state = walk.answers[holder.number, holder.copy].state
                 self.chosen[holder.number][state] += chance
             return
         box = found[0]
@@ -88,15 +88,15 @@ def test_supposing_leaves_no_trace(policy: Policy, data: st.DataObject) -> None:
     walk = Walk(policy)
     for _ in range(4):
         ranked = list(zip(range(20), walk.frontier.best_first(), strict=False))
-        before = (walk.top(), walk.best, walk.closed(), dict(walk.told), ranked)
+        before = (walk.top(), walk.best, walk.closed(), dict(walk.answers), ranked)
         if not ranked:
             return
         _, (box, _) = data.draw(st.sampled_from(ranked))
         y, _ = data.draw(st.sampled_from(possible(walk, box)))
         with walk.supposing(box, y):
-            assert walk.told[box].state == y
+            assert walk.answers[box].state == y
         ranked = list(zip(range(20), walk.frontier.best_first(), strict=False))
-        assert before == (walk.top(), walk.best, walk.closed(), dict(walk.told), ranked)
+        assert before == (walk.top(), walk.best, walk.closed(), dict(walk.answers), ranked)
         walk.show(box, y)
         for v in range(len(policy.forest)):
             alone = {key: n for key, n in walk.closed().items() if key[0] == v}
@@ -191,8 +191,8 @@ def test_all_worlds_are_walked_alike(policy: Policy) -> None:
         walk = Walk(policy)
         while (top := walk.next()) is not None:
             walk.show(top[0], row[top[0][0]])
-        spend = sum(2.0**v for v, _ in walk.told)
-        assert found[:, w].tolist() == [f.sign * walk.best[0], spend, len(walk.told)]
+        spend = sum(2.0**v for v, _ in walk.answers)
+        assert found[:, w].tolist() == [f.sign * walk.best[0], spend, len(walk.answers)]
 
 
 # -- in words ------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_worth_is_the_mean_of_the_worths_after_the_next_step(term, problem, data
         if prize is not None:  # taking it changes nothing but what is sure
             with walk.supposing_taken(prize):
                 assert walk.worth() == pytest.approx(expected, abs=1e-9)
-            walk.hands.take(prize, walk.told[prize].reward)
+            walk.hands.take(prize, walk.answers[prize].reward)
             continue
         if found is None:
             assert expected == pytest.approx(now(walk), abs=1e-9)

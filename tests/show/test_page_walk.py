@@ -169,7 +169,7 @@ def any_steps(walk: Walk, data: st.DataObject) -> None:
 
 def take(walk: Walk, prize: Any) -> None:
     assert walk.hands is not None
-    walk.hands.take(prize, walk.told[prize].reward)
+    walk.hands.take(prize, walk.answers[prize].reward)
 
 
 def any_taken(walk: Walk, data: st.DataObject) -> list[Box]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -116,7 +116,9 @@ def template(options: Options) -> None:
 )
 def schema(options: Options) -> None:
     """Carry out the command."""
-    print(files("weitzman.files").joinpath("instance.schema.json").read_text("utf-8").rstrip())
+    from ..files.json_schema import schema as made
+
+    print(json.dumps(made(), indent=2))
 
 
 def sizes(forest: Forest) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees
 from .prizes import openings_left, ranks_by_tree
 from .solution import Solution, as_policy, mean_costs, mean_durations
-from .weights import Weights
+from .weights import Weights, takes_several
 
 _Steps = tuple[FloatArray, FloatArray]  # points, and rows of states (n, k)
 
@@ -152,7 +152,7 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
         shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
         take = shift + np.arange(plan.sigma_at[-1])
         ways = _Retrace(plan, ranks.indices[take], ranks, lines)
-        if f.prizes > 1:
+        if takes_several(f):
             trees = ranks_by_tree(plan, roots, ranks.indices, opened_at, ranks.rewards, chosen_at)
             none = ways.several_prizes(trees, threads)
         else:

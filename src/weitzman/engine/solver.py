@@ -32,6 +32,7 @@ from .prizes import run_several
 from .small import is_small, recursion, value_of
 from .solution import Solution, Status, hint
 from .spreading import run_spread
+from .weights import takes_several
 
 Answer = TypeVar("Answer", covariant=True)
 
@@ -161,7 +162,7 @@ def _one_pass(
     progress: Progress | None,
 ) -> OnePass:  # fmt: skip
     """How one pass over the plan with a tolerance is made."""
-    if forest.prizes > 1:
+    if takes_several(forest):
         if executor is not None:
             raise InvalidArgument(
                 "an executor cannot share the trees of a forest with several prizes. Leave "

@@ -9,12 +9,14 @@ the theory page.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from ..chains.chain import Chain
 from ..chains.endless import solve_line
+from ..errors import InvalidArgument
 from ..forest.model import Forest
 from ..forest.pools import Pool, runs, starts
 
@@ -240,3 +242,33 @@ def endless_value(w: Weights, v: int) -> tuple[FloatArray, FloatArray, FloatArra
     law /= law.sum(axis=1, keepdims=True)
     found = solve_line(Chain(law, np.append(own, top)), cost)
     return found.index[:k], found.breakpoints, found.tails[:k].T
+
+
+class Groups(NamedTuple):
+    """The group of each box, as a number, and how many prizes may come from each group."""
+
+    of: IntArray
+    quota: IntArray
+
+
+def groups_of(f: Forest) -> Groups:
+    """The groups of a forest; without quotas all trees are one group."""
+    if not f.quotas or f.groups is None:
+        return Groups(np.zeros(len(f), np.int64), np.array([f.prizes], np.int64))
+    most, names = dict(f.quotas), dict.fromkeys(f.groups)
+    number = {name: i for i, name in enumerate(names)}
+    quota = [min(most.get(name, f.prizes), f.prizes) for name in names]
+    return Groups(np.array([number[x] for x in f.groups]), np.array(quota))
+
+
+def reject_quotas(f: Forest, what: str) -> None:
+    """Raise if the forest has quotas, which ``what`` cannot handle."""
+    if f.quotas:
+        raise InvalidArgument(
+            f"{what} does not take quotas yet; solve, evaluate and simulate do. Leave `quotas` out."
+        )
+
+
+def takes_several(f: Forest) -> bool:
+    """Whether rewards are taken one by one: of several prizes, or of one that quotas limit."""
+    return f.prizes > 1 or bool(f.quotas)

@@ -9,17 +9,16 @@ step or leaves it as it was.
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import zlib
 from collections.abc import Callable
-from importlib.resources import files
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from . import binary, json_reader, json_writer
+from .json_schema import schema as schema
 from .ranges import Ranges
 from .safely import explained, packed_limit, parse
 from .sheets import is_table
@@ -125,12 +124,6 @@ def save(forest: Forest, path: Path) -> None:
         _, write = _FORMATS[_suffix(name)]
         with replacing(name) as file:
             write(forest, file)
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the format ``weitzman/1``."""
-    text = files("weitzman.files").joinpath("instance.schema.json").read_text("utf-8")
-    return cast(dict[str, Any], json.loads(text))
 
 
 def _suffix(name: str) -> str:

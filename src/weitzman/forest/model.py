@@ -697,6 +697,8 @@ def _is_number(name: str) -> bool:
 
 FIELDS = declared(Forest)
 """All fields of a problem."""
+SETTINGS = tuple(one for one in FIELDS if one.form == "setting")
+BY_BOX = tuple(one for one in FIELDS if one.form != "setting")
 
 
 def known_fields(

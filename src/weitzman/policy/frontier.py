@@ -128,13 +128,13 @@ class Frontier(Offers[Group]):
     """The boxes that can be opened.
 
     The heap holds the roots only down to the first that was never on top: ``policy.root`` has them
-    in order. Copies are one entry, which steps from one to the next. Boxes that are ``told`` or
+    in order. Copies are one entry, which steps from one to the next. Boxes that are ``opened`` or
     ``out`` may be in the heap, even twice; they are skipped when they come to the top. So each step
     costs O(log n), plus O(log n) for each child of an opened box.
     """
 
-    def __init__(self, policy: Policy, told: Container[Id], out: Container[Id]) -> None:
-        super().__init__(lambda group: (box := _first(group)) not in told and box not in out)
+    def __init__(self, policy: Policy, opened: Container[Id], out: Container[Id]) -> None:
+        super().__init__(lambda group: (box := _first(group)) not in opened and box not in out)
         self._policy = policy
         self._count, self._endless = policy.forest.count, policy.forest.endless
         self._roots = 0  # how many roots were put into the heap
@@ -217,12 +217,12 @@ class Frontier(Offers[Group]):
             heapify(self._heap)
         self.put_back(box, state)
 
-    def wake(self, told: Mapping[Id, Any]) -> None:
+    def wake(self, answers: Mapping[Id, Any]) -> None:
         """Enter what is behind all boxes that are open, which a sleeping frontier did not note."""
         self.asleep, at = False, self._policy.child_at
         self._heap, self._roots = [], 0
         self._next_root()
-        for box, answer in told.items() if len(self._policy.child) else ():
+        for box, answer in answers.items() if len(self._policy.child) else ():
             if at[box[0]] < at[box[0] + 1]:
                 self.add_children(box, answer.state)
 

@@ -174,7 +174,7 @@ class Ledger(Walk):
         paid = None if cost is None else number(cost, "a cost")
         if paid is not None and paid < 0:
             raise InvalidAnswer(f"a cost must not be negative, but got {paid:g}.")
-        if here in self.told:
+        if here in self.answers:
             self._check_same(here, state, true, paid)
             return None
         above = self.state_above(here)
@@ -204,17 +204,17 @@ class Ledger(Walk):
         """The event of a release, checked."""
         here = self.locate(box)
         if here not in self.out:
-            told = here in self.told
+            told = here in self.answers
             why = "its answer is known already" if told else "it is not handed out"
             raise InvalidAnswer(f"box {self.box(here)!r} cannot be given back: {why}.")
         return Event(self.me, "release", self.box(here))
 
     def taking_back(self, box: str | int | None) -> Event:
         """The event of an answer that is taken back, by default the last one, checked."""
-        if not self.told:
+        if not self.answers:
             raise InvalidAnswer("there is no answer to take back.")
-        here = next(reversed(self.told)) if box is None else self.locate(box)
-        if here not in self.told:
+        here = next(reversed(self.answers)) if box is None else self.locate(box)
+        if here not in self.answers:
             raise InvalidAnswer(f"box {self.box(here)!r} has no answer to take back.")
         if self.hands is not None and self.hands.tree(here) in self.hands.taken:
             raise InvalidAnswer(
@@ -245,7 +245,7 @@ class Ledger(Walk):
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
         elif kind == "tell":
             asker, _ = self.out.pop(here, ("", 0))
-            if here not in self.told:
+            if here not in self.answers:
                 self.state_above(here)  # or an error, which a damaged journal may deserve
                 self._check_possible(here[0], state, reward, cost)
                 self.open(here, state, reward, cost, number, asker)  # type: ignore[arg-type]
@@ -253,7 +253,7 @@ class Ledger(Walk):
             self.frontier.put_back(here, self.state_above(here))
             self.out.pop(here, None)
         elif kind == "take" and self.hands is not None:
-            self.hands.take(here, self.told[here].reward)  # type: ignore[arg-type]
+            self.hands.take(here, self.answers[here].reward)  # type: ignore[arg-type]
         elif kind == "undo":
             self._take_back(here)
         else:
@@ -272,7 +272,7 @@ class Ledger(Walk):
         """Open boxes right below one, the last first."""
         at, found = self.policy.child_at, list[Id]()
         children = set(self.policy.child[at[here[0]] : at[here[0] + 1]].tolist())
-        for box in reversed(self.told) if children else ():
+        for box in reversed(self.answers) if children else ():
             if box == here:  # all before were opened before
                 break
             if box[0] in children and self.above(box) == here:
@@ -308,7 +308,7 @@ class Ledger(Walk):
     def _check_same(
         self, box: Id, state: State | None, reward: float | None, cost: float | None
     ) -> None:
-        seen = self.told[box]
+        seen = self.answers[box]
         y = None if state is None else self._state(box, state)
         told = {"reward": (reward, seen.reward), "cost": (cost, seen.cost)}
         names = self.forest.states(box[0])
@@ -345,7 +345,7 @@ def replaced(old: Ledger, policy: Policy) -> Ledger:
         raise InvalidForest("a new model must minimize if the old one does, and only then.")
     new = Ledger(policy, old.rule, old.me)
     moved: dict[Id, Id] = {}
-    for box, seen in old.told.items():  # parents come before their children
+    for box, seen in old.answers.items():  # parents come before their children
         moved[box] = _moved(old, box, new, moved)
         y = _state(old, box, new, moved[box][0])
         new.open(moved[box], y, seen.reward, seen.cost, seen.number, seen.worker)
@@ -384,7 +384,7 @@ def _moved(old: Ledger, box: Id, new: Ledger, moved: dict[Id, Id]) -> Id:
 
 def _state(old: Ledger, box: Id, new: Ledger, v: int) -> int:
     """The state that an opened box showed, in the new model."""
-    seen = old.told[box]
+    seen = old.answers[box]
     named = old.forest.state_names[int(old.forest.reward[box[0]])] is not None
     try:
         return new.forest.state(v, old.state_name(box[0], seen.state) if named else seen.state)

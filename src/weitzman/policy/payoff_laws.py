@@ -19,6 +19,7 @@ from .._kernels.structure import postorder
 from ..engine.dense_following import rank
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
+from ..engine.weights import takes_several
 from ..errors import TooLarge
 from ..forest.model import Forest
 from .walk import Walk
@@ -42,6 +43,8 @@ class EquivalentBox:
         The amount in hand with which the policy was followed.
     minimize : bool
     risk_tolerance : float, optional
+    stated_error : float
+        That of the forest.
     """
 
     reward: FloatArray
@@ -50,12 +53,14 @@ class EquivalentBox:
     held: float
     minimize: bool
     risk_tolerance: float | None = None
+    stated_error: float = 0.0
 
     def forest(self) -> Forest:
         """This box alone, with the held amount as the outside option."""
         return Forest.from_arrays(
             parent=[-1], cost=[self.cost], rewards=[self.reward], law=[self.chance],
             outside=self.held, minimize=self.minimize, risk_tolerance=self.risk_tolerance,
+            stated_error=self.stated_error,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -112,7 +117,9 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
         )
     pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
     chance = np.asarray(np.bincount(place.reshape(-1), weights=ends.chance), np.float64)
-    return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance)
+    return EquivalentBox(
+        pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance, f.stated_error
+    )
 
 
 def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None) -> float:
@@ -139,7 +146,7 @@ def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
     """The policy with an amount in hand."""
     rule = as_policy(policy, name)
     f = rule.forest
-    if f.factors is not None or f.prizes > 1 or f.quotas:
+    if f.factors is not None or takes_several(f):
         f.must_be_plain("the equivalent box")
     if held is None:
         return rule
@@ -206,7 +213,7 @@ class _TooMany(Exception):
 def exact_payoffs(policy: Policy) -> PointLaw | None:
     """All payoffs of a search and their chances, in the user's sign; None if there are too many."""
     f = policy.forest
-    if f.factors is None and f.prizes == 1 and not f.quotas and not f.endless.any():
+    if f.factors is None and not takes_several(f) and not f.endless.any():
         with suppress(_TooMany, RecursionError):
             values, chances = _Payoffs(policy).law()
             values = f.sign * values + 0.0
@@ -440,14 +447,14 @@ def all_ends(policy: Policy) -> Ends | None:
         """Continue from where the walk stands, in all ways; False: there are too many."""
         nonlocal answers
         answers += 1
-        if answers > ANSWERS or len(walk.told) > _LONGEST:
+        if answers > ANSWERS or len(walk.answers) > _LONGEST:
             return False
         top, prize = walk.next(), walk.next_prize()
         if top is None and prize is not None:
             with walk.supposing_taken(prize):
                 return follow(chance)
         if top is None:
-            rewards = (f.sign * o.reward for o in walk.told.values() if o.reward is not None)
+            rewards = (f.sign * o.reward for o in walk.answers.values() if o.reward is not None)
             best = f.sign * max(rewards, default=-np.inf)
             factor, spent = walk.discounted()[:2] if f.factors is not None else (1.0, walk.best[2])
             payoff = factor * walk.best[0] - f.sign * spent

@@ -219,7 +219,7 @@ class Record:
         finally:
             if collects:
                 gc.enable()
-        self._ledger.frontier.wake(self._ledger.told)
+        self._ledger.frontier.wake(self._ledger.answers)
         self._busy = False
 
     def _events(self, db: sqlite3.Connection) -> Iterator[tuple[int, Event, Policy | None]]:

@@ -303,7 +303,7 @@ spent instead of 1.'
             self._record.act(lambda _: [])  # what others did is not part of the change
             ledger = self._ledger
             here = ledger.locate(ledger.taking_back(box).box or "")
-            seen, before, out = ledger.told[here], ledger.best, list(ledger.out)
+            seen, before, out = ledger.answers[here], ledger.best, list(ledger.out)
 
             def decide(ledger: Ledger) -> list[Event]:
                 late = [
@@ -469,7 +469,7 @@ spent instead of 1.'
             return why(ledger)
 
     def __repr__(self) -> str:
-        opened, out = len(self._ledger.told), len(self._ledger.out)
+        opened, out = len(self._ledger.answers), len(self._ledger.out)
         return f"Search(best={self.best:g}, spent={self.spent:g}, opened={opened}, out={out})"
 
     # -- the file ------------------------------------------------------------------------------

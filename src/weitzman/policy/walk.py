@@ -87,7 +87,7 @@ class Walk:
 
     Attributes
     ----------
-    told : dict
+    answers : dict
         What was opened, in the order of the answers. The last entry has all totals, so an answer
         is recorded completely or not at all.
     out : dict
@@ -102,12 +102,14 @@ class Walk:
         self.policy, self.forest = policy, policy.forest
         self.sign = policy.forest.sign
         self._numbered = policy.forest.endless | (policy.forest.count > 1)
-        self.told: dict[Id, Answer] = {}
+        self.answers: dict[Id, Answer] = {}
         self._amounts: dict[Any, Any] = {}
         self.out: dict[Id, tuple[str, int]] = {}
         several = policy.forest.prizes > 1 or policy.forest.quotas
         self.hands = Hands(self) if several else None
-        self.frontier = Frontier(policy, self.told, self.out if self.hands is None else self.hands)
+        self.frontier = Frontier(
+            policy, self.answers, self.out if self.hands is None else self.hands
+        )
 
     @classmethod
     def along(cls, policy: Policy, steps: Iterable[Opened]) -> Walk:
@@ -127,9 +129,9 @@ class Walk:
 
     def totals(self) -> tuple[float, Id | None, float]:
         """Best reward so far, the box that holds it, and what was spent."""
-        if not self.told:
+        if not self.answers:
             return self.forest.outside * self.forest.prizes, None, 0.0
-        last = next(reversed(self.told.values()))
+        last = next(reversed(self.answers.values()))
         best = last.best if self.hands is None else self.hands.total()
         return best, last.holder, last.spent
 
@@ -147,7 +149,7 @@ class Walk:
                 self.box(box), self.state_name(box[0], x.state), x.state, x.reward, x.cost,
                 x.best, None if x.holder is None else self.box(x.holder), x.spent,
             )
-            for box, x in self.told.items()
+            for box, x in self.answers.items()
         ]  # fmt: skip
 
     def state_name(self, v: int, state: int) -> str:
@@ -191,8 +193,8 @@ class Walk:
         if not self._numbered[v] or (own and 1 <= own[0] <= most):
             if above is None and copy == own:
                 return 0
-            if above is not None and above in self.told:
-                return self.told[above].state
+            if above is not None and above in self.answers:
+                return self.answers[above].state
         self._check_copy(box)
         assert above is not None
         raise InvalidAnswer(
@@ -218,7 +220,7 @@ class Walk:
     def close(self, box: Id) -> Answer:
         """Close a box again as if it had not been opened; no box below it may be open."""
         later = []
-        while (last := self.told.popitem())[0] != box:
+        while (last := self.answers.popitem())[0] != box:
             later.append(last)
         self.frontier.close(box, self.state_above(box))
         taken = {} if self.hands is None else self.hands.start_again()
@@ -240,7 +242,7 @@ class Walk:
             best = self.hands.total()
         elif reward is not None and self._takes(box, state, reward, best, holder):
             best, holder = reward, box
-        self.told[box] = Answer(state, reward, cost, best, holder, spent + cost, number, worker)
+        self.answers[box] = Answer(state, reward, cost, best, holder, spent + cost, number, worker)
 
     @contextmanager
     def supposing(self, box: Id, state: int) -> Iterator[None]:
@@ -251,7 +253,7 @@ class Walk:
         try:
             yield
         finally:
-            self.told.popitem()
+            self.answers.popitem()
             self.frontier.go_back(before)
             if self.hands is not None and held is not None:
                 self.hands.go_back(held)
@@ -261,7 +263,7 @@ class Walk:
         """Stand as if the reward of an opened box had been taken for good; afterwards as before."""
         assert self.hands is not None, "a forest with several prizes"
         before, held = self.frontier.mark(), self.hands.mark()
-        self.hands.take(box, self.told[box].reward or 0.0)
+        self.hands.take(box, self.answers[box].reward or 0.0)
         try:
             yield
         finally:
@@ -283,7 +285,7 @@ class Walk:
         """Whether a box holds the best reward from now on."""
         if reward != best or holder is None:
             return self.sign * reward > self.sign * best
-        return (box[0], state, box[1]) < (holder[0], self.told[holder].state, holder[1])
+        return (box[0], state, box[1]) < (holder[0], self.answers[holder].state, holder[1])
 
     # -- what remains --------------------------------------------------------------------------
 
@@ -298,10 +300,10 @@ class Walk:
         f, policy, at = self.forest, self.policy, self.policy.child_at
         roots = f.roots.tolist() if box is None else [box] * (int(f.parent[box]) < 0)
         closed = Counter({(v, 0): int(f.count[v]) for v in roots})
-        for (v, copy), seen in self.told.items():
+        for (v, copy), seen in self.answers.items():
             if box is None or v == box:
                 above = self.above((v, copy))
-                closed[v, 0 if above is None else self.told[above].state] -= 1
+                closed[v, 0 if above is None else self.answers[above].state] -= 1
             for u in policy.child[at[v] : at[v + 1]].tolist():
                 if box is None or u == box:
                     closed[u, seen.state] += int(f.count[u])
@@ -338,7 +340,7 @@ class Walk:
     def discounted(self) -> tuple[float, float, float]:
         """The factor of all that was opened, what was spent, discounted, and the time it took."""
         worth, spent, time = 1.0, 0.0, 0.0
-        for box, seen in self.told.items():
+        for box, seen in self.answers.items():
             spent += worth * seen.cost
             factor, pause = self.passes(box, seen.state)
             time += pause
@@ -449,7 +451,7 @@ class Hands:
         self, box: Id, reward: float, state: int | None = None
     ) -> tuple[float, int, int, tuple[int, ...]]:
         """Which of two rewards comes first: among equal ones by box, state and copy."""
-        state = self._walk.told[box].state if state is None else state
+        state = self._walk.answers[box].state if state is None else state
         return self._walk.sign * reward, -box[0], -state, tuple(-i for i in box[1])
 
     @property
@@ -458,10 +460,10 @@ class Hands:
         return {tree: held for tree, held in self._best.items() if not self.is_closed(tree)}
 
     def start_again(self) -> dict[Id, tuple[Id, float]]:
-        """Count anew what was told so far, as if nothing had been taken; returns what was."""
+        """Count anew all answers so far, as if nothing had been taken; returns what was."""
         taken = self.taken
         self.go_back(({}, {}))
-        for box, x in self._walk.told.items():
+        for box, x in self._walk.answers.items():
             self.found(box, x.state, x.reward)
         return taken
 
@@ -526,8 +528,8 @@ class Hands:
         """Whether a reward can be taken; False if it was taken before, an error if it never can."""
         walk = self._walk
         here = walk.box(box)
-        if box not in walk.told or walk.told[box].reward is None:
-            why = "it has no reward" if box in walk.told else "it was not opened"
+        if box not in walk.answers or walk.answers[box].reward is None:
+            why = "it has no reward" if box in walk.answers else "it was not opened"
             raise InvalidAnswer(f"the reward of box {here!r} cannot be taken: {why}.")
         before = self.taken.get(self.tree(box))
         if before is not None and before[0] == box:
@@ -609,7 +611,7 @@ def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
     f, policy, at = walk.forest, walk.policy, walk.policy.child_at
     fresh = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
     trees: dict[Id, Counter[tuple[int, int]]] = {}
-    for (v, copy), seen in walk.told.items():
+    for (v, copy), seen in walk.answers.items():
         tree, above = hands.tree((v, copy)), walk.above((v, copy))
         closed = trees.setdefault(tree, Counter())
         (fresh if above is None else closed)[v, walk.state_above((v, copy))] -= 1

@@ -182,7 +182,7 @@ class _Telling:
         """One line for what to do now, then all that can come of it."""
         if (prize := self.walk.next_prize()) is not None and len(self.text) < self.lines:
             with self.walk.supposing_taken(prize):
-                name, reward = self.walk.box(prize), self.walk.told[prize].reward or 0.0
+                name, reward = self.walk.box(prize), self.walk.answers[prize].reward or 0.0
                 what = f"take {self.walk.amounts(reward)} from {printable(name)} for good, then "
                 self._tell(after + what, level)
             return
@@ -389,8 +389,8 @@ def why_open(walk: Walk, box: Id) -> str:
     index, best = walk.frontier.index(box[0], state), walk.bar
     above, higher = _words(walk)
     name, shown = _name(walk, box), walk.amounts(walk.sign * index)
-    if box in walk.told:
-        shown = printable(walk.state_name(box[0], walk.told[box].state))
+    if box in walk.answers:
+        shown = printable(walk.state_name(box[0], walk.answers[box].state))
         return f"{name} was opened already and showed {shown}."
     if index <= best and box not in walk.out:
         return f"Do not open {name}: its index {shown} is not {above} {_so_far(walk)}."
@@ -410,7 +410,7 @@ def why_open(walk: Walk, box: Id) -> str:
 def why_take(walk: Walk, box: Id) -> str:
     """Why to take the reward of a box for good."""
     above, _ = _words(walk)
-    reward = walk.amounts(walk.told[box].reward or 0.0)
+    reward = walk.amounts(walk.answers[box].reward or 0.0)
     return (
         f"Take {reward} from {_name(walk, box)} for good and close its tree: no box that can be "
         f"opened has an index {above} that."

@@ -8,6 +8,7 @@ from .._common.arrays import FloatArray, IntArray
 from .._kernels.orders import PrizePlaces, Ready
 from .._kernels.structure import postorder
 from ..engine.indices import Policy
+from ..engine.weights import reject_quotas
 from ..forest.builder import expand
 from ..forest.model import Forest
 
@@ -82,6 +83,7 @@ def ready_room(forest: Forest, where: PrizePlaces) -> Ready:
 
 def places(forest: Forest) -> PrizePlaces:
     """How many prizes there are, and the tree of each box; with one prize, all are one tree."""
+    reject_quotas(forest, "a strategy of another kind")
     tree = np.zeros(len(forest), np.int64)
     if forest.prizes > 1:
         tree[forest.roots] = np.arange(len(forest.roots))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..learn.features import Config
 from ..learn.first_runs import END, UNKNOWN
@@ -70,6 +70,8 @@ class Run:
         "" as long as the run can go on, otherwise "ended", "failed" or "left".
     settings : mapping or None
         What the run was started with, if that is known.
+    filtered : list
+        The scores as the means of their re-evaluations, where these are the prize.
     """
 
     number: int
@@ -79,8 +81,9 @@ class Run:
     until: int | None
     over: str = ""
     settings: Config | None = None
+    filtered: list[float] = field(default_factory=list)
 
     @property
     def shown(self) -> Shown:
         """What a model is told about the run."""
-        return Shown(self.steps, self.scores, self.costs, self.settings)
+        return Shown(self.steps, self.filtered, self.costs, self.settings)

@@ -16,8 +16,7 @@ from typing import Any
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..learn.features import Config
-from ..learn.first_runs import NEW
-from ..learn.thinning_out import STARTS
+from ..learn.first_runs import NEW, STARTS
 from ..learn.tuner_logs import COSTS
 from .optuna_book import REASON
 from .race import Race

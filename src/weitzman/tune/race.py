@@ -240,8 +240,9 @@ class Race:
             it.until = self.model.next_rung(it.steps[-1])
             self._offers.withdraw((_RUN, run))
         score = float(score) if math.isfinite(score) else math.nan
+        it.scores.append(score)
         if self._noise is not None and not math.isnan(score):
-            belief = self._noise.told(self._beliefs.get(run), step, score)
+            belief = self._noise.updated(self._beliefs.get(run), step, score)
             self._beliefs[run], score = belief, belief.mean
         if not it.steps and step > (end := int(self.model.rungs[-1])):
             warnings.warn(
@@ -251,7 +252,7 @@ class Race:
                 stacklevel=2,
             )
         it.steps.append(step)
-        it.scores.append(score)
+        it.filtered.append(score)
         it.costs.append(cost)
         self.spent += cost
         self._compare(it)
@@ -361,15 +362,15 @@ class Race:
 
     def _compare(self, run: Run) -> None:
         """Whether the last score of a run is the best of all."""
-        score, worth = run.scores[-1], self.model.worth
+        score, worth = run.filtered[-1], self.model.worth
         if math.isnan(score):
             return
         if self._peak is not None:
             holder, row = self._peak
-            new, held = worth(score), worth(holder.scores[row])
+            new, held = worth(score), worth(holder.filtered[row])
             if new < held or (new == held and run.number >= holder.number):
                 return
-        self._peak = run, len(run.scores) - 1
+        self._peak = run, len(run.filtered) - 1
         self._best = max(self.outside, worth(score))
 
     def _going(self, run: int) -> Run:
@@ -413,7 +414,7 @@ class Race:
     @property
     def best_score(self) -> float | None:
         """The best score so far."""
-        return None if self._peak is None else self._peak[0].scores[self._peak[1]]
+        return None if self._peak is None else self._peak[0].filtered[self._peak[1]]
 
     @property
     def payoff(self) -> float:

@@ -362,7 +362,7 @@ def _step(walk: Walk, box: Id, shown: list[Any]) -> None:
         (state,) = shown
         walk.show(box, state)
         return
-    reward = walk.told[box].reward
+    reward = walk.answers[box].reward
     if walk.hands is None or reward is None:
         raise ValueError
     walk.hands.take(box, reward)
