@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._common import interruption
 from .._common.arrays import FloatArray, IntArray, frozen
-from .._kernels import blocks, capped, operations, structure
+from .._kernels import blocks, capped, structure
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .weights import Weights, endless_value, groups_of
@@ -307,7 +307,7 @@ class Pass:
     def block(self, op: int, heap: FloatArray) -> FloatArray:
         """A copy of the value of an operation."""
         at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
-        return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, operations.STATES])].copy()
+        return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, structure.STATES])].copy()
 
 
 def up_to_top(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, IntArray]:

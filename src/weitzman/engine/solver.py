@@ -25,6 +25,7 @@ import numpy as np
 
 from .._common.interruption import interruptible
 from .._common.sharing import Executor, check_executor
+from .._kernels.jit import large_work
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .plan import Plan, PlanPass, Progress, check_threads
@@ -149,7 +150,8 @@ def solve(
         return _solve_small(forest, tolerance, clip, progress)
 
     def task() -> Solution:
-        return _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
+        with large_work():
+            return _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
 
     return interruptible(task)
 

@@ -1,4 +1,4 @@
-"""Graphs of boxes: the exhaustive optimum against the oracle, spanning forests between bounds."""
+"""Graphs of boxes: the exhaustive optimum against the oracle."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from random_problems import both_or_nothing
 
 from weitzman import Forest, solve
 from weitzman.errors import InvalidArgument, InvalidForest, TooLarge
-from weitzman.strategies.dags import Dag
-from weitzman.strategies.enumeration import count_situations, exhaustive
-from weitzman.strategies.spanning import spanning_policy
+from weitzman.strategies.graphs import Dag, count_situations, exhaustive
 
 
 def table(problem: reference.Problem, box: int, rows: dict) -> np.ndarray:
@@ -79,10 +77,6 @@ def test_the_first_box_begins_an_optimal_strategy(problem):
 def test_losses_are_rewards_with_signs_flipped(problem):
     up, down = exhaustive(dag_of(problem)), exhaustive(dag_of(problem, -1))
     assert (up.value, up.first_box, up.situations) == (-down.value, down.first_box, down.situations)
-    spans = spanning_policy(dag_of(problem)), spanning_policy(dag_of(problem, -1))
-    assert spans[0].value == pytest.approx(-spans[1].value, abs=1e-10)
-    assert spans[0].bound == pytest.approx(-spans[1].bound, abs=1e-10)
-    assert spans[1].bound <= spans[1].value + 1e-10
 
 
 @settings(max_examples=40)
@@ -124,72 +118,6 @@ def test_the_limit_is_kept(problem, limit):
             exhaustive(dag, limit=limit)
 
 
-# -- between bounds ----------------------------------------------------------------------------
-
-
-@given(random_problems.dags(max_boxes=5))
-def test_the_optimum_lies_between_the_bounds(problem):
-    found, best = spanning_policy(dag_of(problem)), float(reference.optimal_value(problem))
-    assert found.exact
-    assert (found.error, found.bound_error) == (0, 0)
-    assert found.value <= best + 1e-10
-    assert best <= found.bound + 1e-10
-
-
-@settings(max_examples=40)
-@given(random_problems.forests(max_boxes=5))
-def test_on_a_forest_the_spanning_policy_is_optimal(problem):
-    forest = forest_of(problem)
-    found = spanning_policy(Dag.of(forest))
-    assert found.value == pytest.approx(solve(forest, exact=True).value, abs=1e-10)
-    assert found.parent == tuple(forest.parent.tolist())
-
-
-def test_the_spanning_policy_opens_what_a_box_needs():
-    found = spanning_policy(dag_of(both_or_nothing()))
-    assert (found.value, found.bound) == (
-        5.5,
-        6.5,
-    )  # knowing all, the coins are left when they differ
-    assert found.parent == (-1, -1, 0)
-
-
-def test_what_the_other_parents_cost_counts():
-    sure = [[[0, 1]] * 2] * 2
-    dag = Dag(
-        parents=[[], [], [0, 1]], cost=[1, 100, 1], rewards=[0, 10], law=[[1, 0], [1, 0], sure]
-    )  # fmt: skip
-    assert spanning_policy(dag).value == 0
-
-
-def test_the_most_informative_parent_is_kept():
-    noise, copy = np.full((2, 2, 2), 0.5), np.zeros((2, 2, 2))
-    copy[:, 0, 0] = copy[:, 1, 1] = 1  # as the second parent
-    dag = Dag(
-        parents=[[], [], [0, 1]], cost=[1, 1, 1], rewards=[0, 10],
-        law=[[0.5, 0.5], [0.5, 0.5], 0.5 * noise + 0.5 * copy],
-    )  # fmt: skip
-    assert spanning_policy(dag).parent == (-1, -1, 1)
-
-
-def test_drawn_worlds_agree_with_all_worlds():
-    dag = large(9)
-    every, some = spanning_policy(dag), spanning_policy(dag, worlds=15_000, rng=1)
-    assert every.exact
-    assert not some.exact
-    assert abs(some.bound - every.bound) < 4 * some.bound_error
-    assert abs(some.value - every.value) < 4 * some.error
-    low, high = some.interval(0.999)
-    assert low < exhaustive(dag).value < high
-    assert "bound_error=" in repr(some)
-
-
-def test_larger_graphs_have_bounds():
-    found = spanning_policy(large(40), worlds=5000)
-    low, high = found.interval()
-    assert 0 < low < high < 1
-
-
 # -- what is refused ---------------------------------------------------------------------------
 
 FAIR = [0.5, 0.5]
@@ -221,8 +149,8 @@ def test_nonsense_is_refused(change, message):
 def test_other_refusals():
     with pytest.raises(InvalidForest, match="at least one box"):
         Dag(parents=[], cost=[], rewards=[], law=[])
-    with pytest.raises(InvalidArgument, match="`worlds` must be at least 2"):
-        spanning_policy(large(3), worlds=1)
+    with pytest.raises(InvalidArgument, match="needs a Dag or a Forest, but got a list"):
+        exhaustive([])
     assert "3 boxes" in repr(large(3))
 
 

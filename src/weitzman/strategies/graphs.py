@@ -1,8 +1,13 @@
-"""Boxes that depend on several others: the general problem. Forests are the easy case."""
+"""Boxes that depend on several others: the general problem, solved by enumeration if it is small.
+
+For forests :func:`~weitzman.solve` gives the optimum at once. On a graph where boxes depend on
+several others the problem is NP-hard.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
 from .._common.numbers import counted, such
-from ..errors import InvalidForest
+from .._common.text import as_html
+from ..errors import InvalidArgument, InvalidForest, TooLarge
 from ..forest.builder import expand
 from ..forest.columns import default_outside, label
 from ..forest.model import Forest
@@ -53,7 +59,7 @@ class Dag:
 
     hint: ClassVar[str] = (
         "Boxes with several parents have no indices: weitzman.strategies.exhaustive(dag) solves "
-        "small problems, spanning_policy(dag) gives a policy for larger ones."
+        "small problems."
     )
 
     parents: tuple[tuple[int, ...], ...]
@@ -146,13 +152,6 @@ class Dag:
             for p in above:
                 below[p].append(i)
         return below
-
-    def ancestors(self) -> list[frozenset[int]]:
-        """All boxes to be opened before each box."""
-        found: list[frozenset[int]] = [frozenset()] * len(self)
-        for i in self.order:
-            found[i] = frozenset(self.parents[i]).union(*(found[p] for p in self.parents[i]))
-        return found
 
     def mean_cost(self, i: int) -> FloatArray:
         """Expected cost of box i, with an axis for each parent."""
@@ -248,3 +247,173 @@ def _full_cost(dag: Dag, i: int, cost: FloatArray, shape: tuple[int, ...]) -> Fl
     full = np.array(np.broadcast_to(cost, shape))
     full.flags.writeable = False
     return full
+
+
+Seen = tuple[tuple[int, int], ...]  # open boxes with closed children, and what they showed
+Situation = tuple[int, Seen, float]  # closed boxes, what was seen, best reward so far
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exhaustive:
+    """The optimum, and how it begins.
+
+    Attributes
+    ----------
+    value : float
+        Expected payoff of the best of all strategies.
+    first_box : str or None
+        The name of the box to open first; None if it is best to open nothing.
+    situations : int
+        Situations that were looked at.
+    """
+
+    value: float
+    first_box: str | None
+    situations: int
+
+    _repr_html_ = as_html
+
+
+def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
+    """The best adaptive strategy on any small graph of boxes.
+
+    A situation is which boxes are closed, what the open ones with closed children showed, and the
+    best reward so far; boxes that can no longer lead to a better reward are left out. The optimum
+    is a maximum over all actions in every situation.
+
+    Parameters
+    ----------
+    problem : Dag or Forest
+        Copies of a forest are written out.
+    limit : int
+        Give up after this many situations; the default takes some seconds.
+
+    Raises
+    ------
+    TooLarge
+        With an upper bound on the number of situations.
+
+    Examples
+    --------
+    >>> agree = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
+    >>> coins = Dag(parents=[[], [], [0, 1]], cost=[1, 1, 1], law=[[0.5, 0.5], [0.5, 0.5], agree],
+    ...             rewards=[[0, 0], [0, 0], [0, 16]])
+    >>> exhaustive(coins).value
+    5.5
+    """
+    if not isinstance(problem, Dag | Forest):
+        raise InvalidArgument(
+            f"exhaustive needs a Dag or a Forest, but got a {type(problem).__name__}."
+        )
+    dag = Dag.of(problem) if isinstance(problem, Forest) else problem
+    search = _Enumeration(dag, limit)
+    try:
+        value, first = search.start()
+    except (_Enough, RecursionError) as error:
+        states = count_situations(dag)
+        raise TooLarge(
+            f"after {search.states} situations there is no end yet, and there may be "
+            f"{_about(states)} of them; the limit is {limit}. Raise `limit` if you can wait.",
+            states,
+        ) from error
+    name = None if first is None else dag.names[first]
+    return Exhaustive(dag.sign * value, name, search.states)
+
+
+def count_situations(dag: Dag) -> float:
+    """An upper bound on the number of situations.
+
+    Every box is closed or in one of its states, and closed below a closed parent (one of them).
+    """
+    ways = [1.0] * len(dag)
+    for i in reversed(dag.order):
+        ways[i] = 1.0 + min(1e300, len(dag.rewards[i]) * ways[i])
+        if dag.parents[i]:
+            p = max(dag.parents[i], key=dag.order.index)
+            ways[p] = min(1e300, ways[p] * ways[i])
+    return min(1e300, math.prod(min(1e300, ways[i]) for i in dag.order if not dag.parents[i]))
+
+
+def _about(x: float) -> str:
+    return f"up to {x:.0f}" if x < 1e6 else f"up to {x:.1e}" if x < 1e300 else "endlessly many"
+
+
+class _Enough(Exception):
+    """The limit is reached."""
+
+
+class _Enumeration:
+    """Dynamic program over situations; signs are such that higher is better.
+
+    Sets of boxes are the bits of a number.
+    """
+
+    def __init__(self, dag: Dag, limit: int) -> None:
+        self.dag, self.limit = dag, limit
+        self.parents = [_bits(above) for above in dag.parents]
+        self.children = [_bits(below) for below in dag.children()]
+        self.reward = [[dag.sign * r for r in row.tolist()] for row in dag.rewards]
+        self.cost = [dag.mean_cost(i) for i in range(len(dag))]
+        self.hope = self._hopes()
+        self.alive: dict[float, int] = {}
+        self.memo: dict[Situation, float] = {}
+        self.states = 0  # situations looked at
+
+    def _hopes(self) -> list[float]:
+        """The best reward that each box, or one below it, can ever hold."""
+        hope = [0.0] * len(self.dag)
+        below = self.dag.children()
+        for i in reversed(self.dag.order):
+            possible = self.dag.law[i].reshape(-1, len(self.reward[i])).max(axis=0) > 0
+            own = max(r for r, p in zip(self.reward[i], possible, strict=True) if p)
+            hope[i] = max([own, *(hope[c] for c in below[i])])
+        return hope
+
+    def start(self) -> tuple[float, int | None]:
+        """Optimal value, and the first box to open."""
+        everything = _bits(range(len(self.dag)))
+        best = self.dag.sign * self.dag.outside
+        value = self.value_at(everything, (), best)
+        closed = everything & self._worth(best)
+        actions = [(self._opening(closed, (), best, i), -i) for i in self._ready(closed)]
+        top, number = max(actions, default=(-math.inf, 0))
+        return value, -number if top > best else None
+
+    def value_at(self, closed: int, seen: Seen, best: float) -> float:
+        """The best of stopping now and of opening any box that can be opened."""
+        closed &= self._worth(best)
+        seen = tuple(pair for pair in seen if self.children[pair[0]] & closed)
+        key = (closed, seen, best)
+        if key not in self.memo:
+            if self.states >= self.limit:
+                raise _Enough
+            self.states += 1
+            actions = (self._opening(closed, seen, best, i) for i in self._ready(closed))
+            self.memo[key] = max(best, max(actions, default=best))
+        return self.memo[key]
+
+    def _worth(self, best: float) -> int:
+        """Boxes that can lead to a better reward; with one of them all its ancestors."""
+        if best not in self.alive:
+            self.alive[best] = _bits(i for i, hope in enumerate(self.hope) if hope > best)
+        return self.alive[best]
+
+    def _ready(self, closed: int) -> list[int]:
+        """Closed boxes whose parents are all open."""
+        n = closed.bit_length()
+        return [i for i in range(n) if closed >> i & 1 and not self.parents[i] & closed]
+
+    def _opening(self, closed: int, seen: Seen, best: float, i: int) -> float:
+        shown = dict(seen)
+        above = tuple(shown[p] for p in self.dag.parents[i])
+        total = -float(self.cost[i][above])
+        rest = closed & ~(1 << i)
+        for y, p in enumerate(self.dag.law[i][above].tolist()):
+            if p > 0:
+                now = max(best, self.reward[i][y])
+                total += p * self.value_at(rest, tuple(sorted((*seen, (i, y)))), now)
+        return total
+
+
+def _bits(boxes: Iterable[int]) -> int:
+    return sum(1 << i for i in boxes)
