@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import tuning_ray
 from tuning_worlds import Chained, four_grades, slow_starters
+from weitzman.tune.experiment_owner import claim, owner_file, release
 
 from weitzman import tune
 from weitzman.errors import InvalidArgument, JournalError
-from weitzman.tune.experiment_owner import claim, owner_file, release
 
 pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: its driver is not tested")
 import ray.tune

@@ -17,6 +17,7 @@ from .logged_runs import LoggedRun, a_number, files_below, json_lines, plain_set
 RUN = "weitzman:run"  # user attribute of a trial: its number in a search of this package
 COSTS = "weitzman:costs"  # of its steps, in their order
 ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that was left
+CONTINUES = "weitzman:continues"  # number of the trial whose place it takes, rows and all
 
 Study = Any  # Optuna need not be installed here
 Trial = Any
@@ -55,7 +56,7 @@ def optuna_runs(studies: Any) -> Iterator[LoggedRun]:
     """The trials that show something, with their parameters as settings."""
     several = _several(studies)
     for study in several:
-        trials = study.get_trials(deepcopy=False)
+        trials = _without_copies(study.get_trials(deepcopy=False))
         whole = not any(trial.intermediate_values for trial in trials)
         usual = _usual_cost(trials, whole)
         for trial in trials:
@@ -69,6 +70,15 @@ def optuna_runs(studies: Any) -> Iterator[LoggedRun]:
                 study.study_name if len(several) > 1 else "",
                 _ended(trial),
             )
+
+
+def _without_copies(trials: Sequence[Trial]) -> list[Trial]:
+    """Each run once: a trial that was taken over counts in its first copy."""
+    first: dict[int, int] = {}
+    for trial in trials:
+        first.setdefault(trial.user_attrs.get(CONTINUES, -1 - trial.number), trial.number)
+    kept = [trial for trial in trials if trial.number in first.values()]
+    return [t for t in kept if not (t.number in first and t.state.name == "FAIL")]
 
 
 def _several(studies: Any) -> Sequence[Study]:

@@ -1,9 +1,10 @@
-"""What a search is asked for: a model as it is stated, and configurations drawn from a space."""
+"""What a search is given: a search space, and a model, a log or neither."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
+from ..learn.features import flat
 from ..learn.first_runs import from_nothing
 from ..learn.fitting import fit
 from ..learn.run_model import RunModel, check_model
@@ -20,7 +22,9 @@ CANDIDATES = 500  # configurations that are drawn from a space
 Stated = RunModel | Curves | None
 
 
-def draw(space: Mapping[str, Any], n: int = CANDIDATES, *, seed: int = 0) -> list[dict[str, Any]]:
+def draw(
+    space: Mapping[str, Any], n: int = CANDIDATES, *, seed: int | None = 0
+) -> list[dict[str, Any]]:
     """Draw configurations at random.
 
     Parameters
@@ -30,7 +34,8 @@ def draw(space: Mapping[str, Any], n: int = CANDIDATES, *, seed: int = 0) -> lis
         number if both ends are whole. ``(low, high, "log")`` does so on a logarithmic scale. A
         distribution with ``rvs``, as in SciPy, is sampled. Anything else stands for itself.
     n : int
-    seed : int
+    seed : int or None
+        None draws other configurations each time.
 
     Examples
     --------
@@ -71,12 +76,18 @@ def _between(name: str, what: Sequence[Any], random: np.random.Generator) -> flo
     return min(math.floor(x), int(ends[1])) if whole else x
 
 
+FIRST_PRICE = 1e-3  # points for a full run, until a budget has found the price
+
+
 def model_of(
     model: Stated,
     *,
-    price: float | None,
-    full_run_cost: float | None,
+    price: float | None = None,
+    full_run_cost: float | None = None,
     minimize: bool | None = None,
+    limit: float | None = None,
+    budget: float | None = None,
+    space: Iterable[str] = (),
 ) -> RunModel:
     """The model of a search.
 
@@ -86,29 +97,64 @@ def model_of(
         A model; a log, from which one is learned; or nothing, so that the runs of the search itself
         are the only data.
     price, full_run_cost : float, optional
-        What a point is worth in units of cost, or how many points a full run costs; for a log or
-        nothing one of them.
+        What a point is worth in units of cost, or how many points a full run costs. For a log or
+        nothing one of them is needed, or a ``budget``, which then sets the price.
     minimize : bool, optional
         Lower scores are better. By default as the model or the log says; without either, False.
+    limit : float, optional
+        The best possible score.
+    space : iterable of str
+        Names of what runs are started with. One that the log lacks raises a warning.
     """
     stated = price is not None or full_run_cost is not None
-    if model is None:
-        if not stated:
+    if model is not None and not isinstance(model, Curves):
+        check_model(model)
+        if stated or limit is not None:
+            what = "a price: give either `model`, or `price`"
+            if limit is not None:
+                what = "its own limit: give either `model`, or `limit`"
+            raise InvalidArgument(f"a model has {what}, not both.")
+        if minimize is not None and model.minimize != minimize:
+            raise InvalidArgument(
+                f"the model {'minimizes' if model.minimize else 'maximizes'}, but `minimize` is "
+                f"{minimize}."
+            )
+        return model
+    if not stated:
+        if budget is None:
             raise InvalidArgument(
                 "without a model the price of a score must be stated: give `price` (units of cost "
-                "for a point) or `full_run_cost` (points for a full run)."
+                "for a point), `full_run_cost` (points for a full run) or a `budget`, which then "
+                "sets the price."
             )
-        return from_nothing(price=price, full_run_cost=full_run_cost, minimize=bool(minimize))
-    found = model
-    if isinstance(model, Curves):
-        found = fit(model, price=price, full_run_cost=full_run_cost)
-    elif stated:
-        raise InvalidArgument("a model has a price: give either `model`, or `price`, not both.")
-    check_model(found)
-    assert isinstance(found, RunModel)
-    if minimize is not None and found.minimize != minimize:
+        full_run_cost = FIRST_PRICE
+    if model is None:
+        return from_nothing(
+            price=price, full_run_cost=full_run_cost, minimize=bool(minimize), limit=limit
+        )
+    if minimize is not None and model.minimize != minimize:
         raise InvalidArgument(
-            f"the model {'minimizes' if found.minimize else 'maximizes'}, but `minimize` is "
+            f"the log {'minimizes' if model.minimize else 'maximizes'}, but `minimize` is "
             f"{minimize}."
         )
-    return found
+    logged = {name for config in model.settings for name in flat(config)}
+    lacking = sorted(set(space) - logged)
+    if lacking and logged:
+        warnings.warn(
+            f"the log does not say what {lacking[0]!r} was in its runs ({len(lacking)} of the "
+            f"settings to choose are unknown to it), so nothing can be learned about it.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return fit(model, price=price, full_run_cost=full_run_cost, limit=limit)
+
+
+def names_in(configs: object) -> set[str]:
+    """The names of settings, of a space or of a list of mappings."""
+    if isinstance(configs, Mapping):
+        return {
+            name for name, x in configs.items() if isinstance(x, (list, tuple)) or hasattr(x, "rvs")
+        }
+    if isinstance(configs, Sequence) and configs and all(isinstance(x, Mapping) for x in configs):
+        return {name for config in configs for name in flat(config)}
+    return set()

@@ -1,6 +1,6 @@
 """Stopping only: runs are trained to their end, and the question is whether to start another.
 
-A whole run is then one box. Its reward is the best that the run shows anywhere, its cost the total
+A full run is then one box. Its reward is the best that the run shows anywhere, its cost the total
 cost on average, and its index the worth at which further runs stop paying. This index is lower than
 the index of a new run that may be given up early.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray
 from ..engine.solution import mean_cost
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -18,8 +17,8 @@ from ..forest.builder import line
 from ..learn.run_model import RunModel
 
 
-def whole_index(model: RunModel) -> float:
-    """The worth at which further whole runs stop paying.
+def full_run_index(model: RunModel) -> float:
+    """The worth at which further full runs stop paying.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def whole_index(model: RunModel) -> float:
     ...     def lines(self, n=1):
     ...         return weitzman.line([[0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]]], count=n,
     ...                              rewards=[[0, 8], [4, 12]], cost=1)
-    >>> whole_index(Two())                                  # 0.5 * (12 - 8) = 2
+    >>> full_run_index(Two())                               # 0.5 * (12 - 8) = 2
     8.0
     """
     forest = model.lines(1)
@@ -46,13 +45,17 @@ def whole_index(model: RunModel) -> float:
     cost = 0.0
     for box in range(len(forest)):
         cost += float(mass.sum(axis=1) @ mean_cost(forest, box))
-        reward = forest.rewards[int(forest.reward[box])][0]
-        mass = _raised(forest.laws[int(forest.law[box])].T @ mass, levels, reward)
+        mass = forest.laws[int(forest.law[box])].T @ mass
+        for state, found in enumerate(forest.rewards[int(forest.reward[box])][0]):
+            if np.isfinite(found):  # raise what is below the reward of the state to that reward
+                level = 1 + int(np.searchsorted(levels, found))
+                mass[state, level] += mass[state, :level].sum()
+                mass[state, :level] = 0.0
     return one_box(mass.sum(axis=0), np.concatenate([[-np.inf], levels]), cost)
 
 
 def one_box(weight: ArrayLike, worth: ArrayLike, cost: float) -> float:
-    """The index of a whole run with these worths, their weights and its mean cost.
+    """The index of a full run with these worths, their weights and its mean cost.
 
     Examples
     --------
@@ -61,13 +64,3 @@ def one_box(weight: ArrayLike, worth: ArrayLike, cost: float) -> float:
     """
     chance = np.asarray(weight, np.float64)
     return float(solve(line([chance / chance.sum()], rewards=worth, cost=cost)).index(0))
-
-
-def _raised(mass: FloatArray, levels: FloatArray, reward: FloatArray) -> FloatArray:
-    """Raise what is below the reward of its state to that reward."""
-    for state, found in enumerate(reward):
-        if np.isfinite(found):
-            level = 1 + int(np.searchsorted(levels, found))
-            mass[state, level] += mass[state, :level].sum()
-            mass[state, :level] = 0.0
-    return mass
