@@ -129,10 +129,6 @@ class OwnLevels:
             row < length - 1,
         )
 
-    def select(self, runs: slice) -> OwnLevels:
-        """Some of the runs."""
-        return OwnLevels(self.best[runs], self.paid[runs], self.count[runs], self.between[runs])
-
 
 def open_scale(runs: OwnLevels, ceiling: float) -> float:
     """The scale t of what is still open above the best score."""

@@ -374,6 +374,11 @@ class _Payoffs:
         if self.pieces > _PIECES:
             raise _TooMany
 
+    def _spend(self, values: int) -> None:
+        self.products += values
+        if self.products > _PRODUCTS:
+            raise _TooMany
+
     def _join(self, laws: list[PointLaw], shift: float = 0.0) -> PointLaw:
         """The law of a sum of independent numbers."""
         values, chances = reduce(self.add, laws, (np.zeros(1), np.ones(1)))
@@ -383,21 +388,19 @@ class _Payoffs:
         """The law of the sum of two independent numbers."""
         if len(a[0]) > len(b[0]):
             a, b = b, a
+        self._spend(len(a[0]) * len(b[0]))  # before the work and the memory, not after
         if len(a[0]) == 1:
             return b[0] + a[0], b[1] * a[1]
-        self.products += len(a[0]) * len(b[0])
-        if self.products > _PRODUCTS:
-            raise _TooMany
         sums, chances = np.add.outer(a[0], b[0]).ravel(), np.multiply.outer(a[1], b[1]).ravel()
         return _merged(sums, chances, self.same)
 
     def _mixed(self, parts: list[PointLaw]) -> PointLaw:
         """One of several laws."""
+        self._spend(sum(len(part[0]) for part in parts))
         if len(parts) == 1:
             return parts[0]
         values = np.concatenate([np.empty(0), *(part[0] for part in parts)])
         chances = np.concatenate([np.empty(0), *(part[1] for part in parts)])
-        self.products += len(values)
         return _merged(values, chances, self.same) if len(values) else (np.zeros(1), np.zeros(1))
 
 
