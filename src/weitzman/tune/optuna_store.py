@@ -79,6 +79,8 @@ class StudyStore:
         self._study, self._race, self._optuna = study, race, optuna
         self._storage: Any = study._storage
         self._state = optuna.trial.TrialState
+        # what a storage raises if a finished trial is to be changed; Optuna 4 has no name for it
+        self._finished = getattr(optuna.exceptions, "UpdateFinishedTrialError", RuntimeError)
         self._candidates, self._movable = candidates, movable
         self._most = math.inf if most is None else most
         self.me = secrets.token_hex(8)
@@ -181,9 +183,9 @@ class StudyStore:
             if until is None:
                 if it.until is not None:
                     race.release(run)
-            elif until > (it.steps[-1] if it.steps else -1):
+            else:
                 self._held.add(run)
-                if it.until is None:
+                if it.until is None and until > it.steps[-1]:
                     race.take(run, until)
 
     def _advanced(self, trial: FrozenTrial) -> int | None:
@@ -237,7 +239,9 @@ class StudyStore:
         if run in self._parked:
             self._parked.discard(run)
         elif not self._claim(run, until):
-            if self._advanced(self._storage.get_trial(self._id(run))) is not None:
+            trial = self._storage.get_trial(self._id(run))
+            said = self._holders(trial).values()
+            if not (trial.state == self._state.RUNNING and said and not any(said)):
                 self._held.add(run)  # else another process keeps it in memory for later
             return False
         self._mine.add(run)
@@ -254,8 +258,13 @@ class StudyStore:
         number = trial._trial_id
         if not self._say_holder(number, until):  # before: a trial that is RUNNING names its process
             return False
-        if self._storage.set_trial_state_values(number, self._state.RUNNING):
-            return True
+        with suppress(self._finished):
+            if self._storage.set_trial_state_values(number, self._state.RUNNING):
+                rows = self._storage.get_trial(number).intermediate_values
+                if len(rows) <= len(self._race.runs[run].steps):
+                    return True
+                self._let_go(run)  # another process has advanced it since: decide anew
+                return False
         self._say_holder(number, None, gone=True)
         return False
 
@@ -266,13 +275,13 @@ class StudyStore:
         said = None if gone else [list(self._process), until]
         try:
             self._storage.set_trial_system_attr(number, f"{HOLDER}{self.me}", said)
-        except self._optuna.exceptions.UpdateFinishedTrialError:
+        except self._finished:
             return False
         return True
 
     def _copied(self, run: int, old: FrozenTrial) -> FrozenTrial | None:
         """A copy in place of the trial of a process that is gone; None if it was finished."""
-        made, finished = None, self._optuna.exceptions.UpdateFinishedTrialError
+        made, finished = None, self._finished
         if self._copy_of(old) is None:
             kept = {name: x for name, x in old.system_attrs.items() if HOLDER not in name}
             template = self._optuna.trial.create_trial(
@@ -309,7 +318,7 @@ class StudyStore:
         """Let others go on with a run, if they can."""
         self._parked.discard(run)
         self._mine.discard(run)
-        with suppress(self._optuna.exceptions.UpdateFinishedTrialError):
+        with suppress(self._finished):
             if self._movable:
                 self._storage.set_trial_state_values(self._id(run), self._state.WAITING)
             self._say_holder(self._id(run), None, gone=self._movable)
@@ -384,7 +393,7 @@ class StudyStore:
         """The trial of a run, unless another process has put a copy in its place."""
         try:
             yield self.config(run)
-        except self._optuna.exceptions.UpdateFinishedTrialError:
+        except self._finished:
             self._mine.discard(run)
             raise TakenOver from None
 
@@ -471,7 +480,7 @@ class StudyStore:
         except (RuntimeError, ValueError) as error:
             if not self._study.get_trials(deepcopy=False)[number].state.is_finished():
                 raise
-            faster = ValueError, self._optuna.exceptions.UpdateFinishedTrialError
+            faster = ValueError, self._finished
             if not isinstance(error, faster):  # a sampler whose grid is used up wants to stop
                 self._race.exhausted()
 
