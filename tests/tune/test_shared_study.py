@@ -125,11 +125,14 @@ def check(study: Any, told: list[list[float]]) -> None:
         rows = list(MODEL.shown(CURVES[run]))[: len(trial.intermediate_values)]
         assert trial.intermediate_values == {step: score for step, score, _ in rows}
         assert trial.user_attrs["weitzman:costs"] == [cost for *_, cost in rows]
-    for best_score, best_run, count, spent in told:
-        assert (best_score, count) == (study.best_value, len(trials))
-        assert study.best_trial.user_attrs["weitzman:run"] == best_run
-        costs = [x for trial in trials for x in trial.user_attrs["weitzman:costs"]]
-        assert spent == pytest.approx(sum(costs))
+    costs = [x for trial in trials for x in trial.user_attrs["weitzman:costs"]]
+    assert max(spent for *_, spent in told) == pytest.approx(sum(costs))
+    for best_score, best_run, count, _ in told:
+        # a process may end while another one makes a last move that it chose knowing less
+        assert best_score <= study.best_value
+        assert count <= len(trials)
+        if best_score == study.best_value:
+            assert study.best_trial.user_attrs["weitzman:run"] == best_run
 
 
 def results(made: list[subprocess.Popen[str]]) -> list[list[float]]:
