@@ -26,8 +26,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import ROOT, Table, machine, race, seconds  # noqa: E402
 from weitzman import Forest, Solution, evaluate, solve  # noqa: E402
-from weitzman.strategies.fixed_line import FixedLine, best_line  # noqa: E402
-from weitzman.strategies.fixed_set import best_nonadaptive, value_of_set  # noqa: E402
+from weitzman.strategies.fixed_sets import (  # noqa: E402
+    FixedLine,
+    best_line,
+    best_nonadaptive,
+    value_of_set,
+)
 
 ROOTS = 2
 STATES = 5

@@ -300,7 +300,10 @@ ELSEWHERE = {
     "chains.probe_until_top": "chains/test_endless.py",
     "chains.value_together": "chains/test_endless.py",
     "chains.solve_line": "chains/test_endless.py",
-    "strategies.spanning_policy": "strategies/test_enumeration.py",  # a graph
+    "questions.as_ranges": "questions/test_uncertain_numbers.py",  # ranges
+    "questions.two_way": "questions/test_uncertain_numbers.py",
+    "questions.scenarios": "questions/test_uncertain_numbers.py",
+    "questions.uncertainty": "questions/test_uncertain_numbers.py",
     "questions.capped": "questions/test_budget.py",  # a cap
     "questions.cheapest": "questions/test_budget.py",  # a target
     "questions.value_of_tests": "questions/test_information.py",  # tests

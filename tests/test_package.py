@@ -15,8 +15,8 @@ import weitzman
 
 # A package may import the packages before it in this list, never one after it.
 ROOMS = [
-    "errors", "_common", "_kernels", "forest", "chains", "files", "engine", "policy", "bounds",
-    "strategies", "questions", "learn", "tune", "backtest", "show", "cli",
+    "errors", "_common", "_kernels", "forest", "examples", "chains", "files", "engine", "policy",
+    "bounds", "strategies", "questions", "learn", "tune", "backtest", "show", "cli",
 ]  # fmt: skip
 
 PUBLIC = [
@@ -40,6 +40,7 @@ PUBLIC = [
     "engine",
     "errors",
     "evaluate",
+    "examples",
     "explain",
     "files",
     "forest",

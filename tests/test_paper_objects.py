@@ -317,3 +317,19 @@ def test_a_signal_makes_no_warning() -> None:
     assert not probe_until_top(chain, 0.5)
     only = Chain([[0.5, 0.5], [0.0, 1.0]], rewards=[-np.inf, 10])
     assert probe_until_top(only, 0.5)
+
+
+@pytest.mark.parametrize("term", [{"factor": 0.9}, {"risk_tolerance": 3.0}])
+def test_the_table_rejects_what_the_paper_does_not_have(term):
+    with pytest.raises(InvalidArgument, match="the payoff table"):
+        payoff_table(line([[0.5, 0.5]], rewards=[0, 10], cost=1, **term))
+
+
+def test_bounds_for_several_lines_take_a_target_for_each():
+    chain = Chain([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], rewards=[0, 1, 2])
+    both, lines = miss_bounds_together([chain, chain], 0.01, [[1, 2], 0])
+    assert lines[0].boxes == miss_bounds(chain, 0.01, [1, 2]).boxes
+    assert lines[1].boxes == miss_bounds(chain, 0.01, 0).boxes
+    assert both["exact"] == max(b.boxes["exact"] for b in lines)
+    with pytest.raises(InvalidArgument, match="an entry for each chain"):
+        miss_bounds_together([chain, chain], 0.01, [0])

@@ -28,10 +28,10 @@ from weitzman.backtest.peers import all_methods, methods_without_log  # noqa: E4
 from weitzman.learn.curves import Curves  # noqa: E402
 
 from .cells import CellKeeper  # noqa: E402
+from .fixed_sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
 from .joining import join  # noqa: E402
 from .promises import tables  # noqa: E402
 from .report import figure, markdown, page  # noqa: E402
-from .sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
 from .speed import table  # noqa: E402
 from .syne_tune_peers import syne_tune_installed, syne_tune_methods  # noqa: E402
 
@@ -104,7 +104,7 @@ def found_in(each: Set, folder: Path, keep: Path) -> Path:
     if each not in HOME_MADE or (folder / each.name).exists():
         return folder
     if not (keep / each.name).exists():
-        import_module("benchmarks.tuning.trained").train(keep / each.name)
+        import_module(f"benchmarks.tuning.{each.name}").make(keep)
     return keep
 
 

@@ -80,5 +80,6 @@ SETS = (
     Set("algoperf", "cost_seconds", "study", Size(10, 1, 3), Size(3, 1, 2)),
     Set("lcdb", "cost_seconds", "replicate", Size(14, 3, 3), Size(6, 1, 2)),
     Set("trained", "cost", None, Size(8, 1, 2), Size(3, 1, 2)),
+    Set("held_out", "cost", None, Size(7, 1, 4), Size(3, 1, 2)),
 )
 CHOOSING, HOME_MADE = SETS[:3], SETS[3:]  # where defaults may be chosen; trained here, to check

@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,31 +175,31 @@ def tasks() -> dict[str, tuple[Data, Draw, Train]]:
     }
 
 
-def train(folder: Path) -> None:
-    """Train all runs and write the two tables of the set."""
+def train(folder: Path, tasks: Mapping[str, tuple[Data, Draw, Train]], runs: int = RUNS) -> None:
+    """Train all runs and write the two tables of a set."""
     rows, told = [], []
-    for place, (task, (data, draw, curve)) in enumerate(tasks().items()):
+    for place, (task, (data, draw, curve)) in enumerate(tasks.items()):
         random = np.random.default_rng([2, place])
-        for run in range(RUNS):
+        for run in range(runs):
             settings, name = draw(random), f"{task}-{run}"
             told.append({"config_id": name} | settings)
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 for step, (score, cost) in enumerate(curve(data, settings, run)):
                     rows.append((task, name, step, cost, max(score, LEAST)))
-        print(f"{task}: {RUNS} runs", file=sys.stderr, flush=True)
+        print(f"{task}: {runs} runs", file=sys.stderr, flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     columns = ["task", "config_id", "step", "cost", "val_score"]
     pd.DataFrame(rows, columns=columns).to_csv(folder / "curves.csv.gz", index=False)
     pd.DataFrame(told).to_csv(folder / "configs.csv.gz", index=False)
 
 
-def main() -> None:
-    """Train where the arguments say."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help=f"where the folder `{NAME}` is put")
-    train(parser.parse_args().folder / NAME)
+def make(folder: Path) -> None:
+    """Train the set."""
+    train(folder / NAME, tasks())
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help=f"where the folder `{NAME}` is put")
+    make(parser.parse_args().folder)

@@ -25,6 +25,7 @@ from .errors import WeitzmanError
 
 if TYPE_CHECKING:
     from . import backtest, bounds, chains, engine, errors, files, forest, learn, policy, questions
+    from . import examples as examples
     from . import strategies as strategies
     from . import tune as tune
     from .bounds import LazyForest, LazySearch, Node, truncate
@@ -69,8 +70,8 @@ _LATER = {
     "write_report": "show.report",
 }
 _ROOMS = (
-    "bounds", "chains", "engine", "errors", "files", "forest", "learn", "policy", "questions",
-    "backtest", "strategies", "tune",
+    "bounds", "chains", "engine", "errors", "examples", "files", "forest", "learn", "policy",
+    "questions", "backtest", "strategies", "tune",
 )  # fmt: skip
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "engine",
     "errors",
     "evaluate",
+    "examples",
     "explain",
     "files",
     "forest",

@@ -665,7 +665,7 @@ def test_without_a_log_methods_have_their_documented_options():
     letters = learn.sample().of_task("letter")
     methods = [m for m in methods_without_log() if "Optuna" not in m.name]
     found = backtest(
-        letters, full_run_costs=[0.001, 0.1], methods=methods, log_runs=0, repeats=1, orders=2
+        letters, full_run_costs=[0.0001, 0.3], methods=methods, log_runs=0, repeats=1, orders=2
     )
     assert found.methods[0] == "index policy"
     assert "Hyperband, 30 runs" in found.methods

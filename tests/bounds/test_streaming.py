@@ -99,3 +99,12 @@ def test_what_cannot_be_read_in_parts_is_refused(tmp_path):
         save_many([some_forest(1), some_forest(1, minimize=True)], tmp_path / "two.wz")
     with pytest.raises(InvalidArgument, match="`part` a number of boxes"):
         solve_file(tmp_path / "line.wz", part=0)
+
+
+def test_stated_errors_add_up(tmp_path):
+    one = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, stated_error=0.25, unit="EUR")
+    save_many([one, one], tmp_path / "two.wz")
+    forest = weitzman.load(tmp_path / "two.wz")
+    assert (forest.stated_error, forest.unit) == (0.5, "EUR")
+    assert weitzman.solve(forest).status is weitzman.Status.DISCRETIZED
+    assert solve_file(tmp_path / "two.wz").gap == pytest.approx(0.5)

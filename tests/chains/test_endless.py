@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_problems import probabilities
 
-from weitzman.chains.capped_values import value_together
 from weitzman.chains.chain import Chain
-from weitzman.chains.endless import fixed_point, probe_until_top, solve_line
+from weitzman.chains.endless import fixed_point, probe_until_top, solve_line, value_together
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidArgument, InvalidForest, UnknownName
 from weitzman.forest.model import Forest

@@ -135,3 +135,48 @@ def test_a_timer_cannot_crash_the_interpreter(seed):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > 200  # most calls were interrupted
+
+
+TIMER = """
+import random, signal, sys, tempfile, time
+import numpy as np
+import weitzman
+from weitzman._kernels import jit
+
+def stop(*_): raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, stop)
+ten = weitzman.line([[0.5, 0.5]] + [[[0.6, 0.4], [0.3, 0.7]]] * 9, rewards=[0, 10], cost=0.3)
+jit.compile_always(sys.argv[1] == "compiled")
+best = weitzman.solve(ten)
+works = [
+    lambda: weitzman.solve(ten), lambda: weitzman.evaluate(best),
+    lambda: weitzman.simulate(best, 50, rng=1), lambda: weitzman.compare(ten),
+    lambda: weitzman.Search(best).expected, lambda: weitzman.sensitivity(best),
+    lambda: weitzman.break_even(best, 0), lambda: best.phi(3.0),
+]
+random.seed(int(sys.argv[2]))
+for work in works:
+    work()
+hits, end = 0, time.monotonic() + float(sys.argv[3])
+while time.monotonic() < end:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 2e-3))
+        random.choice(works)()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        hits += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert weitzman.solve(ten).value == best.value
+print(hits)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer of Unix")
+@pytest.mark.parametrize("way", ["by size", "compiled"])
+def test_a_timer_at_any_instant_ends_in_nothing_but_an_interrupt(way):
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", TIMER, way, "1", "3"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout) > 20

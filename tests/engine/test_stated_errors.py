@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import weitzman
-from weitzman import Builder, Forest, Status, solve
+from weitzman import Builder, Forest, Status, line, solve
 from weitzman.errors import InvalidForest
+from weitzman.policy import equivalent_box
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -100,3 +101,12 @@ def test_nonsense_is_refused(wrong):
         Forest.from_arrays(
             parent=[-1], cost=[1], rewards=[0, 1], law=[[0.5, 0.5]], stated_error=wrong
         )
+
+
+def test_boxes_in_place_of_a_forest_keep_the_stated_error():
+    f = line([[0.5, 0.5]], rewards=[0, 10], cost=1).changed(stated_error=0.045)
+    s = solve(f)
+    for box in (s.capped_law().box(), s.capped_law(0).box(), equivalent_box(s).forest()):
+        assert box.stated_error == 0.045
+        assert solve(box).gap >= 0.045
+        assert solve(box).status is Status.DISCRETIZED

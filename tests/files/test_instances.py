@@ -683,3 +683,18 @@ def test_a_table_is_read_like_any_other_file(tmp_path):
         weitzman.errors.InvalidFile, match=r"boxes.csv: one row must name the columns"
     ):
         weitzman.load(path)
+
+
+@pytest.mark.parametrize("one", io.FORMATS, ids=lambda one: one.suffix)
+def test_one_registry_knows_every_format(tmp_path, read, one):
+    forest, path = read(document(A, B, C)), tmp_path / f"x{one.suffix}"
+    if one.suffix in (".xlsm", ".ods"):
+        with pytest.raises(InvalidFile, match="only read"):
+            io.save(forest, path)
+        return
+    io.save(forest, path)
+    assert io.load(path) == forest
+    data = path.read_bytes()
+    assert data.startswith(one.magic)
+    found = io.suffix_of(data)
+    assert found == one.suffix or not one.magic

@@ -14,9 +14,11 @@ from random_problems import forests
 from reference import Problem, to_arrays
 from same_forests import assert_paper, assert_same
 
+from weitzman import Search
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidForest
 from weitzman.forest.builder import Builder, expand, line, side_by_side
+from weitzman.forest.forms import CLOSED
 from weitzman.forest.model import Forest
 
 B_OUTCOMES = {1: {21: 0.5, -9: 0.5}, 900: {920: 0.5, 890: 0.5}}
@@ -459,3 +461,45 @@ def test_too_many_copies_are_refused_with_their_number() -> None:
     with pytest.raises(InvalidForest, match=r"has 3 boxes, more than the limit of 2\."):
         expand(coin(count=3), limit=2)
     assert len(expand(coin(count=3), limit=3)) == 3
+
+
+# -- states of the parent that are left out -------------------------------------------------------
+
+
+def trial() -> Builder:
+    """A drug that is tested further only if it passes the first phase."""
+    b = Builder().add("I", cost=1, outcomes={"pass": 0.5, "fail": 0.5}, rewards=dict.fromkeys(
+        ["pass", "fail"]))  # fmt: skip
+    b.add("II", parent="I", cost={"pass": 2}, outcomes={"pass": {"good": 0.5, "bad": 0.5}},
+          rewards={"good": None, "bad": None})  # fmt: skip
+    b.add("III", parent="II", cost=3, outcomes={"good": {40: 0.5, 0: 0.5}, "bad": {1: 1}})
+    return b.add("sale", parent="III", cost=0, outcomes={5: 1})
+
+
+def test_a_box_is_closed_after_states_that_are_left_out() -> None:
+    forest = trial().build()
+    solution = solve(forest)
+    # pass: II good (0.5): III pays 20 + 2.5 - 3 with the sale, at least 5 without; bad: 5 - 3
+    assert solution.value == pytest.approx(0.5 * (0.5 * (22.5 - 3) + 0.5 * (5 - 3) - 2) - 1)
+    assert solution.index("II", "fail") == -np.inf
+    assert solution.index("III", CLOSED) == solution.index("sale", CLOSED) == -np.inf
+    assert forest.states("II") == ("good", "bad", CLOSED)
+    assert forest.costs[int(forest.cost[1])].tolist() == [[2], [0]]
+    assert forest.laws[int(forest.law[3])].tolist()[-1] == [0, 1]  # the sale after no third phase
+
+
+def test_closed_boxes_are_worth_what_a_search_without_them_is() -> None:
+    """Against the exact oracle, where the box after the state is simply not there."""
+    with_box = trial().build()
+    without = with_box.take([0])
+    assert solve(with_box).index(0) > solve(without).index(0)
+    search = Search(solve(with_box))
+    search.tell(search.ask(), "fail")
+    assert search.ask() is None
+
+
+def test_boxes_without_a_row_cannot_be_endless() -> None:
+    b = Builder().add("A", cost=1, outcomes={0: 0.5, 1: 0.5})
+    b.add("B", parent="A", cost=1, endless=True, outcomes={1: {0: 0.5, 1: 0.5}})
+    with pytest.raises(InvalidForest, match="each state of its parent 'A', but '0' has none"):
+        b.build()

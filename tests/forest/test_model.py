@@ -308,3 +308,13 @@ def test_one_array_object_for_many_boxes_is_kept_once():
         [vector.tolist()], matrix.tolist(), other.tolist(), matrix.tolist(), [vector.tolist()]
     ]  # fmt: skip
     assert len(forest.laws) == 3
+
+
+def test_states_without_names_are_told_as_states_says() -> None:
+    forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    assert [forest.state(0, s) for s in forest.states(0)] == [0, 1]
+    with pytest.raises(UnknownName, match="has no state '2'; its states are 0 to 1"):
+        forest.state(0, "2")
+    search = weitzman.Search(weitzman.solve(forest))
+    search.tell(0, forest.states(0)[1])
+    assert search.best == 10

@@ -27,7 +27,7 @@ from weitzman.errors import JournalError, WeitzmanError
 from weitzman.files.event_log import EventLog
 from weitzman.forest.builder import Builder
 from weitzman.policy.search import Search
-from weitzman.tune.run_journal import RunJournal
+from weitzman.tune.run_store import Journal
 
 SHIM = ctypes.CDLL(None)
 KINDS = ("I/O error", "full disk", "short write", "failed sync")
@@ -74,7 +74,7 @@ def search_holds(path: Path) -> list[str]:
 
 
 def tuner_calls(path: Path, promised: list[str]) -> Callable[[], None]:
-    journal = RunJournal(path, minimize=False)
+    journal = Journal(path, minimize=False)
 
     def run() -> None:
         for i in range(3):

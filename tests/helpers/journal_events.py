@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from weitzman.tune.run_journal import RunJournal
+from weitzman.tune.run_store import Journal
 
 
 def events_in(path: Path) -> list[dict[str, Any]]:
@@ -20,7 +20,7 @@ def events_in(path: Path) -> list[dict[str, Any]]:
 
 def journal_of(path: Path, events: list[dict[str, Any]], *, minimize: bool = False) -> None:
     """Write a journal."""
-    journal = RunJournal(path, minimize=minimize)
+    journal = Journal(path, minimize=minimize)
     for event in events:
         journal.add(event)
     journal.close()

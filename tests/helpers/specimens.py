@@ -21,7 +21,7 @@ from mutations import mutate_binary, mutate_bytes, mutate_document
 import weitzman
 from weitzman import learn
 from weitzman.files import event_log
-from weitzman.tune.run_journal import RunJournal
+from weitzman.tune.run_store import Journal
 
 Read = Callable[[Path], object]
 Command = Callable[[Path], list[Any]]
@@ -327,7 +327,7 @@ def _tuners(folder: Path) -> Specimen:
     path = folder / "tuner.db"
     for old in folder.glob("tuner.db*"):
         old.unlink()
-    journal = RunJournal(path, minimize=False)
+    journal = Journal(path, minimize=False)
     journal.add({"event": "start", "run": 0, "config": {"x": 1}})
     journal.add(
         {"event": "seen", "run": 0, "step": 1, "score": 0.5, "cost": 1.0, "measured": False}

@@ -9,7 +9,7 @@ import numpy as np
 
 import weitzman
 from weitzman.forest.model import Forest
-from weitzman.learn.run_model import RunModel, gain_of
+from weitzman.learn.run_model import RunModel
 
 
 class Chained(RunModel):
@@ -53,7 +53,10 @@ class Chained(RunModel):
 
     def gain(self, best, runs, fresh) -> float:
         begun = [run for run in runs if run.steps]
-        return gain_of(self.rest(begun, fresh + len(runs) - len(begun)), best)
+        rest = self.rest(begun, fresh + len(runs) - len(begun))
+        if rest is None:
+            return 0.0
+        return max(weitzman.solve(rest.changed(outside=best)).value - best, 0.0)
 
     def worth(self, score: float) -> float:
         return (-1 if self.minimize else 1) * self.price * score

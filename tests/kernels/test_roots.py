@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weitzman import line, solve
+from weitzman._common.law import Law
 from weitzman._kernels.roots import roots
 from weitzman.bounds.cutting import Levels
-from weitzman.chains.capped_values import root
 
 EIGHTHS = st.integers(-80, 80).map(lambda n: n / 8)
 
@@ -50,7 +50,8 @@ def test_every_form_finds_the_exact_root(payoff):
     by_tails = roots(v, order, np.cumsum(p)[None, :], np.array([cost]), True)[0]
     assert [by_chances, by_tails] == pytest.approx([true, true], abs=1e-12)
     assert by_chances == by_tails or not p.all()  # steps without a chance are rounded, too
-    assert root(v[::-1].copy(), np.cumsum(p)[::-1].copy(), cost) == by_tails
+    by_law = float(Law(v[::-1], np.cumsum(p)[::-1]).root(cost))
+    assert by_law == pytest.approx(true, abs=1e-12)
     box = line([p.tolist()], rewards=values, cost=cost, outside=-100)
     assert solve(box, exact=True).index(0) == pytest.approx(true, abs=1e-12)  # in lanes
 

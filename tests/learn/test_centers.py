@@ -95,9 +95,32 @@ def test_values_around_centers_are_those_of_loops(seed, center):
                 off = np.array([told[j][0] + told[j][1] for j in known])
                 wanted = value[known] - off[:, None] + lean + more
                 weight = asked.row[i, known] / asked.row[i, known].sum()
+                group, at = asked.group[i], asked.place[i]
+                same = [peers.group[j] == group and peers.real[j] and j != at for j in known]
+                weight = (np.array(same, float) + 2.0 * weight) / (sum(same) + 2.0)
             assert errors + middle[a] == pytest.approx(wanted, abs=1e-12)
             assert row[a] == pytest.approx(weight, abs=1e-12)
     assert seen == set(range(6))
+
+
+def test_a_learner_that_varies_little_is_not_given_the_spread_of_others():
+    """Half of the configurations vary 25 times as much as the others."""
+    random = np.random.default_rng(5)
+    n, config = 80, np.arange(80) % 10
+    level = random.uniform(0.1, 0.9, 10)[config]
+    score = level + np.where(config < 5, 0.002, 0.05) * random.normal(size=n)
+    table = {"run": np.arange(n), "step": [1] * n, "score": score, "cost": [0.01] * n}
+    log = Curves.read({**table, "name": [f"c{k}" for k in config]}, settings=["name"], ended=True)
+    model = learn.fit(log, price=1.0, options=PLAIN)
+    law = model._runs.start_law(model.encoder.numbers([{"name": f"c{k}"} for k in range(10)], 10))
+    widths = np.zeros(10)
+    for which, errors, row, _ in model._capped.frame[0].parts(law):
+        values = errors.mean(axis=1)
+        mean = row @ values
+        widths[which] = np.sqrt(row @ values**2 - mean**2)
+    assert np.isfinite(model._capped.frame[0].center.doubt)
+    assert widths[:5].mean() < 0.045
+    assert widths[:5].mean() < 0.7 * widths[5:].mean()
 
 
 def test_what_a_run_did_itself_does_not_enter_what_is_expected_of_it():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from weitzman import learn, tune
 from weitzman.errors import InvalidArgument, InvalidFile
+from weitzman.learn.ladder import climb
 from weitzman.learn.noise import Belief, ScoreNoise
 
 NUMBERS = st.floats(-10, 10)
@@ -39,7 +41,7 @@ def test_without_drift_the_belief_is_the_mean_of_normal_laws(mean, spread, noise
     by = ScoreNoise(noise, Belief(mean, spread**2), none.astype(np.int64), none, none)
     belief = None
     for step, score in enumerate(scores):
-        belief = by.told(belief, step, score)
+        belief = by.updated(belief, step, score)
     precision = spread**-2 + len(scores) * noise**-2
     assert belief.mean == pytest.approx(
         (mean * spread**-2 + sum(scores) * noise**-2) / precision, abs=1e-9
@@ -55,7 +57,7 @@ def test_with_drift_the_belief_is_the_mean_given_all_scores(scores, noise, drift
     by = ScoreNoise(noise, Belief(1.0, 4.0), step, np.full(n - 1, rise), np.full(n - 1, drift))
     belief = None
     for t, score in enumerate(scores):
-        belief = by.told(belief, t, score)
+        belief = by.updated(belief, t, score)
     times = np.minimum(np.arange(n)[:, None], np.arange(n))
     hidden = 4.0 + drift**2 * times
     centers = 1.0 + rise * np.arange(n)
@@ -133,7 +135,37 @@ def test_live_scores_are_treated_as_logged_ones():
     race = tune.Race(model)
     for step, score in zip(curves.step[:10].tolist(), curves.score[:10].tolist(), strict=True):
         race.observe(race.started() if step == 1 else 0, step, score, 1.0)
-    assert race.runs[0].scores == pytest.approx(model.noise.without(curves).score[:10].tolist())
+    assert race.runs[0].scores == curves.score[:10].tolist()  # as shown
+    assert race.runs[0].filtered == pytest.approx(model.noise.without(curves).score[:10].tolist())
+    one = model.updated(curves.select([0]))
+    logged = model.noise.without(curves.select([0]))
+    assert one.ladder.last[-1] == pytest.approx(climb(logged, model.rungs).last[0])
+
+
+def test_a_run_that_skips_steps_rises_as_much_as_one_that_shows_all():
+    """All that usually changes in between counts, however many steps lie between two scores."""
+    step = np.arange(2, 21)
+    by = ScoreNoise(0.0, Belief(0.0, 1.0), step, np.ones(19), np.full(19, 0.1))
+    by = replace(by, noise=1e3)  # scores say next to nothing: the belief is the usual rise
+    start = Belief(0.0, 1e-6, 1)
+    once = by.updated(start, 20, 0.0)
+    often = start
+    for t in range(2, 21):
+        often = by.updated(often, t, 0.0)
+    assert once.mean == pytest.approx(19.0, rel=1e-3)
+    assert once == pytest.approx(often, rel=1e-3)
+    assert by.updated(once, 30, 0.0).mean == pytest.approx(once.mean + 1.0, rel=1e-3)
+
+
+def test_a_log_of_many_steps_is_learned_from_in_time():
+    random, n = np.random.default_rng(0), 100_000
+    table = {"run": np.arange(n) // 100, "step": random.integers(1, 500, n).cumsum()}
+    curves = learn.Curves.read(
+        {**table, "score": random.normal(size=n), "cost": np.ones(n)}, ended=True
+    )
+    began = time.process_time()
+    ScoreNoise.of(curves)
+    assert time.process_time() - began < 2.0
 
 
 @pytest.mark.parametrize("settings", [None, [{"rate": i % 7} for i in range(30)]])

@@ -22,7 +22,7 @@ from weitzman import tune
 from weitzman.errors import JournalError
 from weitzman.files import event_log
 from weitzman.policy.search import Search
-from weitzman.tune.run_journal import RunJournal
+from weitzman.tune.run_store import Journal
 
 # at how many instructions an interrupt comes: every one with WEITZMAN_STRIDE=1
 STRIDE = int(os.environ.get("WEITZMAN_STRIDE", "97"))
@@ -56,7 +56,7 @@ def start(run: int) -> dict[str, Any]:
 
 def runs(path: Path) -> list[int]:
     """Runs in the journal of a tuner."""
-    journal = RunJournal(path, minimize=False)
+    journal = Journal(path, minimize=False)
     try:
         return [entry.content["run"] for entry in journal.entries]
     finally:
@@ -97,7 +97,7 @@ def search_calls(path: Path) -> tuple[Callable[[], object], Callable[[], None]]:
 
 
 def tuner_calls(path: Path) -> tuple[Callable[[], object], Callable[[], None]]:
-    journal = RunJournal(path, minimize=False)
+    journal = Journal(path, minimize=False)
 
     def after() -> None:
         journal.close()
@@ -232,9 +232,9 @@ def test_an_interrupted_tuner_goes_on(
     monkeypatch.setattr(event_log, "PATIENCE", 3.0)
     for at in range(1, 10**6, max(1, STRIDE // 8)):
         path = folder / f"{at}.db"
-        journal = RunJournal(path, minimize=False, share=share)
+        journal = Journal(path, minimize=False, share=share)
 
-        def add(run: int, journal: RunJournal = journal) -> None:
+        def add(run: int, journal: Journal = journal) -> None:
             def inner(news: Any) -> None:
                 list(news)
                 journal.add(start(run))

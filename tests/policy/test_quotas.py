@@ -158,3 +158,47 @@ def test_copies_in_one_tree_that_tie_are_told_apart_by_their_states() -> None:
             taken[state] += chance[first] * chance[second]
     found = weitzman.evaluate(solution).chosen[2]
     assert np.asarray(found) == pytest.approx([float(x) for x in taken], abs=1e-12)
+
+
+@settings(max_examples=40)
+@given(grouped(), st.booleans())
+def test_what_is_expected_from_here_is_what_comes(given_: Any, minimize: bool) -> None:
+    """At every stage of a search: the boxes that remain, solved with the room that is left."""
+    problem, count, group, quotas, prizes = given_
+    trees = sum(n for n, above in zip(count, problem.parents, strict=True) if not above)
+    forest = forest_of(problem, count, minimize=minimize).changed(group=dict(enumerate(group)))
+    forest = forest.changed(quotas=quotas, prizes=min(prizes, trees))
+    walk = Walk(solve(forest, exact=True).policy())
+    assert walk.worth() == pytest.approx(earned(walk), abs=1e-8)
+    for state in (0, 1, 0):
+        while walk.next() is None and (prize := walk.next_prize()) is not None:
+            assert walk.hands is not None
+            walk.hands.take(prize, walk.answers[prize].reward or 0.0)
+            assert walk.worth() == pytest.approx(earned(walk), abs=1e-8)
+        if (found := walk.next()) is None:
+            break
+        law = forest.laws[int(forest.law[found[0][0]])][walk.state_above(found[0])]
+        walk.show(found[0], state if state < len(law) and law[state] > 0 else int(np.argmax(law)))
+        assert walk.worth() == pytest.approx(earned(walk), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_large_and_small_problems_are_played_with_the_same_numbers(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel, and all episodes together: draw for draw, with copies, prizes and quotas."""
+    for forest in (
+        staff(outside=1.0),
+        staff().changed(quotas={}, prizes=1, count={"A": 3, "D": 2}),
+        staff().changed(quotas={}, prizes=3, count={"B": 2}),
+        weitzman.line([[0.5, 0.5], [[0.9, 0.1], [0.4, 0.6]]], rewards=[0, 9], cost=1, count=3),
+    ):
+        policy = solve(forest)
+        together = simulate(policy, 200, seed)
+        with monkeypatch.context() as patch:
+            patch.setattr("weitzman.policy.simulation._NODES", 0)
+            one_by_one = simulate(policy, 200, seed)
+        for name in ("payoff", "reward", "spend", "openings"):
+            a, b = getattr(together, name), getattr(one_by_one, name)
+            assert a.values == pytest.approx(b.values, abs=1e-12)
+        assert together.opened.tolist() == one_by_one.opened.tolist()

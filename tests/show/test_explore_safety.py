@@ -312,7 +312,7 @@ def test_curves_of_nothing(boxes, bad):
 def test_a_report_from_the_page(boxes):
     bench = Workbench(str(boxes))
     answer = ask(bench, "report", document=bench.start()["document"], title="<b>")
-    assert "Open <bdi>A</bdi> first." in answer["html"]
+    assert "Start with <bdi>A</bdi>: " in answer["html"]
     assert "&lt;b&gt;" in answer["html"]
 
 

@@ -22,6 +22,7 @@ from weitzman.show.page.data import answers
 from weitzman.show.report import render
 from weitzman.show.report.decision_tree import decisions, table
 from weitzman.show.report.findings import content
+from weitzman.show.report.sections import brief
 
 
 def text_of(html: str) -> str:
@@ -36,20 +37,18 @@ FORESTS = {"time": projects, "risk": careful, "prizes": hires}
 def test_discounted_amounts_are_said_to_be_so():
     words = text_of(render(content(projects())))
     e = evaluate(solve(projects()))
-    assert "All amounts are discounted to the start." in words
-    assert f"The search lasts {e.time:.3g} units of time on average." in words
-    assert "Worth of the search, discounted56.33" in words
+    assert "Expected value56.3discounted to the start; doing nothing: 0" in words
+    assert f"opened on average, {e.time:.3g} units of time" in words
     assert "Strategies compared" in words
-    assert "Left outFrom bold to careful: a risk sweep" in words
+    assert "Left outRisk attitude: a risk sweep" in words
     assert "no index. Give one of the two.Made with" in words  # the last words of the page
 
 
 def test_a_certainty_equivalent_is_called_one():
     words = text_of(render(content(careful())))
-    value = careful().amounts(solve(careful()).value)
-    assert "Open steady first." in words
-    assert f"worth as much as a sure {value}" in words
-    assert f"Certainty equivalent of the search{value}" in words
+    value = brief(careful().amounts, solve(careful()).value)
+    assert "Start with steady: " in words
+    assert f"Certainty equivalent{value}doing nothing" in words
     assert "Value, per unit of cost" not in words  # its derivatives are no chances
 
 
@@ -70,7 +69,7 @@ def test_a_search_for_prizes_under_way():
     search.take("Ada")
     found = content(search)
     words = text_of(render(found))
-    assert "Go on." in words
+    assert "Continue." in words
     assert "Taken for good, 1 of 2 prizes: Ada (10)." in words
     assert found.now == search.payoff == 9
     assert found.expected == pytest.approx(search.expected)

@@ -18,17 +18,18 @@ from hypothesis.strategies import DrawFn
 from plain_forests import forest_of
 from test_comparison import HALF, close, flipped
 
-from weitzman import Forest, line, solve
+from weitzman import Forest, evaluate, line, solve
 from weitzman.errors import InvalidArgument
 from weitzman.forest import expand
-from weitzman.strategies import fixed_set
-from weitzman.strategies import gains as gains_module
 from weitzman.strategies.approximation import approximate
-from weitzman.strategies.fixed_line import best_line
-from weitzman.strategies.fixed_order import value_of_order
-from weitzman.strategies.fixed_set import best_nonadaptive
-from weitzman.strategies.gains import Gains
-from weitzman.strategies.set_search import improve
+from weitzman.strategies.fixed_orders import value_of_order
+from weitzman.strategies.fixed_sets import (
+    SetValues,
+    _improved,
+    best_line,
+    best_nonadaptive,
+    value_of_set,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -90,69 +91,6 @@ def test_best_line_as_by_enumeration(problem, depth):
     assert best_line(forest).value == best_line(forest, depth=99).value
 
 
-@settings(max_examples=40)
-@given(ANY)
-def test_what_a_line_adds_to_a_set_as_by_enumeration(problem):
-    gains = Gains(forest_of(problem))
-    for boxes in reference.closed_sets(problem):
-        value, (net, looked_at) = gains.value_at(boxes), gains.lines(boxes)
-        assert looked_at <= len(problem.boxes) - len(boxes)
-        best = max(
-            float(reference.value_of_set(problem, boxes.union(path(problem, v))))
-            for v in problem.boxes
-        )
-        if np.isfinite(best):
-            assert max(value, value + net.max()) == pytest.approx(max(value, best), abs=1e-10)
-        for v in np.flatnonzero(np.isfinite(net)):
-            whole = boxes.union(path(problem, int(v)))
-            assert close(value + net[v], reference.value_of_set(problem, whole))
-            assert v not in boxes
-
-
-@pytest.mark.parametrize("room", [1, 2**26])
-def test_tables_with_columns_of_their_own_give_the_same_gains(monkeypatch, room):
-    """Rewards that all differ: tables of few columns, gone through part by part or not."""
-    few = gains_module._FEW
-    for seed in range(6):
-        forest = random_forest(seed, boxes=40)
-        sets = [[], [0], *(path_down(forest, v) for v in (7, 23, 39))]
-        monkeypatch.setattr(gains_module, "_FEW", few)
-        assert len(Gains(forest).grid) <= few
-        whole = [(Gains(forest).of(s), Gains(forest).lines(s)) for s in sets]
-        monkeypatch.setattr(gains_module, "_FEW", 0)
-        monkeypatch.setattr(gains_module, "_ROOM", room)
-        gains = Gains(forest)
-        for boxes, ((value, gain), (net, _)) in zip(sets, whole, strict=True):
-            found, each = gains.of(boxes)
-            assert found == pytest.approx(value, abs=1e-13)
-            assert gains.value_at(boxes) == pytest.approx(value, abs=1e-13)
-            np.testing.assert_allclose(each, gain, atol=1e-13)
-            here = gains.lines(boxes).net
-            some = np.isfinite(here) & np.isfinite(net)
-            np.testing.assert_allclose(here[some], net[some], atol=1e-13)
-            assert here.max() == pytest.approx(net.max(), abs=1e-13)
-
-
-def random_forest(seed: int, boxes: int) -> Forest:
-    """A tree and some roots; every box has rewards of its own, a few of them signals."""
-    rng = np.random.default_rng(seed)
-    parent = [-1, *(int(rng.integers(-1, i)) for i in range(1, boxes))]
-    k = rng.integers(1, 5, boxes)
-    law = [rng.dirichlet(np.ones(k[i]), 1 if p < 0 else k[p]) for i, p in enumerate(parent)]
-    rewards = [np.where(rng.random(k[i]) < 0.1, -np.inf, rng.random(k[i])) for i in range(boxes)]
-    return Forest.from_arrays(
-        parent=parent, cost=rng.uniform(0, 0.05, boxes), rewards=rewards, law=law
-    )
-
-
-def path_down(forest: Forest, box: int) -> list[int]:
-    found = []
-    while box >= 0:
-        found.append(box)
-        box = int(forest.parent[box])
-    return found[::-1]
-
-
 def test_memory_of_boxes_with_rewards_of_their_own_grows_with_their_number():
     """Tables over all rewards would take 2 GB here."""
     rng = np.random.default_rng(0)
@@ -204,34 +142,6 @@ def test_a_line_is_followed_no_further_than_can_pay():
     assert len(long.order) == 22 == round(math.log(0.1) / math.log(0.9))
 
 
-def test_one_table_serves_all_boxes_of_a_depth():
-    rng = np.random.default_rng(1)
-    parent = [-1, *((np.arange(1, 400) - 1) // 3)]
-    law = rng.dirichlet(np.ones(3), 3)
-    forest = Forest.from_arrays(
-        parent=parent, cost=rng.uniform(0.01, 0.05, 400), rewards=[0, 0.5, 1],
-        law=[law[0] if p < 0 else law for p in parent],
-    )  # fmt: skip
-    other = [
-        law[0] if p < 0 else law + 1e-15 * i * np.array([1, -1, 0]) for i, p in enumerate(parent)
-    ]
-    same = Forest.from_arrays(  # all laws differ in their last digits: nothing is shared
-        parent=parent, cost=[float(forest.costs[i][0, 0]) for i in forest.cost],
-        rewards=[0, 0.5, 1], law=other,
-    )  # fmt: skip
-    assert len(forest.laws) == 2
-    assert len(same.laws) == 400
-    assert Gains(same).work > 5 * Gains(forest).work
-    for members in ([], [0], [0, 1, 2, 4]):
-        ours, plain = Gains(forest), Gains(same)
-        assert ours.value_at(members) == pytest.approx(plain.value_at(members), abs=1e-10)
-        assert ours.of(members)[1] == pytest.approx(plain.of(members)[1], abs=1e-10)
-        net = ours.lines(members).net, plain.lines(members).net
-        assert np.array_equal(*map(np.isfinite, net))
-        some = np.isfinite(net[0])
-        assert net[0][some] == pytest.approx(net[1][some], abs=1e-10)
-
-
 def test_of_copies_a_line_takes_one():
     forest = Forest.from_arrays(
         parent=[-1, 0], cost=[1, 1], rewards=[0, 10], count=[3, 10**6],
@@ -277,40 +187,38 @@ def test_best_set_of_static_forests_as_by_enumeration(problem):
 
 @settings(max_examples=40)
 @given(ANY)
-def test_what_is_built_line_by_line_is_a_closed_set_and_no_worse_than_a_line(problem):
-    forest = forest_of(problem)
-    gains = Gains(forest)
-    members = improve(gains, [], 2000)
+def test_an_improved_set_is_a_closed_set_and_no_worse_than_a_line(problem):
+    values = SetValues(forest_of(problem))
+    members = _improved(values, frozenset(), 2000)
     value = reference.value_of_set(problem, members)  # refuses sets that are not closed
-    assert close(gains.value_at(members), value) or not members
-    assert float(value) >= best_line(forest).value - 1e-9
+    assert close(values.value(members), value) or not members
     assert float(value) <= float(reference.best_nonadaptive(problem)[0]) + 1e-9
 
 
-def test_a_limit_that_is_given_is_used_up(monkeypatch):
-    forest = benchmark.static_forest(3, 2, (0.01, 0.05))
-    monkeypatch.setattr(fixed_set, "_WORK", 5 * Gains(forest).work)
-    short, long = best_nonadaptive(forest), best_nonadaptive(forest, limit=200)
-    assert (short.exact, long.exact) == (False, True)
-    assert short.value <= long.value <= short.bound
+def test_a_larger_forest_is_improved_and_has_a_bound_below_the_optimum():
+    rng = np.random.default_rng(3)
+    n = 40
+    forest = Forest.from_arrays(
+        parent=[-1] * n, cost=rng.uniform(0.3, 0.6, n), rewards=rng.uniform(0, 10, (n, 3)),
+        law=rng.dirichlet(np.ones(3), n),
+    )  # fmt: skip
+    found, solution = best_nonadaptive(forest), solve(forest)
+    assert found.value <= found.bound < solution.value - 0.01
+    short = best_nonadaptive(forest, limit=1)
+    assert not short.exact
+    assert short.value <= found.value
+    assert found.value <= short.bound <= solution.value
+    often = evaluate(solution).opened
+    for share in (0.05, 0.2, 0.5):  # sets that the optimal policy is likely to open
+        assert value_of_set(forest, np.flatnonzero(often > share)) <= found.value + 1e-12
 
 
 def test_a_door_comes_and_goes_with_the_room_behind_it():
     door = {"parent": [-1, 0], "cost": [1, 1], "rewards": [[0], [0, 10]]}
     forest = Forest.from_arrays(**door, law=[[1], [[0.5, 0.5]]])
-    assert improve(Gains(forest), [], 10) == [1, 0]
+    assert _improved(SetValues(forest), frozenset(), 10) == {0, 1}
     dear = Forest.from_arrays(**door | {"cost": [1, 4.5]}, law=[[1], [[0.5, 0.5]]])
-    assert improve(Gains(dear), [0, 1], 10) == []  # the door alone would be worse still
-
-
-def test_a_branch_is_dropped_and_changed_for_a_better_one():
-    # a long line is begun with: half of it is dropped at once, and the other root comes in
-    forest = Forest.from_arrays(
-        parent=[-1, 0, 1, -1], cost=[1, 4, 4, 1], rewards=[0, 10], law=[
-            [0.5, 0.5], [[0.5, 0.5]] * 2, [[0.5, 0.5]] * 2, [0.5, 0.5],
-        ],
-    )  # fmt: skip
-    assert sorted(improve(Gains(forest), [0, 1, 2], 100)) == [0, 3]
+    assert _improved(SetValues(dear), frozenset([0, 1]), 10) == set()
 
 
 # -- the ratio -----------------------------------------------------------------------------------
@@ -385,10 +293,10 @@ def test_the_ratio_of_a_large_static_forest_is_certified():
     found = approximate(forest, limit=50, solution=solution)
     assert found.bound == solution.value + solution.gap
     assert not found.chosen.exact
-    assert found.line.value < found.chosen.value < found.chosen.bound <= found.bound
-    assert 0 < found.ratio(found.line.value) < found.ratio(found.chosen.value) < 1
+    assert found.line.value <= found.chosen.value < found.chosen.bound <= found.bound
+    assert 0 < found.ratio(found.line.value) <= found.ratio(found.chosen.value) < 1
     assert found.chosen.value == pytest.approx(
-        fixed_set.value_of_set(found.chosen.forest, np.flatnonzero(found.chosen.copies).tolist())
+        value_of_set(found.chosen.forest, np.flatnonzero(found.chosen.copies).tolist())
     )
 
 

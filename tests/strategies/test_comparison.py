@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +15,11 @@ from hypothesis import strategies as st
 from plain_forests import PAPER, forest_of, random_forest, run_command
 
 from weitzman import Forest, Policy, evaluate, side_by_side, simulate, solve
-from weitzman.errors import InvalidForest, TooLarge
+from weitzman.errors import InvalidArgument, InvalidForest, TooLarge, UnknownName
 from weitzman.forest import expand
 from weitzman.strategies.comparison import compare
-from weitzman.strategies.fixed_order import best_partially_adaptive, value_of_order
-from weitzman.strategies.fixed_set import best_nonadaptive, value_of_set
-from weitzman.strategies.gains import Gains
-from weitzman.strategies.set_search import branch_and_bound
+from weitzman.strategies.fixed_orders import best_partially_adaptive, value_of_order
+from weitzman.strategies.fixed_sets import SetValues, _bounded, best_nonadaptive, value_of_set
 from weitzman.strategies.thumb_rules import everything, myopic, on_reward_grid, random_order
 
 HALF = {  # the paper's half-approximation by a fixed set does not hold here
@@ -224,53 +220,29 @@ def test_random_order_says_what_has_no_limit_instead():
 
 
 @settings(max_examples=40)
-@given(random_problems.forests(max_boxes=5, outside="any"))
-def test_gains_of_all_boxes_as_by_enumeration(problem):
-    gains = Gains(forest_of(problem))
-    mean = [value_with_path(problem, set(), v, cost=True) for v in problem.boxes]
-    assert gains.cost == pytest.approx(mean, abs=1e-10)
-    for boxes in reference.closed_sets(problem):
-        value, gain = gains.of(boxes)
-        assert close(value, reference.value_of_set(problem, boxes))
-        for v in set(problem.boxes) - boxes:
-            assert gain[v] == pytest.approx(value_with_path(problem, boxes, v), abs=1e-10)
-
-
-def value_with_path(
-    problem: reference.Problem, boxes: set[int], v: int, *, cost: bool = False
-) -> float:
-    """What box v adds to the best of some boxes, or what it costs once its parents are open."""
-    path, up = [v], problem.parents[v]
-    while up:
-        path, up = [*path, *up], problem.parents[up[0]]
-    whole = boxes | set(path)
-    if cost:
-        parts = (reference._all_opened(problem, s) for s in (whole, whole - {v}))
-        here, before = (sum(p * paid for p, paid, _ in part) for part in parts)
-        return float(here - before)
-    signals = tuple(
-        row if i in boxes or i == v else (None,) * len(row) for i, row in enumerate(problem.rewards)
-    )
-    gain = Fraction(0)
-    for rewards, sign in ((signals, 1), (tuple_without(signals, v), -1)):
-        only = replace(problem, rewards=rewards)
-        gain += sign * sum(p * best for p, _, best in reference._all_opened(only, whole))
-    return float(gain)
-
-
-def tuple_without(rewards: tuple[tuple[Any, ...], ...], v: int) -> tuple[tuple[Any, ...], ...]:
-    return tuple((None,) * len(row) if i == v else row for i, row in enumerate(rewards))
+@given(random_problems.forests(max_boxes=5))
+def test_the_gains_over_a_set_bound_all_larger_sets(problem):
+    values, sets = SetValues(forest_of(problem)), reference.closed_sets(problem)
+    worth = {s: float(reference.value_of_set(problem, s)) for s in sets}
+    for boxes in sets:
+        if boxes or problem.outside is not None:
+            assert close(values.value(boxes), worth[boxes])
+            for out in (frozenset(), *(frozenset([v]) for v in problem.boxes)):
+                most = worth[boxes] + sum(values.hopes(boxes, out).values())
+                larger = (x for s, x in worth.items() if s >= boxes and not s & (out - boxes))
+                assert max(larger) <= most + 1e-10
 
 
 @settings(max_examples=40)
-@given(random_problems.forests(max_boxes=5))
+@given(random_problems.forests(max_boxes=5, outside="zero"))
 def test_branch_and_bound_needs_no_good_start(problem):
-    forest = forest_of(problem)
-    found, bound, exact = branch_and_bound(forest, Gains(forest), [], 10**6)
-    value = reference.best_nonadaptive(problem)[0]
+    values, best = SetValues(forest_of(problem)), reference.best_nonadaptive(problem)[0]
+    found, bound, exact = _bounded(values, frozenset(), 10**6)
     assert exact
-    assert close(bound, value) or not found  # without an outside option nothing is not a set
-    assert close(float(reference.value_of_set(problem, found)), value)
+    assert close(bound, best)
+    assert close(float(reference.value_of_set(problem, found)), best)
+    _, bound, exact = _bounded(values, frozenset(), 1)
+    assert bound >= float(best) - 1e-10
 
 
 # -- copies, sizes, limits ---------------------------------------------------------------------
@@ -285,16 +257,15 @@ def test_copies_are_as_good_as_boxes_written_out():
 
 def test_what_is_too_large_for_certainty_has_honest_bounds():
     rng = np.random.default_rng(2)
-    parts = [random_forest(rng, 10, branch=9) for _ in range(4)]
-    forest = side_by_side(*parts)
+    forest = side_by_side(*[random_forest(rng, 3, branch=2) for _ in range(5)])
     optimum = solve(forest).value
-    sure, unsure = best_nonadaptive(forest), best_nonadaptive(forest, limit=3)
+    sure, unsure = best_nonadaptive(forest, limit=10**6), best_nonadaptive(forest, limit=3)
     assert sure.exact
     assert not unsure.exact
     assert unsure.value <= sure.value <= unsure.bound + 1e-12
     assert unsure.bound <= optimum + 1e-8
     forest = Forest.from_arrays(**PAPER, count=[3, 1, 3])
-    best, order = best_partially_adaptive(forest), best_partially_adaptive(forest, limit=100)
+    best, order = best_partially_adaptive(forest), best_partially_adaptive(forest, limit=5)
     assert best.exact
     assert not order.exact
     assert order.value <= best.value <= order.bound + 1e-9
@@ -313,8 +284,7 @@ def test_a_large_forest_is_compared_too():
     found = compare(forest, episodes=20_000)
     order, chosen = found["fixed_order"], found["fixed_set"]
     assert order.how == "best found"
-    assert chosen.value <= order.value + 4 * order.error
-    assert order.value <= order.bound + 4 * order.error
+    assert chosen.value <= order.value <= order.bound
     assert found["random_order"].value < found["optimal"].value
     assert found.lost("everything") > 0
 
@@ -339,6 +309,36 @@ def test_a_set_and_an_order_must_hold_parents():
     with pytest.raises(InvalidForest, match="without copies"):
         value_of_order(Forest.from_arrays(**PAPER, count=[2, 1, 1]), [0])
     assert value_of_set(forest, []) == value_of_order(forest, []) == 0
+
+
+def test_bad_arguments_have_messages():
+    forest = Forest.from_arrays(**PAPER)
+    assert compare(forest, rng=np.int64(3)).table() == compare(forest, rng=3).table()
+    with pytest.raises(UnknownName, match="no strategy has the key 'nosuch'"):
+        compare(forest)["nosuch"]
+    for wrong in ({"rng": None}, {"rng": -1}, {"episodes": 0}, {"budget": 0}, {"limit": 0}):
+        name = next(iter(wrong))
+        with pytest.raises(InvalidArgument, match=f"`{name}` must be a whole number"):
+            compare(forest, **wrong)
+    with pytest.raises(InvalidArgument, match="`time_limit` must be at least 0"):
+        compare(forest, time_limit=-1)
+
+
+def test_simulated_strategies_never_beat_the_optimum():
+    """Rare states and few episodes: each estimate was above the optimum in some seed before."""
+    rng = np.random.default_rng(4)
+    n = 30
+    forest = Forest.from_arrays(
+        parent=[-1] * n, cost=rng.uniform(0.05, 0.2, n), rewards=rng.uniform(0, 5, (n, 3)),
+        law=rng.dirichlet([5, 1, 0.1], n),
+    )  # fmt: skip
+    best, simulated = solve(forest).value, 0
+    for seed in range(10):
+        found = compare(forest, episodes=20, rng=seed, limit=20)
+        for row in found.strategies:
+            assert row.value <= best + 1e-12
+            simulated += row.how == "simulated"
+    assert simulated == 40
 
 
 def test_nothing_to_gain_has_no_share():
@@ -405,7 +405,7 @@ def test_a_box_beyond_all_means_hides_no_order(cost):
     assert rows[1].split()[3] == f"{compare(two, rng=1, episodes=100).strategies[0].value:.6g}"
 
 
-def test_an_order_takes_memory_by_its_own_boxes_and_a_long_one_is_refused():
+def test_an_order_takes_memory_by_its_own_boxes_and_a_wide_one_is_rejected():
     rng = np.random.default_rng(3)
     n = 3000
     forest = Forest.from_arrays(
@@ -417,5 +417,10 @@ def test_an_order_takes_memory_by_its_own_boxes_and_a_long_one_is_refused():
     alone = forest.take(np.arange(3))
     assert value_of_order(forest, [0, 1, 2]) == pytest.approx(value_of_order(alone, [0, 1, 2]))
     assert value_of_order(forest, []) == forest.outside
-    with pytest.raises(TooLarge, match="an order of 3000 boxes takes too long"):
-        value_of_order(forest, range(n))
+    assert value_of_order(forest, range(n)) == pytest.approx(solve(forest).value, abs=0.2)
+    wide = Forest.from_arrays(
+        parent=[*[-1] * 20, *range(20)], cost=1, rewards=[0, 1],
+        law=[[0.5, 0.5]] * 20 + [[[0.5, 0.5]] * 2] * 20,
+    )  # fmt: skip
+    with pytest.raises(TooLarge, match="leads to more than 1000000 situations at a time"):
+        value_of_order(wide, range(40))

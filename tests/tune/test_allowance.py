@@ -41,8 +41,15 @@ def test_a_budget_below_every_spend_is_refused():
         tune.price_within(model_of(10.0), 0.5, fresh=50)
 
 
-def test_more_than_can_be_used_gives_a_high_price():
-    assert tune.price_within(model_of(10.0), 1e6, fresh=5) > 1e5
+def test_more_than_can_be_used_gives_the_price_at_which_nearly_all_is_spent():
+    """No higher one: a price without any effect would grow without end."""
+    price = tune.price_within(model_of(10.0), 1e6, fresh=5)
+    spends = []
+    for x in (0.5 * price, price, 1e3 * price):
+        model = model_of(x)
+        spends.append(evaluate(solve(model.lines(5)).policy()).spend)
+    assert spends[0] < spends[1] <= spends[2]
+    assert spends[1] >= 0.95 * spends[2]  # the aim is 0.98, the accuracy of a price 5 %
 
 
 def start(seed):

@@ -165,7 +165,12 @@ def test_what_sharing_needs(tmp_path: Path):
         tune.optimize(forgetful, CONFIGS, MODEL, journal=tmp_path / "journal", share=True)
     assert not (tmp_path / "journal").exists()
     replayed = tune.optimize(
-        forgetful, CONFIGS, MODEL, journal=tmp_path / "journal", share=True, lost="replay"
+        forgetful,
+        CONFIGS,
+        MODEL,
+        journal=tmp_path / "journal",
+        share=True,
+        on_missing_checkpoint="replay",
     )
     assert replayed.best_score is not None
 

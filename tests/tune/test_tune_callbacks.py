@@ -416,12 +416,12 @@ def test_waiting_runs_are_let_go_of_beyond_a_cap(workers):
     plain = tune.optimize(free, range(30), law, **options)
     assert most[0] > 2 + workers  # or the cap would say nothing
     start, peak = counted(curves[30:])
-    capped = tune.optimize(start, range(30), law, alive=2, **options)
+    capped = tune.optimize(start, range(30), law, max_in_memory=2, **options)
     assert peak[0] <= 2 + workers
     if workers == 1:
         assert capped == plain
         none, peak = counted(curves[30:])
-        assert tune.optimize(none, range(30), law, alive=0, **options) == plain
+        assert tune.optimize(none, range(30), law, max_in_memory=0, **options) == plain
         assert peak[0] == 1
 
 
@@ -430,9 +430,9 @@ def test_limits_that_make_no_sense():
         yield 1.0, 1.0
 
     with pytest.raises(InvalidArgument, match="`start` must take a parameter `past`"):
-        tune.optimize(start, [1], model(), alive=2)
+        tune.optimize(start, [1], model(), max_in_memory=2)
     with pytest.raises(InvalidArgument, match="`alive` must be a whole number"):
-        tune.optimize(counted([[1.0]])[0], [0], model(), alive=-1)
+        tune.optimize(counted([[1.0]])[0], [0], model(), max_in_memory=-1)
     with pytest.raises(InvalidArgument, match="`timeout` must be seconds above 0"):
         tune.optimize(start, [1], model(), timeout=0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import runpy
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -18,7 +19,7 @@ from tuning_worlds import Chained, four_grades, slow_starters
 
 import weitzman
 from weitzman import tune
-from weitzman.errors import InvalidArgument, JournalError
+from weitzman.errors import InvalidArgument
 
 optuna = pytest.importorskip("optuna", reason="OPTUNA IS NOT INSTALLED: its driver is not tested")
 from optuna.trial import TrialState  # noqa: E402
@@ -100,11 +101,11 @@ def test_a_budget_is_a_brake():
     whole = wanted()
     assert 1.0 <= result.spent < whole.spent
     assert study.best_value == result.best_score
-    running = [optuna.trial.TrialState.RUNNING]
-    assert study.get_trials(states=running)  # these were worth going on with
+    waiting = [optuna.trial.TrialState.WAITING]
+    assert study.get_trials(states=waiting)  # these were worth going on with
     more = driver.optimize(study, objective, MODEL, n_trials=12)
     assert more.spent > result.spent
-    assert not study.get_trials(states=running)
+    assert not study.get_trials(states=waiting)
 
 
 def test_the_best_and_whole_runs_are_complete_and_the_others_pruned():
@@ -177,7 +178,12 @@ def test_trials_that_cannot_be_brought_back_are_pruned_or_trained_again():
     for lost in ("abandon", "replay"):
         study = optuna.create_study(direction="maximize")
         cut_short(study, forgetful)
-        result = driver.optimize(study, forgetful, MODEL, n_trials=12, lost=lost)
+        options = {"n_trials": 12, "on_missing_checkpoint": lost}
+        if lost == "replay":
+            result = driver.optimize(study, forgetful, MODEL, **options)
+        else:
+            with pytest.warns(UserWarning, match="was under way"):
+                result = driver.optimize(study, forgetful, MODEL, **options)
         if lost == "replay":
             assert shown(result) == shown(wanted())
             repaid = [t.user_attrs.get("weitzman:repaid", 0.0) for t in study.get_trials()]
@@ -239,7 +245,8 @@ def test_the_best_is_complete_though_it_was_lost():
     objective = breaking([4.0, 0.0, 0.0])
     with pytest.raises(ValueError):
         driver.optimize(study, objective, MODEL, n_trials=3)
-    result = driver.optimize(study, objective, MODEL, n_trials=3, catch=(ValueError,))
+    with pytest.warns(UserWarning, match="was under way"):
+        result = driver.optimize(study, objective, MODEL, n_trials=3, catch=(ValueError,))
     assert result.runs[0].over == "lost"
     assert study.best_value == result.best_score == 4.0
     assert not study.get_trials(states=(TrialState.RUNNING,))
@@ -409,7 +416,8 @@ driver.optimize(study, objective, four_grades(), n_trials=3)
 """
 
 
-def test_a_second_process_is_refused_before_it_harms_the_study(tmp_path: Path):
+def test_a_second_process_takes_part_though_the_first_is_stopped(tmp_path: Path):
+    """A stopped process keeps its trial; once it is killed, a copy takes the place of the trial."""
     url = f"sqlite:///{tmp_path / 'optuna.db'}"
     study = optuna.create_study(direction="maximize", storage=url, study_name="shared")
     first = subprocess.Popen(
@@ -418,15 +426,22 @@ def test_a_second_process_is_refused_before_it_harms_the_study(tmp_path: Path):
     )  # fmt: skip
     assert first.stdout is not None
     assert first.stdout.readline() == "begun\n"
-    with pytest.raises(JournalError, match=rf"process {first.pid} on .* is using the study"):
-        driver.optimize(study, objective, MODEL, n_trials=12)
-    assert len(study.get_trials()) == 1
-    first.kill()
-    first.communicate()
-    result = driver.optimize(study, objective, MODEL, n_trials=12)  # it is gone
-    assert result.best_score is not None
-    runs = [trial.user_attrs["weitzman:run"] for trial in study.get_trials()]
-    assert runs == list(range(len(runs)))
+    first.send_signal(signal.SIGSTOP)
+    states = []
+
+    def kill(report: tune.Report) -> None:
+        if report.started == 4 and first.returncode is None:
+            states.append(study.get_trials()[0].state)
+            first.kill()
+            first.communicate()
+
+    result = driver.optimize(study, objective, MODEL, n_trials=12, callback=kill)
+    assert states == [TrialState.RUNNING]
+    trials = study.get_trials()
+    assert trials[0].state == TrialState.FAIL
+    assert [t.user_attrs.get("weitzman:continues") for t in trials].count(0) == 1
+    runs = [trial.user_attrs["weitzman:run"] for trial in trials[1:]]
+    assert sorted(runs) == list(range(len(result.runs)))
 
 
 def test_a_study_is_resumed_with_fewer_trials_than_were_started():

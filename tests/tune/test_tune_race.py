@@ -194,7 +194,7 @@ def test_a_move_given_back_is_offered_first():
     move = race.next()
     assert move is not None
     assert (move.run, move.until) == (0, 1)
-    with pytest.raises(InvalidAnswer, match="run 1 is not in flight"):
+    with pytest.raises(InvalidAnswer, match="run 1 is not running"):
         race.release(1)
 
 
@@ -302,14 +302,15 @@ def test_reasons():
     race.observe(race.started(), 1, 7.0, 0.25)
     index = f"{race.model.next_index([1], [7.0]):.6g}"
     assert race.next().reason == (
-        f"Advance run 0 to step 3: its index {index} is above the best so far, worth 7, and no "
-        "other is higher."
+        f"Advance run 0 to step 3: this pays as long as the best score is below {index} (now 7), "
+        "longer than any other move."
     )
     assert race.reason == "Wait for 1 run: no other run is left to advance or to start."
     race.observe(0, 3, 0.0, 0.25)
     index = f"{race.model.next_index([3], [0.0]):.6g}"
     assert race.reason == (
-        f"Stop: the highest index, {index} of run 0, is not above the best so far, worth 7."
+        "Stop: no move is expected to improve on 7 by more than it costs. Going on with run 0 "
+        f"would pay if the best were below {index}."
     )
 
 

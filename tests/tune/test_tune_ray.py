@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,8 +16,8 @@ import tuning_ray
 from tuning_worlds import Chained, four_grades, slow_starters
 
 from weitzman import tune
+from weitzman._common.system import this_process
 from weitzman.errors import InvalidArgument, JournalError
-from weitzman.tune.experiment_owner import claim, owner_file, release
 
 pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: its driver is not tested")
 import ray.tune
@@ -189,29 +190,65 @@ def test_a_second_process_on_an_experiment_is_refused(ray_session, tmp_path: Pat
     assert f"best {reference.best_score:g}\n" in out.replace(".0\n", "\n"), err[-2000:]
     steps = tuning_ray.steps(log)
     assert len(steps) == len(set(steps)) == sum(len(run.steps) for run in reference.runs)
-    assert not Path(owner_file(str(folder))).exists()  # it is free again
+    assert not list(folder.parent.glob(".experiment.owner.*"))  # it is free again
+
+
+def owner_files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.parent.glob(".experiment.owner.*"))
 
 
 def test_who_owns_an_experiment(tmp_path: Path):
-    """A dead owner counts for nothing, nor does what cannot be read; one process may come again."""
-    folder = tmp_path / "experiment"
-    path, code = Path(owner_file(str(folder))), "import sys; sys.path[:0] = sys.argv[2:]\n"
-    code += "from weitzman.tune.experiment_owner import claim; claim(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, str(folder), *sys.path], check=True)
-    assert path.exists()  # it ended without a word
-    old = claim(str(folder))
-    new = claim(str(folder))
-    release(str(folder), old)
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder), *sys.path], capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert f"process {os.getpid()} on " in done.stderr
-    assert str(path) in done.stderr
-    release(str(folder), new)
-    assert not path.exists()
-    path.write_text("[1, 2")
-    release(str(folder), claim(str(folder)))
+    """A dead owner counts for nothing; one process may come again, with the next number."""
+    folder, gone = tmp_path / "experiment", this_process()._replace(born="long ago")
+    (tmp_path / ".experiment.owner.3.json").write_text(json.dumps([*gone, "dead"]))
+    old = driver.Owner(str(folder))
+    assert owner_files(folder) == [".experiment.owner.4.json"]
+    old.check()
+    new = driver.Owner(str(folder))
+    new.check()
+    with pytest.raises(JournalError, match="another process has taken over"):
+        old.check()
+    old.release()
+    new.check()
+    new.release()
+    assert not owner_files(folder)
+    far = this_process()._replace(host="elsewhere")
+    for text in (json.dumps([*far, "x"]), "[1, 2", ""):  # perhaps it is just being written
+        (tmp_path / ".experiment.owner.9.json").write_text(text)
+        with pytest.raises(JournalError, match=r"is using .* delete .*owner\.9\.json"):
+            driver.Owner(str(folder))
+
+
+def test_stopped_while_it_becomes_the_owner(tmp_path: Path, monkeypatch):
+    """Between its look and its claim another process may become the owner, and stay it."""
+    folder, real, others = tmp_path / "experiment", os.open, []
+    far = this_process()._replace(host="elsewhere")
+
+    def stopped(path, *rest):
+        if not others:
+            others.append(path)
+            Path(path).write_text(json.dumps([*far, "faster"]))
+        return real(path, *rest)
+
+    monkeypatch.setattr(driver.os, "open", stopped)
+    with pytest.raises(JournalError, match=r"process .* on elsewhere is using"):
+        driver.Owner(str(folder))
+    assert json.loads(Path(others[0]).read_text())[-1] == "faster"
+
+
+def test_a_restored_experiment_whose_state_was_lost_is_rejected(tmp_path: Path):
+    """Ray then begins a new one in the same folder, without an error."""
+    scheduler = driver.IndexScheduler(MODEL)
+    scheduler._restored = True
+    for name, text in (("old", "{}"), ("empty", ""), ("known", "{}")):
+        (tmp_path / "experiment" / name).mkdir(parents=True)
+        (tmp_path / "experiment" / name / "result.json").write_text(text)
+    trials = [SimpleNamespace(path="somewhere/known")]
+    controller = SimpleNamespace(get_trials=lambda: trials)
+    with pytest.raises(JournalError, match=r"lacks trial old \(1 in all\)"):
+        scheduler._check_folder(controller, str(tmp_path / "experiment"))
+    trials.append(SimpleNamespace(path="somewhere/old"))
+    scheduler._check_folder(controller, str(tmp_path / "experiment"))
 
 
 # -- without running Ray -------------------------------------------------------------------------

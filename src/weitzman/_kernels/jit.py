@@ -16,7 +16,9 @@ environment nothing is compiled, for a debugger or for coverage.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
 
@@ -33,8 +35,10 @@ ANY_ORDER = frozenset({"reassoc", "contract"})
 VARIABLE = "WEITZMAN_COMPILE"
 
 # Work of at most so many numbers is done by plain Python, which takes a microsecond or so for each.
-SMALL = 20_000
+SMALL = 4_000
 _limit = {"small": 0 if os.environ.get(VARIABLE) == "always" else SMALL}
+
+_large: ContextVar[bool] = ContextVar("large", default=False)
 
 kernels: list[Any] = []  # all that are compiled, once their modules are imported
 
@@ -45,6 +49,16 @@ Work = Callable[..., float]
 def compile_always(always: bool = True) -> None:
     """From here on compile whatever the size, or again by size."""
     _limit["small"] = 0 if always else SMALL
+
+
+@contextmanager
+def large_work() -> Iterator[None]:
+    """Within, every kernel is compiled: a large problem has small parts, too."""
+    before = _large.set(True)
+    try:
+        yield
+    finally:
+        _large.reset(before)
 
 
 def compiles_always() -> bool:
@@ -61,11 +75,6 @@ def numbers(*args: Any) -> float:
         elif isinstance(x, tuple):
             found += numbers(*x)
     return found
-
-
-def always(*_: Any) -> float:
-    """The work of a kernel that is called so often that it is compiled whatever the size."""
-    return float("inf")
 
 
 def kernel(*, work: Work = numbers) -> Decorator:
@@ -109,7 +118,8 @@ class Kernel:
         self.dispatcher, self._work = dispatcher, work
 
     def __call__(self, *args: Any) -> Any:
-        if self._work is not None and self._work(*args) <= _limit["small"]:
+        work = self._work
+        if work is not None and not _large.get() and work(*args) <= _limit["small"]:
             with np.errstate(all="ignore"):
                 return self.dispatcher.py_func(*args)
         return interruptible(partial(self.dispatcher, *args))

@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .copying import add_up
-from .jit import always, helper, kernel
+from .jit import helper, kernel
 
 _DRAWS = 16  # splits tried at a node, and at least 2 for each feature
+_CALLS = 100  # a model is learned by many calls, which are small only if they are so together
 
 
 class Known(NamedTuple):
@@ -143,7 +144,7 @@ def _parted(known, f, at, runs, spare):
     return a
 
 
-@kernel(work=always)  # a search asks for it at every decision
+@kernel(work=lambda known, came, bags, seeds, least: _CALLS * _DRAWS * bags.size)
 def grow(known, came, bags, seeds, least):
     """Grow a tree for each bag. A leaf keeps ``least`` runs; weights are positive, no bag empty."""
     trees, n = bags.shape
@@ -175,7 +176,7 @@ def grow(known, came, bags, seeds, least):
     return Nodes(feature[:used].copy(), split[:used].copy(), left[:used].copy(), begin)
 
 
-@kernel(work=always)  # a search asks for it at every decision
+@kernel(work=lambda known, nodes: _CALLS * len(known.x) * nodes.begin.size)
 def fall(known, nodes):
     """The leaf of every tree that each row falls into, as the place of a node: (trees, rows)."""
     trees, rows = nodes.begin.size - 1, len(known.x)
@@ -191,7 +192,7 @@ def fall(known, nodes):
     return out
 
 
-@kernel(work=always)  # a search asks for it at every decision
+@kernel(work=lambda leaf, own, runs, nodes: _CALLS * (leaf.size + runs.leaf.size))
 def resemblance(leaf, own, runs, nodes):
     """How much each run of the trees resembles each row: (rows, runs), every row sums to 1.
 

@@ -34,11 +34,14 @@ from .episodes import (
     STATES,
     TIME,
     _draw,
+    _draws,
     _stream,
     _uniform,
     episode_work,
 )
 from .jit import helper, kernel
+
+_NONE = np.uint64(0)
 
 
 class Order(NamedTuple):
@@ -138,6 +141,7 @@ def _worth(fixed, places, tables, room, at):
 def play_order(tables, fixed, places, first, last, tally, room):
     """Follow an order while one of the next ``ahead`` boxes is worth opening."""
     parent, order, _, _, outside, stream_key = fixed
+    draws = np.empty(parent.size, np.uint64)  # of each open box
     out, opened = tally
     shown, _, hand = room
     for episode in range(first, last):
@@ -147,8 +151,8 @@ def play_order(tables, fixed, places, first, last, tally, room):
         while n < order.size and _worth(fixed, places, tables, room, n):
             v = order[n]
             s = shown[parent[v]] if parent[v] >= 0 else 0
-            stream += _GOLDEN
-            reward, cost = _open(tables, opened, shown, v, s, _uniform(stream))
+            draws[v] = _draws(draws[parent[v]] if parent[v] >= 0 else _NONE, v, _ZERO)
+            reward, cost = _open(tables, opened, shown, v, s, _uniform(stream + draws[v]))
             factor, pause = _delay(tables, v, s, shown[v])
             spend, n = spend + worth * cost, n + 1
             worth, time = worth * factor, time + pause
@@ -166,17 +170,19 @@ def play_random(tables, game, places, parent, span, tally, room):
     are the first episode and the one after the last.
     """
     boxes, index, siblings = tables.boxes, tables.index, tables.siblings
-    roots, outside, _, budget, stops, stream_key = game
+    roots, outside, budget, stops = game.roots, game.outside, game.budget, game.stops
+    draws = np.empty(parent.size, np.uint64)  # of each open box
     (first, last), (out, opened), (shown, ready, hand) = span, tally, room
     prizes, tree = places
     for episode in range(first, last):
-        stream = _stream(stream_key, episode)
+        stream = _stream(game.stream, episode)
+        choices = stream
         spend, n, size, worth, time = 0.0, 0, roots, 1.0, 0.0
         hand[:] = outside
         copy(siblings, _ZERO, roots, ready, _ZERO)
         while size > 0 and n < budget:
-            stream += _GOLDEN
-            i = min(np.int64(_uniform(stream) * size), size - 1)
+            choices += _GOLDEN
+            i = min(np.int64(_uniform(choices) * size), size - 1)
             v = ready[i]
             size -= 1
             ready[i] = ready[size]
@@ -184,8 +190,8 @@ def play_random(tables, game, places, parent, span, tally, room):
             x = index[boxes[v, INDEX_AT] + s]
             if stops and not _exceeds(x, tree[v], hand, prizes, outside):
                 continue
-            stream += _GOLDEN
-            reward, cost = _open(tables, opened, shown, v, s, _uniform(stream))
+            draws[v] = _draws(draws[parent[v]] if parent[v] >= 0 else _NONE, v, _ZERO)
+            reward, cost = _open(tables, opened, shown, v, s, _uniform(stream + draws[v]))
             factor, pause = _delay(tables, v, s, shown[v])
             spend, n = spend + worth * cost, n + 1
             worth, time = worth * factor, time + pause

@@ -44,7 +44,6 @@ from .lanes import (
     store,
     where,
 )
-from .operations import BOX, GIVEN, JOIN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
 from .step_functions import (
     MergedPoints,
     Steps,
@@ -60,6 +59,7 @@ from .step_functions import (
     unite,
     want,
 )
+from .structure import BOX, GIVEN, JOIN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
 
 _ZERO = np.int64(0)
 _PRICE_OF_A_QUESTION = 64  # looking for a rank among points, in products of a number

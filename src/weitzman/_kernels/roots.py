@@ -38,7 +38,8 @@ def root(value, weight, owner, at, cost, tails):
     return top - (cost - area) / mass if mass > 0.0 else NEVER
 
 
-@kernel()
+# a model of learned runs is computed by many calls, which are small only if they are so together
+@kernel(work=lambda value, owner, rows, cost, tails: 100.0 * len(rows) * value.size)
 def roots(value, owner, rows, cost, tails):
     """The root for each row of weights: that of ``value[k]`` in row i is ``rows[i, owner[k]]``."""
     out, weight = np.empty(len(rows)), rows.reshape(-1)

@@ -12,25 +12,24 @@ from typing import NamedTuple
 import numpy as np
 
 from .jit import helper, kernel
-from .operations import (
-    BOX,
-    COLUMNS,
-    COST,
-    GIVEN,
-    JOIN,
-    KIND,
-    LAW,
-    LEFT,
-    MIXED_USERS,
-    OUTSIDE_USER,
-    REWARD,
-    RIGHT,
-    STATES,
-    USER,
-)  # fmt: skip
 
+# kinds of operations
+BOX, JOIN, GIVEN = 0, 1, 2
+# columns of the integer table of operations
+KIND, LEFT, RIGHT, LAW, REWARD, COST, STATES, USER = range(8)
+COLUMNS = 8
+MIXED_USERS, OUTSIDE_USER = -1, -2  # in USER, besides the row of rewards of the only user
 _NONE = np.int64(-1)
+_FEW_ROWS = 4_000  # among which a dictionary is as fast as waiting for a compiler is slow
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
+
+
+class Matrices(NamedTuple):
+    """Matrix i has the shape ``shape[i]`` and starts at ``data[start[i]]``."""
+
+    data: np.ndarray
+    start: np.ndarray
+    shape: np.ndarray
 
 
 class Postorder(NamedTuple):
@@ -163,8 +162,26 @@ def _scramble(h, x):
     return h ^ (h >> np.uint64(29))
 
 
+def intern_rows(data: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number equal rows alike: ``data[start[i]:start[i + 1]]`` are the integers of row i.
+
+    Returns the number of each row and, for each number, the first row that has it.
+    """
+    if start.size > _FEW_ROWS:
+        return _intern_rows(data, start)  # type: ignore[no-any-return]
+    known: dict[bytes, int] = {}
+    ends = start.tolist()
+    first: list[int] = []
+    number = np.empty(len(ends) - 1, np.int64)
+    for i in range(len(number)):
+        number[i] = known.setdefault(data[ends[i] : ends[i + 1]].tobytes(), len(known))
+        if len(known) > len(first):
+            first.append(i)
+    return number, np.array(first, np.int64)
+
+
 @kernel()
-def intern_rows(data, start):
+def _intern_rows(data, start):
     """Number equal rows alike: ``data[start[i]:start[i + 1]]`` are the integers of row i.
 
     Returns the number of each row and, for each number, the first row that has it.

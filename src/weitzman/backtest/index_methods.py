@@ -12,9 +12,9 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from ..learn.first_runs import from_nothing
+from ..tune.full_runs import one_box
 from ..tune.race import Move, Race, RunModel
 from ..tune.refit import Refit
-from ..tune.whole import one_box
 from .bench import Bench
 from .methods import Log, MethodPlan
 

@@ -15,6 +15,7 @@ them. :func:`fixed_point` is the iteration of the paper, on a table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +23,69 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.law import Law
 from .._common.text import as_html
 from .._kernels.markov import sweep
 from ..errors import InvalidArgument, InvalidForest
-from .capped_values import Capped, above, root
 from .chain import Chain
 from .checks import as_costs, as_first, as_states
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Capped:
+    """A capped value: a random number that fully describes one way to go on searching.
+
+    Attributes
+    ----------
+    index : float
+        Go on here while no other index is higher and the best so far is lower.
+    breakpoints : (m,) array, ascending
+    tails : (m,) array
+        ``tails[j]`` = P(kappa >= breakpoints[j]).
+    """
+
+    index: float
+    breakpoints: FloatArray
+    tails: FloatArray
+
+    def value_at(self, outside: float = 0.0) -> float:
+        """Expected payoff of searching here alone, with the outside option in hand."""
+        return float(self.law.with_fallback(outside))
+
+    @property
+    def law(self) -> Law:
+        """The same as a law."""
+        return Law(self.breakpoints, self.tails)
+
+
+def value_together(
+    parts: Sequence[Capped], outside: float = 0.0, copies: Sequence[float] | None = None
+) -> float:
+    """Expected payoff of searching several independent lines at once.
+
+    Parameters
+    ----------
+    parts : Capped values
+        As from :meth:`EndlessLine.start`.
+    outside : float
+    copies : numbers, optional
+        How many independent copies of each part. Infinity: endlessly many copies, which together
+        are worth their index with certainty, since some copy does as well as possible.
+
+    Examples
+    --------
+    >>> from weitzman.chains import Chain, solve_line
+    >>> line = solve_line(Chain([[0.9, 0.1], [0.2, 0.8]], rewards=[0, 10]), cost=0.5)
+    >>> value_together([line.start(0), line.start(1)])
+    8.5
+    >>> value_together([line.start(1)], copies=[np.inf])
+    9.375
+    """
+    count = np.ones(len(parts)) if copies is None else np.asarray(copies, np.float64)
+    if len(count) != len(parts) or not (count >= 1).all():
+        raise InvalidArgument(f"`copies` must be one number from 1 on for each part, not {copies}.")
+    laws = [p.law.power(n) for p, n in zip(parts, count.tolist(), strict=True)]
+    return float(laws[0].largest(*laws[1:]).with_fallback(outside)) if laws else float(outside)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +142,7 @@ class EndlessLine:
         """
         best = np.atleast_1d(np.asarray(y, np.float64))
         states = np.arange(len(self.chain)) if x is None else as_states(x, len(self.chain))
-        worth = np.stack([above(self.breakpoints, self.tails[s], best) for s in states], axis=-1)
+        worth = Law(self.breakpoints, self.tails[states]).with_fallback(best).T
         worth = worth if x is None else worth[..., 0]
         return worth if np.ndim(y) else worth[0]
 
@@ -113,12 +171,13 @@ class EndlessLine:
                 "state before. Give `cost`."
             )
         price = float(self.cost[0] if cost is None else as_costs(cost, 1)[0])
-        reached = self.chain.rewards[:, None] >= self.breakpoints
-        tails = np.where(reached.all(axis=0), 1.0, first @ np.where(reached, 1.0, self.tails))
-        index = root(self.breakpoints, tails, price)
-        points = np.union1d(self.breakpoints, [index] if index > -np.inf else [])
-        tails = np.append(tails, 0.0)[np.searchsorted(self.breakpoints, points)]
-        return Capped(index, points, np.where(points <= index, tails, 0.0))
+        after = Law.sure(self.chain.rewards).largest(Law(self.breakpoints, self.tails))
+        found = after.mixture(first[None, :])
+        # what all states reach is certain, whatever rounding has made of the chances
+        found = Law(found.points, np.where((after.tails == 1).all(axis=0), 1.0, found.tails))
+        index = found.root(np.array([price]))
+        capped = found.cap(index)
+        return Capped(float(index[0]), capped.points, capped.tails[0])
 
     def value_at(self, start: ArrayLike, outside: float = 0.0) -> float:
         """Expected payoff of searching this line alone, optimally, from a start.

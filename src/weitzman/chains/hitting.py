@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.numbers import such
+from .._common.numbers import counted, such
 from .._common.text import as_html
 from ..errors import InvalidArgument, TooLarge
 from .chain import Chain
@@ -137,7 +137,7 @@ def miss_bounds(chain: Chain, delta: float, target: ArrayLike | None = None) -> 
 
 
 def miss_bounds_together(
-    chains: Sequence[Chain], delta: float
+    chains: Sequence[Chain], delta: float, target: Sequence[ArrayLike] | None = None
 ) -> tuple[dict[str, int], tuple[MissBounds, ...]]:
     """The same for several lines at once: one number of boxes that serves every line.
 
@@ -149,6 +149,8 @@ def miss_bounds_together(
     chains : sequence of Chain
     delta : float
         Allowed probability of missing the target, on each line.
+    target : sequence of states, one or more for each chain, optional
+        The states of highest reward by default.
 
     Returns
     -------
@@ -167,7 +169,13 @@ def miss_bounds_together(
     """
     if not chains:
         raise InvalidArgument("several lines need at least one chain, but there is none.")
-    lines = tuple(miss_bounds(chain, delta) for chain in chains)
+    aims = [None] * len(chains) if target is None else list(target)
+    if len(aims) != len(chains):
+        raise InvalidArgument(
+            f"`target` needs an entry for each chain: there are {counted(len(chains), 'chain')}, "
+            f"but {len(aims)} targets."
+        )
+    lines = tuple(miss_bounds(chain, delta, aim) for chain, aim in zip(chains, aims, strict=True))
     return {name: max(b.boxes[name] for b in lines) for name in lines[0].boxes}, lines
 
 

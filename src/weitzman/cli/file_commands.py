@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -116,7 +116,9 @@ def template(options: Options) -> None:
 )
 def schema(options: Options) -> None:
     """Carry out the command."""
-    print(files("weitzman.files").joinpath("instance.schema.json").read_text("utf-8").rstrip())
+    from ..files.json_schema import schema as made
+
+    print(json.dumps(made(), indent=2))
 
 
 def sizes(forest: Forest) -> dict[str, Any]:
@@ -250,24 +252,12 @@ def _lines() -> None:
 
 
 def _strategies() -> None:
-    """Orders that are fixed or random, and a box with two parents."""
-    import numpy as np
-
+    """Boxes in a random order."""
     from ..engine.solver import solve
     from ..forest.model import Forest
-    from ..strategies.dags import Dag
-    from ..strategies.fixed_order import simulate_order
-    from ..strategies.spanning import spanning_policy
     from ..strategies.thumb_rules import random_order
 
     law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.1, 0.9]]]
     pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law)
     solution = solve(pair)
-    simulate_order(solution, np.array([0, 1]), 1, 10, rng=1)
     random_order(solution, 10, rng=1)
-    both = [[[0.9, 0.1], [0.5, 0.5]], [[0.5, 0.5], [0.1, 0.9]]]
-    dag = Dag(
-        parents=[[], [], [0, 1]], cost=[0.1, 0.1, 0.2], rewards=[[0, 1], [0, 2], [0, 5]],
-        law=[[0.5, 0.5], [0.5, 0.5], both],
-    )  # fmt: skip
-    spanning_policy(dag, worlds=10, rng=1)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .._common.numbers import typed_rate
 from ..errors import WeitzmanError
 from .options import NUMBER, F, Finite, Options, ProblemOption
 
@@ -50,17 +51,11 @@ def given_file(path: str, suffix: str | None = None) -> Iterator[str]:
 
 def suffix_of(data: bytes) -> str:
     """The ending of a file with these contents."""
-    if data.startswith(b"\x1f\x8b"):
-        return ".json.gz"
-    if data.startswith(b"PK\x03\x04"):
-        return ".xlsx"
-    if data.startswith(b"SQLite format 3\0"):
+    if data.startswith(b"SQLite format 3\0"):  # a log
         return ".db"
-    if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[", b""):
-        return ".json"
-    from ..files.binary import MAGIC
+    from ..files.instances import suffix_of as of_problem
 
-    return ".wz" if data.startswith(MAGIC) else ".csv"
+    return of_problem(data)
 
 
 @contextmanager
@@ -102,6 +97,23 @@ def instance_argument(command: F) -> F:
     return click.argument("file", metavar="FILE", type=PATH, help=FILE)(table_options(command))
 
 
+class _RateType(click.ParamType[str]):
+    """A rate as people write it, which is left as it is: a table may give its unit of time."""
+
+    name = "rate"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Check it."""
+        try:
+            typed_rate(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+RATE = _RateType()
 _about = partial(click.option, cls=ProblemOption)
 
 
@@ -121,8 +133,9 @@ def table_options(command: F) -> F:
                 "--unit", metavar="U", help="Unit of rewards and costs: $, EUR, hours."
             ),
             _about(
-                "--rate", type=NUMBER, metavar="R",
-                help="Rate at which what comes later is discounted; for boxes with durations.",
+                "--rate", type=RATE, metavar="R",
+                help="Rate at which what comes later is discounted; for boxes with durations. 10% "
+                "compounds once a year, 0.1 is the r of exp(-r time), and so is 10% continuous.",
             ),
             _about(
                 "--risk-tolerance", type=NUMBER, metavar="T",

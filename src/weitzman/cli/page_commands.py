@@ -214,9 +214,9 @@ def _workbench(options: Options) -> Workbench:
 
 def _check_new(path: str) -> None:
     """Raise an error now rather than when the work is saved."""
-    from ..files.instances import _suffix
+    from ..files.instances import format_of
 
-    _suffix(path)
+    format_of(path)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.access(folder, os.W_OK):
         raise PermissionError(13, "its folder is not there or cannot be written to")

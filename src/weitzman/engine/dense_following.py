@@ -21,8 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from ..forest.model import Forest
 from .indices import Policy
-from .weights import Weights
+from .small import binomials_of_logs, convolved, filled_places, sure_count
+from .weights import Weights, groups_of, takes_several
 
 _BLOCK = 1_000_000  # entries of one array at a time
 _NEAR = 0.7  # of a logarithm: so near to 1, it comes from the tail
@@ -61,7 +63,7 @@ def dense_size(policy: Policy) -> float:
     """An upper bound on the work, without any."""
     f = policy.forest
     rows = float(f.laws.shape[f.law, 0].sum() + f.rewards.shape[f.reward, 1].sum())
-    if f.endless.any() or (f.prizes > 1 and f.count[f.parent < 0].max() > _MOST_COPIES):
+    if f.endless.any() or (takes_several(f) and f.count[f.parent < 0].max() > _MOST_COPIES):
         return np.inf
     return rows * rows
 
@@ -156,8 +158,8 @@ class _Following:
         c, forest = self.columns, self.forest
         count, here = forest.count, x[1:]
         reached: dict[int, FloatArray] = {}  # logarithms of G, without the rank before
-        if forest.prizes > 1:
-            left, filled = _left(forest.prizes, [f[v][0] for v in self.roots], count[self.roots])
+        if takes_several(forest):
+            left, filled = _left(forest, [f[v][0] for v in self.roots])
         else:
             left = _others([f[v] for v in self.roots], count[self.roots])[:, 0]
             filled = sum(count[v] * f[v][0, 1:] for v in self.roots)
@@ -222,44 +224,41 @@ def _copies(f: FloatArray, m: int) -> FloatArray:
     return np.where(at == -np.inf, -np.inf, total)
 
 
-def _left(prizes: int, f: list[FloatArray], count: IntArray) -> tuple[FloatArray, FloatArray]:
-    """For each tree, log of the sum over its copies of P(a prize is left for it).
+def _left(forest: Forest, f: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """For each tree, log of the sum over its copies of P(a place is left for it).
 
-    Also the logarithm of the expected number of prizes that nothing fills. A copy comes before
+    Also the logarithm of the expected number of places that nothing fills. A copy comes before
     another of equal rank if its number is lower.
     """
-    laws = [_counted(row[1:], int(m), prizes) for m, row in zip(count, f, strict=True)]
-    none = np.zeros(laws[0].shape)
-    none[0] = 1.0
-    before = [none]
-    for law in laws[:-1]:
-        before.append(_sum(before[-1], law))
-    after, out = none, []
-    for i in range(len(f) - 1, -1, -1):
-        rest, m = _sum(before[i], after), int(count[i])
-        total = np.zeros(len(f[i][1:]))
-        for j in range(m):
-            own = _counted(f[i][:-1], j, prizes)
-            total += _sum(rest, _sum(own, _counted(f[i][1:], m - 1 - j, prizes))).sum(axis=0)
-        out.append(np.log(total))
-        after = _sum(laws[i], after)
-    return np.array(out[::-1]), np.log((np.arange(prizes, 0, -1)[:, None] * after).sum(axis=0))
+    most, (of, quota) = forest.prizes, groups_of(forest)
+    count, group = forest.count[forest.roots].tolist(), of[forest.roots]
+    width = f[0].shape[-1] - 1
+    laws = [_counted(row[1:], m, int(quota[g])) for row, m, g in zip(f, count, group, strict=True)]
+    out, counts = np.empty((len(f), width)), [np.zeros((int(q), width)) for q in quota]
+    beside = {}  # of each tree: the count of all others of its group
+    for g, q in enumerate(quota.tolist()):
+        mine = np.flatnonzero(group == g).tolist()
+        before = after = sure_count(0, q, width)
+        for i in mine:
+            beside[i] = before
+            before = convolved(before, laws[i], q)
+        for i in reversed(mine):
+            beside[i] = convolved(beside[i], after, q)
+            after = convolved(after, laws[i], q)
+        counts[g] = after
+    for g, q in enumerate(quota.tolist()):
+        rest = filled_places([c for h, c in enumerate(counts) if h != g], most, width)
+        fewer = rest.cumsum(axis=0)[::-1][:q]  # P(the other groups leave more than j places)
+        for i in np.flatnonzero(group == g).tolist():
+            m, total = count[i], np.zeros(width)
+            for j in range(m):
+                own = convolved(_counted(f[i][:-1], j, q), _counted(f[i][1:], m - 1 - j, q), q)
+                total += (convolved(beside[i], own, q) * fewer).sum(axis=0)
+            out[i] = np.log(total)
+    missing = np.arange(most, 0, -1)[:, None] * filled_places(counts, most, width)
+    return out, np.log(missing.sum(axis=0))
 
 
 def _counted(log_f: FloatArray, m: int, most: int) -> FloatArray:
     """P(exactly j of m copies lie above), for j < most, a row each."""
-    out = np.zeros((most, len(log_f)))
-    above = np.log(-np.expm1(log_f))
-    ways = 0.0
-    for j in range(min(m, most - 1) + 1):
-        ways += np.log((m - j + 1) / j) if j else 0.0
-        out[j] = np.exp(ways + (j * above if j else 0.0) + ((m - j) * log_f if m > j else 0.0))
-    return out
-
-
-def _sum(a: FloatArray, b: FloatArray) -> FloatArray:
-    """The law of the sum of two counts, as far as they are counted."""
-    out = np.zeros(a.shape)
-    for j in range(len(a)):
-        out[j] = (a[: j + 1] * b[j::-1]).sum(axis=0)
-    return out
+    return binomials_of_logs(log_f, np.log(-np.expm1(log_f)), m, most)

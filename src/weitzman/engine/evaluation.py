@@ -17,22 +17,22 @@ import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
-from .._kernels import operations, reach, step_functions, structure
+from .._kernels import reach, step_functions, structure
 from .._kernels.blocks import new_heap
+from .._kernels.jit import large_work
 from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
 from ..forest.pools import runs
-from .boldness import opens_more
-from .by_box import ByBox, PerBox
 from .dense_following import Columns, LogFollowed, dense_size, follow_densely, rank
+from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
-from .evaluation_result import Worth
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees
 from .prizes import openings_left, ranks_by_tree
 from .solution import Solution, as_policy, mean_costs, mean_durations
-from .weights import Weights
+from .solver import solve
+from .weights import Weights, takes_several
 
 _Steps = tuple[FloatArray, FloatArray]  # points, and rows of states (n, k)
 
@@ -46,6 +46,7 @@ _DENSE_RISK = 4e8  # utilities span many orders of magnitude: logarithms keep th
 _EPSILON = float(np.finfo(np.float64).eps)
 _STEPS = 8  # roundings beside those of the boxes
 _NOTHING = np.empty(0)
+_NEAR = 1e-12  # above an optimal index, and still as good as optimal
 NEVER = 1e-18  # a probability that counts as none
 _CROWD = 64  # siblings from which on they are compared with each other
 
@@ -87,10 +88,19 @@ def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
             return _summary(f, truly, truly)
         worth = follow_densely(policy, weights, columns)
         return _summary(f, truly, truly if risky else _linear(worth, columns), worth)
+    with large_work():
+        return _evaluate_compiled(policy, plain, weights, optimal, threads)
+
+
+def _evaluate_compiled(
+    policy: Policy, plain: Weights, weights: Weights, optimal: bool, threads: int | None
+) -> Evaluation:
+    """The same by compiled kernels."""
+    f, risky = policy.forest, weights.tolerance > 0
     truly = follow(policy, plain, threads)
-    if not weighed:
+    if len(weights.defect) == 0:
         return _summary(f, truly, truly)
-    if risky and not optimal and opens_more(policy, threads):
+    if risky and not optimal and _opens_more(policy, threads):
         weights = replace(weights, all_points=True)
     worth_too = follow(policy, weights, threads)
     if not risky:
@@ -102,6 +112,20 @@ def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
     found = _summary(f, truly, truly, logs)
     utility = -np.exp((weights.best - f.sign * found.value) / weights.tolerance)
     return replace(found, error=weights.gap(utility, weights.rounding()))
+
+
+def _opens_more(policy: Policy, threads: int | None) -> bool:
+    """Whether a policy opens boxes where the optimal policy stops.
+
+    With a risk tolerance the slopes of such a policy may exceed one and fall.
+    """
+    f = policy.forest
+    at, index = solve(f, threads=threads).index_columns()
+    sizes = f.laws.shape[f.law, 0]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    best = f.sign * index[np.repeat(at, sizes) + within]
+    own = policy.index[np.repeat(policy.index_at, sizes) + within]
+    return bool((own > best + _NEAR).any())
 
 
 class _Followed(NamedTuple):
@@ -152,7 +176,7 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
         shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
         take = shift + np.arange(plan.sigma_at[-1])
         ways = _Retrace(plan, ranks.indices[take], ranks, lines)
-        if f.prizes > 1:
+        if takes_several(f):
             trees = ranks_by_tree(plan, roots, ranks.indices, opened_at, ranks.rewards, chosen_at)
             none = ways.several_prizes(trees, threads)
         else:
@@ -240,11 +264,11 @@ class _Retrace:
         step = Pass.start(plan, -np.inf if plan.weights.all_points else eps, -np.inf, sigma)
         self.step = step
         ops, powers = plan.ops, plan.powers
-        join = ops[:, operations.KIND] == operations.JOIN
-        several = (powers[:, 0] != 1.0) & (ops[:, operations.LEFT] >= 0)
+        join = ops[:, structure.KIND] == structure.JOIN
+        several = (powers[:, 0] != 1.0) & (ops[:, structure.LEFT] >= 0)
         # the way back needs the operands of joins and of several copies
-        step.refs[ops[join | several, operations.LEFT]] += 1
-        step.refs[ops[join, operations.RIGHT]] += 1
+        step.refs[ops[join | several, structure.LEFT]] += 1
+        step.refs[ops[join, structure.RIGHT]] += 1
         for v, line in lines.items():
             step.clear[plan.reward_at[v] : plan.reward_at[v + 1]] = line.clear()
         self.line_at = {int(plan.op_of[plan.class_of[v]]): v for v in lines}

@@ -117,6 +117,7 @@ def payoff_table(forest: Forest) -> PayoffTable:
             "the payoff table is that of one finite line without copies, each box the child of the "
             "one before. For other forests use solve and Solution.phi."
         )
+    f.must_be_plain("the payoff table")
     used = np.concatenate([f.rewards[int(r)][0] for r in np.unique(f.reward)])
     levels = np.unique(f.sign * np.append(used[np.isfinite(used)], f.outside))
     phi: list[FloatArray] = []

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from .._common import interruption
 from .._common.arrays import FloatArray, IntArray, frozen
-from .._kernels import blocks, capped, operations, structure
+from .._kernels import blocks, capped, structure
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .weights import Weights, endless_value
+from .weights import Weights, endless_value, groups_of
 
 Progress = Callable[[int, int], None]
 Line = Callable[[int], tuple[FloatArray, FloatArray, FloatArray]]
@@ -95,16 +95,17 @@ class Plan:
     span: float
     top: IntArray  # the classes of the roots
     top_copies: FloatArray
+    top_group: IntArray
     cuts: IntArray  # the roots of part p are top[cuts[p]:cuts[p + 1]]
 
     @classmethod
     def of(cls, forest: Forest) -> Plan:
         """Find equal subtrees and lay out the work."""
-        if forest.quotas:
-            raise InvalidArgument("forests with quotas cannot be solved yet. Leave `quotas` out.")
         f, w = forest, Weights.of(forest)
 
         key = 2 * w.law + f.endless
+        if f.quotas:  # equal trees of different groups are not one class
+            key = key + 2 * len(w.laws) * np.where(f.parent < 0, groups_of(f).of, 0)
         return cls.lay_out(
             w, key, f.reward, w.rewards, f.rewards.start, w.outside, partial(endless_value, w)
         )
@@ -134,7 +135,7 @@ class Plan:
             w.top, *structure.sort_levels(frozen(rewards), frozen(reward_at))
         )
         states = f.laws.shape[f.law[member], 0]
-        top, inverse = np.unique(class_of[roots], return_inverse=True)
+        top, some, inverse = np.unique(class_of[roots], return_index=True, return_inverse=True)
         top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[roots])
         cuts = _cut(top, len(member) + len(classes.child))
@@ -155,7 +156,7 @@ class Plan:
             last_power=float(last_power), reward=rewards, reward_at=reward_at, levels=levels,
             level_at=level_at, known=known,
             outside=outside, span=float(max(ends)) - float(min(ends)) if ends else 0.0,
-            top=top, top_copies=top_copies, cuts=cuts,
+            top=top, top_copies=top_copies, top_group=groups_of(f).of[roots[some]], cuts=cuts,
         )  # fmt: skip
 
     def root_ops(self, part: int) -> IntArray:
@@ -306,7 +307,7 @@ class Pass:
     def block(self, op: int, heap: FloatArray) -> FloatArray:
         """A copy of the value of an operation."""
         at = self.loc[op] if self.loc[op] >= 0 else -1 - self.loc[op]
-        return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, operations.STATES])].copy()
+        return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, structure.STATES])].copy()
 
 
 def up_to_top(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, IntArray]:

@@ -1,10 +1,11 @@
 r"""Several prizes, one from each tree: the value from the trees' capped values.
 
-With :math:`N(x)` the number of trees whose capped value is at least x, the value of K prizes is
-:math:`K x_0 + \int_{x_0}^\infty E\min(K, N(x))\,dx`. On the way back, a box of a tree is opened if
-and only if it would be opened in the tree alone and fewer than K other trees have a capped value
-above its index. So each tree starts with the probability of that, at every rank of its own. See
-section 14 of the theory page.
+With :math:`N_g(x)` the number of trees of group g whose capped value is at least x, and at most
+:math:`q_g` prizes from the group, the value of K prizes is :math:`K x_0 + \int_{x_0}^\infty
+E\min(K, \sum_g \min(q_g, N_g(x)))\,dx`; without quotas there is one group. On the way back, a box
+of a tree is opened if and only if it would be opened in the tree alone and the other trees with a
+capped value above its index leave a place for it, in its group and in all. So each tree starts with
+the probability of that, at every rank of its own. See section 14 of the theory page.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .._kernels import blocks, structure
 from .._kernels.counts import walk
 from ..errors import TooLarge
 from .plan import Pass, Plan, PlanPass, Progress
+from .weights import groups_of
 
 _MOST_COPIES = 10_000  # of one tree whose ties are told apart
 
@@ -60,7 +62,8 @@ def best_several(
         return k * x0, 0.0, (np.empty(0), np.empty(0))
     by = np.argsort(-trees.point, kind="stable")
     point = trees.point[by]
-    filled, unfilled, _ = walk(trees.tree[by], trees.tail[by], trees.copies, k, False)
+    values = trees.copies, plan.top_group, groups_of(plan.forest).quota
+    filled, unfilled, _ = walk(trees.tree[by], trees.tail[by], values, k, False)
     low = np.append(point[1:], -np.inf)
     width = np.maximum(point, x0) - np.maximum(low, x0)
     value = k * x0 + float(np.sum(filled * width))
@@ -138,8 +141,9 @@ def openings_left(
             ops.append(op)
     everywhere, whose = np.concatenate(point), np.concatenate(tree)
     by = np.argsort(-everywhere, kind="stable")
-    prizes = plan.forest.prizes
-    _, unfilled, others = walk(whose[by], np.concatenate(tail)[by], plan.top_copies, prizes, True)
+    prizes, quota = plan.forest.prizes, groups_of(plan.forest).quota
+    values = plan.top_copies, plan.top_group, quota
+    _, unfilled, others = walk(whose[by], np.concatenate(tail)[by], values, prizes, True)
     left = _last(everywhere[by], unfilled, beyond)
     chance = np.empty(len(by))
     chance[by] = others

@@ -24,7 +24,7 @@ from .._common.arrays import FloatArray, IntArray
 from .._common.law import Law
 from .._kernels.jit import compiles_always
 from ..forest.model import Forest
-from .weights import Weights, endless_value, mean_cost
+from .weights import Weights, endless_value, groups_of, mean_cost, takes_several
 
 # Steps of work up to which a problem is solved here: about half a second.
 SMALL = 2e7
@@ -111,7 +111,7 @@ def best_of_roots(f: Forest, found: Recursion) -> Law:
 def value_of(f: Forest, found: Recursion) -> float:
     """The value in hand before anything is opened, to be maximized."""
     x0 = f.sign * f.outside
-    if f.prizes > 1:
+    if takes_several(f):
         return _several(f, found, x0)
     law = best_of_roots(f, found)
     if f.risk_tolerance is not None:
@@ -203,36 +203,60 @@ def certain(law: Law, x0: float, tau: float) -> float:
 
 
 def _several(f: Forest, found: Recursion, x0: float) -> float:
-    """Several prizes, at most one from each tree: K x0 plus the area under E min(K, N(x))."""
-    k = f.prizes
+    """Several prizes, at most one from each tree: see :mod:`.prizes`."""
+    k, (of, quota) = f.prizes, groups_of(f)
     laws = [found.law[c] for c in found.class_of[f.roots].tolist()]
     x = np.unique(np.concatenate([law.points for law in laws]))
     x = x[x > x0]
     if not len(x):
         return k * x0
-    count = np.zeros((k, len(x)))  # P(N = j) for j < k, at each point
-    count[0] = 1.0
-    for law, m in zip(laws, f.count[f.roots].tolist(), strict=True):
-        count = convolved(count, binomials(law.tail(x)[0], m, k))
-    missing = (np.arange(k, 0, -1)[:, None] * count).sum(axis=0)
+    counts = [sure_count(0, int(q), len(x)) for q in quota]  # P(N_g = j) for j < q, at each point
+    for law, m, g in zip(laws, f.count[f.roots].tolist(), of[f.roots].tolist(), strict=True):
+        if q := len(counts[g]):
+            counts[g] = convolved(counts[g], binomials(law.tail(x)[0], m, q), q)
+    missing = (np.arange(k, 0, -1)[:, None] * filled_places(counts, k, len(x))).sum(axis=0)
     return float(k * x0 + ((k - missing) * np.diff(x, prepend=x0))[::-1].sum())
+
+
+def sure_count(j: int, most: int, width: int) -> FloatArray:
+    """The law of a count that is j for sure, as far as it is below ``most``."""
+    out = np.zeros((most, width))
+    out[j:][:1] = 1.0
+    return out
 
 
 def binomials(tail: FloatArray, m: float, most: int) -> FloatArray:
     """P(exactly j of m copies are there) for j < most, a row each."""
-    out = np.zeros((most, len(tail)))
     t = np.minimum(tail, 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        stay, come, ways = np.log1p(-t), np.log(t), 0.0
-        for j in range(int(min(m, most - 1)) + 1):
-            ways += np.log((m - j + 1) / j) if j else 0.0
-            out[j] = np.exp(ways + (j * come if j else 0.0) + ((m - j) * stay if m > j else 0.0))
+    with np.errstate(divide="ignore"):
+        return binomials_of_logs(np.log1p(-t), np.log(t), m, most)
+
+
+def binomials_of_logs(stay: FloatArray, come: FloatArray, m: float, most: int) -> FloatArray:
+    """The same from the logarithms of the chances to be missing and to be there."""
+    out, ways = np.zeros((most, len(stay))), 0.0
+    for j in range(int(min(m, most - 1)) + 1):
+        ways += np.log((m - j + 1) / j) if j else 0.0
+        out[j] = np.exp(ways + (j * come if j else 0.0) + ((m - j) * stay if m > j else 0.0))
     return out
 
 
-def convolved(a: FloatArray, b: FloatArray) -> FloatArray:
-    """The law of the sum of two counts, as far as they are counted."""
-    out = np.zeros(a.shape)
-    for j in range(len(a)):
-        out[j] = (a[: j + 1] * b[j::-1]).sum(axis=0)
+def filled_places(counts: list[FloatArray], most: int, width: int) -> FloatArray:
+    """The law of the places that groups fill together, as far as it is below ``most``.
+
+    ``counts`` are the laws of how many are there, each as far as it is below a quota: more than
+    the quota fill as many places as it has.
+    """
+    total = sure_count(0, most, width)
+    for count in counts:
+        full = np.maximum(1.0 - count.sum(axis=0, keepdims=True), 0.0)
+        total = convolved(total, np.concatenate([count, full]), most)
+    return total
+
+
+def convolved(a: FloatArray, b: FloatArray, most: int) -> FloatArray:
+    """The law of the sum of two counts, as far as it is below ``most``."""
+    out = np.zeros((most, a.shape[1]))
+    for j, row in enumerate(b[:most]):
+        out[j : j + len(a)] += a[: most - j] * row
     return out

@@ -21,6 +21,7 @@ from .indices import Policy, choose
 from .weights import mean_cost as mean_cost
 from .weights import mean_costs as mean_costs
 from .weights import mean_durations as mean_durations
+from .weights import takes_several
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +130,7 @@ class Solution:
         ([0.0, 8.0], [1.0, 0.5], 8.0)
         """
         f = self.forest
-        if f.risk_tolerance is not None or (f.prizes > 1 and box is None):
+        if f.risk_tolerance is not None or (takes_several(f) and box is None):
             f.must_be_plain("the law of a capped value")
         index = np.nan if box is None else self.index(box, state)
         part = f if box is None else f.subtree(box, state)

@@ -25,6 +25,7 @@ import numpy as np
 
 from .._common.interruption import interruptible
 from .._common.sharing import Executor, check_executor
+from .._kernels.jit import large_work
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .plan import Plan, PlanPass, Progress, check_threads
@@ -32,6 +33,7 @@ from .prizes import run_several
 from .small import is_small, recursion, value_of
 from .solution import Solution, Status, hint
 from .spreading import run_spread
+from .weights import takes_several
 
 Answer = TypeVar("Answer", covariant=True)
 
@@ -148,7 +150,8 @@ def solve(
         return _solve_small(forest, tolerance, clip, progress)
 
     def task() -> Solution:
-        return _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
+        with large_work():
+            return _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
 
     return interruptible(task)
 
@@ -161,7 +164,7 @@ def _one_pass(
     progress: Progress | None,
 ) -> OnePass:  # fmt: skip
     """How one pass over the plan with a tolerance is made."""
-    if forest.prizes > 1:
+    if takes_several(forest):
         if executor is not None:
             raise InvalidArgument(
                 "an executor cannot share the trees of a forest with several prizes. Leave "

@@ -17,7 +17,7 @@ from .._common import interruption
 from .._common.arrays import FloatArray, IntArray, frozen, writable
 from .._common.sharing import Executor, spread
 from .._kernels import blocks, capped, structure
-from .._kernels.operations import BOX, COST, KIND, LAW, LEFT, REWARD, RIGHT, STATES, USER
+from .._kernels.structure import BOX, COST, KIND, LAW, LEFT, REWARD, RIGHT, STATES, USER
 from ..forest.pools import runs
 from .plan import Pass, Plan, PlanPass, Progress
 

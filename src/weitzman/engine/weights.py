@@ -9,12 +9,14 @@ the theory page.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from ..chains.chain import Chain
 from ..chains.endless import solve_line
+from ..errors import InvalidArgument
 from ..forest.model import Forest
 from ..forest.pools import Pool, runs, starts
 
@@ -142,13 +144,12 @@ class Weights:
         """The largest difference of two values: the best reward less what is in hand anyway."""
         return float(self.best - self.read_back(self.outside))
 
-    def rounding(self, growth: float | None = None) -> float:
+    def rounding(self) -> float:
         """Roughly how far rounding may move a utility: factors above 1 magnify it on the way.
 
-        Only for a forest with a risk tolerance: otherwise nothing is magnified. ``growth`` stands
-        for :meth:`growth`, where that is known.
+        Only for a forest with a risk tolerance: otherwise nothing is magnified.
         """
-        most = self.growth() if growth is None else growth
+        most = self.growth()
         lowest = self.outside if np.isfinite(self.outside) else self.rewards.min()
         worst = -lowest * min(float(np.exp(min(most, 700.0))), -lowest)
         return float(np.finfo(np.float64).eps * worst)
@@ -191,18 +192,21 @@ def mean_costs(forest: Forest) -> tuple[FloatArray, IntArray]:
     """Expected cost of opening each box after each state of its parent, and where each starts."""
     f = forest
     start = np.concatenate([[0], np.cumsum(f.laws.shape[f.law, 0])]).astype(np.int64)
-    both, pair = np.unique(f.law * len(f.costs) + f.cost, return_inverse=True)
-    law, cost = np.divmod(both, len(f.costs))
-    laws = f.laws.take(law)
-    row_at, owner = laws.rows()
-    price = _spread(f.costs, cost, laws)
-    # a cost that no state moves is taken as it is: chances may sum to one but for a rounding
-    fixed = f.costs.shape[cost[owner], 1] == 1
-    means = np.where(fixed, price[row_at], np.add.reduceat(laws.data * price, row_at))
-    rows = laws.shape[:, 0]
-    first = np.cumsum(rows) - rows
-    pair = pair.reshape(-1)
-    return means[runs(first[pair], rows[pair])], start
+    sizes = np.diff(start)
+    rows, columns = f.costs.shape[f.cost].T
+    state = np.arange(start[-1]) - np.repeat(start[:-1], sizes)
+    first = f.costs.start[f.cost]
+    found = f.costs.data[np.repeat(first, sizes) + state * np.repeat((rows > 1) * columns, sizes)]
+    wide = np.flatnonzero(columns > 1)  # only there the mean needs the law
+    if len(wide):
+        both, pair = np.unique(f.law[wide] * len(f.costs) + f.cost[wide], return_inverse=True)
+        law, cost = np.divmod(both, len(f.costs))
+        laws = f.laws.take(law)
+        means = np.add.reduceat(laws.data * _spread(f.costs, cost, laws), laws.rows()[0])
+        own = laws.shape[:, 0]
+        at = (np.cumsum(own) - own)[pair.reshape(-1)]
+        found[runs(start[wide], sizes[wide])] = means[runs(at, sizes[wide])]
+    return found, start
 
 
 def mean_cost(forest: Forest, box: int) -> FloatArray:
@@ -240,3 +244,33 @@ def endless_value(w: Weights, v: int) -> tuple[FloatArray, FloatArray, FloatArra
     law /= law.sum(axis=1, keepdims=True)
     found = solve_line(Chain(law, np.append(own, top)), cost)
     return found.index[:k], found.breakpoints, found.tails[:k].T
+
+
+class Groups(NamedTuple):
+    """The group of each box, as a number, and how many prizes may come from each group."""
+
+    of: IntArray
+    quota: IntArray
+
+
+def groups_of(f: Forest) -> Groups:
+    """The groups of a forest; without quotas all trees are one group."""
+    if not f.quotas or f.groups is None:
+        return Groups(np.zeros(len(f), np.int64), np.array([f.prizes], np.int64))
+    most, names = dict(f.quotas), dict.fromkeys(f.groups)
+    number = {name: i for i, name in enumerate(names)}
+    quota = [min(most.get(name, f.prizes), f.prizes) for name in names]
+    return Groups(np.array([number[x] for x in f.groups]), np.array(quota))
+
+
+def reject_quotas(f: Forest, what: str) -> None:
+    """Raise if the forest has quotas, which ``what`` cannot handle."""
+    if f.quotas:
+        raise InvalidArgument(
+            f"{what} does not take quotas yet; solve, evaluate and simulate do. Leave `quotas` out."
+        )
+
+
+def takes_several(f: Forest) -> bool:
+    """Whether rewards are taken one by one: of several prizes, or of one that quotas limit."""
+    return f.prizes > 1 or bool(f.quotas)

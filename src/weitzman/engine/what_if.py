@@ -13,8 +13,8 @@ from .._common.arrays import FloatArray
 from .._common.text import ResultTable, as_html
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .by_box import PerBox
 from .evaluation import Evaluation, evaluate, follow
+from .evaluation_result import PerBox
 from .indices import Policy
 from .solution import Solution, hint, mean_cost
 from .solver import solve

@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from .._common.arrays import IntArray
 from ..errors import InvalidFile
-from ..forest.fields import Field, declared, pointers, said
-from ..forest.model import Forest
+from ..forest.fields import Field, said
+from ..forest.model import BY_BOX, SETTINGS, Forest
 from ..forest.pools import Pool
 from .parsing import fields, read_settings, whole, wrong
 from .safely import parse, shown
@@ -42,6 +42,8 @@ _MAX_SIDE = 2**31  # rows or columns of a matrix
 _ALIGN = 64
 _CHUNK = 2**20
 _INTEGERS = ("|i1", "<i2", "<i4", "<i8")
+
+POINTERS = tuple(dict.fromkeys(one.pointer for one in BY_BOX if one.pointer))
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -71,20 +73,20 @@ def padding(at: int) -> bytes:
     return bytes(-at % _ALIGN)
 
 
-def read(file: BinaryIO, kind: type[Forest] = Forest) -> Forest:
+def read(file: BinaryIO) -> Forest:
     """Read a forest; every size is first checked against the size of the file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    header, at = read_header(file, size, kind)
+    header, at = read_header(file, size)
     columns: Columns = {}
-    for name, dtype, count, crc, start in layout(header, at, size, kind):
+    for name, dtype, count, crc, start in layout(header, at, size):
         if any(file.read(start - file.tell())):
             raise InvalidFile(f"the bytes before column {name!r} are damaged. Copy the file again.")
         columns[name] = _column(file, name, dtype, count, crc)
     for name, column in columns.items():
-        _check_type(name, column, kind)
-    held: dict[str, Any] = {p: columns[p] for p in pointers(kind)}
-    for one in declared(kind):
+        _check_type(name, column)
+    held: dict[str, Any] = {p: columns[p] for p in POINTERS}
+    for one in BY_BOX:
         if one.stored in columns:
             whole = columns[one.stored]
             held[one.stored] = whole == 1 if one.type is bool else whole
@@ -94,9 +96,9 @@ def read(file: BinaryIO, kind: type[Forest] = Forest) -> Forest:
             held[one.stored] = _state_names(columns, one.stored, _pool(columns, "rewards"))
         elif f"{one.stored}.bytes" in columns:
             held[one.stored] = _split(columns, one.stored)
-    settings = {o.name: o.stored for o in declared(kind) if o.form == "setting"}
-    held |= {settings[name]: x for name, x in read_settings(header, kind).items()}
-    return kind(**held)
+    settings = {o.name: o.stored for o in SETTINGS}
+    held |= {settings[name]: x for name, x in read_settings(header).items()}
+    return Forest(**held)
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -105,11 +107,11 @@ def read(file: BinaryIO, kind: type[Forest] = Forest) -> Forest:
 def _columns(f: Forest) -> Columns:
     """The columns of a forest; those in which everything is as by default are left out."""
     columns: Columns = {}
-    for one in declared(type(f)):
+    for one in BY_BOX:
         if one.pointer:
             columns[one.pointer] = _narrow(getattr(f, one.pointer))
         x = one.given(f)
-        if x is None or one.form == "setting":
+        if x is None:
             continue
         if isinstance(x, Pool):
             data = x.data[x.start[0] : x.start[-1]]
@@ -147,7 +149,7 @@ def _joined(name: str, texts: Iterable[str]) -> Columns:
 # -- reading -----------------------------------------------------------------------------------
 
 
-def read_header(file: BinaryIO, size: int, kind: type = Forest) -> tuple[dict[str, Any], int]:
+def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     """The header and where it ends."""
     fixed = file.read(len(MAGIC) + _FIXED.size)
     if not fixed.startswith(MAGIC):
@@ -165,9 +167,8 @@ def read_header(file: BinaryIO, size: int, kind: type = Forest) -> tuple[dict[st
     data = file.read(length)
     if len(data) < length or zlib.crc32(data) != crc:
         raise InvalidFile("the header is damaged. Copy or write the file again.")
-    settings = [one for one in declared(kind) if one.form == "setting"]
-    header = fields(parse(data), "the header", (*(one.key for one in settings), "columns"))
-    for key in (*(one.key for one in settings if one.always), "columns"):
+    header = fields(parse(data), "the header", (*(one.key for one in SETTINGS), "columns"))
+    for key in (*(one.key for one in SETTINGS if one.always), "columns"):
         if key not in header:
             raise InvalidFile(f"the header: {key!r} is missing.")
     return header, len(fixed) + length
@@ -196,14 +197,14 @@ def layout(
             f"the file must have {at} bytes, but it has {size}: it is cut off or has been added "
             f"to. Copy it again."
         )
-    _check_names([name for name, *_ in found], kind)
+    _check_names([name for name, *_ in found])
     yield from found
 
 
-def _check_names(names: list[str], kind: type) -> None:
+def _check_names(names: list[str]) -> None:
     """All needed columns are there, once, and of the others all parts or none."""
-    needed, known = set(pointers(kind)), set(names)
-    for one in declared(kind):
+    needed, known = set(POINTERS), set(names)
+    for one in BY_BOX:
         if parts(one) & known or one.needed:
             needed |= parts(one)
     if len(known) < len(names) or known != needed:
@@ -213,8 +214,6 @@ def _check_names(names: list[str], kind: type) -> None:
 
 def parts(one: Field) -> set[str]:
     """The columns of a field."""
-    if one.form == "setting":
-        return set()
     if one.pointer and one.form != "states":
         return {f"{one.stored}.data", f"{one.stored}.shape"}
     if one.type is not str and one.form != "states":
@@ -240,8 +239,8 @@ def _column(file: BinaryIO, name: str, dtype: str, count: int, crc: int) -> npt.
     return column
 
 
-def _check_type(name: str, column: npt.NDArray[Any], kind: type) -> None:
-    amounts = {one.stored for one in declared(kind) if one.form == "entry" and one.type is float}
+def _check_type(name: str, column: npt.NDArray[Any]) -> None:
+    amounts = {one.stored for one in BY_BOX if one.form == "entry" and one.type is float}
     floats = name.endswith(".data") or name in amounts
     if column.dtype.kind != ("f" if floats else "u" if name.endswith(".bytes") else "i"):
         raise InvalidFile(f"the header: column {name!r} cannot be of type {column.dtype.str}.")

@@ -9,20 +9,19 @@ step or leaves it as it was.
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import zlib
 from collections.abc import Callable
-from importlib.resources import files
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, BinaryIO, NamedTuple, cast
 
 from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from . import binary, json_reader, json_writer
+from .json_schema import schema as schema
 from .ranges import Ranges
 from .safely import explained, packed_limit, parse
-from .sheets import is_table
+from .sheets import SUFFIXES, WORKBOOK, is_table
 from .tables import AS_WRITTEN, TableOptions, TableReading, save_table, table_reading
 
 MAX_BYTES = 2**29
@@ -59,12 +58,12 @@ def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
         The file is readable but its boxes break a rule.
     """
     name = os.fspath(path)
-    if is_table(name):
-        return table_reading(name, options).forest
+    if is_table(name):  # which explains its errors itself
+        return format_of(name).read(name, options)
     with explained(name, "read"):
-        read, _ = _FORMATS[_suffix(name)]
+        one = format_of(name)
         check_regular(os.stat(name))
-        return read(name)
+        return one.read(name, options)
 
 
 def read_table(path: Path, options: TableOptions = AS_WRITTEN) -> TableReading:
@@ -118,39 +117,57 @@ def save(forest: Forest, path: Path) -> None:
     Forest(1 described box, 1 with copies, 1 root, 1 law, outside 0)
     """
     name = os.fspath(path)
-    if is_table(name):
-        save_table(forest, name)
+    if is_table(name):  # which explains its errors itself
+        format_of(name).write(forest, name)
         return
     with explained(name, "written"):
-        _, write = _FORMATS[_suffix(name)]
+        format_of(name).write(forest, name)
+
+
+class Format(NamedTuple):
+    """A file format of problems."""
+
+    suffix: str
+    magic: bytes  # with which files begin; none for plain text
+    read: Callable[[str, TableOptions], Forest]
+    write: Callable[[Forest, str], None]
+
+
+def format_of(path: Path) -> Format:
+    """The format that the name of a file says."""
+    name = os.fspath(path)
+    if "\0" in name:
+        raise InvalidFile("the name of a file must not have a null character in it.")
+    found = next((one for one in FORMATS if name.lower().endswith(one.suffix)), None)
+    if found is None:
+        raise InvalidFile(
+            "the name of an instance file must end in .json, .json.gz or .wz, or be that of a "
+            "table: .csv, .tsv or .xlsx. Save a spreadsheet of another kind as .xlsx."
+        )
+    return found
+
+
+def suffix_of(data: bytes) -> str:
+    """The ending of a file with these contents: by its first bytes, else JSON or a table."""
+    found = (one.suffix for one in FORMATS if one.magic and data.startswith(one.magic))
+    text = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    return next(found, ".json" if text in (b"{", b"[", b"") else ".csv")
+
+
+def _written(write: Callable[[Forest, BinaryIO], None]) -> Callable[[Forest, str], None]:
+    def whole(forest: Forest, name: str) -> None:
         with replacing(name) as file:
             write(forest, file)
 
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the format ``weitzman/1``."""
-    text = files("weitzman.files").joinpath("instance.schema.json").read_text("utf-8")
-    return cast(dict[str, Any], json.loads(text))
+    return whole
 
 
-def _suffix(name: str) -> str:
-    if "\0" in name:
-        raise InvalidFile("the name of a file must not have a null character in it.")
-    for suffix in _FORMATS:
-        if name.lower().endswith(suffix):
-            return suffix
-    raise InvalidFile(
-        "the name of an instance file must end in .json, .json.gz or .wz, or be that of a "
-        "table: .csv, .tsv or .xlsx. Save a spreadsheet of another kind as .xlsx."
-    )
-
-
-def _read_json(name: str) -> Forest:
+def _read_json(name: str, _: TableOptions) -> Forest:
     with open(name, "rb") as file:
         return json_reader.forest(parse(_bounded(file, MAX_BYTES)))
 
 
-def _read_gzip(name: str) -> Forest:
+def _read_gzip(name: str, _: TableOptions) -> Forest:
     try:
         with gzip.open(name, "rb") as file:
             data = _bounded(cast(IO[bytes], file), min(MAX_BYTES, packed_limit(_size(name))))
@@ -159,7 +176,7 @@ def _read_gzip(name: str) -> Forest:
     return json_reader.forest(parse(data))
 
 
-def _read_binary(name: str) -> Forest:
+def _read_binary(name: str, _: TableOptions) -> Forest:
     with open(name, "rb") as file:
         return binary.read(file)
 
@@ -194,8 +211,18 @@ def _bounded(file: IO[bytes], most: int) -> bytes:
     return b"".join(chunks)
 
 
-_FORMATS: dict[str, tuple[Callable[[str], Forest], Callable[[Forest, BinaryIO], None]]] = {
-    ".json": (_read_json, _write_json),
-    ".json.gz": (_read_gzip, _write_gzip),
-    ".wz": (_read_binary, binary.write),
-}
+def _table(suffix: str, magic: bytes = b"") -> Format:
+    def read(name: str, options: TableOptions) -> Forest:
+        return table_reading(name, options).forest
+
+    return Format(suffix, magic, read, save_table)
+
+
+FORMATS = (
+    Format(".json", b"", _read_json, _written(_write_json)),
+    Format(".json.gz", b"\x1f\x8b", _read_gzip, _written(_write_gzip)),
+    Format(".wz", binary.MAGIC, _read_binary, _written(binary.write)),
+    _table(WORKBOOK, b"PK\x03\x04"),
+    *(_table(suffix) for suffix in SUFFIXES if suffix != WORKBOOK),
+)
+"""All file formats of problems; of those that begin alike, the first is meant."""

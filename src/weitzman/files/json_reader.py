@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
 from ..forest.columns import label, no_reward
-from ..forest.fields import declared
 from ..forest.forms import BoxOutcomes, Source, WrittenBox, assembled, read_outcomes
-from ..forest.model import Forest
+from ..forest.model import BY_BOX, FIELDS, Forest
 from .parsing import (
     MAX_DENSE,
     array,
@@ -43,14 +42,13 @@ _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 Kinds = dict[str, dict[str, Any]]
 
 
-def keys_of(kind: type, *forms: str) -> tuple[str, ...]:
+def keys_of(*forms: str) -> tuple[str, ...]:
     """The keys of the fields of some forms."""
-    return tuple(one.key for form in forms for one in declared(kind) if one.form == form)
+    return tuple(one.key for form in forms for one in FIELDS if one.form == form)
 
 
-def kind_keys(kind: type) -> tuple[str, ...]:
-    """The keys of what boxes may share."""
-    return (*keys_of(kind, "opening", "rewards", "states", "law"), "outcomes", "note")
+KIND_KEYS = (*keys_of("opening", "rewards", "states", "law"), "outcomes", "note")
+"""The keys of what boxes may share."""
 
 
 class JsonBox(NamedTuple):
@@ -62,38 +60,38 @@ class JsonBox(NamedTuple):
     given: dict[str, Any]
 
 
-def forest(document: Any, kind: type[Forest] = Forest) -> Forest:
+def forest(document: Any) -> Forest:
     """The forest that a document describes."""
-    settings = keys_of(kind, "setting")
-    top = fields(document, "the document", ("format", *settings, "kinds", "boxes", *REMARKS))
+    keys = "format", *keys_of("setting"), "kinds", "boxes", *REMARKS
+    top = fields(document, "the document", keys)
     if top.get("format") != FORMAT:
         raise InvalidFile(
             f'format must be "{FORMAT}", but it is {_found(top, "format")}. Another program, or a '
             f"newer version of this one, may have written the file."
         )
-    said = read_settings(top, kind)
-    entries, place = _entries(top, _kinds(top, kind), kind)
+    said = read_settings(top)
+    entries, place = _entries(top, _kinds(top))
     parent = [_parent(e, place, len(entries)) for e in entries]
-    convert = _Convert(kind, no_reward(bool(said.get("minimize"))), {})
+    convert = _Convert(no_reward(bool(said.get("minimize"))), {})
     names = [e.name for e in entries if e.name is not None]
-    return assembled([convert.box(e) for e in entries], parent, names or None, said, kind)
+    return assembled([convert.box(e) for e in entries], parent, names or None, said)
 
 
 def _found(top: dict[str, Any], key: str) -> str:
     return shown(top[key]) if key in top else "missing"
 
 
-def _kinds(top: dict[str, Any], kind: type) -> Kinds:
-    kinds, keys = top.get("kinds", {}), kind_keys(kind)
+def _kinds(top: dict[str, Any]) -> Kinds:
+    kinds = top.get("kinds", {})
     if not isinstance(kinds, dict):
         wrong("kinds", "an object", kinds)
-    return {title: fields(x, f"kinds[{shown(title)}]", keys) for title, x in kinds.items()}
+    return {title: fields(x, f"kinds[{shown(title)}]", KIND_KEYS) for title, x in kinds.items()}
 
 
 # -- boxes and how they hang together ----------------------------------------------------------
 
 
-def _entries(top: dict[str, Any], kinds: Kinds, kind: type) -> tuple[list[JsonBox], dict[str, int]]:
+def _entries(top: dict[str, Any], kinds: Kinds) -> tuple[list[JsonBox], dict[str, int]]:
     """All boxes, lines written out, and the number that each name stands for."""
     boxes = top.get("boxes")
     if not isinstance(boxes, list) or not boxes:
@@ -104,7 +102,7 @@ def _entries(top: dict[str, Any], kinds: Kinds, kind: type) -> tuple[list[JsonBo
     place: dict[str, int] = {}
     spare = MAX_LENGTH
     named = isinstance(boxes[0], dict) and "name" in boxes[0]
-    keys = *keys_of(kind, "names", "parent"), "kind", *keys_of(kind, "entry"), *kind_keys(kind)
+    keys = *keys_of("names", "parent"), "kind", *keys_of("entry"), *KIND_KEYS
     for i, box in enumerate(boxes):
         one = _entry(i, box, kinds, named, keys)
         length = box.get(LENGTH, ENDLESS)
@@ -214,7 +212,6 @@ def _parent(entry: JsonBox, place: dict[str, int], n: int) -> int:
 class _Convert(NamedTuple):
     """Boxes with arrays in place of lists; what boxes share through their kind is read once."""
 
-    kind: type[Forest]
     none: float  # the reward of a state that has none
     done: dict[tuple[Any, ...], Any]
 
@@ -225,7 +222,7 @@ class _Convert(NamedTuple):
             lambda what: f"{where}: {what}", _canonical, _amount, is_number, most=MAX_DENSE
         )
         said: dict[str, Any] = {}
-        for one in declared(self.kind):
+        for one in BY_BOX:
             if one.key in given:
                 x, at = given[one.key], f"{where}: {one.key}"
                 if one.form == "entry":

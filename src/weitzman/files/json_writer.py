@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import FloatArray, IntArray
-from ..forest.fields import declared, said
-from ..forest.model import Forest
+from ..forest.fields import said
+from ..forest.model import BY_BOX, Forest
 from .json_reader import FORMAT
 
 _WHOLE = re.compile(r"\.0(?=[],])")  # 21.0 is written 21
@@ -71,7 +71,7 @@ class _Writer:
     gives_law: npt.NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        given = [(one, one.given(self.forest)) for one in declared(type(self.forest))]
+        given = [(one, one.given(self.forest)) for one in BY_BOX]
         there = [(one, x) for one, x in given if x is not None]
         self.openings = [(one.key, x) for one, x in there if one.form == "opening"]
         self.entries = [(one, x) for one, x in there if one.form == "entry"]

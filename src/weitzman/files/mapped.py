@@ -26,8 +26,7 @@ import numpy.typing as npt
 from .._common.arrays import IntArray
 from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile, InvalidForest
-from ..forest.fields import declared
-from ..forest.model import Forest
+from ..forest.model import BY_BOX, FIELDS, SETTINGS, Forest
 from ..forest.pools import Pool, starts
 from . import binary
 from .instances import Path
@@ -36,11 +35,8 @@ from .safely import explained
 
 _PIECE = 2**18  # matrices whose places are found at a time
 _BYTES = 2**22  # bytes of a checksum at a time
-_POOLS = {o.stored: o.pointer for o in declared(Forest) if o.needed and o.pointer}
-_ENTRIES = {
-    one.stored: one for one in declared(Forest) if one.form == "entry" and one.type is not str
-}
-_SETTINGS = [one for one in declared(Forest) if one.form == "setting"]
+_POOLS = {o.stored: o.pointer for o in FIELDS if o.needed and o.pointer}
+_ENTRIES = {one.stored: one for one in FIELDS if one.form == "entry" and one.type is not str}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,8 +126,8 @@ class MappedFile:
             name: np.frombuffer(whole, dtype, count, start)
             for name, dtype, count, _, start in layout
         }
-        more = [o.key for o in _SETTINGS if o.term and o.key in header]
-        more += [o.key for o in declared(Forest) if o.term and binary.parts(o) & columns.keys()]
+        more = [o.key for o in SETTINGS if o.term and o.key in header]
+        more += [o.key for o in BY_BOX if o.term and binary.parts(o) & columns.keys()]
         more += ["endless"] if "endless" in columns and columns["endless"].any() else []
         if more:
             raise InvalidFile(
@@ -146,7 +142,7 @@ class MappedFile:
         by_box = columns.keys() & {"parent", *_POOLS.values(), *_ENTRIES}
         if n == 0 or any(len(columns[c]) != n for c in by_box):
             raise InvalidFile("the columns of the boxes must be of one length, at least 1.")
-        stored, given = {o.name: o.stored for o in _SETTINGS}, read_settings(header)
+        stored, given = {o.name: o.stored for o in SETTINGS}, read_settings(header)
         settings = {stored[name]: x for name, x in given.items()}
         return cls(n, settings, columns, pools, whole)
 
@@ -262,13 +258,13 @@ def save_many(forests: Iterable[Forest], path: Path) -> int:
 def _joined(so_far: Any, forest: Forest, number: int) -> Any:
     """The settings of the forests so far, as one object with an attribute for each."""
     if so_far is None:
-        return SimpleNamespace(**{o.stored: getattr(forest, o.stored) for o in _SETTINGS})
+        return SimpleNamespace(**{o.stored: getattr(forest, o.stored) for o in SETTINGS})
     try:
-        each = {o.stored: o.join(o, [so_far, forest], [1, 1]) for o in _SETTINGS if o.join}
+        each = {o.stored: o.join(o, [so_far, forest], [1, 1]) for o in SETTINGS if o.join}
     except InvalidForest as error:
         raise InvalidFile(f"all forests in one file, up to number {number}: {error}") from None
     return SimpleNamespace(
-        **{o.stored: o.default if each[o.stored] is None else each[o.stored] for o in _SETTINGS}
+        **{o.stored: o.default if each[o.stored] is None else each[o.stored] for o in SETTINGS}
     )
 
 
@@ -318,7 +314,7 @@ def _assemble(columns: dict[str, _Growing], settings: Any, path: Path) -> None:
         {"name": name, "dtype": c.dtype, "size": c.size, "crc": c.crc}
         for name, c in columns.items()
     ]
-    given = {o.key: o.plain(x) for o in _SETTINGS if (x := o.given(settings)) is not None}
+    given = {o.key: o.plain(x) for o in SETTINGS if (x := o.given(settings)) is not None}
     header = json.dumps(given | {"columns": described}).encode()
     with replacing(os.fspath(path)) as file:
         at = binary.write_head(file, header)

@@ -11,8 +11,7 @@ from .._common.numbers import such
 from .._common.optional import need
 from ..errors import InvalidForest
 from ..forest.columns import short
-from ..forest.fields import declared
-from ..forest.model import Forest
+from ..forest.model import BY_BOX, SETTINGS, Forest
 from ..forest.pools import Pool
 from .table_rows import Rows, forest_of_rows
 from .written_tables import written_columns
@@ -88,18 +87,16 @@ def to_pandas(forest: Forest) -> pd.DataFrame:
 
 def _said(forest: Forest) -> dict[str, Any]:
     """The settings of a forest beyond the defaults, by name, as Python holds them."""
-    here = [one for one in declared(type(forest)) if one.form == "setting"]
-    said = [(one, x) for one in here if (x := one.given(forest)) is not None]
+    said = [(one, x) for one in SETTINGS if (x := one.given(forest)) is not None]
     return {one.name: dict(x) if one.type is dict else x for one, x in said}
 
 
 def _settings(
-    given: Mapping[str, Any], outside: float | None, minimize: bool | None, kind: type = Forest
+    given: Mapping[str, Any], outside: float | None, minimize: bool | None
 ) -> dict[str, Any]:
     """The settings among some attributes, with what is given beside them."""
-    names = [one.name for one in declared(kind) if one.form == "setting"]
     new = {"outside": outside, "minimize": minimize}
-    found = {name: given[name] for name in names if name in given}
+    found = {one.name: given[one.name] for one in SETTINGS if one.name in given}
     return found | {name: x for name, x in new.items() if x is not None}
 
 
@@ -135,18 +132,12 @@ def from_networkx(
     >>> weitzman.solve(weitzman.files.from_networkx(graph)).index("B", 1)
     18.0
     """
-    return _from_graph(graph, outside, minimize, Forest)
-
-
-def _from_graph(
-    graph: Any, outside: float | None, minimize: bool | None, kind: type[Forest]
-) -> Forest:
     nodes, parent = _check_graph(need("networkx", "graph"), graph)
-    settings = _settings(graph.graph, outside, minimize, kind)
+    settings = _settings(graph.graph, outside, minimize)
     data = [graph.nodes[v] for v in nodes]
     columns: dict[str, Any] = {}
-    for one in declared(kind):
-        if one.form in ("setting", "names", "parent"):
+    for one in BY_BOX:
+        if one.form in ("names", "parent"):
             continue
         bare = [v for v, d in zip(nodes, data, strict=True) if one.name not in d]
         if one.needed and bare:
@@ -158,7 +149,7 @@ def _from_graph(
         if len(bare) < len(nodes):
             columns[one.name] = [d.get(one.name, one.default) for d in data]
     names = None if nodes == list(range(len(nodes))) else nodes
-    return kind.from_arrays(parent=parent, names=names, **columns, **settings)
+    return Forest.from_arrays(parent=parent, names=names, **columns, **settings)
 
 
 def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
@@ -179,9 +170,9 @@ def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
     root = (forest.parent < 0).tolist()
     graph: nx.DiGraph[Any] = networkx.DiGraph(**_said(forest))
     graph.add_nodes_from(nodes)
-    for one in declared(type(forest)):
+    for one in BY_BOX:
         x = one.given(forest)
-        if x is None or one.form in ("setting", "names", "parent"):
+        if x is None or one.form in ("names", "parent"):
             continue
         at = getattr(forest, one.pointer).tolist() if one.pointer else range(len(forest))
         views = _views(x) if isinstance(x, Pool) else x

@@ -12,8 +12,8 @@ import numpy as np
 from .._common.arrays import FloatArray
 from ..errors import InvalidFile
 from ..forest.columns import no_reward
-from ..forest.fields import Field, declared
-from ..forest.model import Forest
+from ..forest.fields import Field
+from ..forest.model import SETTINGS
 from ..forest.rules import closest
 from .safely import shown as shown
 
@@ -128,12 +128,12 @@ def read_value(field: Field, x: Any, where: str) -> Any:
     return x
 
 
-def read_settings(given: Mapping[str, Any], kind: type[Forest] = Forest) -> dict[str, Any]:
+def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings among some values, which have the keys of files, by their names in Python.
 
     Null stands for infinity where something must be taken, and elsewhere for nothing.
     """
-    here = [one for one in declared(kind) if one.form == "setting" and one.key in given]
+    here = [one for one in SETTINGS if one.key in given]
     said = {
         one.name: read_value(one, given[one.key], one.key)
         for one in here

@@ -119,6 +119,12 @@ class Ranges(Sequence[Range]):
     def __iter__(self) -> Iterator[Range]:
         return iter(self._ranges)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ranges) and self._ranges == other._ranges
+
+    def __hash__(self) -> int:
+        return hash(self._ranges)
+
     def __repr__(self) -> str:
         return f"Ranges([{', '.join(r.title for r in self)}])"
 

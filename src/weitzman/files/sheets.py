@@ -266,7 +266,7 @@ def _value(cell: dict[str, Any], book: Any, where: str) -> Any:
             form = book._number_formats[style - _OWN_FORMATS]
             return _shown(value, _currency(form), "%" in re.sub(r'"[^"]*"', "", form))
         return value
-    return (unmarked(value.strip()) or None) if isinstance(value, str) else value
+    return (value.strip() or None) if isinstance(value, str) else value
 
 
 def _shown(value: float, currency: str, percent: bool) -> float:
@@ -280,6 +280,9 @@ def _currency(number_format: str) -> str:
     named = re.search(r"\[\$([^\]\[-]+)", number_format)
     if named:
         return named[1].strip()
+    for text in re.findall(r'"([^"]*)"', number_format):  # a unit such as k€
+        if any(unicodedata.category(c) == "Sc" for c in text):
+            return str(text).strip()
     bare = re.sub(r"\[[^\]\[]*\]", "", number_format)
     return next((c for c in bare if unicodedata.category(c) == "Sc"), "")
 
@@ -368,4 +371,4 @@ def _ods_value(cell: Any, where: str) -> Any:
         return datetime.date.fromisoformat(cell.get(_ods("office", "date-value"))[:10])
     if cell.get(_ods("table", "formula")) is not None and re.match(r"#\w|Err:\d", text):
         return NoValue(f"{where} holds the error {text[:20]}. Correct its formula.")
-    return unmarked(text) or None
+    return text or None

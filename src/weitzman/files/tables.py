@@ -405,7 +405,10 @@ class _Table:
         for column in _MONEY:
             power, _ = _scaled(own.get(column, target))
             for currency, scaled in self.currencies[column].items():
-                if power and not scaled:
+                size = _scaled(currency)[0]
+                if size == power and not (power and scaled):
+                    continue
+                if (power or size) and not scaled:
                     raise InvalidFile(
                         f"the column {self.head.titles[column]!r} is in {own.get(column, target)}, "
                         f"but some of its cells are in {currency}. Write its cells without a "

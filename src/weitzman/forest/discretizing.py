@@ -23,8 +23,13 @@ _CLOSE = 1.001  # the largest error of a bin is within this factor of the least 
 # -- the fine table ----------------------------------------------------------------------------
 
 
-def table(distribution: Any, n_states: int) -> tuple[FloatArray, FloatArray, float]:
-    """Many values with their masses, and how far E max(x, .) of these is off."""
+def table(
+    distribution: Any, n_states: int, spread: bool = False
+) -> tuple[FloatArray, FloatArray, float]:
+    """Many values with their masses, and how far E max(x, .) of these is off.
+
+    With ``spread``, E max(x, .) is not below that of the distribution, but for its far tails.
+    """
     mean = float(distribution.mean()) if hasattr(distribution, "mean") else None
     if mean is not None and not np.isfinite(mean):
         raise InvalidForest(
@@ -35,7 +40,7 @@ def table(distribution: Any, n_states: int) -> tuple[FloatArray, FloatArray, flo
         values, mass, error = _atoms(distribution)
     else:
         cells = min(max(_FINER * n_states, _FINE_LEAST), _FINE_MOST)
-        values, mass, error = _cells(distribution, cells)
+        values, mass, error = _cells(distribution, cells, spread)
         if mean is not None:
             error += 2 * abs(float(mass @ values) - mean)  # once for max, once for min
     real = mass > 0
@@ -82,8 +87,11 @@ def _atoms(distribution: Any) -> tuple[FloatArray, FloatArray, float]:
     return np.append(values, beyond / left), np.append(mass, left), float(error)
 
 
-def _cells(distribution: Any, cells: int) -> tuple[FloatArray, FloatArray, float]:
+def _cells(distribution: Any, cells: int, spread: bool) -> tuple[FloatArray, FloatArray, float]:
     """Bins between many quantiles, dense in the tails too, with their conditional means.
+
+    With ``spread``, the mass of each bin lies on its two ends instead, so that the mean stays:
+    E max(x, .) is then a chord of the true one, which is convex, and so lies above it.
 
     The mean of a bin [a, b] of mass p is b - (integral of F - F(a)) / p, or a + (integral of
     S - S(b)) / p with S = 1 - F: the first on the left side, the second on the right, so that small
@@ -114,6 +122,13 @@ def _cells(distribution: Any, cells: int) -> tuple[FloatArray, FloatArray, float
         mean = np.where(left, x[1:] - area / mass, x[:-1] + area / mass)
         mean = np.clip(np.where(mass > 0, mean, x[1:]), x[:-1], x[1:])
         off = np.nan_to_num(mass * (x[1:] - mean) * (mean - x[:-1]) / width)
+    if spread:  # a mean that quadrature has put too low would put the chord too low
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.minimum(mean + np.nan_to_num(np.abs(area - rough) / mass), x[1:])
+        to_upper = mass * (mean - x[:-1]) / width
+        nodes, masses = x, np.append(mass - to_upper, 0.0) + np.append(0.0, to_upper)
+    else:
+        nodes, masses = mean, mass
     low, low_error = _beyond(cdf, x[0], x[0] - np.median(x), float(ppf(0.0)))
     high, high_error = _beyond(sf, x[-1], x[-1] - np.median(x), float(ppf(1.0)))
     ends = [
@@ -122,8 +137,8 @@ def _cells(distribution: Any, cells: int) -> tuple[FloatArray, FloatArray, float
     ]
     error = max(off.max(initial=0.0), low, high) + np.abs(area - rough).sum()
     return (
-        np.concatenate([ends[:1], mean, ends[1:]]),
-        np.concatenate([below[:1], mass, above[-1:]]),
+        np.concatenate([ends[:1], nodes, ends[1:]]),
+        np.concatenate([below[:1], masses, above[-1:]]),
         float(error + low_error + high_error),
     )
 

@@ -78,8 +78,9 @@ def discretize(
     n_states : int
     method : "mean" or "spread"
         ``"mean"`` puts each bin on its mean and never overestimates the value of a search;
-        ``"spread"`` splits each mass between two nodes and never underestimates it, apart from the
-        error of the fine table. Solving with both brackets the value.
+        ``"spread"`` splits each mass between two nodes and never underestimates it, apart from
+        tails of probability 1e-20 (1e-11 for a discrete law without end). Solving with both
+        brackets the value.
 
     Returns
     -------
@@ -103,7 +104,7 @@ def discretize(
     least = 1 if method == "mean" else 2
     if n_states < least:
         raise InvalidForest(f"`n_states` must be at least {least}, but is {n_states}.")
-    values, mass, error = table(distribution, n_states)
+    values, mass, error = table(distribution, n_states, method == "spread")
     if len(values) <= n_states:
         return Discretized(values, mass, float(error))
     if method == "mean":

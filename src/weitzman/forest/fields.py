@@ -317,11 +317,6 @@ def tops(parent: IntArray) -> IntArray:
     return top
 
 
-def pointers(forest: type) -> tuple[str, ...]:
-    """The columns that point into pools."""
-    return tuple(_pools(forest))
-
-
 # -- boxes of a forest ------------------------------------------------------------------------
 
 

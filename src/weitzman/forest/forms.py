@@ -24,8 +24,8 @@ from .._kernels.structure import postorder
 from ..errors import InvalidForest
 from .columns import label, no_reward, opening_matrix, short
 from .distributions import Discretized, discretize, discretize_rows, is_distribution
-from .fields import Field, declared
-from .model import Forest
+from .fields import Field
+from .model import BY_BOX, Forest
 from .rules import like
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
@@ -312,7 +312,6 @@ def assembled(
     parent: Sequence[int],
     names: Sequence[str] | None,
     settings: Mapping[str, Any],
-    kind: type[Forest] = Forest,
 ) -> Forest:
     """The forest of some boxes, each with the number of its parent (-1: a root)."""
     done: dict[tuple[Any, ...], Any] = {}  # what boxes of one kind share is made once
@@ -336,7 +335,7 @@ def assembled(
         once(partial(law_of, o, t), "law", id(o), t) for o, t in zip(outcomes, titles, strict=True)
     ]
     columns: dict[str, Any] = {}
-    for one in declared(kind):
+    for one in BY_BOX:
         if one.form == "opening" and (one.needed or any(one.name in b.fields for b in boxes)):
             columns[one.name] = [
                 x if type(x := b.fields.get(one.name, one.default)) is float and not o.closed
@@ -345,7 +344,7 @@ def assembled(
             ]  # fmt: skip
         elif one.form == "entry" and any(one.name in b.fields for b in boxes):
             columns[one.name] = [b.fields.get(one.name, one.default) for b in boxes]
-    return kind.from_arrays(
+    return Forest.from_arrays(
         parent=parent,
         rewards=[
             once(partial(_rewards, o.rewards, none), "rewards", id(o.rewards)) for o in outcomes

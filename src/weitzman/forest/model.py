@@ -435,6 +435,18 @@ class Forest:
         given = self.state_names[row]
         return given if given is not None else tuple(map(str, range(self.rewards.shape[row, 1])))
 
+    def children(self, box: str | int) -> IntArray:
+        """Numbers of the boxes that can be opened once a box is open.
+
+        Examples
+        --------
+        >>> import weitzman
+        >>> pair = weitzman.line([[1.0], [[1.0]]], rewards=[1], cost=0, names=["A", "B"])
+        >>> pair.children("A").tolist(), pair.children("B").tolist()
+        ([1], [])
+        """
+        return np.flatnonzero(self.parent == self.box(box))
+
     def state(self, box: str | int, state: str | int | float) -> int:
         """The number of a state of a box: by its name, or by number unless names are numbers.
 
@@ -443,8 +455,8 @@ class Forest:
         """
         row = int(self.reward[self.box(box)])
         given, k = self.state_names[row], int(self.rewards.shape[row, 1])
-        if given is not None and label(state) in given:
-            return given.index(label(state))
+        if label(state) in (titles := self.states(box)) and (given or isinstance(state, str)):
+            return titles.index(label(state))
         whole = isinstance(state, (int, np.integer)) and not isinstance(state, bool)
         if whole and 0 <= state < k and (given is None or not any(map(_is_number, given))):  # type: ignore[operator]
             return int(state)
@@ -697,6 +709,8 @@ def _is_number(name: str) -> bool:
 
 FIELDS = declared(Forest)
 """All fields of a problem."""
+SETTINGS = tuple(one for one in FIELDS if one.form == "setting")
+BY_BOX = tuple(one for one in FIELDS if one.form != "setting")
 
 
 def known_fields(

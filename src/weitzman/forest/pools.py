@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray, frozen
-from .._kernels.matrices import Matrices
-from .._kernels.structure import intern_rows
+from .._kernels.structure import Matrices, intern_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,9 @@ the *center* :math:`m` of a run. Run j then says which *error* to expect: run x 
 
 where :math:`b` is the best score so far and :math:`z = K - \lambda b` is what is left of a capped
 value without it. The mean of :math:`z` is :math:`\bar z(x)` over the n other runs with the same
-settings, and :math:`g(x)` over the runs with other settings that x resembles. Where no other run
-has the same settings, the center is :math:`\lambda b` alone. The *lean* :math:`\lambda` and the
+settings, and :math:`g(x)` over the runs with other settings that x resembles. The errors around it
+are those of the n runs, and with the weight of two runs those of the others. Where no other run has
+the same settings, the center is :math:`\lambda b` alone. The *lean* :math:`\lambda` and the
 *doubt* :math:`\kappa` are those of a few choices that forecast best what logged runs were worth,
 each run from the other runs. No lean and infinite doubt are among the choices.
 """
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _ATOMS = 4  # capped values of a run
 _LEANS = 0.0, 0.5, 1.0
 DOUBTS = 0.1, 1.0
+_BORROWED = 2.0  # runs that errors of other settings count for, beside those of the same
 _FAINT = 1e-3  # share of all runs in a row, for a run that resembles none with other settings
 _FEWEST = 8  # runs that decide
 _JUDGES = 100  # at most so many
@@ -180,6 +182,10 @@ class Frame:
             good = np.isfinite(center)
             which, row = which[good], mine.row[good][:, known]
             row = row / row.sum(axis=1, keepdims=True)
+            # how far runs with these settings spread is known from them: resembling runs with other
+            # settings, whose spread may be another one, count for two runs only
+            same = self.peers.alike(mine)[good][:, known]
+            row = (same + _BORROWED * row) / (same.sum(axis=1, keepdims=True) + _BORROWED)
             yield which, self.plain[known] - self.own[known, None], row, lean[which] + center[good]
 
 

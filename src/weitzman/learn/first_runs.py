@@ -1,54 +1,226 @@
-"""A start without any log: what to expect of runs before many runs, or any, were seen."""
+r"""A search without any log: halving that knows the price, and how many runs are worth starting.
+
+Nobody knows yet how long runs are, what they cost, or how much better one can be than another. So
+the rule rests on what was seen, and on no scale or zero of scores:
+
+* **Levels.** A run is looked at where it has paid three times as much as at the level before; the
+  first level is the first row that costs anything, the last one is the end of the run.
+* **Halving.** Of N runs the best :math:`N / 3^k`, by score less cost, go on from level k. Runs that
+  wait go on later if N has grown.
+* **What is still open.** Let :math:`s_{(1)} \ge s_{(2)} \ge \dots` be the scores of the runs that
+  got furthest. The next of n + 1 exchangeable runs is the best with chance 1 / (n + 1), and then
+  its lead is about :math:`\theta`, the mean of :math:`j (s_{(j)} - s_{(j+1)})` over the first few
+  j. A few runs say little about :math:`\theta`, so it is averaged with a prior scale, which counts
+  for ten runs: 0.05 of the distance to the limit, or of the lead of the best run over the median
+  first score. The average is the scale t.
+* **Going on** from the third level on must be able to pay: the largest rise seen on the way to the
+  next level, or the last rise of the run itself, and t, less what the run is behind, must exceed
+  the cost. Before that, runs have shown too little of how they rise.
+* **Stopping.** Half as many further runs should add :math:`t \log 1.5` to the best score, at half
+  of what was spent so far. They are started as long as they promise twice their cost: of two
+  promises that are made by the same few runs, the larger one is mostly too large.
+* **What to start.** The first 16 runs are started in order: first scores alone say too little. Of
+  those that follow, two of three have the settings that random trees on the runs so far place
+  highest; the third is the next in order.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .continuations import completed
 from .curves import Curves
-from .features import Config, Encoder
+from .features import NO_SETTINGS, Config, Encoder
 from .fitting import price_of
-from .ladder import Ladder, choose_rungs, climb
-from .resemblance import FitOptions, ResemblanceModel, as_curves, ceiling_of, check_price
+from .resemblance import as_curves, ceiling_of, check_price
+from .resembling_runs import Trees
 from .run_model import RunModel, Shown
-from .thinning_out import STARTS, Bars, OwnLevels
+
+RATE = 3.0  # times as much a run has paid at each level; of the runs there this many times fewer
+STARTS = 16  # runs that are started first
+_GROWTH = 1.5  # times as many runs are started if that should pay
+_TOP = 3  # spacings between the best scores that say by how much a record leads
+_SURE = 2  # levels that say too little about rises
+_TIMES = 2.0  # times its cost that a further round of runs must promise
+_OPEN = 0.05  # prior share of the distance to the limit that a record takes,
+_OPEN_RUNS = 10.0  # which counts for so many runs
+_RANDOM_EVERY = 3  # of so many new runs one is started whatever its settings
+_TREES, _LEAF = 16, 3  # that rank settings
 
 END = 2**53  # a step that no run reaches: the run goes to its end
-_FINE = 1.05  # times as far the first runs go until they are looked at again
-_MANY = 3.0  # runs to start: the root of this number of scales of scores, in costs of a full run,
-_PART = 0.3  # where a scale is at least this share of the best score
-_ENOUGH = 1.2  # times as many runs as were started are as good as that
-_FORECAST = 16  # runs that a model by resemblance needs,
-_FEWEST = 3  # of which so many must have reached its first rung
-_TREES = 24
-_TAIL = 1.0  # for how many runs those count that are better than all, which is fair
-_LEAST = 0.3  # by how much they are better at least, in costs of a full run
-UNKNOWN = 1e290  # indices from this number up mean that nothing is known
-_BEYOND = 1e300  # more than any worth
-NEW = _BEYOND / 2  # the index of a new run: below a run that is to go on, above one that is not
+_FINE = 1.05  # times as far runs go until they are looked at again
+UNKNOWN = 1e290  # indices from this number up follow from ranks, and are no worths
+_BEYOND = 1e300  # more than any worth; runs that are to go on have indices of one to two times that
+_START = 3.0 * _BEYOND  # the index of a new run as long as more are wanted,
+NEW = _BEYOND / 2  # and after that: below a run that is to go on, above one that is not
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnLevels:
+    """Runs at their own levels.
+
+    Attributes
+    ----------
+    best : (n, K) array of float
+        The best score up to each level, turned so that higher is better.
+    paid : (n, K) array of float
+        What a run has paid up to each level.
+    count : (n,) array of int
+        How many levels each run has reached.
+    between : (n,) array of bool
+        Whether a run has gone on since its last level.
+    """
+
+    best: FloatArray
+    paid: FloatArray
+    count: IntArray
+    between: BoolArray
+
+    @classmethod
+    def of(cls, curves: Curves, rungs: IntArray | None = None) -> OwnLevels:
+        """The levels of these curves. If all rows are free, each row counts as one unit of cost.
+
+        A level is a row at which a run stopped: the first row at or after one of the ``rungs``.
+        """
+        n, length = len(curves), np.diff(curves.start)
+        run = curves.run_of_row
+        column = np.arange(len(run)) - curves.start[run]
+        shape = n, int(length.max(initial=0)) + 1
+        best, cost = np.full(shape, -np.inf), np.zeros(shape)
+        score = -curves.score if curves.minimize else curves.score
+        best[run, column] = np.where(np.isnan(score), -np.inf, score)
+        cost[run, column] = curves.cost if (curves.cost > 0).any() else 1.0
+        best, paid = np.maximum.accumulate(best, axis=1), np.cumsum(cost, axis=1)
+        columns = np.arange(shape[1])
+        seen = columns < length[:, None]
+        end = curves.ended[:, None] & (columns == length[:, None] - 1)
+        stop = np.ones(shape, bool)
+        if rungs is not None:
+            passed = np.searchsorted(rungs, curves.step, "right")
+            stop[run, column] = np.diff(passed, prepend=-1) > 0
+            stop[:, 0] = True
+        every = np.arange(n)
+        scores, costs = [], []
+        count, row, before = np.zeros(n, np.int64), np.full(n, -1), np.zeros(n)
+        while True:
+            # the first row after the last level at which enough was paid, or the run ended
+            enough = seen & (paid > 0) & (end | (stop & (paid >= RATE * before[:, None])))
+            enough &= columns > row[:, None]
+            found = enough.argmax(axis=1)
+            there = enough[every, found]
+            if not there.any():
+                break
+            scores.append(np.where(there, best[every, found], -np.inf))
+            costs.append(np.where(there, paid[every, found], 0.0))
+            row, before = np.where(there, found, row), np.where(there, costs[-1], np.inf)
+            count += there
+        blank = np.zeros((n, 0))
+        return cls(
+            np.stack(scores, 1) if scores else blank,
+            np.stack(costs, 1) if costs else blank,
+            count,
+            row < length - 1,
+        )
+
+
+def open_scale(runs: OwnLevels, ceiling: float) -> float:
+    """The scale t of what is still open above the best score."""
+    seen = runs.count > 0
+    first = runs.best[seen, 0] if runs.best.shape[1] else np.zeros(0)
+    first = first[np.isfinite(first)]
+    if not len(first):
+        return 0.0
+    best = float(runs.best.max())
+    room = ceiling - best if math.isfinite(ceiling) else best - float(np.median(first))
+    # the highest level that enough runs have reached
+    enough = [k for k in range(runs.best.shape[1]) if (runs.count > k).sum() > _TOP]
+    k = enough[-1] if enough else 0
+    top = np.sort(runs.best[runs.count > k, k])[::-1][: _TOP + 1]
+    top = top[np.isfinite(top)]
+    steps = np.arange(1, len(top)) * -np.diff(top)
+    theta = float(steps.mean()) if len(steps) else 0.0
+    n = len(runs.count)
+    return (_OPEN_RUNS * _OPEN * room + n * theta) / (_OPEN_RUNS + n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bars:
+    """What runs need at each level to go on.
+
+    Attributes
+    ----------
+    bar : (K,) array of float
+        The lowest score less cost, of those that go on.
+    rise : (K,) array of float
+        The largest rise that a run has shown from this level to the next; -inf if none went there.
+    price : float or None
+        What a point is worth, if that is known.
+    best, scale : float
+        The best score of all, and the scale of what is still open above it.
+    """
+
+    bar: FloatArray
+    rise: FloatArray
+    price: float | None
+    best: float
+    scale: float
+
+    @classmethod
+    def of(
+        cls, runs: OwnLevels, able: BoolArray, n: int, *, price: float | None, ceiling: float
+    ) -> Bars:
+        """For n runs, of which fewer and fewer go on. Those that are not able to count for none."""
+        net = runs.best if price is None else runs.best - runs.paid / price
+        levels = runs.best.shape[1]
+        bar, rise = np.full(levels, -np.inf), np.full(levels, -np.inf)
+        for k in range(levels):
+            further = runs.count > k + 1
+            going = np.sort(net[(runs.count > k) & (able | further), k])[::-1]
+            if len(going):
+                bar[k] = going[min(math.ceil(n / RATE ** (k + 1) - 1e-9), len(going)) - 1]
+            if k + 1 < levels and further.any():
+                rise[k] = np.max(_rise(runs.best[further, k], runs.best[further, k + 1]))
+        best = float(runs.best.max(initial=-np.inf))
+        return cls(bar, rise, price, best, open_scale(runs, ceiling))
+
+    def go_on(self, runs: OwnLevels) -> BoolArray:
+        """Which runs are to go on: those between levels, and the best of their level if it pays."""
+        out = np.ones(len(runs.count), bool)
+        for i in np.flatnonzero((runs.count > 0) & ~runs.between).tolist():
+            k = int(runs.count[i]) - 1
+            if k < len(self.bar):
+                out[i] = self._passes(k, runs.best[i], float(runs.paid[i, k]))
+        return out
+
+    def _passes(self, k: int, best: FloatArray, paid: float) -> bool:
+        spent = 0.0 if self.price is None else paid / self.price
+        score = float(best[k])
+        if score - spent < self.bar[k] - 1e-9 * (abs(score) + spent):
+            return False
+        if self.price is None or k < _SURE:
+            return True
+        rise = max(float(self.rise[k]), float(_rise(best[k - 1], best[k])))
+        return rise + self.scale + score - self.best > (RATE - 1.0) * spent
+
+
+def _rise(before: FloatArray, after: FloatArray) -> FloatArray:
+    """How much scores rose; without end from a run that had no score."""
+    known = np.isfinite(before)
+    return np.where(known, after - np.where(known, before, 0.0), np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class FirstRuns(RunModel):
     """The model of a run about which nothing is known, made by :func:`weitzman.learn.from_nothing`.
 
-    Eight runs are started. Fewer and fewer of them go on, always the best, and only as long as
-    going on is likely to pay; see :mod:`weitzman.learn.thinning_out`. What the longest run
-    has paid then shows what runs cost, and with it how many runs to start in all: the root of three
-    times S / F, where F is the cost of a full run in points, and S is the scale of
-    scores that is still open.
-    That is the distance to the limit, if a limit is stated. Otherwise it is the size of the best
-    score less its rise since the first scores, and at least 0.3 of the size. Further runs go
-    through the same halving. If 16 runs or more were started, and one has ended, :meth:`updated`
-    gives a model learned from the runs of this search. Runs that were cut off go on in ways that
-    :mod:`weitzman.learn.continuations` states.
+    It learns from the runs of the search: see :mod:`weitzman.learn.first_runs` for the rule.
 
     Attributes
     ----------
@@ -59,6 +231,10 @@ class FirstRuns(RunModel):
         Lower scores are better.
     rungs : array of int
         The steps of decisions.
+    scale : float
+        What is still open above the best score, in points: see the rule.
+    spent : float
+        What the runs have cost so far.
     """
 
     price: float
@@ -69,8 +245,13 @@ class FirstRuns(RunModel):
     started: int = 0
     wanted: int = STARTS
     best: float = -math.inf
+    scale: float = 0.0
+    spent: float = 0.0
     bars: Bars | None = None
     over: bool = False
+    rank: FloatArray | None = None
+    encoder: Encoder = NO_SETTINGS
+    config: FloatArray | None = None
 
     def __repr__(self) -> str:
         stated = (
@@ -81,14 +262,48 @@ class FirstRuns(RunModel):
         return f"FirstRuns({stated}{', minimize' if self.minimize else ''})"
 
     @property
+    def reason(self) -> str:
+        """What further runs promise, in points: the reason to start more, or to stop."""
+        more, cost = self._round
+        return (
+            f"half as many further runs should add {more:.3g} points to the best score, and cost "
+            f"{cost:.3g} points"
+        )
+
+    @property
     def fresh_index(self) -> float:
-        """Infinite as long as too few runs were started; the worth of the best if enough were."""
+        """Above all others as long as more runs are wanted; the worth of the best at the end."""
         if self.started < self.wanted:
-            return math.inf
+            return _START
         return self.price * self.best if self.over else NEW
 
+    def start_indices(self, settings: Sequence[Config]) -> FloatArray:
+        """The index of starting a run with each of these settings, by their forecast rank."""
+        index, settled = np.full(len(settings), self.fresh_index), self.fresh_index < UNKNOWN
+        alike = settled or self.started % _RANDOM_EVERY == 0 or not len(settings)
+        if alike or self._trees is None or self.rank is None:
+            return index
+        config = self.encoder.numbers(settings, len(settings))
+        row = self._trees.rows(config, np.full(len(settings), -1))
+        return np.asarray(index * (1.0 + 0.1 * (row @ self.rank)))
+
+    @cached_property
+    def _trees(self) -> Trees | None:
+        """Trees that tell runs with different ranks apart by their settings."""
+        if self.config is None or self.rank is None or not self.encoder.names:
+            return None
+        return Trees.grown(
+            self.config,
+            self.encoder.is_category,
+            self.rank[:, None],
+            np.ones(len(self.rank)),
+            trees=_TREES,
+            leaf=_LEAF,
+            random=np.random.default_rng(self.started),  # the same runs, the same proposals
+        )
+
     def lines(self, n: int = 1) -> Forest:
-        """An error: no forest is known before a run has ended."""
+        """An error: no forest is known."""
         raise InvalidArgument("nothing is known about runs yet, so there is no forest of runs.")
 
     def next_index(
@@ -100,7 +315,7 @@ class FirstRuns(RunModel):
     ) -> float:
         """Larger than any worth: highest for the run that is to go on and has come the least far.
 
-        A run that is not among the best of its level, or unlikely to pay, has a lower index than a
+        A run that is not among the best of its level, or cannot pay, has a lower index than a
         new run; the worth of the best score, if no run is to go on. The index is -inf for a run
         that has diverged or ended.
         """
@@ -122,103 +337,91 @@ class FirstRuns(RunModel):
     def _ranks(self, runs: Sequence[Shown]) -> FloatArray:
         """Numbers above any worth: above those of new runs for runs that are to go on."""
         curves = as_curves(runs, self.minimize)
-        levels = OwnLevels.of(curves)
+        levels = OwnLevels.of(curves, self.rungs)
         score = -curves.score if self.minimize else curves.score
         best = np.fmax.reduceat(score, curves.start[:-1])
         low = _BEYOND * (0.25 + 0.1 * best / (1.0 + np.abs(best)))
         good = np.ones(len(runs), bool) if self.bars is None else self.bars.go_on(levels)
         return np.asarray(np.where(good, _BEYOND * (1.0 + 1.0 / (1.0 + levels.count)), low))
 
+    @property
+    def _round(self) -> tuple[float, float]:
+        """What half as many further runs should add, and what they should cost, in points."""
+        more, cost = self.scale * math.log(_GROWTH), (_GROWTH - 1.0) * self.spent / self.price
+        return more, cost
+
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
-        """Infinite, that is: not known; 0 where nothing is to go on."""
-        return 0.0 if self.over and self.started >= self.wanted else math.inf
+        """What half as many further runs should add, after their cost."""
+        more, cost = self._round
+        return self.price * max(more - cost, 0.0) if fresh else 0.0
 
     def updated(
         self, curves: Curves, stuck: Sequence[int] = (), left: float = math.inf
-    ) -> RunModel:
-        """A model learned from these runs, or this one if no run with a score has ended yet.
+    ) -> FirstRuns:
+        """The same rule, by what these runs have shown.
 
         ``stuck`` are the places of runs that have not ended and yet cannot go on: nobody waits for
         them. ``left`` is how many further runs can be started.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
+        n, ceiling = len(curves), ceiling_of(self.limit, self.minimize)
         whole = _whole(curves, int(self.rungs[-1]))
-        able = ~curves.ended & ~np.isin(np.arange(len(curves)), stuck)
+        able = ~curves.ended & ~np.isin(np.arange(n), stuck)
         price = None if self.full_run_cost else self.price
         if whole.any() and self.full_run_cost:
             price = price_of(curves.select(whole), None, self.full_run_cost)
-        levels = OwnLevels.of(curves)
-        best = float(levels.best.max()) if levels.best.size else -math.inf
-        now = replace(self, price=price or 1.0, started=len(curves), best=best)
-        bars = now._bars(levels, able, STARTS, price)
-        if bars is not None or (len(curves) < STARTS and left):
-            return replace(now, bars=bars)
-        wanted = int(min(now._wanted(curves, levels, price), len(curves) + left))
-        if wanted <= _ENOUGH * len(curves) or not left:
-            few = len(curves) if price is None else math.ceil(wanted / _ENOUGH)
-            bars = now._bars(levels, able, max(STARTS, few), price)
-            if bars is not None:
-                return replace(now, bars=bars)
-            model = now._learned(curves, whole)
-            if model is not None:
-                return model
-            wanted = 0 if price is not None and math.isfinite(now.best) else len(curves) + 1
-        return replace(now, over=True, wanted=wanted)
-
-    def _bars(self, levels: OwnLevels, able: BoolArray, n: int, price: float | None) -> Bars | None:
-        """What the first n runs need to go on; None if none of them is to go on."""
-        first = slice(min(n, len(able)))
-        mine = OwnLevels(*(getattr(levels, x)[first] for x in OwnLevels.__slots__))
-        bars = Bars.of(mine, able[first], n, price=price, best=self.best)
-        return bars if (bars.go_on(mine) & able[first]).any() else None
-
-    def _wanted(self, curves: Curves, levels: OwnLevels, price: float | None) -> int:
-        """How many runs to start in all."""
-        best = self.best
-        if price is None or not math.isfinite(best):
-            return len(curves)  # nothing is known yet
-        full = self.full_run_cost or float(curves.total_cost.max()) / price
-        if self.limit is not None:
-            scale = ceiling_of(self.limit, self.minimize) - best
-        else:
-            risen = best - float(np.median(levels.best[levels.count > 0, 0]))
-            scale = max(abs(best) - risen, _PART * abs(best))
-        return int(min(math.sqrt(_MANY * scale / full), 1e4)) if full > 0 else 0
-
-    def _learned(self, curves: Curves, over: BoolArray) -> RunModel | None:
-        """A model of runs by resemblance, if there are enough runs, and one has ended."""
-        if not over.any() or len(curves) < _FORECAST:
-            return None
-        rows = np.diff(curves.start)
-        told = over & (2 * rows >= rows[over].max())
-        price, rungs = self.price, choose_rungs(curves.select(told), FitOptions().ratio)
+        levels = OwnLevels.of(curves, self.rungs)
+        bars = Bars.of(levels, able, n, price=price, ceiling=ceiling)
         encoder = Encoder.of(curves.settings)
-        new = climb(curves, rungs, encoder)
-        if len(new) < _FEWEST:
-            return None
-        paid, known = _paid(new), completed(new)
-        least = _LEAST * float(paid[-1]) / price
-        options = FitOptions(trees=_TREES, tail=_TAIL, least=least, limit=self.limit)
-        ceiling = ceiling_of(self.limit, self.minimize)
-        known = replace(known, best=np.minimum(known.best, ceiling))
-        return ResemblanceModel(
-            known, encoder, price=price, minimize=self.minimize, options=options
+        now = replace(
+            self,
+            price=price or 1.0,
+            started=n,
+            best=bars.best,
+            scale=bars.scale,
+            spent=float(curves.total_cost.sum()),
+            rank=_ranked(levels, price) if n >= STARTS else None,
+            encoder=encoder,
+            config=encoder.numbers(curves.settings, n) if encoder.names else None,
         )
+        # the number of runs grows by the same factor each time, whoever started them
+        size = STARTS
+        while size < n:
+            size = math.ceil(_GROWTH * size)
+        size = int(min(size, n + left))
+        bars = Bars.of(levels, able, size, price=price, ceiling=ceiling)
+        if n < size or (bars.go_on(levels) & able).any():
+            return replace(now, wanted=size, bars=bars)
+        if not math.isfinite(now.best) or (price is None and not whole.any()):
+            return replace(now, wanted=n + bool(left), bars=bars, over=not left)
+        # without a price nobody can tell that more would pay
+        more, cost = now._round
+        pays = price is not None and more > _TIMES * cost
+        if pays and left:
+            return replace(now, wanted=int(min(math.ceil(_GROWTH * size), n + left)), bars=bars)
+        return replace(now, wanted=n, bars=bars, over=True)
 
 
-def _whole(curves: Curves, last: int) -> np.ndarray:
+def _ranked(levels: OwnLevels, price: float | None) -> FloatArray:
+    """Ranks of runs between 0 and 1: by how many levels they reached, then by score less cost."""
+    last = np.maximum(levels.count - 1, 0)
+    every = np.arange(len(last))
+    if not levels.best.shape[1]:
+        return np.full(len(last), 0.5)
+    net = levels.best[every, last]
+    if price is not None:
+        net = net - levels.paid[every, last] / price
+    rank = np.empty(len(last))
+    rank[np.lexsort((net, levels.count))] = (every + 0.5) / len(last)
+    return rank
+
+
+def _whole(curves: Curves, last: int) -> BoolArray:
     """Which runs have come to their end with a score, and not long before the others."""
     end = curves.start[1:] - 1
     over = (curves.ended | (curves.step[end] >= last)) & ~np.isnan(curves.score[end])
     return np.asarray(over & (2 * curves.step[end] >= curves.step[end].max()))
-
-
-def _paid(new: Ladder) -> FloatArray:
-    """What runs cost on average up to each rung."""
-    seen = np.arange(new.cost.shape[1]) < new.seen[:, None]
-    each = (new.cost * seen).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    return np.asarray(np.maximum(np.cumsum(each), 1e-300))
 
 
 def from_nothing(
@@ -251,8 +454,8 @@ def from_nothing(
     >>> model
     FirstRuns(a full run costs 0.01 points)
     >>> letter = learn.sample().of_task("letter")
-    >>> model.updated(letter.select(range(0, 80, 4)))
-    ResemblanceModel(20 runs, 13 rungs up to step 19, price ...: a full run costs 0.01 points)
+    >>> model.updated(letter.select(range(0, 80, 4))).reason
+    'half as many further runs should add ... points to the best score, and cost ... points'
     """
     if (price is None) == (full_run_cost is None):
         raise InvalidArgument("give either `price` or `full_run_cost`.")
@@ -260,17 +463,13 @@ def from_nothing(
         raise InvalidArgument(
             f"`full_run_cost` must be above 0 and finite, but it is {full_run_cost!r}."
         )
+    if limit is not None and not math.isfinite(limit):
+        raise InvalidArgument(f"the limit must be finite, or None, but it is {limit!r}.")
     if last_step is not None and (isinstance(last_step, bool) or not isinstance(last_step, int)):
         raise InvalidArgument(f"`last_step` must be a whole number, but it is {last_step!r}.")
-    return FirstRuns(
-        1.0 if price is None else check_price(price), minimize,
-        _stops(END if last_step is None else max(last_step, 2)), full_run_cost, limit,
-    )  # fmt: skip
-
-
-def _stops(last: int) -> IntArray:
-    """Steps at which the first runs are looked at: each one, and later every twentieth part."""
-    out = [0]
-    while out[-1] < last:
-        out.append(min(max(round(_FINE * out[-1]), out[-1] + 1), last))
-    return np.array(out)
+    last = END if last_step is None else max(last_step, 2)
+    stops = [0]  # each step, and later every twentieth part
+    while stops[-1] < last:
+        stops.append(min(max(round(_FINE * stops[-1]), stops[-1] + 1), last))
+    worth = 1.0 if price is None else check_price(price)
+    return FirstRuns(worth, minimize, np.array(stops), full_run_cost, limit)

@@ -23,14 +23,17 @@ _BYTES = 2**27  # of a Parquet file once unpacked, beyond 24 for each byte of th
 _BATCH = 2**13  # rows that are read between checks of memory
 
 
-def read_log(path: str) -> Any:
-    """The table in a file, as a pandas table; the ending of the name gives the kind of file."""
+def read_log(path: str, *, text: bool = False) -> Any:
+    """The table in a file, as a pandas table; the ending of the name gives the kind of file.
+
+    With ``text`` it is a table like .csv, whatever its name.
+    """
     pandas = need("pandas", "learn")
     try:
         check_regular(os.stat(path))
         if path.endswith(".parquet"):
             return _parquet(path)
-        if path.endswith((".csv", ".csv.gz")):
+        if text or path.endswith((".csv", ".csv.gz")):
             data = unpacked(path)
             _check_text(data)
             return pandas.read_csv(io.BytesIO(data), low_memory=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,13 +15,26 @@ from .._common.arrays import FloatArray
 from .._common.log_names import is_loss
 from .._common.optional import need
 from ..errors import InvalidFile
-from .log_tables import columns_of, numbers
-from .logged_runs import LoggedRun, as_table, files_below, last_of_each, names_of
+from .log_files import read_log
+from .log_tables import LogColumns, numbers
+from .logged_runs import (
+    LoggedRun,
+    a_number,
+    as_table,
+    files_below,
+    last_of_each,
+    names_of,
+    plain_settings,
+    reading,
+)
 from .tracker_logs import mlflow_runs, tensorboard_runs, wandb_runs
-from .tuner_logs import minimizes, optuna_runs, ray_runs
+from .tuner_logs import minimizes, optuna_runs, ray_runs, studies_of
 
 if TYPE_CHECKING:
     from .curves import Curves
+
+
+_LONGEST, _LONGEST_STATE = 2**20, 2**28  # bytes of hparams.yaml and of trainer_state.json
 
 
 class LogSources:
@@ -49,10 +63,12 @@ class LogSources:
 
         Parameters
         ----------
-        studies : optuna.Study, or several
+        studies : optuna.Study, several, or str
+            A text is the URL of a storage, such as ``sqlite:///study.db``: all of its studies.
         **options
             ``minimize`` is what the study says; ``ended`` and ``blank`` as in :meth:`Curves.read`.
         """
+        studies = studies_of(studies)
         options = {"minimize": minimizes(studies)} | options
         return cls._of(optuna_runs(studies), "intermediate values", "cost", options)
 
@@ -81,7 +97,13 @@ class LogSources:
 
     @classmethod
     def from_mlflow(
-        cls, experiments: Any, metric: str, *, tracking_uri: str | None = None, **options: Any
+        cls,
+        experiments: Any,
+        metric: str,
+        *,
+        tracking_uri: str | None = None,
+        online: bool = False,
+        **options: Any,
     ) -> Curves:
         """The runs of MLflow experiments. With several experiments, each is a task of its own.
 
@@ -92,31 +114,39 @@ class LogSources:
         metric : str
         tracking_uri : str, optional
             By default the tracking URI that MLflow is set to.
+        online : bool
+            Must be said of a tracking server, which is reached over the network.
         **options
             As in :meth:`Curves.read`.
         """
-        runs = mlflow_runs(experiments, metric, tracking_uri)
+        runs = mlflow_runs(experiments, metric, tracking_uri, online)
         return cls._of(runs, repr(metric), "elapsed", options, metric)
 
     @classmethod
-    def from_wandb(cls, source: Any, metric: str, **options: Any) -> Curves:
+    def from_wandb(
+        cls, source: Any, metric: str, *, online: bool = False, **options: Any
+    ) -> Curves:
         """Runs of Weights & Biases.
 
         Parameters
         ----------
         source : str, path, pandas.DataFrame, mapping, or runs
-            ``"entity/project"``, which needs wandb and the network; the folder ``wandb`` of runs
-            that were logged offline, or one file ``run-ID.wandb``; a CSV file exported from a
+            The folder ``wandb`` of runs that were logged offline, or one file ``run-ID.wandb``;
+            with ``online``, ``"entity/project"``, which needs wandb; a CSV file exported from a
             chart, or the same as a table, with a column ``RUN - METRIC`` for each run; a mapping
             from names to the histories of runs; or runs as ``wandb.Api().runs`` gives them.
         metric : str
+        online : bool
+            Whether a name that is no file or folder is a project to be read over the network.
         **options
             As in :meth:`Curves.read`.
         """
-        return cls._of(wandb_runs(source, metric), repr(metric), "elapsed", options, metric)
+        return cls._of(wandb_runs(source, metric, online), repr(metric), "elapsed", options, metric)
 
     @classmethod
-    def from_tensorboard(cls, folder: Any, tag: str, **options: Any) -> Curves:
+    def from_tensorboard(
+        cls, folder: Any, tag: str, *, cost: str = "time", **options: Any
+    ) -> Curves:
         """Scalars of TensorBoard: every folder with event files is a run.
 
         Parameters
@@ -124,10 +154,32 @@ class LogSources:
         folder : path or several
             Searched with its subfolders.
         tag : str
+        cost : "time" or "steps"
+            What a row costs: the seconds since the row before, or the steps. Times with a pause in
+            them, or all written at once, give a warning.
         **options
             As in :meth:`Curves.read`.
         """
-        return cls._of(tensorboard_runs(folder, tag), f"the tag {tag!r}", "elapsed", options, tag)
+        runs = tensorboard_runs(folder, tag, cost)
+        return cls._of(runs, f"the tag {tag!r}", "elapsed", options, tag)
+
+    @classmethod
+    def from_huggingface(cls, source: Any, metric: str, **options: Any) -> Curves:
+        """Runs of Hugging Face's ``Trainer``: the ``trainer_state.json`` of the last checkpoint.
+
+        Rows without the metric are left out; a row costs the steps since the row before.
+
+        Parameters
+        ----------
+        source : path or several
+            Files, or folders that hold them; the checkpoints of a folder are one run.
+        metric : str
+            A name such as ``eval_loss``.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        runs = huggingface_runs(source, metric)
+        return cls._of(runs, repr(metric), "elapsed", options, metric)
 
     @classmethod
     def from_keras(cls, source: Any, metric: str, **options: Any) -> Curves:
@@ -138,7 +190,7 @@ class LogSources:
         Parameters
         ----------
         source : path or several
-            Files, or folders that hold ``.csv`` files.
+            Files, or folders that hold ``.csv`` files or files called ``training.log``.
         metric : str
             A name such as ``val_accuracy``.
         **options
@@ -189,10 +241,11 @@ class LogSources:
 
 def keras_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
     """Files of Keras' CSVLogger; epochs count from 1. Of a repeated epoch the last row counts."""
-    for name, path in files_below(source, "*.csv"):
+    for name, path in files_below(source, "*.csv", "training.log"):
         epoch, score = _columns(path, "epoch", metric)
         order = np.arange(len(epoch)).tolist()  # after a restart epochs are logged again
-        steps, scores, _ = last_of_each((epoch + 1).tolist(), score.tolist(), order)
+        with reading(path, "a log of Keras"):
+            steps, scores, _ = last_of_each((epoch + 1).tolist(), score.tolist(), order)
         yield LoggedRun(name, steps, scores, None)
 
 
@@ -202,13 +255,14 @@ def lightning_runs(source: Any, metric: str, step: str) -> Iterator[LoggedRun]:
         when, score = _columns(path, step, metric)
         seen = ~np.isnan(score) & ~np.isnan(when)
         done = (when[seen] + 1).tolist()  # steps are counted from 0
-        steps, scores, _ = last_of_each(done, score[seen].tolist(), range(len(done)))
+        with reading(path, "a log of Lightning"):
+            steps, scores, _ = last_of_each(done, score[seen].tolist(), range(len(done)))
         settings = _hyperparameters(path.with_name("hparams.yaml"))
         yield LoggedRun(name, steps, scores, [float(x) for x in steps], settings)
 
 
 def _columns(path: Path, step: str, metric: str) -> tuple[FloatArray, FloatArray]:
-    table = columns_of(path)
+    table = LogColumns(read_log(str(path), text=True))
     for name in (step, metric):
         if name not in table.names:
             raise InvalidFile(
@@ -222,14 +276,46 @@ def _hyperparameters(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     yaml = need("yaml", "learn")
-    text = path.read_text("utf-8")
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError:
-        kept = [line for line in text.splitlines() if "!!python" not in line]
+    with reading(path, "YAML"):
+        if path.stat().st_size > _LONGEST:
+            raise InvalidFile(f"{path}: must have at most {_LONGEST:,} bytes.")
+        text = path.read_text("utf-8")
         try:
+            found = yaml.safe_load(text)
+        except yaml.YAMLError:
+            kept = [line for line in text.splitlines() if "!!python" not in line]
             found = yaml.safe_load("\n".join(kept))
-        except yaml.YAMLError as error:
-            raise InvalidFile(f"{path}: not YAML: {error}") from error
-    plain = found if isinstance(found, dict) else {}
-    return {str(k): None if isinstance(v, float) and math.isnan(v) else v for k, v in plain.items()}
+        return plain_settings(found)
+
+
+def huggingface_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
+    """Runs of Hugging Face's Trainer; of the checkpoints of a run the one that got furthest."""
+    furthest: dict[Path, tuple[float, str, Path, Any]] = {}
+    for name, path in files_below(source, "trainer_state.json"):
+        with reading(path, "a log of Hugging Face"):
+            if path.stat().st_size > _LONGEST_STATE:
+                raise InvalidFile(f"{path}: must have at most {_LONGEST_STATE:,} bytes.")
+            state = json.loads(path.read_text("utf-8"))
+            if not isinstance(state, dict) or not isinstance(state.get("log_history"), list):
+                raise InvalidFile(f"{path}: there must be an object with a log_history.")
+            reached = a_number(state.get("global_step"))
+        run = path.parent
+        if run.name.startswith("checkpoint-"):
+            run, name = run.parent, Path(name).parent.as_posix()
+        called = run.resolve().name if name in (".", "") else name
+        there = furthest.get(run)
+        if there is None or not reached <= there[0]:
+            furthest[run] = (reached, called, path, state)
+    for _, name, path, state in furthest.values():
+        with reading(path, "a log of Hugging Face"):
+            rows = [x for x in state["log_history"] if isinstance(x, dict)]
+            seen = [x for x in rows if metric in x and not math.isnan(a_number(x.get("step")))]
+            steps, scores, _ = last_of_each(
+                [a_number(x["step"]) for x in seen],
+                [a_number(x[metric]) for x in seen],
+                range(len(seen)),
+            )
+            settings = plain_settings(state.get("trial_params") or {})
+            there_are = {key for row in rows for key in row} - {"step", "epoch"}
+        paid = [float(x) for x in steps]
+        yield LoggedRun(name, steps, scores, paid, settings, names=there_are)

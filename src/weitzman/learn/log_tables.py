@@ -67,8 +67,13 @@ class LogColumns:
                 f"the table has no column {name!r}; its columns are {', '.join(self._names)}. Say "
                 f"which one is meant."
             )
-        column = np.asarray(self._source[name])
-        size = len(np.asarray(self._source[self._names[0]]))
+        given = self._source[name]
+        try:
+            column = np.asarray(given)
+        except ValueError:  # lists among other values
+            column = np.empty(len(given), object)
+            column[:] = given
+        size = len(self._source[self._names[0]])
         if column.ndim != 1 or len(column) != size:
             raise InvalidArgument(f"column {name!r} must have {size} entries like the first one.")
         return column

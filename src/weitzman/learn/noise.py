@@ -32,10 +32,14 @@ _FAR = 4.0  # changes further out, in standard deviations, are not noise
 
 
 class Belief(NamedTuple):
-    """What a run is thought to show on average when it is evaluated again, and the variance."""
+    """What a run is thought to show on average when it is evaluated again, and the variance.
+
+    ``step`` is the step of the last score that the belief rests on.
+    """
 
     mean: float
     variance: float
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,9 +72,9 @@ class ScoreNoise:
         inside = (np.diff(curves.run_of_row) == 0) & np.isfinite(change)
         row, change = row[inside], change[inside]
         steps, place = np.unique(curves.step[row], return_inverse=True)
-        rise = np.array([np.median(x) for x in _by_step(change, place)])
+        rise = _medians(change, place)
         odd = change - rise[place]
-        wide = np.array([_width(x) for x in _by_step(odd, place)])
+        wide = _NORMAL * _medians(np.abs(odd), place)  # a few runs far out do not change it
         near = np.abs(odd) <= _FAR * wide[place]
         square = _noise(curves, row, odd, near) if noise is None else _stated(noise)
         begun = curves.score[curves.start[:-1]]
@@ -84,18 +88,20 @@ class ScoreNoise:
             _drift(odd[near], place[near], len(steps), square),
         )
 
-    def told(self, belief: Belief | None, step: int, score: float) -> Belief:
+    def updated(self, belief: Belief | None, step: int, score: float) -> Belief:
         """The belief after one more score of a run; None before the first score."""
         if belief is None:
-            mean, variance = self.first
+            mean, variance, _ = self.first
         else:
-            mean, variance = belief
-            if len(self.step):
-                k = min(int(np.searchsorted(self.step, step)), len(self.step) - 1)
-                mean, variance = mean + float(self.rise[k]), variance + float(self.drift[k]) ** 2
+            mean, variance, before = belief
+            # all that changes at the logged steps since the last score: a run may skip some
+            first, end = np.searchsorted(self.step, (before, step), "right").tolist()
+            since = slice(min(first, len(self.step) - 1), end)  # beyond the log, as at its end
+            mean += float(self.rise[since].sum())
+            variance += float(np.square(self.drift[since]).sum())
         total = variance + self.noise**2
         share = variance / total if total > 0 else 1.0
-        return Belief(mean + share * (score - mean), (1.0 - share) * variance)
+        return Belief(mean + share * (score - mean), (1.0 - share) * variance, step)
 
     def without(self, curves: Curves) -> Curves:
         """The curves with the mean of re-evaluations instead of each score."""
@@ -104,7 +110,7 @@ class ScoreNoise:
             belief: Belief | None = None
             for i in range(first, end):
                 if math.isfinite(score[i]):
-                    belief = self.told(belief, int(curves.step[i]), float(score[i]))
+                    belief = self.updated(belief, int(curves.step[i]), float(score[i]))
                     score[i] = belief.mean
         return replace(curves, score=score)
 
@@ -112,7 +118,7 @@ class ScoreNoise:
         """As plain numbers and lists."""
         return {
             "noise": self.noise,
-            "first": list(self.first),
+            "first": list(self.first[:2]),
             "step": self.step.tolist(),
             "rise": self.rise.tolist(),
             "drift": self.drift.tolist(),
@@ -135,10 +141,11 @@ def _stated(noise: float) -> float:
     return float(noise) ** 2
 
 
-def _by_step(x: FloatArray, place: IntArray) -> list[FloatArray]:
-    """The numbers of each step, by one sort: logs may have thousands of steps."""
-    ends = np.cumsum(np.bincount(place))[:-1]
-    return np.split(x[np.argsort(place, kind="stable")], ends) if len(place) else []
+def _medians(x: FloatArray, place: IntArray) -> FloatArray:
+    """The median of the numbers of each step, by one sort: logs may have thousands of steps."""
+    count = np.bincount(place)
+    first, up = np.cumsum(count) - count, x[np.lexsort((x, place))]
+    return np.asarray((up[first + (count - 1) // 2] + up[first + count // 2]) / 2)
 
 
 def _width(x: FloatArray) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.interruption import interruptible
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .capped_runs import CappedRuns, Center, SegmentLaw
@@ -135,6 +136,11 @@ class ResemblanceModel(RunModel):
         self.ladder, self.encoder = ladder, encoder
         self._ceiling = ceiling_of(options.limit, minimize)
         check_limit(ladder, options.limit, minimize)
+        self.price = check_price(price)
+        interruptible(lambda: self._learn(ladder, last))  # one thread for all kernels
+
+    def _learn(self, ladder: Ladder, last: ResemblanceModel | None) -> None:
+        options = self.options
         self._log = len(ladder) if last is None else last._log
         log, rest = np.split(np.arange(len(ladder)), [self._log])
         known = thinned(ladder.select(log), options.states)
@@ -147,7 +153,7 @@ class ResemblanceModel(RunModel):
             known = known.joined(better)
         self._runs = ResemblingRuns.of(
             known,
-            encoder,
+            self.encoder,
             self._usual,
             real=real,
             trees=options.trees,
@@ -159,10 +165,9 @@ class ResemblanceModel(RunModel):
         if last is not None:  # centers serve again where the trees do
             pairs = zip(self._runs.stages, last._runs.stages, last._capped.frame, strict=False)
             chosen = [f.center if now.grown == then.grown else None for now, then, f in pairs]
-        self._solve(price, chosen)
+        self._solve(chosen)
 
-    def _solve(self, price: float, chosen: Sequence[Center | None] = ()) -> None:
-        self.price = check_price(price)
+    def _solve(self, chosen: Sequence[Center | None] = ()) -> None:
         self._capped = CappedRuns.of(self._runs, self.price, self._ceiling, chosen)
         self._fresh = float(self._capped.index(0, self._runs.stages[0].usual())[0])
 
@@ -191,7 +196,8 @@ class ResemblanceModel(RunModel):
     def at_price(self, price: float) -> ResemblanceModel:
         """The model with another price of a score."""
         other = copy.copy(self)
-        other._solve(price)
+        other.price = check_price(price)
+        interruptible(other._solve)
         return other
 
     # -- indices -------------------------------------------------------------------------------
@@ -397,6 +403,8 @@ class ResemblanceModel(RunModel):
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
+        if self.noise is not None:  # scores count as the means of their re-evaluations
+            curves = self.noise.without(curves)
         new = climb(curves, self.ladder.rungs, self.encoder)
         check_scores_alike(self.ladder, new, self.minimize)
         cost = self._runs.law(0, new, np.zeros_like(new.cost)).cost

@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .features import Config
@@ -113,8 +112,3 @@ def check_model(model: object) -> None:
 _MEMBERS: tuple[str, ...] = tuple(
     sorted(name for name in (*vars(RunModel), *RunModel.__annotations__) if name[0] != "_")
 )
-
-
-def gain_of(rest: Forest | None, best: float) -> float:
-    """What a forest adds to a worth in hand, after costs."""
-    return 0.0 if rest is None else max(solve(rest.changed(outside=best)).value - best, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,14 @@ import numpy as np
 from .._common.optional import need
 from ..errors import InvalidArgument, InvalidFile
 from .log_tables import LogColumns, columns_of, numbers
-from .logged_runs import LoggedRun, files_below, last_of_each, number_or_text
+from .logged_runs import (
+    LoggedRun,
+    files_below,
+    last_of_each,
+    number_or_text,
+    plain_settings,
+    reading,
+)
 
 _PAGE = 1000  # runs asked for at once
 
@@ -22,6 +30,7 @@ _BACKEND = "tensorboard.backend.event_processing.event_accumulator"
 
 _STEP, _TIME = "_step", "_runtime"
 _OFFLINE = ".wandb"
+_FEW, _AT_ONCE, _PAUSE = 4, 1e-3, 20.0  # rows; seconds a row; times the usual step
 
 # A file of a run is a log in the format of LevelDB: blocks of 32 KiB with records, each with a
 # checksum, a length and a kind (whole, or the first, a middle or the last part), after seven bytes
@@ -30,9 +39,18 @@ _BLOCK, _HEAD, _MARK = 2**15, 7, b":W&B"
 _FIRST, _MIDDLE = 2, 3
 
 
-def mlflow_runs(experiments: Any, metric: str, tracking_uri: str | None) -> Iterator[LoggedRun]:
+def mlflow_runs(
+    experiments: Any, metric: str, tracking_uri: str | None, online: bool
+) -> Iterator[LoggedRun]:
     """The runs that have logged a metric, with their parameters as settings."""
-    client = need("mlflow", "mlflow").MlflowClient(tracking_uri=tracking_uri)
+    mlflow = need("mlflow", "mlflow")
+    uri = str(tracking_uri or mlflow.get_tracking_uri())
+    if not (online or "://" not in uri or uri.startswith(("file:", "sqlite:"))):
+        raise InvalidArgument(
+            f"the tracking server {uri} is reached over the network. Say `online=True`, or give "
+            f"the folder or database as `tracking_uri`."
+        )
+    client = mlflow.MlflowClient(tracking_uri=tracking_uri)
     wanted = [experiments] if isinstance(experiments, str) else list(experiments)
     for experiment in [_experiment(client, str(name)) for name in wanted]:
         for run in _all_runs(client, experiment.experiment_id):
@@ -44,7 +62,8 @@ def mlflow_runs(experiments: Any, metric: str, tracking_uri: str | None) -> Iter
             settings = {name: number_or_text(x) for name, x in run.data.params.items()}
             name = run.info.run_name or run.info.run_id
             task = experiment.name if len(wanted) > 1 else ""
-            yield LoggedRun(name, steps, scores, elapsed, settings, task)
+            there = getattr(run.data, "metrics", ())
+            yield LoggedRun(name, steps, scores, elapsed, settings, task, names=there)
 
 
 def _experiment(client: Any, name: str) -> Any:
@@ -73,11 +92,13 @@ def _all_runs(client: Any, experiment: str) -> Sequence[Any]:
             return runs
 
 
-def tensorboard_runs(folder: Any, tag: str) -> Iterator[LoggedRun]:
+def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
     """The folders whose event files have a tag, with the settings of the HParams plugin.
 
     ``SummaryWriter.add_hparams`` makes a folder of its own within the folder of the run.
     """
+    if cost not in ("time", "steps"):
+        raise InvalidArgument(f'`cost` must be "time" or "steps", but it is {cost!r}.')
     backend = need(_BACKEND, "tensorboard")
     folders = {path.parent: name for name, path in _folders(folder)}
     logs = {path: _loaded(backend, path) for path in folders}
@@ -90,7 +111,33 @@ def tensorboard_runs(folder: Any, tag: str) -> Iterator[LoggedRun]:
             [x[1] for x in rows], [x[2] for x in rows], [max(x[0] - start, 0.0) for x in rows]
         )
         known = settings[path] or next(inner, {})
-        yield LoggedRun(folders[path], steps, scores, times, known)
+        if cost == "steps":
+            times = [float(x) for x in steps]
+        elif odd := odd_times(times):
+            warnings.warn(f"run {folders[path]!r}: {odd}", UserWarning, stacklevel=5)
+        tags = log.Tags()
+        there = {*tags["scalars"], *tags["tensors"]}
+        yield LoggedRun(folders[path], steps, scores, times, known, names=there)
+
+
+def odd_times(times: Sequence[float]) -> str:
+    """What is wrong with the times of a run as costs: a pause, or all written at once."""
+    rises = np.diff(times)
+    if len(rises) < _FEW:
+        return ""
+    usual, longest = float(np.median(rises)), float(rises.max())
+    if times[-1] < _AT_ONCE * len(times):
+        return (
+            "all of its scores were written at about the same time, so that they seem to cost "
+            'nothing. Say `cost="steps"` if steps cost about the same.'
+        )
+    if longest > _PAUSE * max(usual, float(np.mean(np.sort(rises)[:-1]))):
+        return (
+            f"one step took {longest:.3g} seconds where {usual:.3g} are usual: a pause, perhaps "
+            f'between two parts of a resumed run, counts as cost. Say `cost="steps"` if steps '
+            f"cost about the same."
+        )
+    return ""
 
 
 def _folders(folder: Any) -> Iterator[tuple[str, Path]]:
@@ -101,7 +148,8 @@ def _folders(folder: Any) -> Iterator[tuple[str, Path]]:
 
 def _loaded(backend: Any, path: Path) -> Any:
     log = backend.EventAccumulator(str(path), size_guidance={"scalars": 0, "tensors": 0})
-    return log.Reload()
+    with reading(path, "a log of TensorBoard"):
+        return log.Reload()
 
 
 def _scalars(log: Any, tag: str) -> Sequence[tuple[float, int, float]]:
@@ -130,7 +178,7 @@ def _settings(log: Any) -> dict[str, Any]:
     }
 
 
-def wandb_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
+def wandb_runs(source: Any, metric: str, online: bool) -> Iterator[LoggedRun]:
     """Runs of a project, of a folder, of the table of a chart, of histories, or of run objects."""
     if isinstance(source, (str, os.PathLike)) and (
         os.path.isdir(source) or os.fspath(source).endswith(_OFFLINE)
@@ -138,6 +186,12 @@ def wandb_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
         yield from _offline(source, metric)
         return
     if isinstance(source, (str, os.PathLike)) and not _is_file(source):
+        if not online:
+            raise InvalidFile(
+                f"{os.fspath(source)}: there is no such file or folder. If it is a project "
+                f"ENTITY/PROJECT of Weights & Biases, say `online=True`: it is read over the "
+                f"network."
+            )
         source = need("wandb", "wandb").Api().runs(os.fspath(source))
     if isinstance(source, (str, os.PathLike)) or hasattr(source, "columns"):
         yield from _charted(columns_of(source), metric)
@@ -155,11 +209,15 @@ def wandb_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
 def _offline(source: Any, metric: str) -> Iterator[LoggedRun]:
     """Runs that were logged offline and evaluated at least once."""
     for _, path in files_below(source, f"*{_OFFLINE}"):
-        name, settings, rows = offline_run(path)
-        shown = [row for row in rows if row.get(metric) is not None]
-        if shown:
+        with reading(path, "a log of Weights & Biases"):
+            name, settings, rows = offline_run(path)
+            shown = [row for row in rows if row.get(metric) is not None]
             kept = [{k: row[k] for k in (_STEP, _TIME, metric) if k in row} for row in shown]
-            yield _history(name, columns_of(kept), metric, settings)
+            there = {key for row in rows for key in row if not key.startswith("_")}
+            run = LoggedRun(name, (), (), None, names=there)
+            if shown:
+                run = _history(name, columns_of(kept), metric, plain_settings(settings))
+        yield run
 
 
 def _is_file(source: str | os.PathLike[str]) -> bool:
@@ -170,9 +228,9 @@ def _is_file(source: str | os.PathLike[str]) -> bool:
 def _history(name: str, table: LogColumns, metric: str, settings: Any) -> LoggedRun:
     """One run; rows without the metric were not evaluated."""
     score = numbers(table, metric, blank=True)
-    seen = ~np.isnan(score)
-    step = table.role("step", "step")
-    steps = numbers(table, step)[seen]
+    when = numbers(table, table.role("step", "step"), blank=True)
+    seen = ~np.isnan(score) & ~np.isnan(when)
+    steps = when[seen]
     times = numbers(table, _TIME)[seen] if _TIME in table.names else steps + 1
     return LoggedRun(
         name, *last_of_each(steps.tolist(), score[seen].tolist(), times.tolist()), settings
@@ -193,7 +251,7 @@ def _charted(table: LogColumns, metric: str) -> Iterator[LoggedRun]:
     for name in columns:
         score = numbers(table, name, blank=True)
         seen = ~np.isnan(score)
-        steps = numbers(table, when)[seen]
+        steps = numbers(table, when, blank=True)[seen]
         rows = last_of_each(steps.tolist(), score[seen].tolist(), (steps + 1).tolist())
         yield LoggedRun(name.removesuffix(end), *rows)
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidArgument
+from .._common.optional import need
+from ..errors import InvalidArgument, InvalidFile
 from .features import flat
-from .logged_runs import LoggedRun, files_below, json_lines
+from .logged_runs import LoggedRun, a_number, files_below, json_lines, plain_settings, reading
 
 RUN = "weitzman:run"  # user attribute of a trial: its number in a search of this package
 COSTS = "weitzman:costs"  # of its steps, in their order
 ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that was left
+CONTINUES = "weitzman:continues"  # number of the trial whose place it takes, rows and all
 
 Study = Any  # Optuna need not be installed here
 Trial = Any
@@ -28,11 +31,32 @@ def minimizes(studies: Any) -> bool:
     return ways == {"MINIMIZE"}
 
 
+def studies_of(source: Any) -> Any:
+    """The studies of a storage URL such as ``sqlite:///study.db``; anything else as it is."""
+    if not isinstance(source, str):
+        return source
+    if "://" not in source:
+        raise InvalidArgument(
+            f"studies are an optuna.Study, several, or the URL of a storage such as "
+            f"sqlite:///study.db, but got {source!r}."
+        )
+    path = source.partition(":///")[2].partition("?")[0]
+    if source.startswith("sqlite") and not os.path.isfile(path):  # it would be made
+        raise InvalidFile(f"{path}: there is no such file.")
+    optuna = need("optuna", "optuna")
+    with reading(source, "a storage of Optuna"):
+        names = optuna.get_all_study_names(source)
+        found = [optuna.load_study(study_name=name, storage=source) for name in names]
+    if not found:
+        raise InvalidArgument(f"{source}: the storage holds no study.")
+    return found
+
+
 def optuna_runs(studies: Any) -> Iterator[LoggedRun]:
     """The trials that show something, with their parameters as settings."""
     several = _several(studies)
     for study in several:
-        trials = study.get_trials(deepcopy=False)
+        trials = _without_copies(study.get_trials(deepcopy=False))
         whole = not any(trial.intermediate_values for trial in trials)
         usual = _usual_cost(trials, whole)
         for trial in trials:
@@ -46,6 +70,15 @@ def optuna_runs(studies: Any) -> Iterator[LoggedRun]:
                 study.study_name if len(several) > 1 else "",
                 _ended(trial),
             )
+
+
+def _without_copies(trials: Sequence[Trial]) -> list[Trial]:
+    """Each run once: a trial that was taken over counts in its first copy."""
+    first: dict[int, int] = {}
+    for trial in trials:
+        first.setdefault(trial.user_attrs.get(CONTINUES, -1 - trial.number), trial.number)
+    kept = [trial for trial in trials if trial.number in first.values()]
+    return [t for t in kept if not (t.number in first and t.state.name == "FAIL")]
 
 
 def _several(studies: Any) -> Sequence[Study]:
@@ -103,8 +136,13 @@ def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedR
     if isinstance(source, (str, os.PathLike)):
         for name, path in files_below(source, "result.json"):
             params = path.with_name("params.json")
-            settings = json.loads(params.read_text("utf-8")) if params.exists() else {}
-            yield _run(name, json_lines(path.read_bytes()), settings, names)
+            settings: dict[str, Any] = {}
+            if params.exists():
+                with reading(params, "settings of Ray"):
+                    settings = plain_settings(json.loads(params.read_text("utf-8")))
+            with reading(path, "a log of Ray"):
+                run = _run(name, json_lines(path.read_bytes()), settings, names)
+            yield run
         return
     if not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
         raise InvalidArgument(
@@ -122,10 +160,13 @@ def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedR
 def _run(
     name: str, results: Iterable[Mapping[str, Any]], settings: Any, names: tuple[str, str, str]
 ) -> LoggedRun:
+    results = list(results)
     rows = list(rising_results(results, *names))
+    there = {key for result in results[-3:] for key in flat(result)}
     return LoggedRun(
-        name, [x[0] for x in rows], [x[1] for x in rows], [x[2] for x in rows], settings
-    )
+        name, [x[0] for x in rows], [x[1] for x in rows], [x[2] for x in rows], settings,
+        names=there,
+    )  # fmt: skip
 
 
 def rising_results(
@@ -139,15 +180,16 @@ def rising_results(
     last, extra = -1, 0.0
     told: dict[int, Mapping[str, Any]] = {}
     for result in map(flat, results):
-        if metric not in result or step not in result:
+        if metric not in result or math.isnan(a_number(result.get(step))):
             continue
-        paid = float(result.get(cost, 0.0))
+        paid = a_number(result.get(cost))
+        paid = 0.0 if math.isnan(paid) else paid
         if int(result[step]) <= last:
             extra += 0.0 if _same_moment(result, told.get(int(result[step]), {})) else paid
             continue
         last = int(result[step])
         told[last] = result
-        yield last, float(result[metric]), paid + extra
+        yield last, a_number(result[metric]), paid + extra
         extra = 0.0
 
 

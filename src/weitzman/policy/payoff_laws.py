@@ -19,6 +19,7 @@ from .._kernels.structure import postorder
 from ..engine.dense_following import rank
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
+from ..engine.weights import takes_several
 from ..errors import TooLarge
 from ..forest.model import Forest
 from .walk import Walk
@@ -42,6 +43,8 @@ class EquivalentBox:
         The amount in hand with which the policy was followed.
     minimize : bool
     risk_tolerance : float, optional
+    stated_error : float
+        That of the forest.
     """
 
     reward: FloatArray
@@ -50,12 +53,14 @@ class EquivalentBox:
     held: float
     minimize: bool
     risk_tolerance: float | None = None
+    stated_error: float = 0.0
 
     def forest(self) -> Forest:
         """This box alone, with the held amount as the outside option."""
         return Forest.from_arrays(
             parent=[-1], cost=[self.cost], rewards=[self.reward], law=[self.chance],
             outside=self.held, minimize=self.minimize, risk_tolerance=self.risk_tolerance,
+            stated_error=self.stated_error,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -112,7 +117,9 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
         )
     pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
     chance = np.asarray(np.bincount(place.reshape(-1), weights=ends.chance), np.float64)
-    return EquivalentBox(pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance)
+    return EquivalentBox(
+        pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance, f.stated_error
+    )
 
 
 def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None) -> float:
@@ -139,7 +146,7 @@ def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
     """The policy with an amount in hand."""
     rule = as_policy(policy, name)
     f = rule.forest
-    if f.factors is not None or f.prizes > 1 or f.quotas:
+    if f.factors is not None or takes_several(f):
         f.must_be_plain("the equivalent box")
     if held is None:
         return rule
@@ -206,7 +213,7 @@ class _TooMany(Exception):
 def exact_payoffs(policy: Policy) -> PointLaw | None:
     """All payoffs of a search and their chances, in the user's sign; None if there are too many."""
     f = policy.forest
-    if f.factors is None and f.prizes == 1 and not f.quotas and not f.endless.any():
+    if f.factors is None and not takes_several(f) and not f.endless.any():
         with suppress(_TooMany, RecursionError):
             values, chances = _Payoffs(policy).law()
             values = f.sign * values + 0.0
@@ -367,6 +374,11 @@ class _Payoffs:
         if self.pieces > _PIECES:
             raise _TooMany
 
+    def _spend(self, values: int) -> None:
+        self.products += values
+        if self.products > _PRODUCTS:
+            raise _TooMany
+
     def _join(self, laws: list[PointLaw], shift: float = 0.0) -> PointLaw:
         """The law of a sum of independent numbers."""
         values, chances = reduce(self.add, laws, (np.zeros(1), np.ones(1)))
@@ -376,21 +388,19 @@ class _Payoffs:
         """The law of the sum of two independent numbers."""
         if len(a[0]) > len(b[0]):
             a, b = b, a
+        self._spend(len(a[0]) * len(b[0]))  # before the work and the memory, not after
         if len(a[0]) == 1:
             return b[0] + a[0], b[1] * a[1]
-        self.products += len(a[0]) * len(b[0])
-        if self.products > _PRODUCTS:
-            raise _TooMany
         sums, chances = np.add.outer(a[0], b[0]).ravel(), np.multiply.outer(a[1], b[1]).ravel()
         return _merged(sums, chances, self.same)
 
     def _mixed(self, parts: list[PointLaw]) -> PointLaw:
         """One of several laws."""
+        self._spend(sum(len(part[0]) for part in parts))
         if len(parts) == 1:
             return parts[0]
         values = np.concatenate([np.empty(0), *(part[0] for part in parts)])
         chances = np.concatenate([np.empty(0), *(part[1] for part in parts)])
-        self.products += len(values)
         return _merged(values, chances, self.same) if len(values) else (np.zeros(1), np.zeros(1))
 
 

@@ -29,12 +29,12 @@ from .._common.numbers import Amounts, counted, percent
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable, as_html
 from .._kernels import episodes as kernel
-from .._kernels.prize_episodes import collect
 from ..chains.following import must_stop
 from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
 from ..engine.plan import Progress
 from ..engine.solution import Solution, as_policy
+from ..engine.weights import groups_of, takes_several
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .frontier import Id
@@ -304,7 +304,7 @@ def simulate(
         rule = replace(rule, index=frozen(np.maximum(rule.index, -np.finfo(np.float64).max)))
     check_executor(executor)
     f = rule.forest
-    if (f.prizes > 1 or f.quotas) and workers > 1:
+    if takes_several(f) and workers > 1:
         raise InvalidArgument(
             "with several prizes boxes are opened one at a time: a prize may close a tree that "
             "another worker is looking into. Leave `workers` out."
@@ -371,7 +371,11 @@ class _OneByOne:
     """Plays episodes one after the other, compiled; threads may share it."""
 
     def __init__(self, rule: Policy, game: kernel.Game) -> None:
-        self._rule, self._game = rule, game._replace(stream=writable(game.stream))
+        groups = groups_of(rule.forest)
+        game = game._replace(stream=writable(game.stream), prizes=int(rule.forest.prizes))
+        if rule.forest.quotas:
+            game = game._replace(group=groups.of, quota=groups.quota)
+        self._rule, self._game = rule, game
         self._scratch: list[kernel.Lists] = []
 
     def __reduce__(self) -> Any:
@@ -383,13 +387,8 @@ class _OneByOne:
 
     def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
         scratch, tally = self._scratch, kernel.Tally(out, opened)
-        heap = scratch.pop() if scratch else kernel.Lists(np.empty(64), np.empty((64, 6), np.int64))
-        prizes = int(self._rule.forest.prizes)
-        if prizes > 1:
-            heap = collect(self._tables, self._game, prizes, first, last, tally, heap)
-        else:
-            heap = kernel.play(self._tables, self._game, first, last, tally, heap)
-        scratch.append(heap)
+        heap = scratch.pop() if scratch else kernel.room()
+        scratch.append(kernel.play(self._tables, self._game, first, last, tally, heap))
 
 
 class _TooWide(Exception):
@@ -423,7 +422,7 @@ class _Together:
         """Continue the episodes ``at``; boxes of the batch are being opened at the same time."""
         self._nodes += 1
         walk, f = self._walk, self._walk.forest
-        if not f.quotas and (self._nodes > _NODES or len(walk.answers) > _DEEPEST):  # no kernel has
+        if self._nodes > _NODES or len(walk.answers) > _DEEPEST:
             raise _TooWide
         if not batch:
             batch = self._next()

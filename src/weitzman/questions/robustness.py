@@ -18,8 +18,8 @@ from .._common.arrays import BoolArray, FloatArray
 from .._common.numbers import percent
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable
-from ..engine.by_box import PerBox
 from ..engine.evaluation import evaluate
+from ..engine.evaluation_result import PerBox
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..engine.what_if import as_solution, crossing

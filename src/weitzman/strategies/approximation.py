@@ -12,8 +12,7 @@ from ..engine.evaluation import evaluate
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..forest.model import Forest
-from .fixed_line import FixedLine, best_line
-from .fixed_set import FixedSet, best_nonadaptive
+from .fixed_sets import FixedLine, FixedSet, best_line, best_nonadaptive
 
 _ROUNDING = 1e-12  # differences of values, as a share of them, that are only rounding
 _HOW = {True: "best of all", False: "best found"}

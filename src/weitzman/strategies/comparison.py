@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import error_of_mean
+from .._common.arguments import check_counts
+from .._common.arrays import FloatArray, error_of_mean
 from .._common.numbers import about
-from .._common.optional import need
 from .._common.sharing import Executor, check_executor, spread
-from .._common.text import cells_html
+from .._common.text import ResultTable
 from .._common.text import columns as aligned
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
 from ..engine.plan import Progress
 from ..engine.solution import Solution, hint
 from ..engine.solver import solve
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, UnknownName
+from ..forest.builder import expand
 from ..forest.model import Forest
-from ..policy.simulation import Sample, Simulation, simulate, two_sided
-from .copies import WRITE_OUT
-from .fixed_order import FixedOrder, best_partially_adaptive
-from .fixed_set import FixedSet, best_nonadaptive
+from ..policy.simulation import simulate, two_sided
+from .fixed_orders import FixedOrder, best_partially_adaptive
+from .fixed_sets import FixedSet, best_nonadaptive
+from .parts import WRITE_OUT
 from .thumb_rules import (
-    MOST_BOXES,
     MOST_DRAWS,
     by_expected_value,
+    by_situation,
     everything,
-    listed,
     myopic,
     on_reward_grid,
     priority_list,
     random_order,
     work_through,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _NONE = math.nan
 _ROUNDING = 1e-12  # differences of values, as a share of them, that are only rounding
@@ -75,9 +72,14 @@ class Strategy:
     openings: float = _NONE
     spend: float = _NONE
 
+    @property
+    def gap(self) -> float:
+        """How far the best strategy of this kind may be from the one found; 0 if exact."""
+        return 0.0 if math.isnan(self.bound) else abs(self.bound - self.value)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class Comparison(ResultTable):
     """Strategies side by side, the optimal one first.
 
     Attributes
@@ -97,7 +99,10 @@ class Comparison:
 
     def __getitem__(self, key: str) -> Strategy:
         """The strategy of that key."""
-        return next(s for s in self.strategies if s.key == key)
+        found = {s.key: s for s in self.strategies}
+        if key not in found:
+            raise UnknownName(f"no strategy has the key {key!r}. There are: {', '.join(found)}.")
+        return found[key]
 
     def lost(self, key: str) -> float:
         """How much less a strategy earns than the optimal one."""
@@ -123,64 +128,55 @@ class Comparison:
 
     def columns(self) -> dict[str, list[Any]]:
         """One entry per strategy: its attributes, and what is lost and the share that is earned."""
-        out: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-        for s in self.strategies:
-            more = {"lost": self.lost(s.key), "share": self.share(s.key)}
-            for name in _COLUMNS:
-                out[name].append(more[name] if name in more else getattr(s, name))
-        return out
+        rows = [
+            {name: getattr(s, name, _NONE) for name in _COLUMNS}
+            | {"lost": self.lost(s.key), "share": self.share(s.key)}
+            for s in self.strategies
+        ]
+        return {name: [row[name] for row in rows] for name in _COLUMNS}
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The columns as a data frame."""
-        frame: pd.DataFrame = need("pandas", "table").DataFrame(self.columns())
-        return frame
-
-    def table(self) -> str:
-        """The strategies as text, and what adaptivity is worth."""
-        return "\n".join([*aligned(self._cells(), right=1), "", *self._gaps()])
-
-    def _cells(self) -> list[list[str]]:
+    def cells(self) -> list[list[str]]:
+        """The strategies as text, with 95 % intervals."""
         cells = [["strategy", "value", "± (95%)", "lost", "share", "openings", "bound", "how"]]
         z, say = two_sided(0.95), self.forest.amounts
         for s in self.strategies:
             share = self.share(s.key)
+            short = f", at most {say(s.gap)} short" if s.how == "best found" else ""
             cells.append(
                 [
                     s.name, say(s.value, z * s.error),
                     say.margin(z * s.error) if s.error else "",
                     say(self.lost(s.key), z * s.error),
                     "" if math.isnan(share) else f"{about(100 * share)}%",
-                    _known(s.openings, about),
-                    "" if s.bound == s.value else _known(s.bound, lambda x: say(x)), s.how,
+                    "" if math.isnan(s.openings) else about(s.openings),
+                    "" if math.isnan(s.bound) or s.bound == s.value else say(s.bound),
+                    s.how + short,
                 ]
             )  # fmt: skip
         return cells
 
-    def _gaps(self) -> Iterator[str]:
+    def headline(self) -> str:
+        """What adaptivity is worth."""
+        lines = []
         for key, what in (("fixed_order", "fixed order"), ("fixed_set", "fixed set")):
             low, high = self.gap(key)
             gap = self.forest.amounts(high)
             gap = gap if low == high else f"between {self.forest.amounts(low)} and {gap}"
-            yield f"adaptivity gap over the best {what}: {gap}"
+            lines.append(f"adaptivity gap over the best {what}: {gap}")
+        return "\n".join(lines)
 
-    def __str__(self) -> str:
-        return self.table()
+    def table(self) -> str:
+        """The strategies as text, and what adaptivity is worth."""
+        return "\n".join([*aligned(self.cells(), right=1), "", self.headline()])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{s.key}={s.value:.6g}" for s in self.strategies)
         return f"Comparison({values})"
 
-    def _repr_html_(self) -> str:
-        return cells_html(list(self._gaps()), self._cells())
-
 
 _COLUMNS = (
-    "key", "name", "value", "error", "bound", "lost", "share", "openings", "spend", "how",
+    "key", "name", "value", "error", "bound", "gap", "lost", "share", "openings", "spend", "how",
 )  # fmt: skip
-
-
-def _known(x: float, written: Callable[[float], str]) -> str:
-    return "" if math.isnan(x) else written(x)
 
 
 def compare(
@@ -189,6 +185,8 @@ def compare(
     episodes: int = 100_000,
     rng: np.random.Generator | int = 0,
     budget: int | None = None,
+    limit: int | None = None,
+    time_limit: float | None = None,
     solution: Solution | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
@@ -197,8 +195,10 @@ def compare(
     """The optimal policy next to the best fixed order, the best fixed set and usual heuristics.
 
     Index policies and sets are evaluated exactly; the best order and set are exact for small
-    forests and otherwise the best found, with a bound; strategies that choose at random or end with
-    a budget are simulated.
+    forests and otherwise the best found, with a bound. Strategies that choose at random or end with
+    a budget are evaluated exactly on small forests, by looking at all situations. On larger ones
+    they are simulated: the optimal policy, whose value is known, is simulated with the same random
+    numbers and takes out the noise that both share. No estimate is better than the optimum.
 
     Discounting, a risk tolerance and several prizes apply to all strategies. With discounting the
     order of a fixed set matters, too: costs are paid when boxes are opened. With a risk tolerance
@@ -214,6 +214,11 @@ def compare(
     budget : int, optional
         Boxes that strategies with a budget open; by default what the optimal policy opens on
         average.
+    limit : int, optional
+        Sets, and orders, to examine: see :func:`~weitzman.strategies.best_nonadaptive` and
+        :func:`~weitzman.strategies.best_partially_adaptive`.
+    time_limit : float, optional
+        Seconds for the search of an order.
     solution : Solution, optional
         The solution of the forest, if it is already known; not needed if ``forest`` is a solution.
     threads : int, optional
@@ -240,33 +245,39 @@ def compare(
         )
     forest.must_end("comparing strategies")
     check_executor(executor)
-    if executor is not None and not isinstance(rng, (int, np.integer)):
+    check_counts(episodes=episodes, budget=budget, limit=limit)
+    if not isinstance(rng, np.random.Generator):
+        check_counts(0, rng="none" if rng is None else rng)
+        rng = int(rng)
+    if executor is not None and not isinstance(rng, int):
         raise InvalidArgument(
             "with an executor `rng` must be a seed: workers cannot share one generator."
         )
     solved = solve(forest, threads=threads) if solution is None else solution
     optimum = evaluate(solved, threads=threads)
     most = max(1, round(optimum.openings)) if budget is None else budget
-    trial = Trial(solved, episodes, rng, most, threads)
-    kinds = _kinds(forest)
-    found: list[Strategy | Fixed] = []
-    if executor is None:
-        for kind in kinds:
-            found.append(_tried(trial, kind))
-            if progress is not None:
-                progress(len(found), len(kinds))
-    else:
-        found = spread(executor, _tried, trial, kinds, progress)
-    best = replace(_exact("optimal", "fully adaptive (optimal)", optimum), value=solved.value)
-    fixed, others = found[0], [x for x in found if isinstance(x, Strategy)]
-    assert isinstance(fixed, Fixed), "the first kind"
+    data = _Trial(solved, episodes, rng, most, threads, limit, time_limit)
+    fixed, *others = spread(executor, _tried, data, _kinds(forest), progress)
+    assert isinstance(fixed, _Fixed), "the first kind"
+    order, chosen = fixed
     nothing = forest.prizes * forest.outside
-    last = Strategy("nothing", "nothing", nothing, 0.0, _NONE, "exact", 0.0, 0.0)
-    rows = best, _of_order(fixed.order), _of_set(fixed.chosen), *others, last
-    return Comparison(forest, rows, fixed.order, fixed.chosen)
+    rows = [
+        replace(_exact("optimal", "fully adaptive (optimal)", optimum), value=solved.value),
+        Strategy(
+            "fixed_order", "fixed order, best stopping", order.value, 0.0, order.bound,
+            "exact" if order.exact else "best found",
+        ),
+        Strategy(
+            "fixed_set", "fixed set", chosen.value, 0.0, chosen.bound,
+            "exact" if chosen.exact else "best found",
+        ),
+        *[x for x in others if isinstance(x, Strategy)],
+        Strategy("nothing", "nothing", nothing, 0.0, _NONE, "exact", 0.0, 0.0),
+    ]  # fmt: skip
+    return Comparison(forest, tuple(rows), order, chosen)
 
 
-class Trial(NamedTuple):
+class _Trial(NamedTuple):
     """What every strategy of a comparison is tried on."""
 
     solution: Solution
@@ -274,61 +285,32 @@ class Trial(NamedTuple):
     rng: np.random.Generator | int
     budget: int
     threads: int | None
+    limit: int | None
+    time_limit: float | None
 
 
-class Fixed(NamedTuple):
-    """The best set and the best order, which falls back on the set."""
+class _Fixed(NamedTuple):
+    """The best order, which falls back on the set, and the best set."""
 
-    chosen: FixedSet
     order: FixedOrder
+    chosen: FixedSet
 
 
 def _kinds(forest: Forest) -> list[str]:
     """The keys of what is tried, in the order of the rows; first the fixed set and order."""
     few = forest.boxes <= WRITE_OUT
-    listable = forest.boxes <= MOST_BOXES and bool(np.isfinite(forest.outside))
     kinds = [
         (True, "fixed"),
-        (listable, "priority_list"),
+        (few and bool(np.isfinite(forest.outside)), "priority_list"),
         (True, "reward_grid"),
         (True, "myopic"),
-        (len(forest) <= MOST_BOXES, "expected_value"),
+        (len(forest) <= WRITE_OUT, "expected_value"),
         (True, "everything"),
         (True, "budget"),
         (few, "random_order"),
         (few, "random_budget"),
     ]
     return [kind for there, kind in kinds if there]
-
-
-def _tried(trial: Trial, kind: str) -> Strategy | Fixed:
-    """What one kind of strategy earns; also called by workers."""
-    solved, episodes, rng, most, threads = trial
-    if kind == "fixed":
-        chosen = best_nonadaptive(solved.forest, solution=solved)
-        return Fixed(chosen, _order(trial, chosen))
-    if kind == "priority_list":
-        written = listed(solved)
-        assert written is not None, "few enough boxes"
-        return _listed(written, episodes, rng)
-    if kind == "budget":
-        played = simulate(solved, episodes, rng, budget=most, threads=threads)
-        return _simulated(kind, f"the best {most} by index", played)
-    if kind == "random_order":
-        played = random_order(solved, episodes, rng, threads=threads)
-        return _simulated(kind, "random order, right stopping", played)
-    if kind == "random_budget":
-        played = random_order(solved, episodes, rng, budget=most, threads=threads)
-        return _simulated(kind, f"any {most} at random", played)
-    name, policy = _RULES[kind]
-    return _exact(kind, name, evaluate(policy(solved), threads=threads))
-
-
-def _order(trial: Trial, chosen: FixedSet) -> FixedOrder:
-    return best_partially_adaptive(
-        trial.solution.forest, episodes=trial.episodes, rng=trial.rng, solution=trial.solution,
-        fixed_set=chosen,
-    )  # fmt: skip
 
 
 _RULES: dict[str, tuple[str, Callable[[Solution], Policy]]] = {
@@ -339,41 +321,70 @@ _RULES: dict[str, tuple[str, Callable[[Solution], Policy]]] = {
 }
 
 
-def _listed(written: Solution, episodes: int, rng: np.random.Generator | int) -> Strategy:
-    """A fixed priority list with skipping, simulated."""
-    f = written.forest
-    trees = len(f.roots) if f.prizes > 1 else 1
-    n = max(1, min(episodes, MOST_DRAWS // (len(f) * trees)))
-    seeded = np.random.default_rng(rng) if isinstance(rng, int) else rng
-    played = work_through(written, priority_list(written), n, seeded)
-    value = float(played.payoff.mean())
-    error = error_of_mean(played.payoff) if n > 1 else 0.0
-    if f.risk_tolerance is not None:
-        kept = Sample(played.payoff, n, value, math.nan)
-        value, error = kept.certainty(f.risk_tolerance, f.sign)
-    means = float(played.openings.mean()), float(played.spend.mean())
-    return Strategy(
-        "priority_list", "fixed list, skipping boxes", value, error, _NONE, "simulated", *means
-    )
+def _tried(trial: _Trial, kind: str) -> Strategy | _Fixed:
+    """What one kind of strategy earns; also called by workers."""
+    solved, episodes, rng, most, threads, limit, time_limit = trial
+    forest = solved.forest
+    if kind == "fixed":
+        chosen = best_nonadaptive(forest, solution=solved, limit=limit)
+        order = best_partially_adaptive(
+            forest, solution=solved, limit=limit, time_limit=time_limit, fixed_set=chosen
+        )
+        return _Fixed(order, chosen)
+    if kind in _RULES:
+        name, policy = _RULES[kind]
+        return _exact(kind, name, evaluate(policy(solved), threads=threads))
+    name = {
+        "priority_list": "fixed list, skipping boxes",
+        "budget": f"the best {most} by index",
+        "random_order": "random order, right stopping",
+        "random_budget": f"any {most} at random",
+    }[kind]
+    if forest.boxes <= WRITE_OUT:
+        written = solved if forest.count.max() == 1 else solve(expand(forest))
+        found = by_situation(written, kind, most)
+        if found is not None:
+            return Strategy(kind, name, found.value, 0.0, _NONE, "exact", *found[1:])
+        solved = written if kind == "priority_list" else solved
+    if kind == "priority_list":
+        trees = len(solved.forest.roots) if forest.prizes > 1 else 1
+        n = max(1, min(episodes, MOST_DRAWS // (len(solved.forest) * trees)))
+        worked = work_through(solved, priority_list(solved), n, np.random.default_rng(rng))
+        means = float(worked.openings.mean()), float(worked.spend.mean())
+        return _estimated(trial, kind, name, worked.payoff, means)
+    if kind == "budget":
+        played = simulate(solved, episodes, rng, budget=most, threads=threads)
+    else:
+        played = random_order(
+            solved, episodes, rng, budget=None if kind == "random_order" else most, threads=threads
+        )
+    means = played.openings.mean, played.spend.mean
+    return _estimated(trial, kind, name, played.payoff.values, means)
 
 
 def _exact(key: str, name: str, e: Evaluation) -> Strategy:
     return Strategy(key, name, e.value, 0.0, _NONE, "exact", e.openings, e.spend)
 
 
-def _simulated(key: str, name: str, s: Simulation) -> Strategy:
-    return Strategy(
-        key, name, s.value, s.value_error, _NONE, "simulated", s.openings.mean, s.spend.mean
-    )  # fmt: skip
-
-
-def _of_order(order: FixedOrder) -> Strategy:
-    how = "exact" if order.exact else "best found"
-    return Strategy(
-        "fixed_order", "fixed order, best stopping", order.value, order.error, order.bound, how
-    )
-
-
-def _of_set(chosen: FixedSet) -> Strategy:
-    how = "exact" if chosen.exact else "best found"
-    return Strategy("fixed_set", "fixed set", chosen.value, 0.0, chosen.bound, how)
+def _estimated(
+    trial: _Trial, key: str, name: str, payoff: FloatArray, means: tuple[float, float]
+) -> Strategy:
+    """An estimate from episodes, with the optimal policy as a control variate."""
+    solved, n, sign = trial.solution, len(payoff), trial.solution.forest.sign
+    tau = solved.forest.risk_tolerance
+    control = simulate(solved, n, trial.rng, keep=n, threads=trial.threads).payoff.values
+    x, y, known = sign * payoff, sign * control, np.array(sign * solved.value)
+    low = min(float(x.min()), float(y.min()))
+    if tau is not None:  # certainty equivalents are means of utilities, read back
+        x, y, known = (-np.exp((low - z) / tau) for z in (x, y, known))
+    slope = 0.0
+    if n > 2 and float(y.var()) > 0:
+        slope = float(np.cov(x, y)[0, 1] / y.var(ddof=1))
+    left = x - slope * (y - known)
+    mean, error = float(left.mean()), error_of_mean(left) if n > 1 else 0.0
+    if tau is not None:
+        utility = max(-mean, float(np.finfo(float).tiny))
+        mean, error = low - tau * math.log(utility), tau * error / utility
+    # the value is known not to exceed the optimum: moving an estimate there never makes it worse
+    value = sign * min(mean, sign * solved.value)
+    return Strategy(key, name, value, error, _NONE, "simulated", *means)

@@ -6,6 +6,7 @@ A fixed *order* may stop but never skip: in a search with stages that is a weak 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ from .._common.arguments import check_counts
 from .._common.arrays import FloatArray, IntArray
 from .._kernels import orders
 from .._kernels.episodes import Game, Tally
-from .._kernels.structure import postorder
 from ..engine.indices import Policy
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
@@ -24,7 +24,7 @@ from ..errors import InvalidForest
 from ..forest.builder import expand
 from ..forest.model import Forest
 from ..policy.simulation import Simulation, run_episodes, stream_key, tabulate
-from .copies import WRITE_OUT, places, ready_room
+from .parts import WRITE_OUT, children_first, places, ready_room
 
 _SLACK = 1e-9  # how far above a reward an index may lie by rounding, as a share of the range
 
@@ -101,15 +101,16 @@ class Worked(NamedTuple):
 
 
 MOST_DRAWS = 20_000_000  # boxes times episodes
-MOST_BOXES = 5_000
+_SITUATIONS = 3000  # that are all looked at
 
 
 def by_expected_value(forest: Forest) -> Policy:
     """Rank every box by its expected net value, if pursued to the end and dropped where it fails.
 
     In drug development this is the risk-adjusted net present value: the chance-weighted reward
-    less the costs of the stages that are reached, discounted if the forest is. It counts what a box
-    unlocks, but ignores that the search may stop with another box, and ignores risk tolerance.
+    less the costs of the stages that are reached, discounted if the forest is. What fails leaves
+    the outside option. It counts what a box unlocks, but ignores that the search may stop with
+    another box, and ignores risk tolerance.
 
     Examples
     --------
@@ -122,19 +123,22 @@ def by_expected_value(forest: Forest) -> Policy:
     f = forest
     f.must_end("ranking by expected value")
     weights = Weights.plain(f) if f.factors is None else Weights.of(f)
+    floor = f.sign * f.outside  # what is left where a box fails
+    if not np.isfinite(floor):
+        floor = float(np.min((f.sign * f.rewards.data)[np.isfinite(f.rewards.data)], initial=0.0))
     sizes = f.laws.shape[f.law, 0]
     at = np.cumsum(sizes) - sizes
-    behind: dict[int, FloatArray] = {}
+    behind: dict[int, FloatArray] = {}  # gains over the floor, by the states of a box
     index = np.empty(int(sizes.sum()))
-    for v in _children_first(f.parent):
+    for v in children_first(f):
         law, rewards = weights.laws[int(weights.law[v])], f.sign * f.rewards[int(f.reward[v])][0]
         unlocked = behind.pop(v, np.zeros(len(rewards)))
-        taken = np.maximum(np.where(np.isfinite(rewards), rewards, 0.0), unlocked)
-        value = law @ taken - mean_cost(f, v)
+        own = np.where(np.isfinite(rewards), rewards - floor, 0.0)
+        value = law @ (floor + np.maximum(own, unlocked)) - mean_cost(f, v)
         index[at[v] : at[v] + sizes[v]] = value
         up = int(f.parent[v])
         if up >= 0:
-            more = float(f.count[v]) * np.maximum(value, 0.0)
+            more = float(f.count[v]) * np.maximum(value - floor, 0.0)
             behind[up] = behind.get(up, np.zeros(len(more))) + more
     return Policy.of(f, at, f.sign * index)
 
@@ -144,7 +148,7 @@ def priority_list(solution: Solution) -> IntArray:
     f = solution.forest
     rank = np.array([np.max(f.sign * solution.indices(v)) for v in range(len(f))])
     depth, tree = np.zeros(len(f), np.int64), np.arange(len(f))
-    for v in _children_first(f.parent)[::-1]:
+    for v in children_first(f)[::-1]:
         up = int(f.parent[v])
         if up >= 0:
             rank[v], depth[v], tree[v] = min(rank[v], rank[up]), depth[up] + 1, tree[up]
@@ -163,7 +167,9 @@ def work_through(
     f, where = solution.forest, places(solution.forest)
     hand = np.full((int(where.tree.max()) + 1, episodes), f.sign * f.outside)
     spend, openings, worth = np.zeros(episodes), np.zeros(episodes), np.ones(episodes)
-    shown = np.full((len(f), episodes), -1, np.int16 if _narrow(f) else np.int64)
+    shown = np.full(
+        (len(f), episodes), -1, np.int64 if int(f.rewards.shape[:, 1].max()) >= 2**15 else np.int16
+    )
     for v in order.tolist():
         up = int(f.parent[v])
         state = np.zeros(episodes, np.int64) if up < 0 else shown[up].astype(np.int64)
@@ -195,35 +201,72 @@ def _pays(index: FloatArray, hand: FloatArray, tree: int, prizes: int) -> NDArra
     return np.asarray(above)
 
 
-def listed(solution: Solution) -> Solution | None:
-    """The solution with copies written out, if there are few enough boxes."""
+class Exactly(NamedTuple):
+    """What a rule comes to."""
+
+    value: float
+    openings: float
+    spend: float
+
+
+def by_situation(solution: Solution, rule: str, budget: int) -> Exactly | None:
+    """What a rule earns, by looking at all situations; None: there are too many.
+
+    Rules are "priority_list"; "budget", the boxes of highest index whatever they show;
+    "random_order", one of the boxes that are worth opening; "random_budget", any boxes. The forest
+    is without copies.
+    """
     f = solution.forest
-    if f.boxes > MOST_BOXES or not np.isfinite(f.outside):
+    w, where, outside = Weights.of(f), places(f), f.sign * f.outside
+    states, parent = f.rewards.shape[f.reward, 1].tolist(), f.parent.tolist()
+    ways = [1.0] * (len(f) + 1)  # situations at and below each box; the last entry is above all
+    for v in children_first(f):
+        ways[parent[v]] *= min(1e300, 1.0 + states[v] * ways[v])
+    if ways[-1] > _SITUATIONS or not np.isfinite(outside):
         return None
-    if f.count.max() == 1:
-        return solution
-    return solve(expand(f, MOST_BOXES))
+    index = [(f.sign * solution.indices(v)).tolist() for v in range(len(f))]
+    rewards = [(f.sign * f.rewards[int(r)][0]).tolist() for r in f.reward]
+    cost = [mean_cost(f, v) for v in range(len(f))]
+    timed = Weights.of(replace(f, risk_tolerance=None)) if w.tolerance > 0 else w
+    laws = [  # for the payoff, the openings and the spend
+        np.stack([w.laws[int(w.law[v])], f.laws[int(f.law[v])], timed.laws[int(timed.law[v])]])
+        for v in range(len(f))
+    ]
+    rank = {v: i for i, v in enumerate(priority_list(solution).tolist())}
+    known: dict[tuple[int, ...], FloatArray] = {}
 
+    def chosen(seen: tuple[int, ...], hand: list[float]) -> list[int]:
+        ready = [v for v, up in enumerate(parent) if seen[v] < 0 and (up < 0 or seen[up] >= 0)]
+        if "budget" in rule and sum(s >= 0 for s in seen) >= budget:
+            return []
+        if rule == "random_budget" or not ready:
+            return ready
+        at = {v: index[v][seen[parent[v]] if parent[v] >= 0 else 0] for v in ready}
+        if rule == "budget":
+            return [max(ready, key=lambda v: (at[v], -v))]
+        hands = np.array(hand)[:, None]
+        worth = [v for v in ready if _pays(np.array([at[v]]), hands, where.tree[v], where.prizes)]
+        return worth if rule == "random_order" else sorted(worth, key=rank.__getitem__)[:1]
 
-def _children_first(parent: IntArray) -> list[int]:
-    order, _, _ = postorder(parent)
-    return [int(v) for v in order]
+    def go(seen: tuple[int, ...], hand: list[float]) -> FloatArray:
+        if seen not in known:
+            boxes, total = chosen(seen, hand), np.zeros(3)
+            if not boxes:
+                best = np.sort(w.written(np.array(hand)))[-where.prizes :]
+                total[0] = best.sum()
+            for v in boxes:
+                s, t = seen[parent[v]] if parent[v] >= 0 else 0, int(where.tree[v])
+                price = float(cost[v][s])
+                total += np.array([-price if w.tolerance == 0 else 0.0, 1.0, price]) / len(boxes)
+                for y in np.flatnonzero(f.laws[int(f.law[v])][s]).tolist():
+                    held = [*hand[:t], max(hand[t], rewards[v][y]), *hand[t + 1 :]]
+                    after = go((*seen[:v], y, *seen[v + 1 :]), held)
+                    total += laws[v][:, s, y] * after / len(boxes)
+            known[seen] = total
+        return known[seen]
 
-
-def _narrow(f: Forest) -> bool:
-    return int(f.rewards.shape[:, 1].max()) < 2**15
-
-
-def _few_enough(f: Forest) -> Forest:
-    """The forest with copies written out, or an error that says what has no such limit."""
-    f.must_end("a random order")
-    if f.boxes > WRITE_OUT:
-        raise InvalidForest(
-            f"a random order can be played with at most {WRITE_OUT} boxes, but this forest has "
-            f"{f.boxes}, all copies counted. Use fewer boxes or copies, or play "
-            f"simulate(solution, episodes, rng, budget=...), which has no such limit."
-        )
-    return expand(f, WRITE_OUT)
+    value, openings, spend = go((-1,) * len(f), [outside] * (int(where.tree.max()) + 1))
+    return Exactly(f.sign * float(w.read_back(value)), float(openings), float(spend))
 
 
 def random_order(
@@ -255,8 +298,16 @@ def random_order(
     2.0
     """
     check_counts(budget=budget)
-    f = _few_enough(solution.forest)
-    policy = (solution if f is solution.forest else solve(f)).policy()
+    forest = solution.forest
+    forest.must_end("a random order")
+    if forest.boxes > WRITE_OUT:
+        raise InvalidForest(
+            f"a random order can be played with at most {WRITE_OUT} boxes, but this forest has "
+            f"{forest.boxes}, all copies counted. Use fewer boxes or copies, or play "
+            f"simulate(solution, episodes, rng, budget=...), which has no such limit."
+        )
+    f = expand(forest, WRITE_OUT)
+    policy = (solution if f is forest else solve(f)).policy()
     tables, most = tabulate(policy), len(f) if budget is None else budget
     where = places(f)
     game = Game(len(policy.root), policy.outside, 1, most, budget is None, stream_key(rng))

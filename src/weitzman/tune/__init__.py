@@ -8,8 +8,7 @@ directly.
 May import ``learn`` and what lies below it.
 """
 
-from .allowance import Allowance as Allowance
-from .allowance import price_within as price_within
+from .full_runs import full_run_index as full_run_index
 from .outcome import Report as Report
 from .outcome import Result as Result
 from .outcome import RunRecord as RunRecord
@@ -18,10 +17,14 @@ from .pacing import Paced as Paced
 from .pacing import Reporter as Reporter
 from .pacing import paced as paced
 from .plain import optimize as optimize
+from .prices import Allowance as Allowance
+from .prices import price_from_past as price_from_past
+from .prices import price_from_trade as price_from_trade
+from .prices import price_within as price_within
 from .race import Move as Move
 from .race import Race as Race
 from .race import RunModel as RunModel
+from .race import Seen as Seen
 from .refit import Refit as Refit
 from .runs import Past as Past
-from .stating import draw as draw
-from .whole import whole_index as whole_index
+from .search_space import draw as draw

@@ -1,8 +1,8 @@
 """The loop that carries out the moves of a race, with one worker or several.
 
-The book (a journal file, an Optuna storage) is told of everything before the race is. So a crash
-between any two instructions loses no decision, and telling a new race what the book says restores
-its state.
+The store (memory, a journal, an Optuna storage) is told of everything before the race is. So a
+crash between any two instructions loses no decision, and telling a new race what the store says
+restores its state.
 """
 
 from __future__ import annotations
@@ -10,23 +10,127 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Literal, Protocol, TypeVar
 
-from ..errors import InvalidAnswer, WeitzmanError
-from .allowance import Allowance
-from .book import Book, Inline, LoopSettings, NoMore, TakenOver
-from .outcome import Report
+from ..errors import InvalidAnswer, InvalidArgument, WeitzmanError
+from .outcome import Display, Report
+from .prices import Allowance
 from .race import Move, Race
 from .refit import refitting
-from .runs import Live, Moved, Past, Row, Start, carry_out, takes_past
+from .run_store import NoMore, TakenOver
+from .runs import Clock, Live, Moved, Past, Row, Start, carry_out, takes_past
+
+Callback = Callable[[Report], object]
+Catch = type[Exception] | Sequence[type[Exception]]
+Missing = Literal["abandon", "replay"]
+T = TypeVar("T")
 
 _HOPELESS = 100  # after this many runs without a score, something else must be wrong
 _PATIENCE = 20  # wait this many times as long as computing the gain took before doing it again
 _SOON, _LATER = 0.02, 0.5  # seconds between two looks at what other processes do
+
+
+class SearchStore(Protocol):
+    """A record of what was started, seen and paid; see :class:`~weitzman.tune.run_store.RunStore`.
+
+    Several processes may write in it: ``turn`` brings the race up to date, and a process may only
+    advance a run once ``begin`` or ``take`` has given it the run.
+    """
+
+    @property
+    def durable(self) -> bool: ...
+    def turn(self, do: Callable[[], T]) -> T: ...
+    def held(self, run: int) -> bool: ...
+    def take(self, run: int, until: int) -> bool: ...
+    def begin(self, candidate: int | None) -> int | None: ...
+    def config(self, run: int) -> Any: ...
+    def seen(self, run: int, row: Row) -> None: ...
+    def paid(self, run: int, cost: float) -> None: ...
+    def over(self, run: int, how: str, why: str) -> None: ...
+    def waits(self, run: int) -> None: ...
+    def settled(self, runs: Sequence[int]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopSettings:
+    """How a loop does its work; see :func:`weitzman.tune.optimize`."""
+
+    workers: int
+    executor: Any
+    on_missing_checkpoint: Missing
+    catch: tuple[type[Exception], ...]
+    refit: bool | None
+    clock: Clock
+    watchers: Sequence[Callback]
+    timeout: float | None = None
+    max_in_memory: int | None = None
+    reprice: bool = False
+    share: bool = False
+
+
+def checked(
+    start: Start, catch: Catch, callback: Callback | None, progress: bool, **options: Any
+) -> LoopSettings:
+    """The settings of a loop, or an error that names the first one that makes no sense."""
+    kinds = (catch,) if isinstance(catch, type) else catch
+    if not isinstance(kinds, (tuple, list)) or not all(
+        isinstance(x, type) and issubclass(x, Exception) for x in kinds
+    ):
+        raise InvalidArgument(
+            f"`catch` must be a class of exceptions or several, such as ValueError, but it is "
+            f"{catch!r}."
+        )
+    watchers: list[Callback] = [
+        *([callback] if callback else []),
+        *([Display()] if progress else []),
+    ]
+    s = LoopSettings(catch=tuple(kinds), watchers=watchers, **options)
+    if isinstance(s.workers, bool) or not isinstance(s.workers, int) or s.workers < 1:
+        raise InvalidArgument(
+            f"`workers` must be a whole number from 1 on, but it is {s.workers!r}."
+        )
+    if s.on_missing_checkpoint not in ("abandon", "replay"):
+        raise InvalidArgument(
+            f'`on_missing_checkpoint` must be "abandon" or "replay", but it is '
+            f"{s.on_missing_checkpoint!r}."
+        )
+    if s.timeout is not None and not s.timeout > 0:
+        raise InvalidArgument(f"`timeout` must be seconds above 0, but it is {s.timeout!r}.")
+    kept = s.max_in_memory
+    if kept is not None and (isinstance(kept, bool) or not isinstance(kept, int) or kept < 0):
+        raise InvalidArgument(
+            f"`max_in_memory` must be a whole number from 0 on, but it is {kept!r}."
+        )
+    if s.executor is not None and not hasattr(s.executor, "submit"):
+        raise InvalidArgument(f"`executor` must have `submit`, but it is {s.executor!r}.")
+    needs = None
+    if s.share and s.on_missing_checkpoint != "replay":
+        needs = "in a shared search, runs go from one process to another"
+    elif s.executor is not None:
+        needs = "with an executor, runs are brought back for every move"
+    elif kept is not None:
+        needs = "with `max_in_memory`, runs that wait are brought back from their checkpoints"
+    if needs is not None and not takes_past(start):
+        raise InvalidArgument(f"{needs}, so `start` must take a parameter `past`, but it does not.")
+    return s
+
+
+class _Inline:
+    """An executor that does the work at once, in this thread."""
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 class Loop:
@@ -35,15 +139,17 @@ class Loop:
     Parameters
     ----------
     race : Race
-        In the state that the book records.
-    book : Book
+        In the state that the store records.
+    store : SearchStore
     start : callable
         As in :mod:`weitzman.tune.runs`.
-    settings : Settings
+    settings : LoopSettings
     """
 
-    def __init__(self, race: Race, book: Book, start: Start, settings: LoopSettings) -> None:
-        self.race, self.book, self.start, self.settings = race, book, start, settings
+    def __init__(
+        self, race: Race, store: SearchStore, start: Start, settings: LoopSettings
+    ) -> None:
+        self.race, self.store, self.start, self.settings = race, store, start, settings
         self.how_over: dict[int, str] = {}
         self.measured: bool | None = None  # whether costs are times; None if not known yet
         self._refit = refitting(race, settings.refit)
@@ -54,24 +160,25 @@ class Loop:
         self._halt, self._reason, self._pace = False, "", _SOON
         self._before, self._began = 0, 0.0  # runs that an earlier call has started; when this began
         self._gain, self._gained, self._took = math.nan, -math.inf, 0.0  # when, how long it took
+        self._lost = 0
 
     def run(self) -> None:
         """Go on until it is best to stop."""
         self._before, self._began = len(self.race.runs), time.monotonic()
-        self.book.turn(self._give_back)
-        pool = Inline() if self.settings.workers == 1 else ThreadPoolExecutor(self.settings.workers)
+        self.store.turn(self._release)
+        workers = self.settings.workers
+        pool = _Inline() if workers == 1 else ThreadPoolExecutor(workers)
         flying = 0
         try:
             while True:
-                while flying < self.settings.workers and self._send(pool):
+                while flying < workers and self._send(pool):
                     flying += 1
-                if not flying and self._wait_for_others():
-                    continue
-                if not flying:
+                if flying:
+                    done = self._done.get()
+                    flying -= 1
+                    self._collect(*done)
+                elif not self._wait_for_others():
                     break
-                done = self._done.get()
-                flying -= 1
-                self._collect(*done)
             self._tell("stop")
         except BaseException:
             self._halt = True  # others finish the step they are at
@@ -85,15 +192,15 @@ class Loop:
             for live in self._live.values():
                 live.close()
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         """Offer runs again that were begun before a crash, here or in a process that is gone."""
         for run in self.race.in_flight:
-            if not self.book.held(run):
+            if not self.store.held(run):
                 self.race.release(run)
 
     def _wait_for_others(self) -> bool:
         """Wait while other processes advance runs; False if none do. Nothing is left to do here."""
-        if self._is_late() or not any(self.book.held(run) for run in self.race.in_flight):
+        if self._is_late() or not any(self.store.held(run) for run in self.race.in_flight):
             return False
         time.sleep(self._pace)
         self._pace = min(2 * self._pace, _LATER)
@@ -101,15 +208,15 @@ class Loop:
 
     # -- deciding ------------------------------------------------------------------------------
 
-    def _send(self, pool: Inline | ThreadPoolExecutor) -> bool:
+    def _send(self, pool: _Inline | ThreadPoolExecutor) -> bool:
         """Hand out the next move; False if there is none."""
         with self._lock:
             if self._is_late():
                 return False
             if self.settings.share:
-                self.book.turn(lambda: None)  # to learn from it before others have to wait
+                self.store.turn(lambda: None)  # to learn from it before others have to wait
             self.learn()
-            move = self.book.turn(self._decide)
+            move = self.store.turn(self._choose)
             if move is None:
                 return False
             run, until, new = move
@@ -120,39 +227,44 @@ class Loop:
             future = pool.submit(self._carry_out, run, until)
         else:
             future = self.settings.executor.submit(
-                carry_out, self.start, self.book.config(run), self._past(run), until,
+                carry_out, self.start, self.store.config(run), self._past(run), until,
                 self.settings.clock,
             )  # fmt: skip
         future.add_done_callback(lambda future: self._done.put((run, future)))
         return True
 
-    def _decide(self) -> tuple[int, int, bool] | None:
-        self._let_go()
-        self._pause()
-        return self._choose()
-
     def _choose(self) -> tuple[int, int, bool] | None:
-        """A run, the step to go to, and whether the run is new."""
+        """A run, the step to go to, and whether the run is new; None if there is no move."""
+        self._free_memory()
         while (move := self.race.next()) is not None:
             self._note(move)
             if move.run is None:
                 self._check_hope()
                 try:
-                    self.book.begin(len(self.race.runs), move.candidate)
+                    run = self.store.begin(move.candidate)
                 except NoMore:
                     self.race.exhausted()
                     continue
-                run = self.race.started(move.candidate)
-                config = self.book.config(run)
-                if isinstance(config, Mapping):
-                    self.race.describe(run, config)
-                return run, move.until, True
-            if self._can_go_on(move.run):
-                self.book.take(move.run, move.until)
+                if run is not None:  # None: another process has started this candidate
+                    return run, move.until, True
+            elif not self._can_go_on(move.run):
+                self._lose(move.run)
+            elif self.store.take(move.run, move.until):
                 return move.run, move.until, False
-            why = "it was not in memory and `start` cannot bring it back"
-            self._over(move.run, "lost", why)
         return None
+
+    def _free_memory(self) -> None:
+        """Let go of runs that will not be advanced, and of waiting runs beyond the limit."""
+        runs = self.race.settled()
+        self.store.settled(runs)
+        for run in runs:
+            if self._refit is None or self.race.runs[run].over:
+                self._drop(run)
+        if self.settings.max_in_memory is not None:
+            waiting = self.race.waiting
+            kept = sorted(self._live.keys() & waiting.keys(), key=lambda run: (-waiting[run], run))
+            for run in kept[self.settings.max_in_memory :]:
+                self._drop(run)
 
     def _check_hope(self) -> None:
         """Whether new runs lead anywhere: without a score, no number of them would be enough."""
@@ -160,14 +272,29 @@ class Loop:
             return
         vain = sum(run.until is None for run in self.race.runs[self._before :])
         if vain >= _HOPELESS:
+            kept = (
+                " All runs are on disk, so it can be started again." if self.store.durable else ""
+            )
             raise InvalidAnswer(
-                f"some run must show a score, but {vain} have ended or diverged without one. See "
-                f"whether training works; everything is written down, so it can be started again."
+                f"some run must show a score, but {vain} have ended or diverged without one. Check "
+                f"whether training works.{kept}"
             )
 
     def _can_go_on(self, run: int) -> bool:
         known = run in self._live or not self.race.runs[run].steps
-        return known or takes_past(self.start) or self.settings.lost == "replay"
+        return known or takes_past(self.start) or self.settings.on_missing_checkpoint == "replay"
+
+    def _lose(self, run: int) -> None:
+        if not self._lost:
+            warnings.warn(
+                f"run {run} was under way when an earlier call ended, and `start` takes no "
+                f"`past` to bring it back, so it is given up, with others like it. Let `start` "
+                f'take `past`, or say on_missing_checkpoint="replay" to train such runs again.',
+                UserWarning,
+                stacklevel=5,
+            )
+        self._lost += 1
+        self._over(run, "lost", "it was not in memory and `start` cannot bring it back")
 
     def learn(self) -> None:
         """Fit the model again, and its price, if it is time; to be called before each decision."""
@@ -175,23 +302,6 @@ class Loop:
             self._refit()
         if self._allowance is not None:
             self._allowance()
-
-    def _let_go(self) -> None:
-        """Free the resources of runs that will no longer be advanced."""
-        runs = self.race.settled()
-        self.book.settled(runs)
-        for run in runs:
-            if self._refit is None or self.race.runs[run].over:
-                self._drop(run)
-
-    def _pause(self) -> None:
-        """Release waiting runs beyond the cap, lowest index first; checkpoints remain."""
-        if self.settings.alive is None:
-            return
-        waiting = self.race.waiting
-        kept = sorted(self._live.keys() & waiting.keys(), key=lambda run: (-waiting[run], run))
-        for run in kept[self.settings.alive :]:
-            self._drop(run)
 
     def _is_late(self) -> bool:
         """Whether the time is up; then nothing more is begun."""
@@ -208,28 +318,32 @@ class Loop:
         return Past(run, tuple(it.steps), tuple(it.scores))
 
     def _carry_out(self, run: int, until: int) -> None:
-        """A move, here or in a thread; each row is written down as soon as it is seen."""
+        """A move, here or in a thread; each row is on disk as soon as it is seen."""
+        live = None
         with suppress(TakenOver):  # others took this process for dead, and another one has the run
-            self._advance(run, until)
+            while not self._halt:  # one step at least: the first rung may be step 0
+                try:
+                    live = live or self._alive(run)
+                    row = live.advance()
+                except (TakenOver, WeitzmanError):
+                    raise
+                except self.settings.catch as error:
+                    self._failed(run, error, 0.0 if live is None else live.took)
+                    return
+                except BaseException as error:
+                    error.add_note(f"This was in run {run}, started with {self._words(run)}.")
+                    raise
+                if row is None:
+                    self._over(run, "ended", "")
+                    return
+                self._seen(run, row)
+                if row.ends_move(until):
+                    break
+            self._paused(run)
 
-    def _advance(self, run: int, until: int) -> None:
-        try:
-            live = self._alive(run)
-        except self.settings.catch as error:
-            self._failed(run, error, 0.0)
-            return
-        while not self._halt:  # one step at least: the first rung may be step 0
-            try:
-                row = live.advance()
-            except self.settings.catch as error:
-                self._failed(run, error, live.took)
-                return
-            if row is None:
-                self._over(run, "ended", "")
-                return
-            self._seen(run, row)
-            if row.ends_move(until):
-                return
+    def _words(self, run: int) -> str:
+        config = self.store.config(run)
+        return repr(getattr(config, "params", config))  # an Optuna trial or a configuration
 
     def _alive(self, run: int) -> Live:
         """A run in memory."""
@@ -238,13 +352,13 @@ class Loop:
             live.wake()
             return live
         self._drop(run)  # another process has advanced the run since
-        again = self.settings.lost == "replay"
+        again = self.settings.on_missing_checkpoint == "replay"
         live = Live(
-            self.start, self.book.config(run), self._past(run), self.settings.clock, again=again
+            self.start, self.store.config(run), self._past(run), self.settings.clock, again=again
         )
         with self._lock:
             if live.repaid:
-                self.book.paid(run, live.repaid)
+                self.store.paid(run, live.repaid)
                 self.race.pay(live.repaid)
             self._live[run] = live
         return live
@@ -255,17 +369,19 @@ class Loop:
         if not isinstance(moved, Moved):  # it was done here
             return
         with suppress(TakenOver):
-            self._note_moved(run, moved)
-
-    def _note_moved(self, run: int, moved: Moved) -> None:
-        for row in moved.rows:
-            self._seen(run, row)
-        if moved.ended:
-            self._over(run, "ended", "")
-        elif moved.error is not None:
-            if not isinstance(moved.error, self.settings.catch):
+            for row in moved.rows:
+                self._seen(run, row)
+            if moved.ended:
+                self._over(run, "ended", "")
+            elif moved.error is None:
+                self._paused(run)
+            elif isinstance(moved.error, WeitzmanError):
                 raise moved.error
-            self._failed(run, moved.error, moved.took)
+            elif isinstance(moved.error, self.settings.catch):
+                self._failed(run, moved.error, moved.took)
+            else:
+                moved.error.add_note(f"This was in run {run}, started with {self._words(run)}.")
+                raise moved.error
 
     # -- writing down --------------------------------------------------------------------------
 
@@ -279,25 +395,28 @@ class Loop:
                     f"before."
                 )
             self.measured = row.measured
-            self.book.seen(run, row)
+            self.store.seen(run, row)
             self.race.observe(run, row.step, row.score, row.cost)
             self._tell("seen", run, row)
 
     def _failed(self, run: int, error: Exception, took: float) -> None:
         """A run has crashed. It counts as diverged, at the cost of the time that it took."""
-        if isinstance(error, WeitzmanError):
-            raise error  # an error of this package, not of the run
         with self._lock:
             steps = self.race.runs[run].steps
-            cost = took if self.measured else 0.0
-            row = Row((steps[-1] if steps else 0) + 1, math.nan, cost, bool(self.measured))
-            self.book.seen(run, row)
+            cost = 0.0 if self.measured is False else took
+            row = Row((steps[-1] if steps else 0) + 1, math.nan, cost, self.measured)
+            self.store.seen(run, row)
             self.race.observe(run, row.step, row.score, row.cost)
             self._over(run, "failed", f"{type(error).__name__}: {error}")
 
+    def _paused(self, run: int) -> None:
+        with self._lock:
+            if self.race.runs[run].until is None:
+                self.store.waits(run)
+
     def _over(self, run: int, how: str, why: str) -> None:
         with self._lock:
-            self.book.over(run, how, why)
+            self.store.over(run, how, why)
             self.how_over[run] = how
             (self.race.ended if how == "ended" else self.race.failed)(run)
             self._drop(run)
@@ -326,7 +445,7 @@ class Loop:
         if event == "stop":
             self._gain, self._reason = race.expected_gain, race.reason
         report = Report(
-            event, run, None if run is None else self.book.config(run),
+            event, run, None if run is None else self.store.config(run),
             None if row is None else row.step,
             None if row is None else row.score,
             None if row is None else row.cost,

@@ -1,46 +1,36 @@
 """Tune an Optuna study: pause and resume trials, and stop when no trial is worth its cost.
 
-The objective is a generator: it suggests, trains a step, yields a score, and so on. Trials that
-wait stay RUNNING; the best is COMPLETE in the end, as are trials that were trained to their end,
-and the others are PRUNED as soon as it is clear that they will not be resumed, so that the sampler
-learns from them. Scores are reported as intermediate values; what they cost is in the user
-attributes of the trials. So the storage holds everything, a dashboard shows it, and after a crash
-the same call continues the search.
+The objective is a generator: it suggests, trains a step, yields a score, and so on. Trials that are
+paused are WAITING (or RUNNING, if only this process can go on with them). The best is COMPLETE in
+the end, as are trials that were trained to their end, and the others are PRUNED as soon as it is
+clear that they will not be resumed, so that the sampler learns from them. Scores are reported as
+intermediate values; what they cost is in the user attributes of the trials. So the storage holds
+everything, a dashboard shows it, and after a crash the same call continues the search.
 """
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from .._common.optional import need
-from .._common.system import Process, is_alive, this_process
-from ..errors import InvalidArgument, JournalError
+from ..errors import InvalidArgument
 from ..learn.features import Config
 from ..learn.run_model import check_model
-from ..learn.tuner_logs import RUN
-from .book import Callback, Catch, LoopSettings, check_settings, exceptions
-from .loop import Loop
-from .optuna_book import REASON, StudyBook, clear_waiting
-from .outcome import Display, Result, result_of
+from ..learn.tuner_logs import CONTINUES, RUN
+from .full_runs import full_run_index
+from .loop import Callback, Catch, Loop, Missing, checked
+from .optuna_store import REASON, StudyStore, enqueued
+from .outcome import Result, keep, result_of
 from .pacing import plain as plain
 from .race import Race, RunModel
-from .runs import SECONDS, Clock
-from .stating import Stated, draw, model_of
-from .storage_turns import StorageTurns, living
-from .whole import whole_index
+from .runs import SECONDS, Clock, takes_past
+from .search_space import Stated, draw, model_of, names_in
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.trial import FrozenTrial
-
-OWNER = "weitzman:owner"  # user attribute of the study: the process that drives it
-
-
-_SETTLE = 0.05  # seconds
 
 
 def optimize(
@@ -50,30 +40,37 @@ def optimize(
     *,
     price: float | None = None,
     full_run_cost: float | None = None,
+    limit: float | None = None,
     candidates: Mapping[str, Any] | Sequence[Config] | None = None,
     n_trials: int | None = None,
     outside: float | None = None,
     budget: float | None = None,
+    seed: int | None = None,
     workers: int = 1,
-    lost: Literal["abandon", "replay"] = "abandon",
+    on_missing_checkpoint: Missing = "abandon",
     catch: Catch = (),
     refit: bool | None = None,
     reprice: bool = False,
     clock: Clock = SECONDS,
     timeout: float | None = None,
-    alive: int | None = None,
-    share: bool = False,
+    max_in_memory: int | None = None,
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Result:
     """Start trials, advance the most promising one, and stop when nothing is worth its cost.
 
+    Several processes may make the same call at once, on this machine or on others that reach the
+    storage. Every candidate is started once, a trial is advanced by one process at a time, and each
+    process returns the result of the whole search. Trials of a process that was killed go to the
+    others: at once on the same machine, and within a few minutes on another one. A copy takes the
+    place of such a trial, which is then FAIL. For this the ``objective`` must take ``past``, with
+    checkpoints where all processes find them; otherwise each process goes on with its own trials.
+
     Parameters
     ----------
     study : optuna.Study
         A study with one objective, any sampler and any storage. Its pruner is not used. If an
-        earlier call was cut short, this call continues it; one process at a time, unless all of
-        them ``share`` the study.
+        earlier call was cut short, this call continues it.
     objective : callable
         ``objective(trial)`` returns a generator that suggests parameters and yields, for each step,
         a score, ``(score, cost)`` or ``(score, cost, step)``. An objective that reports and
@@ -90,18 +87,14 @@ def optimize(
         sampled.
     n_trials : int, optional
         The most trials in all, including trials of earlier calls and other processes.
-    share : bool
-        Let other processes take part, on this machine or on others that reach the storage: each
-        makes the same call. Every trial is started once, and any process may go on with any trial,
-        so ``objective`` must take ``past``, with checkpoints where all processes find them. Each
-        process returns the result of the whole search, and the last one completes the best trial.
-        Trials of a process that was killed go to the others: at once on the same machine, and
-        within a few minutes on another one.
-    price, full_run_cost, outside, budget, workers, lost, catch, refit, reprice, clock, timeout,
-    alive, progress, callback
+    seed : int, optional
+        The seed of candidates that are drawn from a space; by default it follows from the name of
+        the study.
+    price, full_run_cost, limit, outside, budget, workers, on_missing_checkpoint, catch, refit,
+    reprice, clock, timeout, max_in_memory, progress, callback
         As in :func:`weitzman.tune.optimize`. The configuration in a report is the trial. A trial
         that was PRUNED is not resumed, even if the model changes its mind. Trials that the
-        budget stopped stay RUNNING, and a later call continues them.
+        budget stopped stay WAITING, and a later call continues them.
 
     Returns
     -------
@@ -112,80 +105,45 @@ def optimize(
     optuna = need("optuna", "optuna")
     lower = len(study.directions) == 1 and study.direction == optuna.study.StudyDirection.MINIMIZE
     known = model_of(
-        model, price=price, full_run_cost=full_run_cost, minimize=lower if model is None else None
-    )
-    _check_study(study, known, optuna)
-    settings = LoopSettings(
-        workers=workers, executor=None, lost=lost, catch=exceptions(catch), refit=refit,
-        reprice=reprice, clock=clock,
-        watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
-        timeout=timeout, alive=alive, share=share,
+        model, price=price, full_run_cost=full_run_cost, limit=limit, budget=budget,
+        minimize=lower if model is None else None, space=names_in(candidates),
     )  # fmt: skip
-    check_settings(settings, objective)
-    if share and isinstance(study._storage, optuna.storages.InMemoryStorage):
+    _check_study(study, known, optuna)
+    priced = known is model or price is not None or full_run_cost is not None
+    settings = checked(
+        objective, catch, callback, progress, workers=workers, executor=None, refit=refit,
+        on_missing_checkpoint=on_missing_checkpoint, reprice=reprice or not priced, clock=clock,
+        timeout=timeout, max_in_memory=max_in_memory,
+    )  # fmt: skip
+    chosen: Sequence[Config] | None
+    if isinstance(candidates, Mapping):
+        chosen = draw(candidates, seed=crc32(study.study_name.encode()) if seed is None else seed)
+    else:
+        chosen = candidates
+    if chosen is not None and (others := enqueued(study, optuna)):
         raise InvalidArgument(
-            "processes share a study through its storage, but this study is in memory. Give "
-            "`create_study` a `storage`."
+            f"with `candidates` the study must have no enqueued trials, but trial "
+            f"{others[0].number} is WAITING ({len(others)} in all). Add their parameters to the "
+            f"candidates."
         )
-    begun = sum(RUN in trial.user_attrs for trial in study.get_trials(deepcopy=False))
+    marks = [trial.user_attrs for trial in study.get_trials(deepcopy=False)]
+    begun = sum(RUN in marked and CONTINUES not in marked for marked in marks)
     most = None if n_trials is None else max(n_trials, begun)
-    chosen = draw(candidates) if isinstance(candidates, Mapping) else candidates
-    supply: dict[str, Any] = {"available": most} if chosen is None else {"candidates": chosen}
-    race = Race(known, **supply, outside=outside, budget=budget)
-    with _shared(study) if share else _owned(study) as turns:
-        book = StudyBook(study, race, optuna, candidates=chosen, most=most, turns=turns)
-        loop = Loop(race, book, objective, settings)
-        if chosen is not None:
-            clear_waiting(study, optuna)
-        book.turn(book.catch_up)
-        loop.run()
-        book.finish()
-    return result_of(race, book.params, loop.how_over)
-
-
-@contextmanager
-def _owned(study: Study) -> Iterator[None]:
-    """Keep other processes from driving the study: the owner is in a user attribute."""
-    me = [*this_process(), secrets.token_hex(8)]
-    _check_owner(study, me)
-    study.set_user_attr(OWNER, me)
+    race = Race(known, candidates=chosen, outside=outside, budget=budget, max_runs=most)
+    movable = takes_past(objective) or on_missing_checkpoint == "replay"
+    store = StudyStore(study, race, optuna, candidates=chosen, most=most, movable=movable)
+    loop = Loop(race, store, objective, settings)
     try:
-        time.sleep(_SETTLE)  # if two processes come at once, the one that wrote last goes on
-        _check_owner(study, me)
-        if sharing := living(study):
-            raise JournalError(
-                f"study {study.study_name!r}: {sharing[0]} is using the study, which it shares "
-                f"({len(sharing)} in all). Either all processes say `share=True` or only one "
-                f"process drives the study."
-            )
-        yield
+        store.catch_up()
+        try:
+            loop.run()
+        except BaseException as error:
+            keep(error, result_of(race, store.params, loop.how_over), durable=True)
+            raise
+        store.finish()
     finally:
-        if study.user_attrs.get(OWNER) == me:
-            study.set_user_attr(OWNER, None)
-
-
-@contextmanager
-def _shared(study: Study) -> Iterator[StorageTurns]:
-    """Be one of the processes that drive the study."""
-    turns = StorageTurns(study)
-    try:
-        _check_owner(study, [])
-        yield turns
-    finally:
-        turns.leave()
-
-
-def _check_owner(study: Study, me: list[Any]) -> None:
-    owner = study.user_attrs.get(OWNER)
-    if owner is None or owner == me:
-        return
-    process = Process(*owner[:4])
-    if is_alive(process) is not False:
-        raise JournalError(
-            f"study {study.study_name!r}: {process} is using the study. One process drives it, "
-            f"with several `workers` if need be, unless all processes say `share=True`. End that "
-            f"process first; if it is gone, set the user attribute {OWNER!r} of the study to None."
-        )
+        store.leave()
+    return result_of(race, store.params, loop.how_over)
 
 
 class StopWhenNotWorthIt:
@@ -197,7 +155,7 @@ class StopWhenNotWorthIt:
 
     Parameters
     ----------
-    model : ResemblanceModel
+    model : RunModel
 
     Attributes
     ----------
@@ -212,7 +170,7 @@ class StopWhenNotWorthIt:
     def __init__(self, model: Any) -> None:
         check_model(model)
         self._model: RunModel = model
-        self.index = whole_index(model)
+        self.index = full_run_index(model)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         optuna = need("optuna", "optuna")

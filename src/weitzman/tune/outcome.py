@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from .._common.numbers import counted
 from .._common.text import as_html, printable
-from .race import Race
+from ..learn.first_runs import FirstRuns
+from .race import Race, Seen
 from .refit import curves_of
 
 if TYPE_CHECKING:
@@ -99,13 +100,17 @@ class Result:
         What the best is worth, all that was paid, and the difference; in units of cost.
     reason : str
         Why the search stopped.
-    price : float
-        What one point of score is worth, in units of cost.
+    price : float or None
+        What one point of score is worth, in units of cost; None (and the worth NaN) if only the
+        cost of a full run was stated in points and no run has ended.
     full_run_cost : float or None
         How many points of score a full run has cost on average; None if no run was trained
         to its end.
-    runs : tuple of Record
+    runs : tuple of RunRecord
         The runs in the order of their numbers.
+    history : tuple of Seen
+        Every score, as (run, step, score, spent), in the order in which they came in: which run was
+        advanced when, and all that had been spent by then.
     curves : Curves
         The runs as logged curves, to learn from for the next search; None if nothing was seen.
     """
@@ -118,20 +123,23 @@ class Result:
     spent: float
     payoff: float
     reason: str
-    price: float
+    price: float | None
     full_run_cost: float | None
     runs: tuple[RunRecord, ...]
+    history: tuple[Seen, ...] = field(repr=False)
     curves: Curves | None = field(compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.best_score is None:
             return f"No score; spent {self.spent:.6g}. {self.reason}"
-        full = self.full_run_cost
-        priced = f"A point is worth {self.price:.6g}"
-        priced += "." if full is None else f"; a full run costs {full:.3g} points."
+        priced, worth = "No run has ended, so the price of a point is not known yet.", ""
+        if self.price is not None:
+            full, worth = self.full_run_cost, f", worth {self.worth:.6g}"
+            priced = f"A point is worth {self.price:.6g}"
+            priced += "." if full is None else f"; a full run costs {full:.3g} points."
         return (
-            f"Best score {self.best_score:.6g} (run {self.best_run}, step {self.best_step}), worth "
-            f"{self.worth:.6g}; spent {self.spent:.6g} on {counted(len(self.runs), 'run')}. "
+            f"Best score {self.best_score:.6g} (run {self.best_run}, step {self.best_step})"
+            f"{worth}; spent {self.spent:.6g} on {counted(len(self.runs), 'run')}. "
             f"{self.reason} {priced}"
         )
 
@@ -145,22 +153,32 @@ def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
                over.get(run.number, run.over))
         for config, run in zip(configs, race.runs, strict=True)
     )  # fmt: skip
-    best = race.best_run
-    return Result(
-        race.best_score, best, race.best_step, None if best is None else configs[best],
-        race.best, race.spent, race.payoff, race.reason, race.model.price, _full_run_cost(race),
-        runs, curves_of(race) if any(run.steps for run in runs) else None,
-    )  # fmt: skip
-
-
-def _full_run_cost(race: Race) -> float | None:
-    """What runs that came to their end have cost on average, in points."""
-    paid = [
+    paid = [  # by runs that came to their end
         sum(run.costs)
         for run in race.runs
         if run.steps and (run.over == "ended" or race.model.next_rung(run.steps[-1]) is None)
     ]
-    return sum(paid) / len(paid) / race.model.price if paid else None
+    # a model without a log has no price before a full run has shown what it costs
+    first = isinstance(race.model, FirstRuns) and race.model.full_run_cost
+    price = None if first and not paid else race.model.price
+    best = race.best_run
+    return Result(
+        race.best_score, best, race.best_step, None if best is None else configs[best],
+        math.nan if price is None else race.best, race.spent,
+        math.nan if price is None else race.payoff, race.reason, price,
+        sum(paid) / len(paid) / price if paid and price else None,
+        runs, tuple(race.history), curves_of(race) if race.history else None,
+    )  # fmt: skip
+
+
+def keep(error: BaseException, result: Result, *, durable: bool) -> None:
+    """Hang what was found before an error on it, and say how to go on."""
+    if result.history:
+        again = "Run again to continue." if durable else (
+            "Without a `journal`, the same call begins anew."
+        )  # fmt: skip
+        error.result = result  # type: ignore[attr-defined]
+        error.add_note(f"Until then: {result} (`result` of this exception has it all.) {again}")
 
 
 class Display:

@@ -57,6 +57,9 @@ class Reporter:
         Ended
             When the run should not be trained any further. Do not catch it, or end training.
         """
+        steps = self.past.steps
+        if step is not None and steps and step <= steps[-1]:
+            return  # it has been seen: `train` went back to its last checkpoint
         self.shown.put((score, cost, step))
         self._wait()
 

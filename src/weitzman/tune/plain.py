@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import InvalidArgument
-from .book import Callback, Catch, LoopSettings, check_settings, exceptions
-from .loop import Loop
-from .outcome import Display, Result, result_of
-from .plain_book import Configs, PlainBook
+from .loop import Callback, Catch, Loop, Missing, checked
+from .outcome import Result, keep, result_of
 from .race import Race
-from .run_journal import Path, RunJournal
+from .run_store import Configs, Journal, Path, RunStore
 from .runs import SECONDS, Clock, Start
-from .stating import Stated, draw, model_of
+from .search_space import Stated, draw, model_of, names_in
 
 
 def optimize(
@@ -24,19 +22,22 @@ def optimize(
     price: float | None = None,
     full_run_cost: float | None = None,
     minimize: bool | None = None,
+    limit: float | None = None,
     journal: Path | None = None,
     share: bool = False,
     outside: float | None = None,
     budget: float | None = None,
+    max_runs: int | None = None,
+    seed: int | None = None,
     workers: int = 1,
     executor: Any = None,
-    lost: Literal["abandon", "replay"] = "abandon",
+    on_missing_checkpoint: Missing = "abandon",
     catch: Catch = (),
     refit: bool | None = None,
     reprice: bool = False,
     clock: Clock = SECONDS,
     timeout: float | None = None,
-    alive: int | None = None,
+    max_in_memory: int | None = None,
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Result:
@@ -59,9 +60,12 @@ def optimize(
         search, from a weak prior; see :func:`weitzman.learn.from_nothing`.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
-        the two is needed unless a model is given.
+        the two is needed unless a model or a ``budget`` is given. See :func:`price_from_trade` and
+        :func:`price_from_past`.
     minimize : bool, optional
         Lower scores are better; by default as the model or the log says.
+    limit : float, optional
+        The best possible score, such as 1 for an accuracy, for a log or without a model.
     journal : str or path, optional
         A file that makes the search survive crashes. If the file exists, the search continues from
         it, and nothing that was paid for is repeated.
@@ -69,24 +73,28 @@ def optimize(
         Let other processes take part, on this machine or on others that reach the journal: each
         makes the same call. Every run is started once, and any process may go on with any run, so
         ``start`` must take ``past``, with checkpoints where all processes find them. Each process
-        returns the result of the whole search. Without ``share`` a second process is refused.
+        returns the result of the whole search. Without ``share`` a second process is rejected.
     outside : float, optional
         The worth of what is available without any run, in units of cost.
     budget : float, optional
-        Begin nothing once this much is spent, even if it would be worth its cost: a safeguard in
-        case the model promises more than these runs deliver.
+        Begin nothing once this much is spent. Without a price, the budget sets it: see ``reprice``.
+    max_runs : int, optional
+        The most runs to start in all.
+    seed : int, optional
+        The seed of configurations that are drawn from a space. By default each search draws others;
+        a search that continues from a journal draws the same.
     workers : int
         How many runs to advance at once. One is optimal; more save time and cost payoff.
     executor : object with ``submit``, optional
         Where to advance runs: a process pool, a cluster. By default in threads of this process.
         A run is brought back there for each move, so ``start`` must take ``past``; both must be
         picklable, and what a move shows is on disk once the whole move is over.
-    lost : "abandon" or "replay"
+    on_missing_checkpoint : "abandon" or "replay"
         What becomes of a run that is not in memory (after a crash) if ``start`` takes no ``past``:
         leave it, or train it again up to where it was, and pay for that again.
     catch : exception, or several
-        If a run raises one of these exceptions, the run has failed and the search goes on. Other
-        exceptions end the search; when it is started again, it begins with that step.
+        If a run raises one of these exceptions, the run has failed and the search goes on. Any
+        other exception ends the search; its attribute ``result`` holds what was found until then.
     refit : bool, optional
         Fit the model again now and then, to what it knew and what this search has shown. The
         default is to refit if the model has ``updated``, as models from :func:`weitzman.learn.fit`
@@ -98,7 +106,7 @@ def optimize(
         The cost of a step that does not give its cost: the difference of two readings.
     timeout : float, optional
         Begin nothing once this many seconds have passed; steps under way are finished.
-    alive : int, optional
+    max_in_memory : int, optional
         How many waiting runs to keep in memory: those with the highest index. The others are
         released, and brought back from their checkpoints when their turn comes, so ``start`` must
         take ``past``. By default all.
@@ -129,47 +137,49 @@ def optimize(
     >>> found.best_config
     6
     """
-    settings = LoopSettings(
-        workers=workers, executor=executor, lost=lost, catch=exceptions(catch), refit=refit,
-        reprice=reprice,
-        clock=clock,
-        watchers=[*([callback] if callback else []), *([Display()] if progress else [])],
-        timeout=timeout, alive=alive, share=share,
+    known = model_of(
+        model, price=price, full_run_cost=full_run_cost, minimize=minimize, limit=limit,
+        budget=budget, space=names_in(configs),
     )  # fmt: skip
-    check_settings(settings, start)
+    priced = known is model or price is not None or full_run_cost is not None
+    settings = checked(
+        start, catch, callback, progress, workers=workers, executor=executor, refit=refit,
+        on_missing_checkpoint=on_missing_checkpoint, reprice=reprice or not priced, clock=clock,
+        timeout=timeout, max_in_memory=max_in_memory, share=share,
+    )  # fmt: skip
     if share and journal is None:
         raise InvalidArgument("processes share a search through its `journal`, but there is none.")
-    if isinstance(configs, Mapping):
-        configs = draw(configs)
-    _check_configs(configs)
-    known = model_of(model, price=price, full_run_cost=full_run_cost, minimize=minimize)
-    kept = None if journal is None else RunJournal(journal, minimize=known.minimize, share=share)
-    book = PlainBook(configs, kept)
-    try:
-        race = Race(known, **_supply(configs, book.begun), outside=outside, budget=budget)
-        loop = Loop(race, book, start, settings)
-        book.tell_again(loop)
-        loop.run()
-    finally:
-        book.close()
-    return result_of(race, book.configs, loop.how_over)
-
-
-def _supply(configs: Configs, begun: int) -> dict[str, Any]:
-    """What a race is told about the configurations: candidates, their number, or nothing.
-
-    ``begun`` runs were started before, perhaps from a longer list.
-    """
-    if isinstance(configs, Sequence) and configs and all(isinstance(x, Mapping) for x in configs):
-        return {"candidates": configs}
-    return {"available": max(len(configs), begun) if isinstance(configs, Sized) else None}
-
-
-def _check_configs(configs: object) -> None:
-    """Refuse iterables that are probably not meant as configurations, such as strings."""
-    odd = isinstance(configs, str | bytes) or hasattr(configs, "columns")
-    if odd or not (callable(configs) or isinstance(configs, Iterable)):
+    if isinstance(configs, str | bytes) or hasattr(configs, "columns") or not (
+        callable(configs) or isinstance(configs, Iterable)
+    ):  # fmt: skip
         raise InvalidArgument(
             f"configurations are a list, an iterable, a function of the number of the run or a "
             f"space, but got a {type(configs).__name__}."
         )
+    kept = None
+    if journal is not None:
+        kept = Journal(journal, minimize=known.minimize, share=share, seed=seed)
+    try:
+        if isinstance(configs, Mapping):
+            configs = draw(configs, seed=seed if kept is None else kept.seed)
+        store = RunStore(configs, kept)
+        supply: dict[str, Any] = {"available": None}
+        if configs and isinstance(configs, Sequence) and all(
+            isinstance(x, Mapping) for x in configs
+        ):  # fmt: skip
+            supply = {"candidates": configs}
+        elif isinstance(configs, Sized):  # runs may have been started from a longer list
+            supply = {"available": max(len(configs), store.begun)}
+        race = Race(known, **supply, outside=outside, budget=budget, max_runs=max_runs)
+        loop = Loop(race, store, start, settings)
+        store.restore(loop)
+        try:
+            loop.run()
+        except BaseException as error:
+            found = result_of(race, store.configs, loop.how_over)
+            keep(error, found, durable=store.durable)
+            raise
+    finally:
+        if kept is not None:
+            kept.close()
+    return result_of(race, store.configs, loop.how_over)

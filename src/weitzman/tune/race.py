@@ -5,10 +5,10 @@ decision falls, and gives the index of going on with a run that has shown certai
 index of starting a new run. Where the settings of the runs that can be started are known, each of
 these *candidates* has an index of its own, so the race also chooses what to start. The rule is the
 rule of :class:`~weitzman.Policy`, kept by the same :class:`~weitzman.policy.frontier.Offers`: make
-the move of highest index while it exceeds the worth of the best score so far; otherwise stop. Among
-equal indices, the run that was started first comes first, then the first candidate, then a new run,
-as on a forest of lines side by side. Among equal scores, the score of the first run counts,
-whichever was seen first.
+the move with the highest index while it exceeds the worth of the best score so far; otherwise stop.
+Among equal indices, the run that was started first comes first, then the first candidate, then a
+new run, as on a forest of lines side by side. Among equal scores, the score of the first run
+counts, whichever was seen first.
 
 A race does not train or wait. It is told what was seen, in any order, and says what to do next; the
 same reports in the same order lead to the same moves.
@@ -19,15 +19,17 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.features import Config
+from ..learn.first_runs import END, UNKNOWN, FirstRuns
+from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers
-from .moves import Move as Move
-from .moves import Run as Run
-from .moves import RunModel as RunModel
 
 if TYPE_CHECKING:
     from ..learn.noise import Belief, ScoreNoise
@@ -38,7 +40,98 @@ Key = tuple[int, ...]
 """A move on offer, in the order of ties: ``(0, run)``, ``(1, candidate)``, new run ``(2,)``."""
 
 _LAST_STEP = 2**53
+_AWAY = 3.0  # a score this many widths of the log's scores away is in another unit
 _RUN, _CANDIDATE, _NEW = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One thing to do: advance a run until a step.
+
+    Attributes
+    ----------
+    run : int or None
+        The number of the run; None for a new run, whose number :meth:`Race.started` gives.
+    until : int
+        The step at which the next decision falls.
+    index : float
+        The index of the move, in units of cost.
+    best : float
+        The worth of the best score when the move was chosen.
+    candidate : int or None
+        For a new run the number of its candidate, if the race was given any.
+    point : float
+        What a point of score is worth, in units of cost; negative when minimizing.
+    """
+
+    run: int | None
+    until: int
+    index: float
+    best: float
+    candidate: int | None = None
+    point: float = 1.0
+
+    @property
+    def reason(self) -> str:
+        """One sentence that says why, in points of score."""
+        new = "a run" if self.candidate is None else f"candidate {self.candidate}"
+        what = f"Start {new}, and train it" if self.run is None else f"Advance run {self.run}"
+        goal = "its end" if self.until >= END else f"step {self.until}"
+        if self.until == 0 and self.index >= UNKNOWN:
+            goal = "its first score"
+        if not math.isfinite(self.best):
+            return f"{what} to {goal}: nothing has been seen yet."
+        if self.index >= UNKNOWN:
+            return f"{what} to {goal}: too little is known about runs to judge any."
+        side = "below" if self.point > 0 else "above"
+        return (
+            f"{what} to {goal}: this pays as long as the best score is {side} "
+            f"{self.index / self.point:.6g} (now {self.best / self.point:.6g}), longer than any "
+            f"other move."
+        )
+
+
+@dataclass(slots=True)
+class Run:
+    """What is known about a run.
+
+    Attributes
+    ----------
+    number : int
+    steps, scores, costs : lists
+        What was seen, in the order of the steps; a score of nan means that the run had diverged.
+    filtered : list
+        The scores as the means of their re-evaluations, where these are the prize.
+    until : int or None
+        The step to which the run is being advanced; None while it waits or once it is over.
+    over : str
+        "" as long as the run can go on, otherwise "ended", "failed" or "left".
+    settings : mapping or None
+        What the run was started with, if that is known.
+    """
+
+    number: int
+    until: int | None
+    settings: Config | None = None
+    steps: list[int] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+    filtered: list[float] = field(default_factory=list)
+    over: str = ""
+
+    @property
+    def shown(self) -> Shown:
+        """What a model is told about the run."""
+        return Shown(self.steps, self.filtered, self.costs, self.settings)
+
+
+class Seen(NamedTuple):
+    """A score as it came in: of which run and step, and all that had been spent by then."""
+
+    run: int
+    step: int
+    score: float
+    spent: float
 
 
 class Race:
@@ -58,6 +151,15 @@ class Race:
     candidates : sequence of mappings, optional
         The settings of the runs that can be started, which are then ``available``. See
         :meth:`offer` to add some later.
+    max_runs : int, optional
+        The most runs to start in all.
+
+    Attributes
+    ----------
+    runs : list of Run
+    spent : float
+    history : list of Seen
+        The scores in the order in which they came in.
 
     Examples
     --------
@@ -81,21 +183,26 @@ class Race:
         outside: float | None = None,
         budget: float | None = None,
         candidates: Sequence[Config] | None = None,
+        max_runs: int | None = None,
     ) -> None:
         check_model(model)
         if available is not None and candidates is not None:
             raise InvalidArgument("give either `available` or `candidates`.")
         if available is not None and available < 0:
             raise InvalidArgument(f"`available` must be 0 or more, but it is {available}.")
+        if max_runs is not None and max_runs < 1:
+            raise InvalidArgument(f"`max_runs` must be 1 or more, but it is {max_runs}.")
         if outside is not None and math.isnan(outside):
             raise InvalidArgument("`outside` must be a number, but it is nan.")
         if budget is not None and not budget > 0:
             raise InvalidArgument(f"`budget` must be a number above 0, but it is {budget!r}.")
         self.model = model
         self.runs: list[Run] = []
+        self.history: list[Seen] = []
         self.spent = 0.0
         self.budget = math.inf if budget is None else float(budget)
         self.outside = -math.inf if outside is None else float(outside)
+        self._most = math.inf if max_runs is None else max_runs
         self._halted = ""  # why nothing is to be begun, whatever it might be worth
         self._left = math.inf if available is None else available  # new runs without settings,
         self._owed = 0  # and those of them that were handed out and not yet started
@@ -108,6 +215,7 @@ class Race:
         self._offers = Offers[Key](self._free)
         self._noise: ScoreNoise | None = getattr(model, "noise", None)
         self._beliefs: dict[int, Belief] = {}  # about runs whose scores are noisy
+        self._warned = False  # that steps are counted in another unit, which one warning says
         if candidates is not None:
             self._left = 0
             self.offer(candidates)
@@ -139,11 +247,11 @@ class Race:
 
     def peek(self) -> Move | None:
         """The move that :meth:`next` would hand out."""
-        best = self._best
+        best, point = self._best, self._point
         if self._again:
             run = self.runs[self._again[0]]
             assert run.until is not None  # given back in the middle of a move
-            return Move(run.number, run.until, self._index(run), best)
+            return Move(run.number, run.until, self._index(run), best, None, point)
         top = self._top()
         if top is None or not top[1] > best:
             return None
@@ -151,15 +259,21 @@ class Race:
         number = which[0] if kind == _RUN else None
         until = self.model.next_rung(None if number is None else self.runs[number].steps[-1])
         assert until is not None  # the index would be -inf
-        return Move(number, until, index, best, which[0] if kind == _CANDIDATE else None)
+        return Move(number, until, index, best, which[0] if kind == _CANDIDATE else None, point)
 
     @property
     def left(self) -> float:
         """How many further runs can be started."""
-        return self._left + len(self._unused)
+        room = self._most - len(self.runs) - self._owed - len(self._picked)
+        return max(0, min(self._left + len(self._unused), room))
+
+    @property
+    def startable(self) -> int:
+        """As :attr:`left`; a large number stands for any number."""
+        return int(min(self.left, ENDLESS))
 
     def _top(self) -> tuple[Key, float] | None:
-        """The move of highest index, and that index; None if there is none, or no budget for it."""
+        """The move with the highest index, and that index; None without a move or a budget."""
         return None if self._halted or self.spent >= self.budget else self._offers.top()
 
     def _free(self, key: Key) -> bool:
@@ -167,14 +281,15 @@ class Race:
         if key[0] == _RUN:
             run = self.runs[key[1]]
             return run.until is None and not run.over
-        return key[1] in self._unused if key[0] == _CANDIDATE else self._left > 0
+        there = key[1] in self._unused if key[0] == _CANDIDATE else self._left > 0
+        return there and self.left > 0
 
     def _index(self, run: Run) -> float:
-        if not run.steps:
-            if run.settings is None:
-                return self.model.fresh_index
-            return float(self.model.start_indices([run.settings])[0])
-        return float(self.model.next_indices([run.shown])[0])
+        if run.steps:
+            return float(self.model.next_indices([run.shown])[0])
+        if run.settings is None:
+            return self.model.fresh_index
+        return float(self.model.start_indices([run.settings])[0])
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -198,30 +313,25 @@ class Race:
             candidate = self._picked[0] if self._picked else min(self._unused, default=None)
         settings = None
         if candidate is not None and self._candidates:
-            settings = self._take(candidate)
+            if candidate in self._picked:
+                self._picked.remove(candidate)
+            elif candidate in self._unused:  # started without having been handed out
+                self._unused.remove(candidate)
+            else:
+                raise InvalidAnswer(f"candidate {candidate} is not there, or was started before.")
+            settings = self._candidates[candidate]
         elif self._owed:
             self._owed -= 1
         elif self._left > 0:
             self._left -= 1
         else:
             raise InvalidAnswer(f"no further run is available: {len(self.runs)} were started.")
-        until = self.model.next_rung(None)
-        self.runs.append(Run(len(self.runs), [], [], [], until, settings=settings))
+        self.runs.append(Run(len(self.runs), self.model.next_rung(None), settings))
         return len(self.runs) - 1
 
     def describe(self, run: int, settings: Config) -> None:
         """Say what a run was started with, as soon as that is known."""
         self._going(run).settings = settings
-
-    def _take(self, candidate: int) -> Config:
-        """A candidate is being started, whether it was handed out or not."""
-        if candidate in self._picked:
-            self._picked.remove(candidate)
-        elif candidate in self._unused:
-            self._unused.remove(candidate)
-        else:
-            raise InvalidAnswer(f"candidate {candidate} is not there, or was started before.")
-        return self._candidates[candidate]
 
     def _enlist(self) -> None:
         """Put a new run without settings on offer."""
@@ -240,20 +350,22 @@ class Race:
             it.until = self.model.next_rung(it.steps[-1])
             self._offers.withdraw((_RUN, run))
         score = float(score) if math.isfinite(score) else math.nan
+        it.scores.append(score)
         if self._noise is not None and not math.isnan(score):
-            belief = self._noise.told(self._beliefs.get(run), step, score)
+            belief = self._noise.updated(self._beliefs.get(run), step, score)
             self._beliefs[run], score = belief, belief.mean
         if not it.steps and step > (end := int(self.model.rungs[-1])):
-            warnings.warn(
+            self._warn_of_steps(
                 f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
-                f"nothing is known about what follows. Are steps counted in the same unit?",
-                UserWarning,
-                stacklevel=2,
+                f"nothing is known about what follows"
             )
+        if not self.history:
+            self._check_unit(score)
         it.steps.append(step)
-        it.scores.append(score)
+        it.filtered.append(score)
         it.costs.append(cost)
         self.spent += cost
+        self.history.append(Seen(run, step, it.scores[-1], self.spent))
         self._compare(it)
         if it.until is None or step >= it.until or math.isnan(score):
             self._wait(it)
@@ -266,9 +378,10 @@ class Race:
                 f"the steps of a run must rise, but run {run} showed step {step} after "
                 f"{it.steps[-1]}."
             )
-        if not abs(step) <= _LAST_STEP:
+        first = min(0, int(self.model.rungs[0]))
+        if not first <= step <= _LAST_STEP:
             raise InvalidAnswer(
-                f"steps must be at most {_LAST_STEP:,}, but run {run} showed step {step}."
+                f"steps must be from {first} to {_LAST_STEP:,}, but run {run} showed step {step}."
             )
         if not (cost >= 0 and math.isfinite(cost)):
             raise InvalidAnswer(
@@ -280,14 +393,35 @@ class Race:
     def ended(self, run: int) -> None:
         """A run has come to its natural end and cannot be advanced."""
         it, first = self._going(run), int(self.model.rungs[0])
-        if it.steps and it.steps[-1] < first and not math.isnan(it.scores[-1]):
-            warnings.warn(
+        if it.steps and it.steps[-1] < first and not math.isnan(it.filtered[-1]):
+            self._warn_of_steps(
                 f"run {run} ended at step {it.steps[-1]}, but the first decision on a run falls at "
-                f"step {first}, as the log has it. Are steps counted in the same unit?",
-                UserWarning,
-                stacklevel=2,
+                f"step {first}, as the log has it"
             )
         self._stop(run, "ended")
+
+    def _warn_of_steps(self, what: str) -> None:
+        """Once in a search: if the units differ, they differ for every run."""
+        if not self._warned:
+            self._warned = True
+            text = f"{what}. Are steps counted in the same unit?"
+            warnings.warn(text, UserWarning, stacklevel=3)
+
+    def _check_unit(self, score: float) -> None:
+        """Warn if the first score is far from all that the log has shown; it may be the last."""
+        ladder = getattr(self.model, "ladder", None)
+        if ladder is None or math.isnan(score):
+            return
+        seen = np.arange(ladder.best.shape[1]) < ladder.seen[:, None]
+        there = -ladder.best[seen] if self.model.minimize else ladder.best[seen]
+        low, high = float(there.min()), float(there.max())
+        if not low - _AWAY * (high - low) <= score <= high + _AWAY * (high - low):
+            warnings.warn(
+                f"the first score of this search is {score:.4g}, but those of the log go from "
+                f"{low:.4g} to {high:.4g}. Are both in the same unit?",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def failed(self, run: int) -> None:
         """A run has crashed, or was lost, and cannot be advanced. What it showed still counts."""
@@ -301,7 +435,7 @@ class Race:
         """The move of a run is no longer carried out; it is offered again, first."""
         it = self._going(run)
         if it.until is None:
-            raise InvalidAnswer(f"run {run} is not in flight, so it cannot be given back.")
+            raise InvalidAnswer(f"run {run} is not running, so it cannot be released.")
         if run not in self._again:
             self._again.append(run)
 
@@ -339,18 +473,13 @@ class Race:
         """What the runs that can go on have shown."""
         return [run.shown for run in self.runs if run.steps and not run.over]
 
-    @property
-    def startable(self) -> int:
-        """How many runs can still be started; a large number stands for any number."""
-        return int(min(self._left, ENDLESS)) + len(self._unused)
-
     def change_model(self, model: RunModel) -> None:
         """Go on with another or a refitted model: all indices change, what was seen stays."""
         if model.minimize != self.model.minimize:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")
         kept = sorted(key for key, _ in self._offers)
         self.model, self._offers = model, Offers[Key](self._free)
-        unused = [key[1] for key in kept if key[0] == _CANDIDATE]
+        unused = sorted(self._unused)
         index = model.start_indices([self._candidates[i] for i in unused])
         for number, x in zip(unused, index.tolist(), strict=True):
             self._offers.put((_CANDIDATE, number), x)
@@ -361,15 +490,15 @@ class Race:
 
     def _compare(self, run: Run) -> None:
         """Whether the last score of a run is the best of all."""
-        score, worth = run.scores[-1], self.model.worth
+        score, worth = run.filtered[-1], self.model.worth
         if math.isnan(score):
             return
         if self._peak is not None:
             holder, row = self._peak
-            new, held = worth(score), worth(holder.scores[row])
+            new, held = worth(score), worth(holder.filtered[row])
             if new < held or (new == held and run.number >= holder.number):
                 return
-        self._peak = run, len(run.scores) - 1
+        self._peak = run, len(run.filtered) - 1
         self._best = max(self.outside, worth(score))
 
     def _going(self, run: int) -> Run:
@@ -413,7 +542,7 @@ class Race:
     @property
     def best_score(self) -> float | None:
         """The best score so far."""
-        return None if self._peak is None else self._peak[0].scores[self._peak[1]]
+        return None if self._peak is None else self._peak[0].filtered[self._peak[1]]
 
     @property
     def payoff(self) -> float:
@@ -436,7 +565,7 @@ class Race:
 
     @property
     def in_flight(self) -> list[int]:
-        """The runs that are being advanced; not those whose move was given back."""
+        """The runs that are being advanced; not those whose move was released."""
         begun = [run.number for run in self.runs if run.until is not None]
         return [run for run in begun if run not in self._again]
 
@@ -465,19 +594,25 @@ class Race:
         Moves in flight are taken as not begun. Infinite as long as nothing has been seen and there
         is no outside option.
         """
-        best = self.best
-        if not math.isfinite(best):
-            return math.inf if self._left > 0 or self._unused or self.in_flight else 0.0
-        going = [run.shown for run in self.runs if run.steps and not run.over]
+        if not math.isfinite(self.best):
+            return math.inf if self.left > 0 or self.in_flight else 0.0
         unseen = [run.settings for run in self.runs if not run.steps and not run.over]
         offered = [self._candidates[i] for i in (*self._picked, *sorted(self._unused))]
         known = [*(x for x in unseen if x is not None), *offered]
         fresh = unseen.count(None) + self._owed + int(min(self._left, ENDLESS))
-        return self.model.gain(best, [*going, *(Shown((), (), (), x) for x in known)], fresh)
+        if self.left == 0:
+            known, fresh = [x for x in unseen if x is not None], unseen.count(None)
+        starts = [Shown((), (), (), x) for x in known]
+        return self.model.gain(self.best, [*self.going, *starts], fresh)
+
+    @property
+    def _point(self) -> float:
+        """What one more point of score is worth; negative when minimizing."""
+        return -self.model.price if self.model.minimize else self.model.price
 
     @property
     def reason(self) -> str:
-        """One sentence: why to stop, or what the race waits for."""
+        """One sentence: why to stop, or what the race waits for; in points of score."""
         top, flying = self._top(), len(self.in_flight) + self._handed_out
         what = f"Wait for {flying} run{'s' * (flying > 1)}" if flying else "Stop"
         if self._halted:
@@ -486,9 +621,17 @@ class Race:
             return f"{what}: the budget of {self.budget:g} is spent."
         if top is None or top[1] == -math.inf:
             return f"{what}: no {'other ' if flying else ''}run is left to advance or to start."
+        if isinstance(self.model, FirstRuns) and self.model.over and not top[1] > self.best:
+            return f"{what}: {self.model.reason}."
         (kind, *which), index = top
-        whose = f"of run {which[0]}" if kind == _RUN else "of a new run"
-        return (
-            f"{what}: the highest index, {index:.6g} {whose}, is "
-            f"{'' if index > self.best else 'not '}above the best so far, worth {self.best:.6g}."
+        move = f"going on with run {which[0]}" if kind == _RUN else "starting another run"
+        if index > self.best:
+            return f"{what}: {move} is still worth its cost."
+        best = self.best / self._point
+        what += f": no move is expected to improve on {best:.6g} by more than it costs"
+        if index == self.best:
+            return f"{what}."
+        side = "below" if self._point > 0 else "above"
+        return f"{what}. {move.capitalize()} would pay if the best were {side} " + (
+            f"{index / self._point:.6g}."
         )

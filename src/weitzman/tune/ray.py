@@ -7,31 +7,36 @@ Use ``reuse_actors=True``, or every resumed trial waits for a new process; and l
 ``max_concurrent_trials`` unset, because it would hide trials from the scheduler. ``workers`` says
 how many trials run at once, by default as many as the cluster has room for.
 
-One process at a time drives an experiment: a second one that starts or restores it is refused and
-told which process has it. This works if the folder of the experiment is on the machine or on a
-network drive. In object stores of clouds, processes are not kept apart.
+One process at a time drives an experiment: a second one that starts or restores it is rejected, and
+the message names the process that has it. This works if the folder of the experiment is on the
+machine or on a network drive. In object stores of clouds, processes are not kept apart.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
+import secrets
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from .._common.optional import need
+from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
 from ..learn.features import flat
 from ..learn.run_model import check_model
-from .allowance import Allowance
-from .experiment_owner import claim, release
+from ..learn.tuner_logs import rising_results
+from .full_runs import full_run_index
+from .prices import Allowance
 from .race import Move, Race, Run, RunModel
-from .ray_results import history
 from .refit import refitting
-from .stating import Stated, model_of
-from .whole import whole_index
+from .search_space import Stated, model_of
 
 _ray: Any = need("ray", "ray")
 _tune: Any = need("ray.tune", "ray")
@@ -54,13 +59,15 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         Without a model, everything is learned during the search.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
-        the two is needed unless a model is given.
+        the two is needed unless a model or a ``budget`` is given.
     minimize : bool, optional
         Lower scores are better; state it if there is no model.
+    limit : float, optional
+        The best possible score, for a log or without a model.
     outside : float, optional
         The worth of what is available without any trial, in units of cost.
     budget : float, optional
-        Begin nothing once this much is spent, even if it would be worth its cost.
+        Begin nothing once this much is spent. Without a price, the budget sets it.
     metric : str, optional
         The score in the results; by default the metric of ``TuneConfig``.
     step, cost : str
@@ -88,6 +95,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         price: float | None = None,
         full_run_cost: float | None = None,
         minimize: bool | None = None,
+        limit: float | None = None,
         outside: float | None = None,
         budget: float | None = None,
         metric: str | None = None,
@@ -101,10 +109,13 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if workers is not None and workers < 1:
             raise InvalidArgument(f"`workers` must be 1 or more, but it is {workers}.")
         self._model: RunModel = model_of(
-            model, price=price, full_run_cost=full_run_cost, minimize=minimize
-        )
+            model, price=price, full_run_cost=full_run_cost, minimize=minimize, limit=limit,
+            budget=budget,
+        )  # fmt: skip
+        priced = self._model is model or price is not None or full_run_cost is not None
         self._outside, self._workers = outside, workers
-        self._budget, self._reprice = budget, reprice
+        self._budget, self._reprice = budget, reprice or not priced
+        self._restored = False
         self._metric, self._step, self._cost, self._learn = metric, step, cost, refit
         self._begin()
 
@@ -118,8 +129,9 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._staged: Trial | None = None  # chosen, and not running yet
         self._failing: set[str] = set()
         self._room, self._looked = 1, -math.inf  # for how many trials there is room, as of when
-        self._release: Callable[[], object] | None = None  # lets other processes drive it
-        self._refused: JournalError | None = None
+        self._owner: Owner | None = None
+        self._rejected: JournalError | None = None
+        self._looked_at = False  # whether the folder is that of the trials
 
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
         settings = (
@@ -130,6 +142,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._restored = True
         self._begin()
 
     def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
@@ -173,6 +186,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self, tune_controller: Controller, trial: Trial, result: dict[str, Any]
     ) -> str:
         """Go on with this trial, or pause it."""
+        if self._owner is not None:
+            self._owner.check()
         run = self._run_of(trial)
         if run.steps and int(result[self._step]) <= run.steps[-1]:
             if not result.get("done"):  # trained again since the last checkpoint
@@ -211,8 +226,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def choose_trial_to_run(self, tune_controller: Controller) -> Trial | None:
         """The trial to advance next; also ends the experiment when that is best."""
-        if self._refused is not None:
-            raise self._refused
+        if self._rejected is not None:
+            raise self._rejected
+        if self._owner is not None:
+            self._owner.check()
+            self._check_folder(tune_controller, self._owner.folder)
         self._bury()
         chosen = self._choose(tune_controller)
         self._hold(tune_controller)
@@ -277,26 +295,48 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if not self.race.done or busy:
             return
         controller.search_alg.set_finished()
-        if self._release is not None:
-            self._release()
+        if self._owner is not None:
+            self._owner.release()
+            self._owner = None
         for trial in list(trials):
             if not trial.is_finished():
                 trial.init_local_path()  # Ray wants a folder, also of one that never started
                 controller.stop_trial(trial)
 
     def _claim(self, controller: Controller) -> None:
-        """Refuse to drive an experiment that another process drives, when the first step is due.
+        """Become the driver of the experiment; if another process is, raise when a step is due.
 
         Ray takes an earlier error as a sign that the experiment cannot be restored, and begins a
         new one.
         """
         inner = getattr(controller, "_tune_controller", controller)
         folder = getattr(inner, "experiment_path", None)
-        if self._release is None and folder is not None and os.path.isdir(folder):
+        if self._owner is None and folder is not None and os.path.isdir(folder):
             try:
-                self._release = weakref.finalize(self, release, folder, claim(folder))
+                self._owner = Owner(folder)
             except JournalError as error:
-                self._refused = error
+                self._rejected = error
+
+    def _check_folder(self, controller: Controller, folder: str) -> None:
+        """Whether the results in the folder of a restored experiment are those of its trials.
+
+        If the state of the experiment was only half written when it was killed, Ray begins a new
+        one in the same folder without an error.
+        """
+        if self._looked_at or not self._restored:
+            return
+        known = {Path(trial.path).name for trial in controller.get_trials() if trial.path}
+        found = [path for path in Path(folder).glob("*/result.json") if path.stat().st_size]
+        lost = sorted(path.parent.name for path in found if path.parent.name not in known)
+        if lost:
+            raise JournalError(
+                f"{folder}: Ray could not read the state of this experiment, perhaps because it "
+                f"was killed while writing, and has begun a new one, which lacks trial {lost[0]} "
+                f"({len(lost)} in all). Nothing was trained. Delete the newest experiment_state "
+                f"files and restore again if there is an older one; else begin an experiment under "
+                f"another name, with the log of this folder as its `model`."
+            )
+        self._looked_at = True
 
     def _out(self, controller: Controller) -> set[int]:
         """Runs that will no longer be advanced, while there is a searcher to learn from them."""
@@ -369,6 +409,97 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             trials.intersection_update({self._staged})
 
 
+class Owner:
+    """Being the one process that drives the experiment in a folder.
+
+    Each owner has the next number, and a file of that number that only one process can create. Who
+    does not have the highest number is no longer the owner, which is checked before each decision:
+    so a process that was stopped for however long cannot go on after another one has taken over.
+    The files lie beside the folder, because Ray would copy a file within it back and forth.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self._token = folder, secrets.token_hex(8)
+        self._parent, name = os.path.split(os.path.abspath(folder))
+        self._name = f".{name}.owner."
+        while True:
+            before = max(self._numbers(), default=0)
+            owner, _ = _owner_in(self._path(before))
+            unknown = owner is None and before > 0  # it is perhaps just being written
+            alive = owner is not None and owner != this_process() and is_alive(owner) is not False
+            if unknown or alive:
+                raise JournalError(
+                    f"{folder}: {owner or 'another process'} is using the experiment. One process "
+                    f"at a time drives it. End that process first; if it is gone, delete "
+                    f"{self._path(before)}."
+                )
+            self._number = before + 1
+            try:
+                file = os.open(self._path(self._number), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            except FileExistsError:
+                continue  # another process was faster
+            with os.fdopen(file, "w") as out:
+                out.write(json.dumps([*this_process(), self._token]))
+            break
+        for number in self._numbers():
+            if number < self._number:
+                with suppress(OSError):
+                    os.unlink(self._path(number))
+        weakref.finalize(self, _unlink, self._path(self._number), self._token)
+
+    def check(self) -> None:
+        """Raise if another process has taken over."""
+        newest = max(self._numbers(), default=0)
+        if newest != self._number or _owner_in(self._path(newest))[1] != self._token:
+            raise JournalError(
+                f"{self.folder}: another process has taken over the experiment, so this one ends."
+            )
+
+    def release(self) -> None:
+        """Free the experiment for others."""
+        _unlink(self._path(self._number), self._token)
+
+    def _path(self, number: int) -> str:
+        return os.path.join(self._parent, f"{self._name}{number}.json")
+
+    def _numbers(self) -> list[int]:
+        form = re.compile(re.escape(self._name) + r"([0-9]+)\.json")
+        found = (form.fullmatch(name) for name in os.listdir(self._parent))
+        return [int(match[1]) for match in found if match]
+
+
+def _owner_in(path: str) -> tuple[Process | None, str]:
+    """The process and the token in a file; None if there is nothing that can be read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            *process, token = json.load(file)
+            return Process(*process), token
+    except (OSError, ValueError, TypeError):
+        return None, ""
+
+
+def _unlink(path: str, token: str) -> None:
+    if _owner_in(path)[1] == token:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def history(trial: Trial, metric: str, step: str, cost: str) -> Iterator[tuple[int, float, float]]:
+    """(step, score, cost) of all results of a trial, as Ray has logged them; rising steps only."""
+    if not trial.has_reported_at_least_once:
+        return iter(())
+    texts = [""]  # here or in the storage
+    local = Path(trial.local_path or ".", "result.json")
+    if local.exists():
+        texts.append(local.read_text("utf-8"))
+    with suppress(OSError):  # it was not synchronized
+        filesystem = trial.storage.storage_filesystem
+        with filesystem.open_input_stream(f"{trial.path}/result.json") as file:
+            texts.append(file.read().decode())
+    rows = [json.loads(line) for line in max(texts, key=len).splitlines()]
+    return rising_results(rows or [trial.last_result], metric, step, cost)
+
+
 def _settings(trial: Trial) -> dict[str, Any]:
     """What a trial is started with: numbers and words."""
     config = flat(getattr(trial, "config", None) or {})
@@ -384,7 +515,7 @@ class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : ResemblanceModel
+    model : RunModel
     metric : str
         The score in the results.
     """
@@ -393,7 +524,7 @@ class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
         check_model(model)
         self._model: RunModel = model
         self._metric = metric
-        self.index = whole_index(model)
+        self.index = full_run_index(model)
         self.best = -math.inf
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:

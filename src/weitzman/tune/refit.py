@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
-from ..learn.features import Config
 from ..learn.first_runs import NEW, FirstRuns
 from ..learn.resemblance import ResemblanceModel
-from .moves import Run
 from .race import Race
 
 GROWTH = 1.1  # fit again when this many times as many runs have shown something;
@@ -33,7 +31,7 @@ class Refit:
     Parameters
     ----------
     race : Race
-        Its model must have ``updated(curves)``, as :class:`~weitzman.learn.ResemblanceModel` does.
+        Its model must have ``updated(curves)``, as models from :func:`weitzman.learn.fit` do.
     """
 
     def __init__(self, race: Race) -> None:
@@ -66,15 +64,16 @@ class Refit:
         return max(_SLOWLY * self._fitted, next_one)
 
     def _updated(self) -> Any:
-        curves = curves_of(self._race)
+        race, curves = self._race, curves_of(self._race)
         if isinstance(self._first, ResemblanceModel):
             self._last = self._first.updated(curves, self._last)
             return self._last
         if self._knows:
             return self._first.updated(curves)
-        shown = [run for run in self._race.runs if run.steps]
-        over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
-        return self._first.updated(curves, stuck=over, left=self._race.left)
+        if isinstance(race.model, FirstRuns) and not race.model.full_run_cost:
+            # a budget has set the price
+            self._first = replace(self._first, price=race.model.price, full_run_cost=None)
+        return learned_without_log(race, self._first)
 
     def _idle(self, seen: int) -> bool:
         """Whether none of the first runs is to go on, by what was known of fewer reports."""
@@ -100,33 +99,30 @@ class Refit:
         return len(runs) + int(reached.sum()) + sum(bool(run.over) for run in runs)
 
 
+def learned_without_log(race: Race, first: FirstRuns) -> Any:
+    """What a model without a log becomes by what a race has seen."""
+    curves, shown = curves_of(race), [run for run in race.runs if run.steps]
+    over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
+    return first.updated(curves, stuck=over, left=race.left)
+
+
 def curves_of(race: Race) -> Curves:
     """The runs of a race that have shown something, under their numbers, as curves.
 
     Only runs that have come to their end count as ended; the others were cut off.
     """
     shown = [run for run in race.runs if run.steps]
-    names = ("",) * len(shown)
+    known = any(run.settings is not None for run in shown)
+    ended = [run.over == "ended" or race.model.next_rung(run.steps[-1]) is None for run in shown]
     return Curves(
         runs=tuple(str(run.number) for run in shown),
         start=np.cumsum([0, *(len(run.steps) for run in shown)]),
         step=np.array([x for run in shown for x in run.steps], np.int64),
         score=np.array([x for run in shown for x in run.scores], np.float64),
         cost=np.array([x for run in shown for x in run.costs], np.float64),
-        task=names,
-        kind=names,
-        ended=np.array([_ended(race, run.steps[-1], run.over) for run in shown], bool),
+        task=("",) * len(shown),
+        kind=("",) * len(shown),
+        ended=np.array(ended, bool),
         minimize=race.model.minimize,
-        settings=_settings(shown),
+        settings=tuple(run.settings or {} for run in shown) if known else (),
     )
-
-
-def _settings(runs: Sequence[Run]) -> tuple[Config, ...]:
-    """What the runs were started with; nothing if that is not known for any run."""
-    if all(run.settings is None for run in runs):
-        return ()
-    return tuple(run.settings or {} for run in runs)
-
-
-def _ended(race: Race, step: int, over: str) -> bool:
-    return over == "ended" or race.model.next_rung(step) is None

@@ -49,12 +49,15 @@ class Past:
 
 
 class Row(NamedTuple):
-    """One step: its number, the score, the cost, and whether the cost is the time it took."""
+    """One step: its number, the score, the cost, and whether the cost is the time it took.
+
+    ``measured`` is None for a run that failed before any step had said how costs are given.
+    """
 
     step: int
     score: float
     cost: float
-    measured: bool
+    measured: bool | None
 
     def ends_move(self, until: int) -> bool:
         """Whether the next decision falls here: the rung is reached, or the run has diverged."""
@@ -173,7 +176,7 @@ def carry_out(start: Start, config: object, past: Past, until: int, clock: Clock
     What was paid for before an error is not lost with it.
     """
     rows: list[Row] = []
-    since = clock()
+    since, live = clock(), None
     try:
         live = Live(start, config, past, clock)
         while not (rows and rows[-1].ends_move(until)):
@@ -182,10 +185,12 @@ def carry_out(start: Start, config: object, past: Past, until: int, clock: Clock
             if row is None:
                 return Moved(rows, ended=True)
             rows.append(row)
-        live.close()
+        return Moved(rows)
     except Exception as error:
         return Moved(rows, error=error, took=max(0.0, clock() - since))
-    return Moved(rows)
+    finally:
+        if live is not None:
+            live.close()
 
 
 SECONDS: Clock = time.perf_counter

@@ -168,7 +168,7 @@ def test_a_report_is_written_from_the_page(visit, explore, tmp_path):
     with page.expect_download(timeout=120_000) as download:
         page.click("#report")
     path = download.value.path().rename(tmp_path / "report.html")
-    assert "Open <bdi>A</bdi> first." in path.read_text("utf-8")
+    assert "Start with <bdi>A</bdi>: " in path.read_text("utf-8")
     report = visit(f"file://{path}")
     report.until("window.__state")
 

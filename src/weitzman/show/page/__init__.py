@@ -71,8 +71,8 @@ _IMPORT = re.compile(r"^import\b[^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=async |function |class |const |let )", re.MULTILINE)
 
 STEPPER = (
-    "text.js", "problem.js", "hands.js", "walk.js", "draw.js", "chart.js", "stepper.js",
-    "answers.js",
+    "text.js", "problem.js", "hands.js", "walk.js", "draw.js", "chart.js", "profile.js",
+    "stepper.js", "answers.js",
 )  # fmt: skip
 """The scripts that pages share. Each script comes after the scripts that it imports."""
 

@@ -34,7 +34,7 @@ from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...engine.solution import Solution
 from ...policy.simulation import payoff_law
-from ...strategies.dags import Dag
+from ...strategies.graphs import Dag
 from .answer_pictures import (
     backtest,
     capped_law,

@@ -21,8 +21,7 @@ from ...engine.indices import Policy
 from ...engine.solution import Solution, mean_cost
 from ...errors import InvalidArgument
 from ...forest.model import Forest
-from ...strategies.dags import Dag
-from ...strategies.enumeration import Exhaustive
+from ...strategies.graphs import Dag, Exhaustive
 from .box_pictures import check_solution
 from .style import (
     BLUE,

@@ -17,12 +17,9 @@ from ...files.safely import explained
 from ...forest.model import Forest
 from ...policy.search import Search
 from ..page import Child, Markup, data, h, join, script, style, whole
-from . import html_tables as tables
-from . import phrases as words
-from . import replayed
+from . import replayed, sections
 from .decision_tree import chart, decisions, table, write_workbook
 from .findings import RUNS, TOP, Content, content, cost_now
-from .phrases import glance
 
 if TYPE_CHECKING:
     from ...learn.run_model import RunModel
@@ -43,7 +40,6 @@ class Summarized(Protocol):
 ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
 """How the name of a report may end."""
 
-_CHART = 4  # boxes opened in the flow chart of a report; larger charts need their own file
 _SCRIPT = "This part needs JavaScript. The text and the tables do not."
 
 
@@ -84,7 +80,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     weitzman.write_report(chest, f"{folder}/report.html")
     ...     text = pathlib.Path(f"{folder}/report.html").read_text("utf-8")
-    >>> "Open <bdi>chest</bdi> first." in text
+    >>> "Start with <bdi>chest</bdi>: " in text
     True
     """
     for key, x in (("limit", limit), ("runs", runs)):
@@ -144,6 +140,8 @@ def _data(c: Content) -> dict[str, Any]:
         "answers": c.answers,
         "value": c.solution.value,
         "opened": c.evaluation.opened[c.keep].tolist(),
+        "profiles": sections.profiles(c),
+        "nothing": c.law.outside,
         "whatIf": [
             {
                 "box": place.get(w.box),
@@ -163,19 +161,15 @@ def _data(c: Content) -> dict[str, Any]:
 
 
 def _body(c: Content, title: str | None) -> Markup:
-    sections = [s for s in _sections(c) if s is not None]
-    links = [h("a", text, href=f"#{key}") for key, text, _ in sections]
+    parts = [s for s in _sections(c) if s is not None]
+    links = [h("a", text, href=f"#{key}") for key, text, _ in parts]
     return h(
         "main",
         h("p", title or "A search", class_="kicker"),
-        h("header", words.headline(c), *words.decision(c), id="decision"),
-        glance(c),
+        h("header", *sections.first_screen(c), id="decision"),
         h("nav", links, aria_label="Parts of this report"),
-        [
-            h("section", h("h2", text), inner, id=key, aria_label=text)
-            for key, text, inner in sections
-        ],
-        words.footer(),
+        [h("section", h("h2", text), inner, id=key, aria_label=text) for key, text, inner in parts],
+        sections.footer(),
     )
 
 
@@ -183,22 +177,20 @@ Section = tuple[str, str, Child]
 
 _ANSWERS = {  # by what page/further_answers.py calls them: the name of the section, and its title
     "swings": ("matters", "Which numbers matter"),
-    "knowing": ("knowing", "What knowing beforehand is worth"),
+    "knowing": ("knowing", "Value of perfect information"),
     "budget": ("budget", "If the budget is limited"),
-    "careful": ("careful", "From bold to careful"),
+    "careful": ("careful", "Risk attitude"),
 }
 _COMPARED = "compare", "Compared with other strategies"
 
 
 def _sections(c: Content) -> list[Section | None]:
-    found = tables.strategies(c)
+    found = sections.strategies(c)
     missing = [h("li", f"{text}: {reason}") for text, reason in _left_out(c)]
     return [
-        ("history", "What was seen", tables.history(c)) if c.told else None,
+        ("history", "What was seen", sections.history(c)) if c.told else None,
         ("try", "Try it", _stepper(c)),
-        ("plan", "Step by step", [_flow(c), words.plan(c)]) if not c.told else None,
-        ("forest", "The boxes drawn", _drawing(c)),
-        ("boxes", "The boxes in numbers", [_from_start(c), _boxes(c)]),
+        ("plan", "Step by step", sections.plan(c)) if not c.told else None,
         ("whatif", "What if costs were different", [_from_start(c), _what_if(c)]),
         *(
             (key, text, [_from_start(c), _answer(answer)])
@@ -206,7 +198,10 @@ def _sections(c: Content) -> list[Section | None]:
             if c.answers[answer] is not None
         ),
         (*_COMPARED, [_from_start(c), found]) if found is not None else None,
-        ("sure", "How sure this is", [*words.certainty(c)]),
+        ("forest", "The boxes drawn", _drawing(c)),
+        ("boxes", "All boxes", [_from_start(c), _boxes(c)]),
+        ("rule", "The rule behind it", [*sections.rule(c)]),
+        ("sure", "How sure this is", [*sections.certainty(c)]),
         ("left-out", "Left out", h("ul", missing)) if missing else None,
     ]
 
@@ -240,15 +235,6 @@ def _answer(key: str) -> Child:
     return h("div", h("noscript", _SCRIPT), id=f"answer-{key}", class_="answer-place")
 
 
-def _flow(c: Content) -> Child:
-    """The first decisions as a flow chart; the words below go further."""
-    if c.solution.first_box is None:
-        return None
-    picture = chart(decisions(c.policy, _CHART), c.say, standalone=False)
-    about = "Flow chart of the first decisions"
-    return h("div", picture, class_="wide", tabindex=0, role="region", aria_label=about)
-
-
 def _drawing(c: Content) -> Child:
     hint = (
         "Roots are on the left. A box can be opened once the box to its left is open. The bar "
@@ -274,14 +260,7 @@ def _boxes(c: Content) -> Child:
     )
     state = h("p", id="found", role="status", class_="hint")
     more = h("button", "Show all", type="button", id="more", hidden=True)
-    return [
-        h("p", words.index_meaning(c), class_="hint"),
-        folded,
-        find,
-        state,
-        tables.boxes(c),
-        more,
-    ]
+    return [folded, find, state, sections.boxes(c), more]
 
 
 def _what_if(c: Content) -> Child:
@@ -293,6 +272,6 @@ def _what_if(c: Content) -> Child:
     )
     return [
         h("p", text, class_="hint"),
-        tables.break_even_costs(c),
+        sections.break_even_costs(c),
         h("div", id="curve", class_="curve"),
     ]

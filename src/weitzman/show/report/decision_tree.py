@@ -10,13 +10,13 @@ import io
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._common.arrays import FloatArray
 from ..._common.disk import replacing
-from ..._common.numbers import percent
+from ..._common.numbers import Amounts, percent
 from ..._common.text import printable
 from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
@@ -31,7 +31,6 @@ from ...policy.frontier import Box
 from ...policy.search import Search
 from ..page import Markup, h
 from ..page.data import alone
-from .phrases import number
 
 LIMIT = 40
 """Decisions that are written out unless told otherwise."""
@@ -85,7 +84,7 @@ class Situated:
     taken: tuple[str, ...] = ()
 
 
-def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
+def decisions(policy: Policy, limit: int = LIMIT, levels: int | None = None) -> list[Situated]:
     """The likeliest situations of a policy. Each situation comes after the one that it follows.
 
     Parameters
@@ -93,6 +92,8 @@ def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
     policy : Policy
     limit : int
         The most boxes opened in the whole tree. Later situations are cut off and marked.
+    levels : int, optional
+        The most boxes opened one after the other.
 
     Examples
     --------
@@ -109,7 +110,8 @@ def decisions(policy: Policy, limit: int = LIMIT) -> list[Situated]:
         search, taken = _search(policy, steps)
         top = next(iter(search.available(1)), None)
         box = search.ask()
-        action = STOP if box is None else OPEN if opened < limit else MORE
+        cut = opened >= limit or (levels is not None and len(steps) >= levels)
+        action = STOP if box is None else MORE if cut else OPEN
         name = str(box or search.best_box or "")
         cost = np.nan if box is None else float(mean_cost(f, box.number)[_row(f, box, steps)])
         index = np.nan if box is None or top is None else top[1]
@@ -237,16 +239,26 @@ def _likeliest(law: FloatArray) -> list[int]:
     return [int(y) for y in some]
 
 
-_WIDE, _HIGH = 190, 40  # of a box
-_ACROSS, _DOWN = 118, 14  # room for what was seen; between boxes
-_MARGIN = 8
-_LETTERS = 23  # of the first line in a box, at most
-_SMALL = 31  # of the second line
-_SEEN = 16  # of a label on an edge
+class _Size(NamedTuple):
+    """Lengths in a flow chart, and how many letters there is room for."""
 
+    wide: int
+    high: int
+    across: int  # between columns, for what was seen
+    down: int
+    letters: int  # of the first line in a box
+    small: int  # of the second line
+    seen: int
+
+
+_FILE, _PAGE = _Size(190, 40, 118, 14, 23, 31, 16), _Size(138, 38, 86, 9, 16, 24, 9)
+_MARGIN = 4
+_LEAVES = 9  # of a tree that fits a screen
 
 Say = Callable[[float], str]
 """How an amount is written."""
+
+_PLAIN = Amounts().typeset
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +271,17 @@ class Places:
     high: float
 
 
-def places(found: list[Situated]) -> Places:
+def fitting(policy: Policy) -> tuple[list[Situated], bool]:
+    """The first decisions, as many as fit a screen, and whether more follow."""
+    found: list[Situated] = []
+    for limit in (6, 5, 4, 3, 2, 1):
+        found = decisions(policy, limit, levels=2)
+        if len(found) - len({d.up for d in found if d.up >= 0}) <= _LEAVES:
+            break
+    return found, any(d.action == MORE for d in found)
+
+
+def places(found: list[Situated], size: _Size = _FILE) -> Places:
     """Columns by level. Ends are stacked; other boxes are centered on what follows them."""
     below: list[list[int]] = [[] for _ in found]
     for i, d in enumerate(found):
@@ -277,14 +299,14 @@ def places(found: list[Situated]) -> Places:
             waiting += [(i, True), *((j, False) for j in reversed(below[i]))]
     level = [d.level for d in found]
     return Places(
-        [_MARGIN + d * (_WIDE + _ACROSS) for d in level],
-        [_MARGIN + row * (_HIGH + _DOWN) for row in y],
-        2 * _MARGIN + max(level) * (_WIDE + _ACROSS) + _WIDE,
-        2 * _MARGIN + rows * (_HIGH + _DOWN) - _DOWN,
+        [_MARGIN + d * (size.wide + size.across) for d in level],
+        [_MARGIN + row * (size.high + size.down) for row in y],
+        2 * _MARGIN + max(level) * (size.wide + size.across) + size.wide,
+        2 * _MARGIN + rows * (size.high + size.down) - size.down,
     )
 
 
-def lines_of(d: Situated, say: Say = number) -> tuple[str, str]:
+def lines_of(d: Situated, say: Say = _PLAIN) -> tuple[str, str]:
     """The text in a box: what to do, and the numbers."""
     if d.taken:
         then = f"stop, {say(d.best)} in all" if d.action == STOP else f"open {d.box}"
@@ -292,14 +314,15 @@ def lines_of(d: Situated, say: Say = number) -> tuple[str, str]:
     if d.action == STOP:
         return f"Stop: take {say(d.best)}", f"from {d.box}" if d.box else "the outside option"
     so_on = " …" if d.action == MORE else ""
-    return f"Open {d.box}", f"cost {say(d.cost)}, index {say(d.index)}{so_on}"
+    return f"Open {d.box}", f"cost {say(d.cost)}{so_on}"
 
 
-def chart(found: list[Situated], say: Say = number, *, standalone: bool = True) -> Markup:
+def chart(found: list[Situated], say: Say = _PLAIN, *, standalone: bool = True) -> Markup:
     """The flow chart as SVG. Its text takes the color of the text around it."""
-    p = places(found)
-    edges = [_edge(p, d, i) for i, d in enumerate(found) if d.up >= 0]
-    boxes = [_box(p, i, d, lines_of(d, say)) for i, d in enumerate(found)]
+    room = _FILE if standalone else _PAGE
+    p = places(found, room)
+    edges = [_edge(p, d, i, room) for i, d in enumerate(found) if d.up >= 0]
+    boxes = [_box(p, i, d, lines_of(d, say), room) for i, d in enumerate(found)]
     size = {"width": f"{p.wide:g}", "height": f"{p.high:g}"}
     alone = {"xmlns": "http://www.w3.org/2000/svg"} if standalone else {}
     return h(
@@ -310,9 +333,9 @@ def chart(found: list[Situated], say: Say = number, *, standalone: bool = True) 
     )  # fmt: skip
 
 
-def _edge(p: Places, d: Situated, i: int) -> Markup:
-    x, y = p.x[d.up] + _WIDE, p.y[d.up] + _HIGH / 2
-    x1, y1 = p.x[i], p.y[i] + _HIGH / 2
+def _edge(p: Places, d: Situated, i: int, size: _Size) -> Markup:
+    x, y = p.x[d.up] + size.wide, p.y[d.up] + size.high / 2
+    x1, y1 = p.x[i], p.y[i] + size.high / 2
     bend = x + 22
     return h(
         "g",
@@ -325,7 +348,7 @@ def _edge(p: Places, d: Situated, i: int) -> Markup:
         ),
         h(
             "text",
-            f"{_cut(d.seen, _SEEN)} ({percent(d.chance)})",
+            f"{_cut(d.seen, size.seen)} ({percent(d.chance)})",
             x=f"{x1 - 5:g}",
             y=f"{y1 - 5:g}",
             text_anchor="end",
@@ -334,40 +357,34 @@ def _edge(p: Places, d: Situated, i: int) -> Markup:
     )
 
 
-def _box(p: Places, i: int, d: Situated, lines: tuple[str, str]) -> Markup:
+def _box(p: Places, i: int, d: Situated, lines: tuple[str, str], size: _Size) -> Markup:
     first, second = lines
     stop = d.action == STOP
     return h(
         "g",
-        h("title", f"{first}; {second}; reached with chance {percent(d.reached)}"),
+        h("title", printable(f"{first}; {second}; reached with chance {percent(d.reached)}")),
         h(
-            "rect", x=f"{p.x[i]:g}", y=f"{p.y[i]:g}", width=_WIDE, height=_HIGH,
-            rx=_HIGH // 2 if stop else 4, fill="currentColor", fill_opacity="0.04" if stop else
+            "rect", x=f"{p.x[i]:g}", y=f"{p.y[i]:g}", width=size.wide, height=size.high,
+            rx=size.high // 2 if stop else 4, fill="currentColor", fill_opacity="0.04" if stop else
             "0.1", stroke="currentColor", stroke_opacity="0.7",
             stroke_dasharray="4 3" if d.action == MORE else None,
         ),
         h(
-            "text", _cut(first, _LETTERS), x=f"{p.x[i] + _WIDE / 2:g}", y=f"{p.y[i] + 17:g}",
-            text_anchor="middle", font_weight="600",
+            "text", _cut(first, size.letters), x=f"{p.x[i] + size.wide / 2:g}",
+            y=f"{p.y[i] + 17:g}", text_anchor="middle", font_weight="600",
         ),
         h(
-            "text", _fit(second, _SMALL), x=f"{p.x[i] + _WIDE / 2:g}",
+            "text", _cut(second, size.small), x=f"{p.x[i] + size.wide / 2:g}",
             y=f"{p.y[i] + 32:g}", text_anchor="middle", font_size="11",
         ),
     )  # fmt: skip
 
 
 def _cut(text: str, most: int) -> str:
+    """A text without its middle if it is long: the ends of two names often tell them apart."""
     text = printable(text)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _fit(text: str, most: int) -> str:
-    """As many parts of a line as there is room for; numbers stay whole."""
-    parts = text.split(", ")
-    while len(parts) > 1 and len(", ".join(parts)) > most:
-        parts.pop()
-    return _cut(", ".join(parts), most)
+    back = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - back]}…{text[-back:]}"
 
 
 _AMOUNTS = {"cost", "index", "best so far", "spent"}  # columns

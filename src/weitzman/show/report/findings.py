@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,13 @@ from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...policy.frontier import Box
+from ...policy.payoff_laws import exact_payoffs
 from ...policy.search import Search
-from ...policy.simulation import Simulation, simulate
+from ...policy.simulation import PayoffLaw, payoff_law
 from ...policy.walk import Opened, Walk
 from ...policy.words import why
 from ...strategies.comparison import Comparison, compare
+from ...strategies.thumb_rules import by_expected_value, everything
 from ..page.data import LARGEST, answers, important
 
 if TYPE_CHECKING:
@@ -34,7 +36,9 @@ TOP = 300
 RUNS = 20
 """Runs of a fitted model that may be started unless told otherwise."""
 
-_EPISODES = 20_000
+_EPISODES = 20_000  # where exact evaluation is too large
+_PLAYED = 2_000_000  # openings in all these episodes, about: seconds in plain Python
+_POINTS = 400  # of a risk profile
 _DRAWS = 30  # models that the log might have led to
 _LARGE = 2000  # boxes; larger problems get fewer solves
 _EXAMINED = 8  # boxes whose costs are varied
@@ -79,6 +83,15 @@ class RunnerUp:
     value: float
 
 
+class Profile(NamedTuple):
+    """A risk profile: the chance of each payoff or less."""
+
+    title: str
+    x: FloatArray
+    p: FloatArray
+    mean: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
     """The numbers of a report.
@@ -95,7 +108,8 @@ class Content:
     solution: Solution
     policy: Policy
     evaluation: Evaluation
-    simulation: Simulation
+    law: PayoffLaw
+    profiles: tuple[Profile, ...]
     keep: IntArray
     what_if: tuple[WhatIf, ...]
     comparison: Comparison | str
@@ -109,6 +123,19 @@ class Content:
     between: tuple[float, float] | None
     answers: dict[str, Any]
     amounts: Amounts
+
+    @property
+    def exact(self) -> bool:
+        """Whether the law of the payoff was computed and not simulated."""
+        return self.law.how == "exact"
+
+    @property
+    def quantiles(self) -> tuple[float, float]:
+        """Nine in ten payoffs lie between these."""
+        up_to = np.cumsum(self.law.chances)
+        low, high = np.searchsorted(up_to, [0.05, 0.95 - 1e-12])
+        last = len(up_to) - 1
+        return float(self.law.values[min(low, last)]), float(self.law.values[min(high, last)])
 
     @property
     def forest(self) -> Forest:
@@ -146,6 +173,8 @@ def content(
         for box, reward in taken:
             walk.hands.take((box.number, box.copy), reward)
     found = evaluate(solution)
+    episodes = int(min(_EPISODES, max(_PLAYED / max(found.openings, 1.0), 200.0)))
+    law = payoff_law(policy, episodes=episodes)
     what_if = []
     for i, v in enumerate(examined := _examined(found)):
         if progress is not None:
@@ -155,7 +184,8 @@ def content(
         solution=solution,
         policy=policy,
         evaluation=found,
-        simulation=simulate(solution, _EPISODES, 0),
+        law=law,
+        profiles=_profiles(solution, law),
         keep=important(policy, found, limit, told),
         what_if=tuple(what_if),
         comparison=_comparison(solution, progress),
@@ -192,6 +222,31 @@ def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float
         return forest, None
     low, high = np.quantile(bootstrap(model, _DRAWS).value_at(runs), [0.05, 0.95])
     return forest, (float(low), float(high))
+
+
+def _profiles(solution: Solution, law: PayoffLaw) -> tuple[Profile, ...]:
+    """The risk profiles of the best policy and of simpler ones, where these are exact."""
+    found = [_profile("best policy", law.values, law.chances)]
+    rivals = (("highest net value first", by_expected_value), ("everything", everything))
+    for title, rival in rivals if len(solution.forest) <= LARGEST else ():
+        try:
+            exact = exact_payoffs(rival(solution.forest))
+        except InvalidArgument:  # no rule for this kind of problem
+            continue
+        if exact is not None:
+            other = _profile(title, *exact)
+            if abs(other.mean - law.mean) > 1e-9 * max(1.0, abs(law.mean)):  # else the same policy
+                found.append(other)
+    return tuple(found)
+
+
+def _profile(title: str, values: FloatArray, chances: FloatArray) -> Profile:
+    """The steps of a distribution function, at most some hundred of them."""
+    p, mean = np.cumsum(chances), float(values @ chances)
+    some = np.arange(len(values))
+    if len(values) > _POINTS:  # even steps upward; both ends stay
+        some = np.unique(np.append(np.searchsorted(p, np.linspace(0, 1, _POINTS))[:-1], some[-1]))
+    return Profile(title, values[some], p[some], mean)
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | str:

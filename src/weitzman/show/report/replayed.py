@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import InvalidFile
 from ..page import Child, Markup, h, join, name, style, whole
-from .phrases import footer, number
+from .sections import footer, number
 
 _BOUND = "hindsight"  # impossible in practice; shown for comparison
 _MEASURES = ("payoff", "score", "spend", "regret", "behind")

@@ -2,6 +2,7 @@
 
 import { foldable, showAnswer } from "../page/answers.js";
 import { Curve } from "../page/chart.js";
+import { showProfile } from "../page/profile.js";
 import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
 import { unpack } from "../page/problem.js";
@@ -26,6 +27,10 @@ function drawWalk(walk) {
 const stepper = new Stepper(document.getElementById("stepper"), problem, {
   given: data.told, value: data.value, onchange: drawWalk,
 });
+
+// -- the first screen ---------------------------------------------------------------------------
+
+showProfile(document.getElementById("profile"), data.profiles, { nothing: data.nothing, minimize: problem.minimize });
 
 // -- the table ----------------------------------------------------------------------------------
 
@@ -86,7 +91,7 @@ for (const each of document.querySelectorAll(".wide > table")) foldable(each);
 // -- what if a cost were different ----------------------------------------------------------------
 
 const worthTitle = problem.risk !== null ? "certainty equivalent"
-  : problem.minimize ? "loss and costs" : "worth of the search";
+  : problem.minimize ? "loss and costs" : "expected value";
 
 function whatIf(place) {
   const which = el("select", { id: "which", onchange: () => show() },

@@ -1,0 +1,580 @@
+"""What a report says: the first screen, tables, and the rule with its indices at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from ..._common import numbers
+from ..._common.arrays import FloatArray
+from ..._common.numbers import Amounts, about, is_currency_sign, percent
+from ...engine.solution import Status, mean_cost
+from ...forest.model import Forest
+from ...policy.simulation import two_sided
+from ...policy.words import explain
+from ..page import Child, Markup, h, name
+from ..page.data import alone
+from .decision_tree import chart, fitting, shown
+from .findings import Content, RunnerUp, WhatIf, cost_now
+
+_LINES = 40  # of the plan
+_ROUNDING = 1e-9  # smaller differences, as a share of the value, count as none
+_NAMED = 4  # boxes named in a sentence
+_NEVER = 0.0005  # what happens less often is left out of sentences
+_STATES = 3  # indices listed one by one; with more, only their range
+_SCALES = ((1e9, "bn"), (1e6, "M"))
+
+
+def number(x: float) -> str:
+    """A number as people read it."""
+    return numbers.number(x).replace("-", "−")
+
+
+def brief(say: Amounts, x: float) -> str:
+    """An amount with three significant digits.
+
+    >>> brief(Amounts("$"), 1269948.0), brief(Amounts("EUR"), -94.325), brief(Amounts("$"), 0.4)
+    ('$1.27M', '−94.3 EUR', '$0.40')
+    """
+    if not math.isfinite(x) or abs(x) < 1e-9 * say.spread:
+        return say.typeset(x)
+    short = float(f"{x:.3g}")
+    for size, letter in _SCALES:
+        if abs(short) >= size and is_currency_sign(say.unit):
+            return f"{'−' * (x < 0)}{say.unit}{about(abs(short) / size)}{letter}"
+    return Amounts(say.unit).typeset(short)
+
+
+# -- the first screen ------------------------------------------------------------------------------
+
+
+def first_screen(c: Content) -> Iterator[Child]:
+    """One sentence, three figures, the risk profile and the first decisions."""
+    yield headline(c)
+    if c.advice is not None:
+        yield from _under_way(c)
+    yield h("dl", [h("div", h("dt", t), h("dd", x), h("dd", more, class_="hint"))
+                   for t, x, more in _figures(c)], id="glance")  # fmt: skip
+    changing = None if c.told else _changing(c)
+    if changing is not None:
+        yield h("p", h("b", "What would change this: "), changing, class_="changing")
+    yield h("div", _profile(c), _tree(c), class_="pair")
+    button = h("button", "Print one page", type="button", id="print", class_="on-screen")
+    yield h("p", button)
+
+
+def headline(c: Content) -> Markup:
+    """The decision in one sentence."""
+    f, first = c.forest, c.solution.first_box
+    if c.advice is not None:
+        takes = c.advice.startswith("Take")
+        return h("h1", "Stop here." if _over(c) else "Take a prize." if takes else "Continue.")
+    if first is None:
+        kept = [": keep ", near(c, f.outside)] if f.outside else None
+        return h("h1", "Do nothing", kept, ". Nothing is worth its cost.")
+    start = ["Start with ", name(first), ": "]
+    nothing = f.prizes * f.outside
+    if not math.isfinite(nothing):
+        return h("h1", start, worth_title(f).lower(), " ", near(c, c.solution.value), ".")
+    gain = near(c, abs(c.solution.value - nothing))
+    kind = "cheaper" if f.minimize else "better"
+    worse = f"{_chance(c)} chance of ending {'above' if f.minimize else 'below'} it"
+    tail = worse if c.law.worse > 0 else f"never {'above' if f.minimize else 'below'} it"
+    return h("h1", start, gain, f" {kind} than doing nothing, {tail}.")
+
+
+def _figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
+    f, e = c.forest, c.evaluation
+    later = "discounted to the start; " if f.factors is not None else ""
+    nothing = f.prizes * f.outside
+    rest = ["doing nothing: ", near(c, nothing)] if math.isfinite(nothing) else None
+    yield worth_title(f), near(c, c.solution.value), [later, rest]
+    of = "" if f.endless.any() else f" of {f.boxes:,}"
+    boxes = "1 box" if e.openings == 1 and not of else f"{about(e.openings)}{of} boxes"
+    time = f", {about(e.time)} units of time" if f.durations is not None else ""
+    yield "Expected cost", near(c, e.spend), f"{boxes} opened on average{time}"
+    low, high = c.quantiles
+    title = "Chance of a loss" if math.isfinite(nothing) else "Nine in ten"
+    ends = ["nine in ten end between ", near(c, low), " and ", near(c, high)]
+    yield title, _chance(c) if math.isfinite(nothing) else "", ends
+
+
+def _chance(c: Content) -> str:
+    return percent(c.law.worse) if c.exact else f"about {c.law.worse:.0%}"
+
+
+def near(c: Content, x: float) -> Markup:
+    """An amount with three digits; the whole number shows when it is pointed at."""
+    short, full = brief(c.amounts, x), c.say(x)
+    return h("span", short, title=full if full != short else None, class_="amount")
+
+
+def worth_title(f: Forest) -> str:
+    """What the value of a solution is called."""
+    if f.risk_tolerance is not None:
+        return "Certainty equivalent"
+    return "Expected loss and costs" if f.minimize else "Expected value"
+
+
+def _changing(c: Content) -> Child:
+    """Changes of single numbers that lead to another first decision, the smallest ones."""
+    first = c.solution.first_box
+    turns = [
+        w for w in c.what_if
+        if c.forest.name(w.box) == first and (w.break_even.first_below or np.inf) < np.inf
+    ]  # fmt: skip
+    parts: list[Child] = []
+    for w in turns:
+        most = near(c, float(w.break_even.first_below or 0.0))
+        parts.append(["a cost of ", name(str(first)), " above ", most, " (now ",
+                      near(c, cost_now(w, c.forest)), ")"])  # fmt: skip
+    swings = c.answers["swings"] or {"rows": []}
+    rows = [
+        row for row in swings["rows"]
+        if row["number"] != "cost" and math.isfinite(row["turnsAt"] or math.nan)
+    ]  # fmt: skip
+    for row in sorted(rows, key=lambda row: abs(row["turnsAt"]))[: 2 - len(parts[:1])]:
+        how = "lower" if row["turnsAt"] < 0 else "higher"
+        by = f"{percent(abs(row['turnsAt']))} {how}"
+        of = [" of ", name(row["box"])] if row["box"] else None
+        parts.append([f"the {row['number']}", of, f" {by}"])
+    if not parts:
+        return None
+    return [[" or " if i else "", part] for i, part in enumerate(parts)] + ["."]
+
+
+def _profile(c: Content) -> Markup:
+    how = "Exact" if c.exact else f"From {c.law.how}"
+    say = f"{how}. The further right a line, the better." if not c.forest.minimize else f"{how}."
+    return h(
+        "figure", h("figcaption", h("b", "Risk profile. "), say),
+        h("div", h("noscript", "The picture needs JavaScript."), id="profile"),
+    )  # fmt: skip
+
+
+def _tree(c: Content) -> Child:
+    """The first decisions as a tree that fits beside the risk profile."""
+    if c.solution.first_box is None or c.told:
+        return None
+    found, cut = fitting(c.policy)
+    dashed = " A dashed frame continues under “Step by step”." if cut else ""
+    picture = chart(found, partial(brief, c.amounts), standalone=False)
+    about_it = "The first decisions"
+    return h(
+        "figure", h("figcaption", h("b", f"{about_it}. "), dashed),
+        h("div", picture, class_="tree", tabindex=0, role="region", aria_label=about_it),
+    )  # fmt: skip
+
+
+def _under_way(c: Content) -> Iterator[Child]:
+    f, last = c.forest, c.told[-1]
+    yield h("p", str(c.advice), class_="lead")
+    paid = "loss and costs" if f.minimize else "payoff"
+    later = ", discounted to the start," if f.factors is not None else ""
+    mean = " as certainty equivalent" if f.risk_tolerance is not None else " on average"
+    on = "" if _over(c) else f", continuing {c.say(c.expected)}{mean}"
+    boxes = "1 box was" if len(c.told) == 1 else f"{len(c.told)} boxes were"
+    yield h(
+        "p", f"So far {boxes} opened and {c.say(last.spent)} spent. Stopping now gives a ",
+        f"{paid}{later} of {c.say(c.now)}{on}. At the start {c.say(c.solution.value)} was "
+        "expected.",
+    )  # fmt: skip
+    if c.taken:
+        won = [
+            [", " if i else "", name(str(box)), f" ({c.say(reward)})"]
+            for i, (box, reward) in enumerate(c.taken)
+        ]
+        yield h("p", f"Taken for good, {len(c.taken)} of {f.prizes} prizes: ", won, ".")
+    if c.pending:
+        out = [[", " if i else "", name(str(box))] for i, box in enumerate(c.pending[:_NAMED])]
+        more = f" and {len(c.pending) - _NAMED} more" if len(c.pending) > _NAMED else ""
+        yield h("p", "Handed out and not answered yet: ", out, f"{more}.")
+
+
+def _over(c: Content) -> bool:
+    return c.advice is not None and c.advice.startswith("Stop")
+
+
+# -- the rule --------------------------------------------------------------------------------------
+
+
+def rule(c: Content) -> Iterator[Child]:
+    """The index, when to stop, and what is taken in the end."""
+    yield h("p", index_meaning(c))
+    if c.solution.first_box is not None:
+        yield h("p", _stop(c))
+        yield h("p", _ends(c, c.evaluation.wins))
+
+
+def index_meaning(c: Content) -> str:
+    """What an index is, and what to do with it."""
+    f = c.forest
+    kind, best, above, held = (
+        ("loss", "lowest", "below", "least loss")
+        if f.minimize
+        else ("reward", "highest", "above", "best reward")
+    )
+    then = (
+        f" in every tree, takes a {kind} that no index is {above}, and stops once all prizes are "
+        f"taken."
+        if f.prizes > 1
+        else ", and then stops."
+    )
+    careful = (
+        " It is a certainty equivalent: the more uncertain a box, the less it is worth to a "
+        "careful searcher."
+        if f.risk_tolerance is not None
+        else ""
+    )
+    return (
+        f"The index of a box is the {kind} in hand at which opening it makes no difference. It "
+        f"takes into account everything behind the box.{careful} The best policy opens the box "
+        f"with the {best} index while that index is {above} the {held} so far{then} Opening boxes "
+        f"does not change the indices."
+    )
+
+
+def _stop(c: Content) -> str:
+    """When to stop: the general rule, and the reward that ends the search."""
+    f = c.forest
+    if f.prizes > 1:
+        best = "lowest" if f.minimize else "highest"
+        return (
+            f"Compare the indices of all boxes that can be opened with the best reward found in "
+            f"each tree. If the {best} of all is an index, open that box. If it is a reward, take "
+            f"it for good and close its tree. Stop once {f.prizes} prizes are taken, or once "
+            f"nothing is better than the outside option."
+        )
+    index = c.policy.index
+    most = c.say(f.sign * float(index[np.isfinite(index)].max()))
+    held, least = (
+        ("the least loss is no more than", f"a loss of {most} or less")
+        if f.minimize
+        else ("the best reward is no less than", f"a reward of {most} or more")
+    )
+    return (
+        f"Stop as soon as {held} the index of every box that can still be opened; then take it. "
+        f"Once you hold {least}, no further box is worth opening."
+    )
+
+
+def _ends(c: Content, wins: FloatArray) -> Markup:
+    """What is taken in the end, and how often."""
+    f, none = c.forest, c.evaluation.outside
+    by = [int(v) for v in np.argsort(-wins, kind="stable")[:_NAMED] if wins[v] > _NEVER]
+    parts: list[Child] = [[name(f.name(v)), f" ({often(c, v, float(wins[v]))})"] for v in by]
+    rest = f.prizes - none - sum(float(wins[v]) for v in by)
+    if f.prizes > 1:
+        if rest > _NEVER:
+            parts.append(f"{about(rest)} others on average")
+        empty = f" {about(none)} of {f.prizes} places stay empty on average."
+        return h("span", "Taken as prizes: ", _listed(parts), ".", empty)
+    if rest > _NEVER:
+        others = "other boxes" if by else "one of many boxes, each of them seldom"
+        parts.append(f"{others} ({percent(min(rest, 1.0))})")
+    if none > _NEVER:
+        parts.append(f"the outside option ({percent(none)})")
+    return h("span", "What is taken in the end: ", _listed(parts), ".")
+
+
+def _listed(parts: Sequence[Child]) -> Child:
+    return [[", " if i else "", part] for i, part in enumerate(parts)]
+
+
+def often(c: Content, v: int, times: float) -> str:
+    """A chance; or a mean, where copies of a box may all be prizes."""
+    many = c.forest.prizes > 1 and not alone(c.forest, v)
+    return f"{about(times)} of them" if many else percent(times)
+
+
+def plan(c: Content) -> Markup:
+    """The policy step by step, as a nested text."""
+    items = [
+        h("li", line.strip(), data_level=min((len(line) - len(line.lstrip())) // 2, 12))
+        for line in explain(c.solution, lines=_LINES).splitlines()
+    ]
+    return h("ol", items, class_="plan")
+
+
+def certainty(c: Content) -> Iterator[Markup]:
+    """How far the numbers can be trusted."""
+    s = c.solution
+    text = {
+        Status.EXACT: "The value and the indices are exact up to rounding",
+        Status.CERTIFIED: f"The value is certified: its error is {_at_most(c, s.gap)}",
+        Status.DISCRETIZED: "Distributions were made discrete: the value is off by "
+        f"{_at_most(c, s.gap)}",
+        Status.COARSE: f"The value may be off by {_at_most(c, s.gap)}, which is more than was "
+        "requested",
+    }[s.status]
+    yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
+    if c.runner_up is not None and not c.told:
+        yield h("p", _margin(c, c.runner_up))
+    if c.between is not None:
+        low, high = map(c.say, c.between)
+        yield h(
+            "p", "The model was learned from a log. Nine in ten of the models that the log could "
+            f"also have led to give a value between {low} and {high}.",
+        )  # fmt: skip
+        return
+    yield h(
+        "p", "The model itself is taken as given: this report cannot know how true its numbers "
+        "are. The table of costs above shows how far some of them may be off before the decision "
+        "changes.",
+    )  # fmt: skip
+
+
+def _at_most(c: Content, error: float) -> str:
+    """A bound on an error; nobody needs the digits of a fraction of a cent."""
+    if is_currency_sign(c.forest.unit) and error < 0.01 and c.amounts.spread >= 10:
+        return f"less than {c.say(0.01)}"
+    return f"at most {c.amounts.margin(error)}"
+
+
+def _margin(c: Content, second: RunnerUp) -> Markup:
+    """How much the choice of the first box matters."""
+    loss = abs(c.solution.value - second.value)
+    mean = " on average" if c.forest.risk_tolerance is None else ", by the certainty equivalent"
+    verb, less = ("cost", "more") if c.forest.minimize else ("earn", "less")
+    what = f"instead would {verb} {c.say(loss)} {less}{mean}"
+    if loss <= _ROUNDING * abs(c.solution.value):
+        what = "would make no difference"
+    begin = ["Starting with the second best box, ", name(c.forest.name(second.box)), ", "]
+    return h("span", begin, f"{what}, if the search is optimal after that.")
+
+
+def footer() -> Markup:
+    """What made the file."""
+    try:
+        made = f"weitzman {version('weitzman')}"
+    except PackageNotFoundError:  # run from a checkout
+        made = "weitzman"
+    return h("footer", h("p", f"Made with {made}. This file is self-contained."))
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def boxes(c: Content) -> Markup:
+    """A row for each box that is shown. The boxes opened most often come first."""
+    f, e, spend = c.forest, c.evaluation, c.evaluation.columns()["spend"]
+    deep = bool((f.parent[c.keep] >= 0).any())
+    rows = [
+        h(
+            "tr",
+            _text(_title(c, v), f.name(v), head=True),
+            _text(*_behind(c, v)) if deep else None,
+            _range(c, mean_cost(f, v)),
+            _indices(c, v),
+            _number(float(e.opened[v]), percent if alone(f, v) else about),
+            _number(float(e.wins[v]), partial(often, c, v)),
+            _number(float(spend[v]), c.say),
+        )
+        for v in sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v))
+    ]
+    head = [
+        _column("Box", "text"), *([_column("Behind", "text")] if deep else []), _column("Cost"),
+        _column("Index"), _column("Opened", down=True), _column("Taken in the end"),
+        _column("Spent on it"),
+    ]  # fmt: skip
+    return table("Boxes, with their indices and how often they are opened", head, rows, id="table")
+
+
+def break_even_costs(c: Content) -> Markup:
+    """How expensive boxes may become before decisions change, for the largest costs."""
+    f = c.forest
+    slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are not chances
+    opened = c.evaluation.worth.opened_after.totals()
+    rows = [
+        h(
+            "tr",
+            _text(_after(c, w), f.name(w.box), head=True),
+            _number(cost_now(w, f), c.say),
+            _number(w.break_even.opened_below, c.say),
+            _turns(c, w),
+            _number(-f.sign * float(opened[w.box]), about) if slopes else None,
+        )
+        for w in c.what_if
+    ]
+    head = heads(
+        "Box", "Costs now|", "Worth opening up to|", "Its tree begins the search up to|",
+        *(["Value, per unit of cost|"] if slopes else []),
+    )  # fmt: skip
+    return table("Costs at which decisions change", head, rows)
+
+
+def strategies(c: Content) -> Markup | None:
+    """The optimal policy and what simpler strategies earn, as bars from the outside option on."""
+    found = c.comparison
+    if isinstance(found, str):
+        return None
+    f, best = c.forest, c.solution.value
+    values = [s.value for s in found.strategies if math.isfinite(s.value)]
+    start = f.prizes * f.outside
+    start = start if math.isfinite(start) else (max if f.minimize else min)(values)
+    # hopeless strategies must not shrink the others: they are drawn up to the gain of the best one
+    low, high = (max(min(values), start - abs(best - start)), max(*values, start))
+    if f.minimize:
+        low, high = min(*values, start), min(max(values), start + abs(best - start))
+    z = two_sided(0.95)
+    rows = [
+        h(
+            "tr",
+            h("th", s.name, scope="row"),
+            h("td", estimate(c, s.value, z * s.error), class_="number"),
+            h("td", _bar(s.value, z * s.error, start, (low, high)), class_="bar"),
+            h("td", estimate(c, found.lost(s.key), z * s.error), class_="number"),
+            h("td", "" if math.isnan(s.openings) else about(s.openings), class_="number"),
+            h("td", s.how),
+        )
+        for s in found.strategies
+    ]
+    earns = "Loss and costs|" if f.minimize else "Expected payoff|"
+    earns = "Certainty equivalent|" if f.risk_tolerance is not None else earns
+    head = heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "Computed")
+    said = f"Bars start at {c.say(start)}, the outside option."
+    if any(s.error for s in found.strategies):
+        said += " Thin lines are 95% intervals of simulated strategies."
+    return h("div", table("Strategies compared", head, rows), h("p", said, class_="hint"))
+
+
+def _bar(x: float, error: float, start: float, ends: tuple[float, float]) -> Markup | None:
+    """A bar from the outside option to a value, with its interval; broken if it lies beyond."""
+    low, high = ends
+    if not math.isfinite(x) or low == high:
+        return None
+
+    def at(v: float) -> float:
+        return 100 * (min(max(v, low), high) - low) / (high - low)
+
+    a, b = sorted((at(start), at(x)))
+    bars: list[Child] = [h("rect", x=f"{a:.2f}", width=f"{b - a:.2f}", height="8", y="1")]
+    if not low <= x <= high:  # a gap near the end
+        at_end = a + 3 if x < low else b - 4
+        bars.append(h("rect", x=f"{at_end:.2f}", width="1", height="8", y="1", class_="gap"))
+    elif error:
+        left, right = at(x - error), at(x + error)
+        bars.append(h("rect", x=f"{left:.2f}", width=f"{right - left:.2f}", height="1.4", y="4.3",
+                      class_="interval"))  # fmt: skip
+    zero = h("rect", x=f"{at(start) - 0.2:.2f}", width="0.4", height="10", y="0", class_="start")
+    return h("svg", bars, zero, viewBox="0 0 100 10", preserveAspectRatio="none",
+             aria_hidden="true")  # fmt: skip
+
+
+def history(c: Content) -> Markup:
+    """What a search has opened so far."""
+    rows = [
+        h(
+            "tr",
+            h("td", str(i + 1), class_="number"),
+            h("th", name(str(step.box)), scope="row"),
+            h("td", name(step.state)),
+            *(h("td", c.say(x), class_="number") for x in (step.cost, step.best, step.spent)),
+        )
+        for i, step in enumerate(c.told)
+    ]
+    best = "Least loss so far|" if c.forest.minimize else "Best so far|"
+    best = "All prizes, if stopped then|" if c.forest.prizes > 1 else best
+    return table("Opened so far", heads("|", "Box", "Showed", "Cost|", best, "Spent|"), rows)
+
+
+def table(caption: str, head: Sequence[Markup], rows: Iterable[Markup], **more: str) -> Markup:
+    """A table with a caption for screen readers, which scrolls where it is too wide."""
+    return h(
+        "div",
+        h("table", h("caption", caption), h("thead", h("tr", head)), h("tbody", rows), **more),
+        class_="wide", tabindex=0, role="region", aria_label=caption,
+    )  # fmt: skip
+
+
+def heads(*titles: str) -> list[Markup]:
+    """Heads of columns; a bar at the end marks a column of numbers."""
+    return [
+        h("th", x.rstrip("|"), scope="col", class_="number" if x.endswith("|") else None)
+        if x.strip("|")
+        else h("td")
+        for x in titles
+    ]
+
+
+def _column(title: str, kind: str = "number", down: bool = False) -> Markup:
+    """The head of a column that can be sorted."""
+    sort = "descending" if down else "none"
+    return h(
+        "th", h("button", title, type="button", data_kind=kind), scope="col", aria_sort=sort,
+        class_="number" if kind == "number" else None,
+    )  # fmt: skip
+
+
+def _text(shown: Child, key: str, head: bool = False) -> Markup:
+    return h("th" if head else "td", shown, data_key=key, scope="row" if head else None)
+
+
+def _number(x: float, text: Callable[[float], str]) -> Markup:
+    key = x if math.isfinite(x) else math.copysign(1e308, x)
+    return h("td", text(x).replace("-", "−"), data_key=repr(float(key)), class_="number")
+
+
+def _range(c: Content, values: FloatArray) -> Markup:
+    low, high = float(values.min()), float(values.max())
+    text = c.say(low) if low == high else f"{c.say(low)} to {c.say(high)}"
+    return h("td", text, data_key=repr(high), class_="number")
+
+
+def _indices(c: Content, v: int) -> Markup:
+    """The index, or one for each state of the parent."""
+    f, index = c.forest, c.solution.indices(v)
+    up = int(f.parent[v])
+    if up < 0 or len(index) > _STATES or np.ptp(index) == 0:
+        finite = index[np.isfinite(index)]
+        none = h("td", "none", data_key="-1e308", class_="number")
+        return _range(c, finite) if len(finite) else none
+    parts = [
+        h("div", c.say(float(x)), h("small", " after ", name(shown(f, up, y))))
+        for y, x in enumerate(index)
+    ]
+    return h("td", h("div", parts), data_key=repr(float(index.max())), class_="number")
+
+
+def _title(c: Content, v: int) -> Child:
+    count = int(c.forest.count[v])
+    copies = h("small", f" ×{count:,}") if count > 1 else None
+    on = h("small", " and on without end") if c.forest.endless[v] else None
+    return [name(c.forest.name(v)), copies, on]
+
+
+def _behind(c: Content, v: int) -> tuple[Child, str]:
+    up = int(c.forest.parent[v])
+    return ("", "") if up < 0 else (name(c.forest.name(up)), c.forest.name(up))
+
+
+def _after(c: Content, w: WhatIf) -> Child:
+    f, up = c.forest, int(c.forest.parent[w.box])
+    if up < 0:
+        return name(f.name(w.box))
+    after = h("small", " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state)))
+    return [name(f.name(w.box)), after]
+
+
+def _turns(c: Content, w: WhatIf) -> Markup:
+    first = w.break_even.first_below
+    said = "never" if first is None else c.say(first) if math.isfinite(first) else "any cost"
+    return h("td", said, class_="number")
+
+
+def estimate(c: Content, x: float, error: float) -> str:
+    """A number and its error, without digits that the error makes meaningless."""
+    return f"{c.say(x, error)} ± {c.amounts.margin(error)}" if error else c.say(x)
+
+
+def profiles(c: Content) -> list[dict[str, Any]]:
+    """The risk profiles for the script: values, and the chance of each value or less."""
+    return [
+        {"name": title, "x": x.tolist(), "p": p.tolist(), "mean": brief(c.amounts, mean)}
+        for title, x, p, mean in c.profiles
+    ]

@@ -1,0 +1,419 @@
+"""Boxes that depend on several others: the general problem, solved by enumeration if it is small.
+
+For forests :func:`~weitzman.solve` gives the optimum at once. On a graph where boxes depend on
+several others the problem is NP-hard.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.arrays import FloatArray
+from .._common.numbers import counted, such
+from .._common.text import as_html
+from ..errors import InvalidArgument, InvalidForest, TooLarge
+from ..forest.builder import expand
+from ..forest.columns import default_outside, label
+from ..forest.model import Forest
+from ..forest.rules import SUM_TOLERANCE
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Dag:
+    """Boxes on a directed graph without cycles; a box can be opened when all its parents are.
+
+    Parameters
+    ----------
+    parents : n sequences of int
+        The parents of each box; empty for a root. Boxes may come in any order.
+    cost : n entries
+        A number; or an array with an axis for each parent (its states), in the order of
+        ``parents``; or such an array with a last axis for the own states, if the cost is random.
+    rewards : one shared vector, or n vectors
+        The reward of each state; minus infinity (plus, when minimizing) for a signal without a
+        reward.
+    law : n arrays
+        ``law[i][s1, s2, ..., y]`` is the probability of state y of box i once its parents show
+        s1, s2, ...; a vector for a root.
+    names : n names, optional
+    outside : float, optional
+        0 by default when maximizing; required when minimizing.
+    minimize : bool
+
+    Examples
+    --------
+    Two coins, and a box that is full when they agree:
+
+    >>> agree = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
+    >>> coins = Dag(parents=[[], [], [0, 1]], cost=[1, 1, 1], law=[[0.5, 0.5], [0.5, 0.5], agree],
+    ...             rewards=[[0, 0], [0, 0], [0, 16]])
+    >>> len(coins)
+    3
+    """
+
+    hint: ClassVar[str] = (
+        "Boxes with several parents have no indices: weitzman.strategies.exhaustive(dag) solves "
+        "small problems."
+    )
+
+    parents: tuple[tuple[int, ...], ...]
+    cost: tuple[FloatArray, ...]
+    rewards: tuple[FloatArray, ...]
+    law: tuple[FloatArray, ...]
+    names: tuple[str, ...]
+    outside: float
+    minimize: bool
+    order: tuple[int, ...]
+
+    def __init__(
+        self,
+        *,
+        parents: Sequence[Sequence[int]],
+        cost: Sequence[ArrayLike],
+        rewards: Sequence[ArrayLike] | ArrayLike,
+        law: Sequence[ArrayLike],
+        names: Sequence[object] | None = None,
+        outside: float | None = None,
+        minimize: bool = False,
+    ) -> None:
+        n = len(parents)
+        each: Any = rewards
+        if len(each) and np.ndim(each[0]) == 0:
+            each = [rewards] * n
+        titles = tuple(map(label, range(n) if names is None else names))
+        for what, column in (("cost", cost), ("rewards", each), ("law", law), ("names", titles)):
+            if len(column) != n:
+                raise InvalidForest(
+                    f"`{what}` must have one entry per box, but there are {len(column)} for {n}."
+                )
+        above = tuple(tuple(map(int, p)) for p in parents)
+        columns: dict[str, Any] = {
+            "parents": above,
+            "rewards": tuple(_numbers(r) for r in each),
+            "law": tuple(_numbers(p) for p in law),
+            "names": titles,
+            "outside": float(default_outside(outside, minimize)),
+            "minimize": minimize,
+            "order": _parents_first(above, titles),
+        }
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
+        shapes = [self._shape(i) for i in range(n)]
+        for i in range(n):
+            _check_box(self, i, shapes[i])
+        full = tuple(_full_cost(self, i, _numbers(cost[i]), shapes[i]) for i in range(n))
+        object.__setattr__(self, "cost", full)
+
+    def _shape(self, i: int) -> tuple[int, ...]:
+        """States of the parents, then own states."""
+        return tuple(len(self.rewards[p]) for p in (*self.parents[i], i))
+
+    @classmethod
+    def of(cls, forest: Forest, limit: int = 1000) -> Dag:
+        """A forest as a graph, all copies written out."""
+        forest.must_be_plain("a graph of boxes")
+        f = expand(forest, limit)
+        laws = [f.laws[int(i)] for i in f.law]
+        root = (f.parent < 0).tolist()
+        return cls(
+            parents=[[] if p < 0 else [p] for p in f.parent.tolist()],
+            cost=[_forest_cost(f, v) for v in range(len(f))],
+            rewards=[f.rewards[int(r)][0] for r in f.reward],
+            law=[law[0] if top else law for law, top in zip(laws, root, strict=True)],
+            names=[f.name(v) for v in range(len(f))],
+            outside=f.outside,
+            minimize=f.minimize,
+        )
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def __repr__(self) -> str:
+        edges = sum(map(len, self.parents))
+        return (
+            f"Dag({counted(len(self), 'box')}, {counted(edges, 'edge')}, outside {self.outside:g})"
+        )
+
+    @property
+    def sign(self) -> float:
+        """The factor of rewards that makes higher ones better."""
+        return -1.0 if self.minimize else 1.0
+
+    def children(self) -> list[list[int]]:
+        """The children of each box."""
+        below: list[list[int]] = [[] for _ in self.parents]
+        for i, above in enumerate(self.parents):
+            for p in above:
+                below[p].append(i)
+        return below
+
+    def mean_cost(self, i: int) -> FloatArray:
+        """Expected cost of box i, with an axis for each parent."""
+        return np.asarray((self.cost[i] * self.law[i]).sum(axis=-1))
+
+
+def _numbers(x: ArrayLike) -> FloatArray:
+    try:
+        column = np.array(x, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidForest(
+            f"costs, rewards and laws must be numbers, but got {repr(x)[:60]}."
+        ) from error
+    column.flags.writeable = False
+    return column
+
+
+def _forest_cost(f: Forest, v: int) -> FloatArray:
+    cost = f.costs[int(f.cost[v])]
+    if f.parent[v] < 0:
+        return cost[0] if cost.shape[1] > 1 else cost[0, 0]  # type: ignore[no-any-return]
+    wide = np.broadcast_to(cost, f.laws.shape[f.law[v]])
+    return np.array(wide)
+
+
+def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...]) -> tuple[int, ...]:
+    n = len(parents)
+    if n == 0:
+        raise InvalidForest("there must be at least one box, but there is none. Add a root.")
+    bad = [i for i, above in enumerate(parents) if any(not 0 <= p < n for p in above)]
+    if bad:
+        raise InvalidForest(
+            f"a parent must be the number of a box (0 to {n - 1}), but box {names[bad[0]]!r} has "
+            f"{parents[bad[0]]} ({such(len(bad), 'box')})."
+        )
+    missing = [len(set(above)) for above in parents]
+    below: list[list[int]] = [[] for _ in parents]
+    for i, above in enumerate(parents):
+        for p in set(above):
+            below[p].append(i)
+    order = [i for i in range(n) if not parents[i]]
+    for i in order:  # grows while it is read
+        for c in below[i]:
+            missing[c] -= 1
+            if missing[c] == 0:
+                order.append(c)
+    if len(order) < n:
+        lost = sorted(set(range(n)) - set(order))
+        raise InvalidForest(
+            f"parents must not form a cycle, but {names[lost[0]]!r} is on one or below one "
+            f"({such(len(lost), 'box')}). Take an edge out."
+        )
+    return tuple(order)
+
+
+def _check_box(dag: Dag, i: int, shape: tuple[int, ...]) -> None:
+    name, law, reward = dag.names[i], dag.law[i], dag.rewards[i]
+    none = np.inf if dag.minimize else -np.inf
+    if len(set(dag.parents[i])) < len(dag.parents[i]):
+        raise InvalidForest(f"parents must differ, but box {name!r} has {dag.parents[i]}.")
+    if reward.ndim != 1 or len(reward) == 0 or not (np.isfinite(reward) | (reward == none)).all():
+        raise InvalidForest(
+            f"the rewards of a box must be a vector of finite numbers ({none} for a signal), but "
+            f"those of {name!r} are {reward.tolist()}."
+        )
+    if law.shape != shape:
+        raise InvalidForest(
+            f"the law of box {name!r} must have shape {shape} (states of its parents, own states), "
+            f"but it has {law.shape}."
+        )
+    off = np.abs(law.sum(axis=-1) - 1)
+    if not ((law >= 0).all() and (off <= SUM_TOLERANCE).all()):
+        raise InvalidForest(
+            f"probabilities must not be negative and must sum to 1, but the law of box {name!r} "
+            f"has {law.min():.6g}, and a sum that is off by {off.max():.6g}. Rescale its rows."
+        )
+
+
+def _full_cost(dag: Dag, i: int, cost: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """The cost with an axis for each parent and one for the own states."""
+    if cost.shape not in ((), shape[:-1], shape):
+        raise InvalidForest(
+            f"a cost is one number, or has an entry for the states of the parents {shape[:-1]}, or "
+            f"also for the own states {shape}, but that of box {dag.names[i]!r} has shape "
+            f"{cost.shape}."
+        )
+    if cost.shape == shape[:-1]:
+        cost = cost[..., None]
+    if not ((cost >= 0).all() and np.isfinite(cost).all()):
+        raise InvalidForest(
+            f"costs must be finite and not negative, but box {dag.names[i]!r} has {cost.min():.6g}."
+        )
+    full = np.array(np.broadcast_to(cost, shape))
+    full.flags.writeable = False
+    return full
+
+
+Seen = tuple[tuple[int, int], ...]  # open boxes with closed children, and what they showed
+Situation = tuple[int, Seen, float]  # closed boxes, what was seen, best reward so far
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exhaustive:
+    """The optimum, and how it begins.
+
+    Attributes
+    ----------
+    value : float
+        Expected payoff of the best of all strategies.
+    first_box : str or None
+        The name of the box to open first; None if it is best to open nothing.
+    situations : int
+        Situations that were looked at.
+    """
+
+    value: float
+    first_box: str | None
+    situations: int
+
+    _repr_html_ = as_html
+
+
+def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
+    """The best adaptive strategy on any small graph of boxes.
+
+    A situation is which boxes are closed, what the open ones with closed children showed, and the
+    best reward so far; boxes that can no longer lead to a better reward are left out. The optimum
+    is a maximum over all actions in every situation.
+
+    Parameters
+    ----------
+    problem : Dag or Forest
+        Copies of a forest are written out.
+    limit : int
+        Give up after this many situations; the default takes some seconds.
+
+    Raises
+    ------
+    TooLarge
+        With an upper bound on the number of situations.
+
+    Examples
+    --------
+    >>> agree = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
+    >>> coins = Dag(parents=[[], [], [0, 1]], cost=[1, 1, 1], law=[[0.5, 0.5], [0.5, 0.5], agree],
+    ...             rewards=[[0, 0], [0, 0], [0, 16]])
+    >>> exhaustive(coins).value
+    5.5
+    """
+    if not isinstance(problem, Dag | Forest):
+        raise InvalidArgument(
+            f"exhaustive needs a Dag or a Forest, but got a {type(problem).__name__}."
+        )
+    dag = Dag.of(problem) if isinstance(problem, Forest) else problem
+    search = _Enumeration(dag, limit)
+    try:
+        value, first = search.start()
+    except (_Enough, RecursionError) as error:
+        states = count_situations(dag)
+        raise TooLarge(
+            f"after {search.states} situations there is no end yet, and there may be "
+            f"{_about(states)} of them; the limit is {limit}. Raise `limit` if you can wait.",
+            states,
+        ) from error
+    name = None if first is None else dag.names[first]
+    return Exhaustive(dag.sign * value, name, search.states)
+
+
+def count_situations(dag: Dag) -> float:
+    """An upper bound on the number of situations.
+
+    Every box is closed or in one of its states, and closed below a closed parent (one of them).
+    """
+    ways = [1.0] * len(dag)
+    for i in reversed(dag.order):
+        ways[i] = 1.0 + min(1e300, len(dag.rewards[i]) * ways[i])
+        if dag.parents[i]:
+            p = max(dag.parents[i], key=dag.order.index)
+            ways[p] = min(1e300, ways[p] * ways[i])
+    return min(1e300, math.prod(min(1e300, ways[i]) for i in dag.order if not dag.parents[i]))
+
+
+def _about(x: float) -> str:
+    return f"up to {x:.0f}" if x < 1e6 else f"up to {x:.1e}" if x < 1e300 else "endlessly many"
+
+
+class _Enough(Exception):
+    """The limit is reached."""
+
+
+class _Enumeration:
+    """Dynamic program over situations; signs are such that higher is better.
+
+    Sets of boxes are the bits of a number.
+    """
+
+    def __init__(self, dag: Dag, limit: int) -> None:
+        self.dag, self.limit = dag, limit
+        self.parents = [_bits(above) for above in dag.parents]
+        self.children = [_bits(below) for below in dag.children()]
+        self.reward = [[dag.sign * r for r in row.tolist()] for row in dag.rewards]
+        self.cost = [dag.mean_cost(i) for i in range(len(dag))]
+        self.hope = self._hopes()
+        self.alive: dict[float, int] = {}
+        self.memo: dict[Situation, float] = {}
+        self.states = 0  # situations looked at
+
+    def _hopes(self) -> list[float]:
+        """The best reward that each box, or one below it, can ever hold."""
+        hope = [0.0] * len(self.dag)
+        below = self.dag.children()
+        for i in reversed(self.dag.order):
+            possible = self.dag.law[i].reshape(-1, len(self.reward[i])).max(axis=0) > 0
+            own = max(r for r, p in zip(self.reward[i], possible, strict=True) if p)
+            hope[i] = max([own, *(hope[c] for c in below[i])])
+        return hope
+
+    def start(self) -> tuple[float, int | None]:
+        """Optimal value, and the first box to open."""
+        everything = _bits(range(len(self.dag)))
+        best = self.dag.sign * self.dag.outside
+        value = self.value_at(everything, (), best)
+        closed = everything & self._worth(best)
+        actions = [(self._opening(closed, (), best, i), -i) for i in self._ready(closed)]
+        top, number = max(actions, default=(-math.inf, 0))
+        return value, -number if top > best else None
+
+    def value_at(self, closed: int, seen: Seen, best: float) -> float:
+        """The best of stopping now and of opening any box that can be opened."""
+        closed &= self._worth(best)
+        seen = tuple(pair for pair in seen if self.children[pair[0]] & closed)
+        key = (closed, seen, best)
+        if key not in self.memo:
+            if self.states >= self.limit:
+                raise _Enough
+            self.states += 1
+            actions = (self._opening(closed, seen, best, i) for i in self._ready(closed))
+            self.memo[key] = max(best, max(actions, default=best))
+        return self.memo[key]
+
+    def _worth(self, best: float) -> int:
+        """Boxes that can lead to a better reward; with one of them all its ancestors."""
+        if best not in self.alive:
+            self.alive[best] = _bits(i for i, hope in enumerate(self.hope) if hope > best)
+        return self.alive[best]
+
+    def _ready(self, closed: int) -> list[int]:
+        """Closed boxes whose parents are all open."""
+        n = closed.bit_length()
+        return [i for i in range(n) if closed >> i & 1 and not self.parents[i] & closed]
+
+    def _opening(self, closed: int, seen: Seen, best: float, i: int) -> float:
+        shown = dict(seen)
+        above = tuple(shown[p] for p in self.dag.parents[i])
+        total = -float(self.cost[i][above])
+        rest = closed & ~(1 << i)
+        for y, p in enumerate(self.dag.law[i][above].tolist()):
+            if p > 0:
+                now = max(best, self.reward[i][y])
+                total += p * self.value_at(rest, tuple(sorted((*seen, (i, y)))), now)
+        return total
+
+
+def _bits(boxes: Iterable[int]) -> int:
+    return sum(1 << i for i in boxes)

@@ -1,0 +1,129 @@
+"""Damaged and hostile logs: whatever they hold, only our own errors come out, and soon."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+import warnings
+from collections import Counter
+
+import pytest
+from log_specimens import BOMB, LOGS, damaged, written
+
+from weitzman.errors import InvalidArgument, InvalidFile, WeitzmanError
+from weitzman.learn import Curves
+
+SEED = int(os.environ.get("WEITZMAN_FUZZ_SEED", "1"))
+INPUTS = int(os.environ.get("WEITZMAN_FUZZ_LOGS", "300"))  # of each kind
+SLOWEST = 2.0  # seconds of computing that one small log may take
+
+pytest.importorskip("pandas")
+pytest.importorskip("yaml")
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_valid_logs_are_read(tmp_path, kind):
+    written(tmp_path, LOGS[kind].files)
+    assert len(LOGS[kind].read(tmp_path)) >= 1
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_only_our_errors_come_out(tmp_path, kind):
+    pick, ends, slowest = random.Random(f"{SEED} {kind}"), Counter(), 0.0
+    for _ in range(INPUTS):
+        files = damaged(kind, pick)
+        written(tmp_path, files)
+        start = time.process_time()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                LOGS[kind].read(tmp_path)
+        except WeitzmanError as error:
+            ends[type(error).__name__] += 1
+        except Exception as error:
+            pytest.fail(f"{type(error).__name__}: {error} from {files}")
+        else:
+            ends["read"] += 1
+        slowest = max(slowest, time.process_time() - start)
+        assert slowest < SLOWEST, files
+    assert min(ends["read"], ends.total() - ends["read"]) > INPUTS // 50
+    if "WEITZMAN_FUZZ_LOGS" in os.environ:
+        sys.stderr.write(f"\n{kind}: {ends.total()} logs, {dict(ends)}, slowest {slowest:.3f} s\n")
+
+
+def test_everyday_blanks_are_data(tmp_path):
+    """A metric of null and an epoch without a number are no reason to reject a log."""
+    written(tmp_path, {
+        "a/result.json": b'{"acc": 0.5, "training_iteration": 1, "time_this_iter_s": null}\n'
+        b'{"acc": null, "training_iteration": 2, "time_this_iter_s": 1}\n'
+        b'{"acc": 0.7, "training_iteration": null}\n'
+        b'{"acc": 0.7, "training_iteration": 3, "time_this_iter_s": 2}\n',
+        "k.csv": b"epoch,acc\n0,0.1\n,0.2\n1,0.3\n",
+    })  # fmt: skip
+    curves = Curves.from_ray(tmp_path / "a", "acc")
+    assert curves.step.tolist() == [1, 3]
+    assert curves.cost.tolist() == [0, 3]
+    assert Curves.from_keras(tmp_path / "k.csv", "acc").step.tolist() == [1, 2]
+
+
+def test_a_few_lines_of_yaml_that_stand_for_billions(tmp_path):
+    written(tmp_path, {**LOGS["Lightning"].files, "v/hparams.yaml": BOMB.encode()})
+    start = time.process_time()
+    with pytest.raises(InvalidFile, match=r"hparams\.yaml: a run must have at most 10,000"):
+        Curves.from_lightning(tmp_path, "acc")
+    assert time.process_time() - start < 1
+
+
+def test_checkpoints_of_the_trainer_are_one_run(tmp_path):
+    state = LOGS["Hugging Face"].files["r/checkpoint-40/trainer_state.json"]
+    early = state.replace(b'"global_step": 40', b'"global_step": 20').replace(b"0.2", b"0.1")
+    written(tmp_path, {
+        "r/checkpoint-40/trainer_state.json": state, "r/checkpoint-20/trainer_state.json": early,
+        "other/trainer_state.json": state,
+    })  # fmt: skip
+    curves = Curves.from_huggingface(tmp_path, "eval_acc")
+    assert curves.runs == ("other", "r")
+    assert curves.step.tolist() == [10, 20, 30, 40] * 2
+    assert curves.score[4:].tolist() == pytest.approx([0.2, 0.4, 0.6, 0.8])
+    assert curves.settings[0] == {"lr": 0.1}
+    with pytest.raises(InvalidArgument, match=r"must show 'nothing'.* There are eval_acc"):
+        Curves.from_huggingface(tmp_path, "nothing")
+    written(tmp_path, LOGS["Ray"].files)
+    with pytest.raises(InvalidArgument, match=r"must show 'x'.* There are acc, time_this_iter_s"):
+        Curves.from_ray(tmp_path, "x")
+
+
+def test_the_network_must_be_asked_for(tmp_path):
+    with pytest.raises(InvalidFile, match=r"no such file or folder.*`online=True`"):
+        Curves.from_wandb("entity/project", "acc")
+    with pytest.raises(InvalidFile, match="no such file"):
+        Curves.from_optuna(f"sqlite:///{tmp_path}/none.db")
+    assert not list(tmp_path.iterdir())  # SQLite would have made the file
+    with pytest.raises(InvalidArgument, match="URL of a storage"):
+        Curves.from_optuna("study.db")
+
+
+def test_a_storage_of_optuna(tmp_path):
+    optuna = pytest.importorskip("optuna")
+    pytest.importorskip("sqlalchemy")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = optuna.create_study(study_name="s", storage=url, direction="maximize")
+    study.add_trial(optuna.trial.create_trial(value=0.5))
+    curves = Curves.from_optuna(url)
+    assert (curves.runs, curves.tasks) == (("trial 0",), ("",))
+    del study
+    (tmp_path / "study.db").write_bytes(b"SQLite format 3\0" + b"x" * 500)
+    with pytest.raises(InvalidFile, match="not a storage of Optuna"):
+        Curves.from_optuna(url)
+
+
+def test_times_that_are_no_costs():
+    from weitzman.learn.tracker_logs import odd_times
+
+    assert odd_times([0, 10, 20, 31, 40, 51]) == ""
+    assert "a pause" in odd_times([0, 10, 20, 31, 4000, 4010, 4020])
+    assert "at about the same time" in odd_times([0, 0, 0, 1e-4, 1e-4])
+    assert odd_times([0, 1]) == ""
