@@ -611,11 +611,26 @@ def test_distributions_of_costs_are_ranges(tmp_path):
         ("normal(3)", "must be normal(mean; standard deviation)"),
         ("gamma(3; 2)", "a distribution must be one of normal, lognormal"),
         ("normal(3; -2)", "must be normal(mean"),
+        ("normal(3; 1e308)", "must be normal(mean"),
     ],
 )
 def test_ranges_that_are_none(tmp_path, cell, message):
     pytest.importorskip("scipy")
     assert message in refused(csv_of(tmp_path, f'box,reward,chance,cost\nA,9,1,"{cell}"\n'))
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ("7,1/2/3,9,", "row 2 has no number, 7, 9"),
+        ("7,9,8,", "with the cost between them, but row 2 has 9, 7, 8"),
+        (",,8,", "row 2 has no number, no number, 8"),
+        ("7,,,8", "must be a range such as 80/100/130, but row 2 has 8"),
+    ],
+)
+def test_ends_of_ranges_that_do_not_fit(tmp_path, cells, message):
+    head = "box,reward,chance,cost,cost low,cost high,cost range"
+    assert message in refused(csv_of(tmp_path, f"{head}\nA,9,1,{cells}\n"))
 
 
 TEST = """box;after;state;reward;chance;cost;sensitivity;specificity

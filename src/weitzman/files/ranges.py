@@ -17,6 +17,7 @@ from ..forest.model import FIELDS, Forest
 _STATED = {"law": "probability", "rewards": "reward"}
 _CALLED = {"probability": "chance"}
 _BY_COLUMN = {f.headings[0]: f for f in FIELDS}
+_MOST = 1e100  # of a distribution in a cell: its tails must not overflow
 _DECILE = 1.2815515655446004  # of the normal distribution
 _SPREAD = re.compile(r"([A-Za-z][A-Za-z0-9/ _-]{0,30})\(([^()]{1,200})\)")
 
@@ -218,7 +219,7 @@ def typed_spread(text: str, number: Callable[[str], float], decimal: bool) -> Sp
         low, base, high = (float(x) for x in (law.ppf(0.1), law.mean(), law.ppf(0.9)))
     except (ValueError, TypeError):
         raise InvalidFile(f"{text[:60]!r} must be {_FORMS[name]}.") from None
-    if not all(map(math.isfinite, (low, base, high))):
+    if not all(abs(x) < _MOST for x in (low, base, high)):  # nor NaN
         raise InvalidFile(f"{text[:60]!r} must be {_FORMS[name]}.")
     return Spread(min(low, base), base, max(high, base), law)
 

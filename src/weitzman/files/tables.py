@@ -313,6 +313,11 @@ class _Table:
             if isinstance(given, Spread):
                 base = given.base if base is None else base
                 given = given._replace(base=min(max(base, given.low), given.high))
+            elif given is not None:
+                raise InvalidFile(
+                    f"a {column} range must be a range such as 80/100/130, but row "
+                    f"{self.numbers[i]} has {given:g}."
+                )
             elif low is not None or high is not None:
                 given = self._spread(column, i, low, base, high)
             spreads.append(given)
@@ -324,10 +329,12 @@ class _Table:
         if base is None and low is not None and high is not None:
             base = (low + high) / 2
         low, high = (base if x is None else x for x in (low, high))
-        if base is None or not low <= base <= high:
+        three = low, base, high
+        if any(isinstance(x, Spread) for x in three) or None in three or not low <= base <= high:
+            said = ", ".join(f"{x:g}" if isinstance(x, float) else "no number" for x in three)
             raise InvalidFile(
                 f"a range must rise from low to high with the {column} between them, but row "
-                f"{self.numbers[i]} has {low:g}, {base if base is None else f'{base:g}'}, {high:g}."
+                f"{self.numbers[i]} has {said}."
             )
         return Spread(low, base, high)
 
