@@ -323,7 +323,7 @@ def test_a_builder_puts_the_states_in_order():
     assert forest.states("more") == ("0", "3", "10")
     assert weitzman.solve(forest).index("more", 0) == pytest.approx(5.0)
     search.add("odd", parent="first", cost=1, endless=True, outcomes={0: 0.5, 7: 0.5})
-    with pytest.raises(InvalidForest, match="'odd' may show '7', a state that 'first' lacks"):
+    with pytest.raises(InvalidForest, match="box 'odd' name '7', a state that the parent lacks"):
         search.build()
 
 

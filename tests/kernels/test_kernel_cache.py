@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import weitzman
-from weitzman._kernels import kernel_cache
 
 PACKAGE = Path(weitzman.__file__).parent
 # two small kernels, and how often each was found on disk
@@ -32,7 +31,7 @@ def run_code(code=CODE, *, package=PACKAGE, limit=None, **env):
     done = subprocess.run(
         [sys.executable, "-B", "-c", code],
         capture_output=True, text=True, check=False, timeout=120,
-        env=kept | {"PYTHONPATH": str(package.parent)} | env,
+        env=kept | {"PYTHONPATH": str(package.parent), "WEITZMAN_COMPILE": "always"} | env,
         preexec_fn=limit,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
@@ -122,19 +121,8 @@ def test_a_change_in_another_file_counts(copy, tmp_path):
     assert run_code(package=copy, **cache)[0] == ["3", "108", "0", "0"]
 
 
-def test_when_to_compile_does_not_count(copy, tmp_path):
-    """Both modules decide when, not what: neither is compiled."""
-    cache = {"WEITZMAN_CACHE_DIR": str(tmp_path / "cache")}
-    run_code(package=copy, **cache)
-    for name in kernel_cache._WHEN:
-        path = copy / "_kernels" / name
-        assert "@helper" not in path.read_text("utf-8")
-        path.write_text(path.read_text("utf-8") + "\n", "utf-8")
-    assert run_code(package=copy, **cache)[0] == ["3", "60", "1", "1"]
-
-
 def test_processes_that_start_together(tmp_path):
-    env = os.environ | {"WEITZMAN_CACHE_DIR": str(tmp_path)}
+    env = os.environ | {"WEITZMAN_CACHE_DIR": str(tmp_path), "WEITZMAN_COMPILE": "always"}
     crowd = [
         subprocess.Popen(
             [sys.executable, "-c", CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env

@@ -21,6 +21,8 @@ from .arrays import FloatArray
 
 __all__ = ["Law"]
 
+_ROUNDING = float(np.finfo(np.float64).eps)
+
 
 class Law:
     """The law of a random number W, or one law for each row. Immutable; nothing is checked.
@@ -97,7 +99,11 @@ class Law:
         """P(W = minus infinity)."""
         if not len(self.points):
             return np.ones(self.tails.shape[:-1])
-        return np.asarray(1.0 - self.tails[..., 0] if self.below is None else self.below[..., 0])
+        if self.below is not None:
+            return np.asarray(self.below[..., 0])
+        missing = 1.0 - self.tails[..., 0]
+        # chances that are summed one by one miss 1 by roundings, which are no chance of nothing
+        return np.where(np.abs(missing) <= _ROUNDING * len(self.points), 0.0, missing)
 
     def excesses(self) -> FloatArray:
         """E (W - x)^+ at each point x; the area under the tail is summed from the top."""
@@ -119,9 +125,11 @@ class Law:
     def with_fallback(self, x: ArrayLike) -> FloatArray:
         """E max(x, W) for each x."""
         at = np.asarray(x, np.float64)
-        found = np.where(at == -np.inf, at, at + self.excess(np.maximum(at, np.finfo(float).min)))
         if not len(self.points):
-            return np.broadcast_to(at, found.shape)
+            return np.broadcast_to(at, (*self.tails.shape[:-1], *at.shape))
+        # minus infinity has no excess: a point in its place, so that no sum overflows
+        there = np.where(at == -np.inf, self.points[0], at)
+        found = np.where(at == -np.inf, at, there + self.excess(there))
         # below all points x plays no part unless W may be nothing; adding it would cost digits
         sure = (self.nothing() == 0.0)[..., None] if np.ndim(x) else self.nothing() == 0.0
         low = self.points[0]

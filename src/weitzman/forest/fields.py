@@ -160,12 +160,13 @@ class Field:
             return None
         if self.type is not float:
             return value
+        message = f"the {self.headings[0]} must be a number, but it is {value!r}."
+        if isinstance(value, (bool, np.bool_)):  # which float() would take for 0 or 1
+            raise InvalidForest(message)
         try:
             return float(value)
         except (TypeError, ValueError) as error:
-            raise InvalidForest(
-                f"the {self.headings[0]} must be a number, but it is {value!r}."
-            ) from error
+            raise InvalidForest(message) from error
 
     def _normal_texts(self, value: Any, n: int) -> tuple[str, ...] | None:
         if value is None:
