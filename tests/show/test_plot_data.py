@@ -194,7 +194,8 @@ def test_strategies_data():
     assert d.names[0] == "fully adaptive (optimal)"
     assert d.nothing == 0
     assert np.isnan(d.bound).all()  # on so small a forest all is exact
-    assert set(d.how) == {"exact"} and not d.error.any()
+    assert set(d.how) == {"exact"}
+    assert not d.error.any()
     many = weitzman.line([[0.5, 0.3, 0.2]], rewards=[0, 5, 10], cost=1, count=20)
     d = plot.strategies_data(weitzman.compare(many, episodes=1000))
     assert d.error[d.how.index("simulated")] > 0

@@ -237,7 +237,7 @@ def test_a_fitted_model(tmp_path):
     value = weitzman.solve(model.lines(7)).value
     assert f"Start with run to step {model.rungs[0]}: " in words
     assert f"Expected value{value:.3g}" in words
-    low, high = np.quantile(learn.bootstrap(model, 30).value_at(7), [0.05, 0.95])
+    low, high = np.quantile(learn.bootstrap(model, 20).value_at(7), [0.05, 0.95])
     assert f"give a value between {low:.6g} and {high:.6g}." in words
 
 
