@@ -159,15 +159,15 @@ def test_regrets_on_the_first_page_are_the_measured_ones():
     readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
     said = re.search(
         r"a full run costs ([\d.]+) points of score, the regret of the index policy is ([\d.]+), "
-        r"that of cost-aware Bayesian optimization ([\d.]+), "
+        r"that of Optuna's TPE with successive halving ([\d.]+), "
         r"and that of successive halving ([\d.]+)",
         readme,
     )
     assert said is not None
     text = (ROOT / "benchmarks" / "tuning" / "RESULTS.md").read_text("utf-8")
-    table = text.partition("\n### taskset_text")[2].partition("\n### ")[0]
+    table = text.partition("\n### trained")[2].partition("\n### ")[0]
     at = _row(table, "").index(said[1])
-    rows = ("index policy", "full runs, cost-aware BO", "successive halving")
+    rows = ("index policy", "Optuna TPE + SuccessiveHalvingPruner", "successive halving")
     assert [f"{float(_row(table, x)[at]):.3f}" for x in rows] == [said[2], said[3], said[4]]
 
 

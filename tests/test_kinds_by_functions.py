@@ -180,7 +180,7 @@ def equivalent_box(f: Forest, s: Solution) -> None:
         return
     taken = f.sign * np.maximum(f.sign * box.reward, f.sign * f.outside)
     assert box.chance @ (taken - f.sign * box.cost) == pytest.approx(s.value, abs=CLOSE)
-    assert box.held == f.outside
+    assert (box.held, box.stated_error) == (f.outside, f.stated_error)
 
 
 def truncate(f: Forest, s: Solution) -> None:
@@ -295,6 +295,7 @@ NO_NUMBER = {
     "describe", "explain", "plot", "write_report",  # words and pictures
     "bounds", "chains", "engine", "errors", "files", "forest", "learn", "policy", "questions",
     "backtest", "strategies", "tune",  # rooms
+    "examples",  # gives forests
 }  # fmt: skip
 
 

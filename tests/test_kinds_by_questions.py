@@ -300,6 +300,7 @@ ELSEWHERE = {
     "chains.probe_until_top": "chains/test_endless.py",
     "chains.value_together": "chains/test_endless.py",
     "chains.solve_line": "chains/test_endless.py",
+    "policy.difference": "policy/test_simulation.py",  # two policies
     "questions.as_ranges": "questions/test_uncertain_numbers.py",  # ranges
     "questions.two_way": "questions/test_uncertain_numbers.py",
     "questions.scenarios": "questions/test_uncertain_numbers.py",

@@ -276,9 +276,10 @@ ELSEWHERE = {
     "EndlessLine": "chains/test_endless.py", "FixedPoint": "chains/test_endless.py",
     "MissBounds": "chains/test_hitting.py",
     "LazySearch": "bounds/test_lazy_search.py", "FileSolution": "bounds/test_streaming.py",
-    "Spanning": "strategies/test_enumeration.py",
     "CappedSpend": "questions/test_budget.py", "Corner": "questions/test_budget.py",
-    "Turning": "questions/test_information.py",
+    "Turning": "questions/test_information.py", "TwoWay": "questions/test_uncertain_numbers.py",
+    "Scenarios": "questions/test_uncertain_numbers.py",
+    "Uncertainty": "questions/test_uncertain_numbers.py",
     "PayoffTable": "test_paper_objects.py",
 }  # fmt: skip
 # Results whose numbers are compared in the rows of their functions, in the other two files.

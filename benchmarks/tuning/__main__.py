@@ -28,10 +28,10 @@ from weitzman.backtest.peers import all_methods, methods_without_log  # noqa: E4
 from weitzman.learn.curves import Curves  # noqa: E402
 
 from .cells import CellKeeper  # noqa: E402
-from .fixed_sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
 from .joining import join  # noqa: E402
 from .promises import tables  # noqa: E402
 from .report import figure, markdown, page  # noqa: E402
+from .sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
 from .speed import table  # noqa: E402
 from .syne_tune_peers import syne_tune_installed, syne_tune_methods  # noqa: E402
 

@@ -30,7 +30,7 @@ from weitzman.learn.fitting import fit  # noqa: E402
 from weitzman.learn.resemblance import FitOptions  # noqa: E402
 from weitzman.tune import refit  # noqa: E402
 
-from .fixed_sets import CHOOSING, Set  # noqa: E402
+from .sets import CHOOSING, Set  # noqa: E402
 
 
 class Candidate(NamedTuple):

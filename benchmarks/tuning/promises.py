@@ -28,7 +28,7 @@ from weitzman.learn.fitting import fit  # noqa: E402
 from weitzman.learn.ladder import Ladder, climb  # noqa: E402
 from weitzman.learn.resemblance import FitOptions, ResemblanceModel  # noqa: E402
 
-from .fixed_sets import CHOOSING, Set  # noqa: E402
+from .sets import CHOOSING, Set  # noqa: E402
 
 TASKS = {"taskset_text": 8, "algoperf": 10, "lcdb": 28}
 FULL_RUN_COSTS = 0.0003, 0.003, 0.03

@@ -26,7 +26,7 @@ from weitzman.learn.fitting import fit  # noqa: E402
 from weitzman.tune.race import Race, RunModel  # noqa: E402
 from weitzman.tune.refit import Refit  # noqa: E402
 
-from .fixed_sets import SETS  # noqa: E402
+from .sets import SETS  # noqa: E402
 
 LOG, SEARCHED = 150, 200
 FULL_RUN_COSTS = (0.0001, 0.001, 0.01)

@@ -143,7 +143,11 @@ def test_devices_and_endless_digits_are_refused(tmp_path, capsys):
     path = tmp_path / "log.csv"
     path.write_text(f"run,step,score,cost\n0,1,{'9' * 400},1\n")
     assert cli.main(["backtest", str(path), "--price", "1"]) == 1
-    assert "column 'score' must hold numbers, but row 0 is 999" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    by_pandas = (
+        f"{path}: not a table: int too large"  # some versions of pandas refuse it by themselves
+    )
+    assert "column 'score' must hold numbers, but row 0 is 999" in said or by_pandas in said
     path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     broken = path.rename(tmp_path / "log.parquet")
     assert cli.main(["backtest", str(broken), "--price", "1"]) in (1, 3)

@@ -284,3 +284,22 @@ def test_a_missing_package_is_no_bug(tmp_path, arguments):
     )
     assert "bug" not in done.stderr
     assert not (tmp_path / "stages.xlsx").exists()
+
+
+def test_what_a_table_leaves_out_is_said(tmp_path, capsys):
+    """Columns that are not read and states without rows are never passed over in silence."""
+    path = tmp_path / "s.csv"
+    path.write_text(
+        "Stage,After,If,Outcome,NPV ($),Chance,Cost,Owner\n"
+        "Survey,,,good,,40%,10,x\nSurvey,,,bad,,60%,,\n"
+        "Drill,Survey,good,oil,500,50%,100,\nDrill,Survey,good,dry,0,50%,,\n"
+    )
+    assert main(["solve", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "$50" in said.out
+    assert "note: columns not read: Owner" in said.err
+    assert "note: Drill cannot be opened after bad" in said.err
+    assert main(["check", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "NPV ($) (reward)" in said
+    assert "outside option: $0 (not given)" in said

@@ -14,6 +14,8 @@ class Interrupt:
 
     def __init__(self, at: int, *, opcodes: bool = True) -> None:
         self.left, self.opcodes = at, opcodes
+        if opcodes:  # Python 3.12 traces instructions only if a frame asked for it beforehand
+            sys._getframe().f_trace_opcodes = True
 
     def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
         if os.sep + "weitzman" + os.sep not in frame.f_code.co_filename:

@@ -235,11 +235,7 @@ def test_an_interrupted_tuner_goes_on(
         journal = Journal(path, minimize=False, share=share)
 
         def add(run: int, journal: Journal = journal) -> None:
-            def inner(news: Any) -> None:
-                list(news)
-                journal.add(start(run))
-
-            journal.turn(inner)
+            journal.turn(list, lambda: journal.add(start(run)))
 
         add(0)
         over = not interrupted(lambda: add(1), Everywhere(at))

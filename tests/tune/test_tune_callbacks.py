@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import warnings
 
@@ -349,6 +350,8 @@ def test_huggingface(tmp_path, data):
     rows = [{"x": torch.as_tensor(a), "labels": int(b)} for a, b in zip(x, y, strict=True)]
 
     def train(config, report):
+        if not report.past.step:  # a run of its own: no checkpoints of the one before
+            shutil.rmtree(tmp_path)
         arguments = transformers.TrainingArguments(
             str(tmp_path), num_train_epochs=5, per_device_train_batch_size=300, use_cpu=True,
             eval_strategy="epoch", save_strategy="no", report_to=[], learning_rate=0.1,
@@ -431,7 +434,7 @@ def test_limits_that_make_no_sense():
 
     with pytest.raises(InvalidArgument, match="`start` must take a parameter `past`"):
         tune.optimize(start, [1], model(), max_in_memory=2)
-    with pytest.raises(InvalidArgument, match="`alive` must be a whole number"):
+    with pytest.raises(InvalidArgument, match="`max_in_memory` must be a whole number"):
         tune.optimize(counted([[1.0]])[0], [0], model(), max_in_memory=-1)
     with pytest.raises(InvalidArgument, match="`timeout` must be seconds above 0"):
         tune.optimize(start, [1], model(), timeout=0)

@@ -13,7 +13,14 @@ import click
 from .._common.numbers import whole
 from ..errors import WeitzmanError
 from .console import as_json, print_lines
-from .given_file import PATH, instance_argument, read_instance, table_options, written_file
+from .given_file import (
+    PATH,
+    how_read,
+    instance_argument,
+    read_instance,
+    table_options,
+    written_file,
+)
 from .options import Options, command, json_option, output_option
 
 if TYPE_CHECKING:
@@ -69,15 +76,17 @@ def check(options: Options) -> None:
     from .._common.text import columns
 
     try:
-        forest = read_instance(options)
+        forest, lines = how_read(options)
     except WeitzmanError as error:
         if options.json:
             print(as_json({"ok": False, "error": str(error)}))
         raise
     if options.json:
-        print(as_json({"ok": True, **sizes(forest)}))
+        print(as_json({"ok": True, **sizes(forest), **({"read": lines} if lines else {})}))
         return
     print("ok")
+    for line in lines:
+        print(line)
     print_lines(columns(summary(forest)))
 
 

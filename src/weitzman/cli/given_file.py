@@ -164,14 +164,31 @@ def read_instance(options: Options) -> Forest:
         return read_problem(path, options)
 
 
+def how_read(options: Options) -> tuple[Forest, tuple[str, ...]]:
+    """The forest of FILE, and how a table was read, in lines."""
+    from ..files.sheets import is_table
+    from ..files.tables import table_reading
+
+    with given_file(options.file) as path:
+        if not is_table(path):
+            return read_problem(path, options), ()
+        reading = table_reading(path, _said(options))
+        return reading.forest, reading.lines
+
+
 def read_problem(path: str, options: Options) -> Forest:
     """The forest of a named file; options override what the file says."""
     from ..files.instances import load
     from ..files.sheets import is_table
+    from ..files.tables import table_reading
 
     said = _said(options)
     if is_table(path):
-        return load(path, said)
+        reading = table_reading(path, said)
+        for line in reading.lines:  # what was left out is said at once, the rest by `check`
+            if line.startswith("columns not read") or "cannot be opened" in line:
+                click.echo(f"note: {line}", err=True)
+        return reading.forest
     if said.minimize or said.comma is not None or said.sheet is not None:
         raise click.UsageError(
             "--minimize, --decimal and --sheet are for tables. Other files need none of them."

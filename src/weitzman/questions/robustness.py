@@ -287,9 +287,9 @@ def turning_points(
     --------
     >>> import weitzman
     >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
-    >>> nearest = weitzman.questions.turning_points(weitzman.solve(chest))[0]
-    >>> nearest.number, round(nearest.share, 6)
-    ('reward', -0.8)
+    >>> turns = weitzman.questions.turning_points(weitzman.solve(chest))
+    >>> sorted((turn.number, round(turn.share, 6)) for turn in turns)
+    [('chance', -0.8), ('cost', 4.0), ('reward', -0.8)]
     """
     f = as_solution(solution, "a turning point").forest
     f.must_end("a turning point")

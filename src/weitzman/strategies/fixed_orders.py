@@ -153,6 +153,7 @@ def best_partially_adaptive(
     lost = places_lost(full, some.astype(np.int64))
     more = lost * forest.outside if lost else 0.0
     value, bound = (values.payoff(x) + more for x in (search.best, search.bound))
+    value = sign * min(sign * value, sign * solved.value)  # above it is only rounding
     exact = search.proven and whole and few is full
     most = solved.value + sign * solved.gap
     if exact:
@@ -161,12 +162,15 @@ def best_partially_adaptive(
         bound = most
     order = tuple(int(numbers[i]) for i in search.found)
     found = FixedOrder(full, order, value, bound, exact)
-    if fixed_set is not None and sign * fixed_set.value > sign * found.value + _ROUNDING:
+    if fixed_set is None or sign * fixed_set.value <= sign * value:
+        return found
+    if sign * fixed_set.value > sign * value + _ROUNDING:
         return replace(
             found, forest=fixed_set.forest, order=fixed_set.order, value=fixed_set.value,
             exact=False,
         )  # fmt: skip
-    return found
+    bound = sign * max(sign * bound, sign * fixed_set.value)
+    return replace(found, value=fixed_set.value, bound=bound)
 
 
 def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
@@ -430,7 +434,11 @@ class _Search:
     def _examined(self, order: Order) -> float | None:
         self.room -= 1
         value = self.values.stopping(order)
-        if value is not None and value > self.best:
+        if value is None:
+            return value
+        # of equally long orders that differ by rounding alone, that with the lowest numbers first
+        tied = len(order) == len(self.found) and abs(value - self.best) <= self.slack
+        if order < self.found if tied else value > self.best:
             self.best, self.found = value, order
         return value
 

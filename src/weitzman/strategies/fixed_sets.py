@@ -137,6 +137,7 @@ def best_nonadaptive(
     line = best_line(forest)
     if sign * line.value > sign * value:
         copies, value = np.bincount(line.order, minlength=len(forest)), line.value
+    value = sign * min(sign * value, sign * solved.value)  # above it is only rounding
     found = FixedSet(forest, copies, value, bound, False)
     full, whole = likely_part(forest, opened)
     if len(full) > _IMPROVED:
@@ -161,6 +162,7 @@ def best_nonadaptive(
     earned = value_of_copies(full, chosen, order)
     if full.prizes < forest.prizes:  # trees were left out
         earned += (forest.prizes - full.prizes) * forest.outside
+    earned = sign * min(sign * earned, sign * solved.value)
     if sure and whole:
         return FixedSet(full, chosen, earned, earned, True, values.timed(order))
     if whole:

@@ -140,7 +140,10 @@ def _rest(model: RunModel, runs: Sequence[Shown], fresh: int, best: float | None
     """What is left to open, as a forest."""
     rest = getattr(model, "rest", None)
     begun = [run[:3] for run in runs if run.steps]
-    forest: Forest | None = model.lines(fresh) if rest is None else rest(begun, fresh)
+    if rest is None:  # all that this model can say is about new runs
+        forest: Forest | None = model.lines(fresh) if fresh > 0 else None
+    else:
+        forest = rest(begun, fresh)
     if forest is None or best is None:
         return forest
     return forest.changed(outside=model.worth(best))
