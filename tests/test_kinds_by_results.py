@@ -75,6 +75,7 @@ def searches(f: Forest, s: Solution) -> None:
         assert search.payoff == pytest.approx(best - f.sign * spent)
         assert (last.best, last.spent) == (search.best, search.spent)
     assert search.time == 0
+    assert search.filled == {}  # without quotas; with them: policy/test_policy_quotas.py
 
 
 def reward_of(f: Forest, seen: policy.Opened) -> float:
@@ -103,6 +104,10 @@ def simulations(f: Forest, s: Solution) -> None:
         low, high = played.loss_interval(1 - 1e-6)
         assert low - slack(f, found) <= found.loss <= high + slack(f, found)
         assert low <= played.loss <= high
+        if played.exact_loss is not None:
+            assert played.exact_loss == pytest.approx(found.loss, abs=slack(f, found))
+        error = np.sqrt((found.loss + 1e-4) / n)
+        assert abs(played.loss_share - found.loss) < 5 * error + slack(f, found)
 
 
 def solutions(f: Forest, s: Solution) -> None:
@@ -115,7 +120,7 @@ def solutions(f: Forest, s: Solution) -> None:
             x = s.index(v, state)
             assert x == s.indices(v)[i] == index[start[v] + i] == next(rows)
             law, tree = s.capped_law(v, state), f.subtree(v, state)
-            assert law.index == x
+            assert (law.index, law.stated_error) == (x, f.stated_error)
             for y in (-2.0, 1.5, 4.5):
                 alone = weitzman.solve(tree.changed(outside=f.sign * y)).value
                 assert s.phi(f.sign * y, v, state) == pytest.approx(alone, abs=1e-7)
@@ -220,6 +225,8 @@ def comparisons(f: Forest, s: Solution) -> None:
         if x.key in alone and x.error == 0:
             assert x.value == pytest.approx(alone[x.key], abs=CLOSE)
         behind = f.sign * (s.value - x.value)
+        if not np.isnan(x.bound):
+            assert x.gap == pytest.approx(f.sign * (x.bound - x.value), abs=CLOSE)
         assert found.lost(x.key) == pytest.approx(behind, abs=CLOSE)
         if np.isfinite(f.outside) and abs(s.value - f.outside) > CLOSE:
             share = (x.value - f.outside) / (s.value - f.outside)
@@ -232,16 +239,16 @@ def comparisons(f: Forest, s: Solution) -> None:
 ROWS: dict[str, Callable[[Forest, Solution], None]] = {
     "Evaluation: opened opened_after chosen wins value reward spend openings outside residual time "
     "error columns": evaluation,
-    "Search: best spent payoff expected time available; Opened: best spent cost state_number "
-    "reward": searches,
-    "Simulation: payoff reward spend openings rounds time loss loss_interval opened value "
-    "value_error episodes workers": simulations,
+    "Search: best spent payoff expected time available filled; Opened: best spent cost "
+    "state_number reward": searches,
+    "Simulation: payoff reward spend openings rounds time loss loss_share exact_loss "
+    "loss_interval opened value value_error episodes workers": simulations,
     "Solution: value index indices index_columns columns phi gap breakpoints; CappedLaw: points "
-    "tails low high index phi": solutions,
+    "tails low high index phi stated_error": solutions,
     "Sensitivity: cost reward outside cost_totals columns": sensitivities,
     "Truncation: depth kept of box gap lower upper": truncations,
     "LazySolution: lower upper gap index regret expanded history": lazy_solutions,
-    "Comparison: lost share gap; Strategy: value error bound": comparisons,
+    "Comparison: lost share gap; Strategy: value error bound gap": comparisons,
 }  # fmt: skip
 REASONS: dict[tuple[str, str], str] = {("Comparison", "endless"): "needs a forest that ends"}
 

@@ -92,6 +92,7 @@ def test_cells_that_were_made_are_not_made_again(folder, capsys, tmp_path, monke
 
 def test_methods_that_know_settings_are_among_them(folder, capsys, tmp_path):
     pytest.importorskip("sklearn")
+    pytest.importorskip("optuna")
     words = "cost-aware,tpe + s"
     where = ["--set", "lcdb", "--log", "with", "--keep", str(tmp_path / "kept")]
     main([str(folder), "--quick", *where, "--methods", words])

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -269,7 +270,8 @@ def test_a_problem_from_a_pipe_needs_a_terminal():
 def test_a_missing_package_is_no_bug(tmp_path, arguments):
     """The core install has no openpyxl: the first command of a newcomer said "this is a bug"."""
     (tmp_path / "boxes.json").write_text(PROBLEM)
-    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    with zipfile.ZipFile(tmp_path / "sheet.xlsx", "w") as sheet:  # what is no archive is damaged
+        sheet.writestr("xl/workbook.xml", "<workbook/>")
     code = (
         "import sys; sys.modules['openpyxl'] = None\n"
         "from weitzman.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 import weitzman
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.files import load, written_tables
+from weitzman.learn import FitOptions
 from weitzman.learn.log_tables import columns_of
 
 SOURCE = str(Path(weitzman.__file__).parents[1])
@@ -118,19 +120,18 @@ def many_columns(path):
     return path
 
 
-def fine_model(path):
-    """Some hundred runs whose laws would have tens of millions of weights."""
+def many_trees(path):
+    """Some thousand runs, from which ten thousand trees would grow again."""
     rng = np.random.default_rng(1)
-    settings = {"points": 200, "levels": 20, "ratio": 2, "neighbors": 5, "tail": 0.1, "limit": None}
-    best, cost = np.sort(rng.random((500, 5)), axis=1), rng.random((500, 5)) + 0.01
+    best, cost = np.sort(rng.random((2500, 5)), axis=1), rng.random((2500, 5)) + 0.01
     runs = [
-        {"best": b, "cost": c, "gone": False, "weight": 1}
+        {"best": b, "cost": c, "gone": False, "weight": 1, "last": b, "mean": b, "settings": []}
         for b, c in zip(best.round(4).tolist(), cost.round(3).tolist(), strict=True)
     ]
-    top = {"format": "weitzman/line-model/1", "price": 1, "minimize": False}
-    path.write_text(
-        json.dumps({**top, "settings": settings, "rungs": [1, 2, 3, 4, 5], "runs": runs})
-    )
+    top = {"format": "weitzman/resemblance-model/1", "price": 1, "minimize": False}
+    options = {**asdict(FitOptions()), "trees": 10_000}
+    rest = {"options": options, "rungs": [1, 2, 3, 4, 5], "settings": [], "runs": runs}
+    path.write_text(json.dumps({**top, **rest}))
     return path
 
 
@@ -141,7 +142,7 @@ def fine_model(path):
         (long_texts, "b.parquet", "curves", ""),
         (short_rows, "a.csv", "curves", "cells, but it has 400,002 rows and 5,000 columns"),
         (many_columns, "a.csv", "curves", "at most 10,000 columns, but it has 100,000"),
-        (fine_model, "a.json", "model", "Set fewer points or levels"),
+        (many_trees, "a.json", "model", "trees times runs times rungs must be at most 100,000,000"),
     ],
 )
 def test_so_do_curves_and_models(tmp_path, make, name, kind, message):

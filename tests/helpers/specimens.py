@@ -314,7 +314,7 @@ def _journals(folder: Path) -> Specimen:
 
     def go_on(path: Path) -> list[Any]:
         without_companions(path)
-        return ["run", "--journal", path]
+        return ["search", "--journal", path]
 
     return Specimen(
         "journal", ".db", [valid], read,

@@ -5,7 +5,6 @@ The search is tested against the exact oracle in test_search.py, and its steps a
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from reference import _Adaptive
 
 import weitzman
 from weitzman import Forest, Policy, Search
-from weitzman._kernels import episodes, worlds
+from weitzman._kernels import episodes
 from weitzman.errors import InvalidAnswer
 from weitzman.policy.simulation import stream_key, tabulate
 from weitzman.policy.walk import Walk
@@ -116,13 +115,12 @@ def played(policy: Policy, workers: int, most: int, key: Any) -> tuple[list[floa
     """Payoff, reward, spend and openings of one episode of so many boxes, and what was opened."""
     game = episodes.Game(len(policy.root), policy.outside, workers, most, True, key)
     out, opened = np.empty((episodes.RECORDED, 1)), np.zeros(len(policy.forest), np.int64)
-    room = episodes.Lists(np.empty(64), np.empty((64, 6), np.int64))
-    episodes.play(tabulate(policy), game, 0, 1, episodes.Tally(out, opened), room)
+    episodes.play(tabulate(policy), game, 0, 1, episodes.Tally(out, opened), episodes.room())
     return out[:4, 0].tolist(), opened.tolist()
 
 
 class Stream:
-    """The random numbers of episode 0, and the states that they stand for (SplitMix64)."""
+    """The random numbers of episode 0, one for each box and copy, by SplitMix64."""
 
     def __init__(self, key: Any) -> None:
         first, second = map(int, key)
@@ -135,9 +133,19 @@ class Stream:
         z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
         return z ^ (z >> 31)
 
-    def draw(self, chances: list[tuple[int, float]]) -> int:
-        self._at += 0x9E3779B97F4A7C15
-        u, total = (self._scrambled(self._at) >> 11) / 2**53, 0.0
+    def _place(self, walk: Walk, box: Any) -> int:
+        """What tells a box from all others: its number and copy, and those of all above it."""
+        above = walk.above(box)
+        line = bool(walk.forest.endless[box[0]])  # its places are no copies
+        own = box[1][-1] - 1 if walk.forest.count[box[0]] > 1 and not line else 0
+        start = 0 if above is None else self._place(walk, above)
+        return self._scrambled(start + 0x9E3779B97F4A7C15 * (box[0] + 1) + own)
+
+    def draw(self, walk: Walk, box: Any) -> int:
+        """The state of a box that can be opened now."""
+        chances = possible(walk, box)
+        u = (self._scrambled(self._at + self._place(walk, box)) >> 11) / 2**53
+        total = 0.0
         for y, p in chances:
             total += p
             if u < total:
@@ -164,35 +172,8 @@ def test_compiled_episodes_take_the_same_steps(policy: Policy, seed: int, worker
             assert played(policy, workers, 10**6, key)[1] == opened
             return
         box = batch.pop(0)
-        walk.show(box, stream.draw(possible(walk, box)))
+        walk.show(box, stream.draw(walk, box))
         opened[box[0]] += 1
-
-
-# -- worlds whose states are drawn ---------------------------------------------------------------
-
-
-@given(ruled_forests(copies=1, endless=False))
-def test_all_worlds_are_walked_alike(policy: Policy) -> None:
-    """Costs are powers of two, so that their sum tells which boxes were opened."""
-    f = policy.forest
-    n, has = len(f), (f.parent >= 0).astype(np.int64)
-    graph = worlds.Graph(
-        up=f.parent, index_at=policy.index_at, index=policy.index,
-        above_at=np.concatenate([[0], np.cumsum(has)]), above=f.parent[f.parent >= 0],
-        step=np.ones(int(has.sum()), np.int64), known_at=policy.index_at, known=policy.index,
-        before_at=np.zeros(n + 1, np.int64), before=np.zeros(0, np.int64),
-    )  # fmt: skip
-    own = [f.rewards[int(m)][0] for m in f.reward]
-    states = np.array(list(product(*(range(len(r)) for r in own))))
-    rewards = np.array([[f.sign * own[v][y] for v, y in enumerate(row)] for row in states.tolist()])
-    costs = np.tile(2.0 ** np.arange(n), (len(states), 1))
-    found = worlds.follow(graph, states, rewards, costs, policy.outside)
-    for w, row in enumerate(states.tolist()):
-        walk = Walk(policy)
-        while (top := walk.next()) is not None:
-            walk.show(top[0], row[top[0][0]])
-        spend = sum(2.0**v for v, _ in walk.answers)
-        assert found[:, w].tolist() == [f.sign * walk.best[0], spend, len(walk.answers)]
 
 
 # -- in words ------------------------------------------------------------------------------------

@@ -154,3 +154,14 @@ def test_names_cannot_disturb_a_terminal():
         search.tell(names[0], states[state])
         said += [search.explain(), search.explain(names[0]), search.undo()]
     assert not [c for text in said for c in text if not c.isprintable() and c != "\n"]
+
+
+def test_a_description_says_objective_outside_option_and_durations():
+    boxes = weitzman.Builder(outside=3, minimize=True, rate=0.1)
+    boxes.add("A", cost=1, duration=2, outcomes={0: 0.5, 10: 0.5})
+    boxes.add("B", parent="A", cost=1, outcomes={0: {1: 0.5, 2: 0.5}, 10: {1: 1}}, duration=4)
+    said = weitzman.describe(boxes.build())
+    assert "Rewards are losses" in said
+    assert "Outside option: 3." in said
+    assert "A: costs 1, takes 2, shows" in said
+    assert "B: costs 1, takes 4, can be opened after A" in said

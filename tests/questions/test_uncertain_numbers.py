@@ -51,7 +51,10 @@ def test_each_cell_of_a_chart_and_each_scenario_is_a_solve():
     assert told.value[0] == pytest.approx(solve(forest.changed(cost={"A": 0.5})).value)
     assert told.first == ("A", "B")
     assert len(chart.to_pandas()) == 16
+    rows = list(zip(*chart.columns().values(), strict=True))
+    assert rows[6] == (chart.x[1], chart.y[2], chart.value[1, 2], chart.choice[1, 2])
     assert told.to_pandas().scenario.tolist() == ["cheap", "dear"]
+    assert told.columns()["value"] == told.value.tolist()
 
 
 def test_what_knowing_one_number_is_worth_by_hand():
@@ -65,6 +68,8 @@ def test_what_knowing_one_number_is_worth_by_hand():
     assert found.knowing == pytest.approx(wanted, abs=5 * found.error)
     assert found.partial[0] == pytest.approx(wanted, abs=0.01)
     assert found.shares()["A"] == pytest.approx(0.5, abs=0.04)
+    assert found.value == pytest.approx(np.maximum(5 - found.draws[:, 0], 0))
+    assert found.columns()["evppi"] == found.partial.tolist()
 
 
 def test_knowing_all_numbers_is_worth_as_much_as_knowing_one():

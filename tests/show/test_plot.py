@@ -391,7 +391,7 @@ def test_other_arguments_that_make_no_sense():
     with pytest.raises(weitzman.errors.InvalidArgument, match="compare"):
         plot.strategies(chests())
     for draw in (plot.forest, plot.openings, plot.break_even):
-        with pytest.raises(weitzman.errors.InvalidArgument, match="`limit` must be at least 1"):
+        with pytest.raises(weitzman.errors.InvalidArgument, match="`limit` must be a whole number"):
             draw(weitzman.solve(chests()), limit=0)
     assert plt.get_fignums() == []
 

@@ -164,7 +164,7 @@ def test_what_is_worse_when_minimizing():
 
 def test_payoffs_of_a_large_forest_are_simulated_and_said_to_be():
     step = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
-    f = weitzman.line(([0.6, 0.3, 0.1], step), length=9, rewards=[0, 5, 9], cost=0.1, count=4)
+    f = weitzman.line(([0.6, 0.3, 0.1], step), length=9, rewards=[0, 5, 9], cost=0.1, count=65)
     solution = weitzman.solve(f)
     law = plot.payoff_law(solution, episodes=20_000, rng=1)
     assert law.how == "20,000 simulated searches"
@@ -194,6 +194,10 @@ def test_strategies_data():
     assert d.names[0] == "fully adaptive (optimal)"
     assert d.nothing == 0
     assert np.isnan(d.bound).all()  # on so small a forest all is exact
+    assert set(d.how) == {"exact"}
+    assert not d.error.any()
+    many = weitzman.line([[0.5, 0.3, 0.2]], rewards=[0, 5, 10], cost=1, count=20)
+    d = plot.strategies_data(weitzman.compare(many, episodes=1000))
     assert d.error[d.how.index("simulated")] > 0
 
 

@@ -68,7 +68,8 @@ def test_without_price_and_budget_the_message_names_both():
         tune.optimize(rising, pool(3))
 
 
-def test_prices_that_follow_a_budget_stay_finite():
+@pytest.mark.parametrize("refit", [True, False])
+def test_prices_that_follow_a_budget_stay_finite(refit):
     """Each price used to be a multiple of the one before, up to 1e39."""
     rng = np.random.default_rng(0)
     order = rng.permutation(len(LETTER))
@@ -81,10 +82,10 @@ def test_prices_that_follow_a_budget_stay_finite():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = tune.optimize(start, list(range(6)), model, budget=400.0, reprice=True)
+        found = tune.optimize(start, list(range(6)), model, budget=400.0, reprice=True, refit=refit)
     assert found.spent <= 440
     assert found.price is not None
-    assert found.price < 1e10
+    assert 1000 < found.price < 1e10  # also once no run can be started any more
 
 
 def test_runs_that_all_diverge_end_cleanly_under_a_budget():

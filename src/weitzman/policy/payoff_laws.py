@@ -199,6 +199,7 @@ PointLaw = tuple[FloatArray, FloatArray]
 """Rising values and their chances, which may sum to less than 1."""
 
 _PRODUCTS = 3_000_000  # of values in all convolutions: some tenths of a second
+_CALL = 60  # what a sum takes beside its values, in values
 _PIECES = 30_000  # laws of boxes
 _COPIES = 64  # of one box
 _SAME = 1e-12  # of the largest amount: sums in another order are one value
@@ -375,7 +376,7 @@ class _Payoffs:
             raise _TooMany
 
     def _spend(self, values: int) -> None:
-        self.products += values
+        self.products += values + _CALL
         if self.products > _PRODUCTS:
             raise _TooMany
 

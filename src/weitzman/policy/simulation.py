@@ -311,19 +311,30 @@ def simulate(
         )
     if budget is None:
         check_stops(rule)
+    options: dict[str, Any] = {"workers": workers, "keep": keep, "progress": progress}
+    found, together = _played(rule, episodes, rng, budget, options, threads, executor)
+    known = together and min(workers, f.boxes) == 1 and budget is None
+    law = exact_payoffs(rule) if known else None
+    return found if law is None else replace(found, exact_loss=_chance_of_loss(f, *law)[1])
+
+
+def _played(
+    rule: Policy, episodes: int, rng: np.random.Generator | int, budget: int | None,
+    options: dict[str, Any], threads: int | None = None, executor: Executor | None = None,
+) -> tuple[Simulation, bool]:  # fmt: skip
+    """Episodes, and whether those in the same situation could go on together."""
+    f = rule.forest
     boxes = math.inf if f.endless.any() else f.boxes
-    workers = min(workers, f.boxes, _MOST_WORKERS)  # each line is looked into by one at a time
+    workers = min(options.get("workers", 1), f.boxes, _MOST_WORKERS)  # one at a time in each line
     most = int(min(boxes if budget is None else budget, np.iinfo(np.int64).max))
     game = kernel.Game(len(rule.root), rule.outside, workers, most, budget is None, stream_key(rng))
-    options: dict[str, Any] = {"workers": workers, "keep": keep, "progress": progress}
+    options = {**options, "workers": workers}
     try:
-        found = run_episodes(_Together(rule, game), f, episodes, chunk=_TOGETHER, **options)
+        play = _Together(rule, game)
+        return run_episodes(play, f, episodes, chunk=_TOGETHER, **options), True
     except _TooWide:
-        player = _OneByOne(rule, game)
         options |= {"threads": threads, "executor": executor}
-        return run_episodes(player, f, episodes, **options)
-    law = exact_payoffs(rule) if workers == 1 and budget is None else None
-    return found if law is None else replace(found, exact_loss=_chance_of_loss(f, *law)[1])
+        return run_episodes(_OneByOne(rule, game), f, episodes, **options), False
 
 
 def difference(
@@ -719,7 +730,8 @@ def payoff_law(
     rule = as_policy(policy, "payoff_law")
     f, exact = rule.forest, exact_payoffs(rule)
     if exact is None:
-        played, exactly = simulate(rule, episodes, rng), evaluate(rule)
+        check_stops(rule)
+        played, exactly = _played(rule, episodes, rng, None, {})[0], evaluate(rule)
         values, chances = played.payoff.values, np.full(len(played.payoff.values), 1.0)
         how, mean = f"{episodes:,} simulated searches", exactly.reward - f.sign * exactly.spend
     else:

@@ -49,11 +49,15 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
 
 
 def _terms(f: Forest) -> list[str]:
-    """Time, risk and prizes in words."""
+    """Objective, outside option, time, risk and prizes in words, where they are not the default."""
     rate = "" if f.rate is None else f" at the rate {f.rate:g}"
+    none = "Some reward must be taken."
     return [
         text
         for there, text in (
+            (f.minimize, "Rewards are losses: the least loss plus all costs counts."),
+            (np.isinf(f.outside), none),
+            (f.outside != 0 and np.isfinite(f.outside), f"Outside option: {f.amounts(f.outside)}."),
             (f.factors is not None, f"What comes later is discounted{rate}."),
             (f.risk_tolerance is not None, f"The risk tolerance is {f.risk_tolerance}."),
             (f.prizes > 1, f"Up to {f.prizes} rewards may be taken, one from each tree."),
@@ -111,13 +115,14 @@ def _box(f: Forest, v: int, say: Amounts) -> Iterator[str]:
     copies = f" ({whole(f.count[v])} copies)" if f.count[v] > 1 else ""
     copies = " (and so on, without end)" if f.endless[v] else copies
     if up < 0:
-        shows = f"costs {cost_text(f, v, 0, say)}, shows {_chances(f, v, 0, say)}"
+        shows = f"costs {cost_text(f, v, 0, say)}{_takes(f, v, 0)}, shows {_chances(f, v, 0, say)}"
         yield f"{printable(f.name(v))}{copies}: {shows}"
         return
-    price = f"costs {cost_text(f, v, 0, say)}, " if np.ptp(cost) == 0 else ""
+    same = np.ptp(cost) == 0 and len({_takes(f, v, s) for s in range(len(law))}) == 1
+    price = f"costs {cost_text(f, v, 0, say)}{_takes(f, v, 0)}, " if same else ""
     yield f"{printable(f.name(v))}{copies}: {price}can be opened after {printable(f.name(up))}"
     for s in range(len(law)):
-        price = f"costs {cost_text(f, v, s, say)}, " if np.ptp(cost) > 0 else ""
+        price = "" if same else f"costs {cost_text(f, v, s, say)}{_takes(f, v, s)}, "
         yield f"  after {state_text(f, up, s, say)}: {price}shows {_chances(f, v, s, say)}"
 
 
@@ -125,6 +130,16 @@ def cost_text(f: Forest, v: int, s: int, say: Amounts) -> str:
     """What opening costs after a state of the parent, for sure or on average."""
     sure = f.costs.shape[f.cost[v], 1] == 1
     return f"{say(float(mean_cost(f, v)[s]))}{'' if sure else ' on average'}"
+
+
+def _takes(f: Forest, v: int, s: int) -> str:
+    """How long opening takes after a state of the parent, for sure or on average."""
+    if f.durations is None:
+        return ""
+    times = f.durations[int(f.cost[v])]
+    row = times[s if len(times) > 1 else 0]
+    mean = float(row[0]) if len(row) == 1 else float(f.laws[int(f.law[v])][s] @ row)
+    return f", takes {mean:g}{'' if np.ptp(row) == 0 else ' on average'}"
 
 
 def _chances(f: Forest, v: int, s: int, say: Amounts) -> str:

@@ -225,8 +225,8 @@ class Allowance:
         by = np.argsort(-model.next_indices(going), kind="stable")[:_GOING].tolist()
         best = race.best_score
         forest = _rest(model, [going[i] for i in by], race.startable, best)
-        if forest is None:
-            return model.price
+        if forest is None:  # nothing new to weigh: the last price stays, also in a new model
+            return model.price if self._model is None else self._model.price
         # bounds are absolute: each price is found relative to the one before, so relative bounds
         # would let the price grow without end when the model has no use for the budget
         first = self._first or model.price

@@ -161,13 +161,24 @@ def _better(f: Forest, a: list[Any] | None, b: list[Any]) -> list[Any]:
 LARGEST = 400
 """Boxes up to which these questions are answered within seconds."""
 
+MOST_CHANCES = 20_000
+"""Chances, likewise: a box of a fitted model may have thousands."""
+
+
+def too_large(f: Forest) -> str | None:
+    """What makes a forest too large for many solves: its boxes or its chances."""
+    if len(f) > LARGEST:
+        return f"{len(f):,} boxes"
+    entries = int(f.laws.shape[f.law].prod(axis=1).sum())
+    return f"{entries:,} chances" if entries > MOST_CHANCES else None
+
+
 _SHARE = 0.1  # each number is changed by this share
 _MOVED = 6  # boxes whose numbers are changed
 _TURNED = 3  # boxes for which to look for the change that alters the decision
 _KNOWN = 8  # boxes that might be known beforehand
 _ROWS = 12  # rows of a tornado
 _STEPS = 32  # points of a curve
-_ENTRIES = 20_000  # chances, at most: a frontier then takes seconds
 
 _OPTION = re.compile(r"`(\w+)`")  # pages do not quote options of Python
 
@@ -186,8 +197,8 @@ def answers(solution: Solution, evaluation: Evaluation) -> Found:
     found: Found = {"leftOut": {}}
     for key, part in parts.items():
         try:
-            if len(f) > LARGEST:
-                raise InvalidArgument(f"this would take too long with {len(f):,} boxes.")
+            if (size := too_large(f)) is not None:
+                raise InvalidArgument(f"this would take too long with {size}.")
             found[key] = part()
         except (InvalidArgument, InvalidForest) as error:
             reason = _OPTION.sub(lambda m: f"the {m[1].replace('_', ' ')}", str(error))
@@ -230,11 +241,6 @@ def _knowing(f: Forest, e: Evaluation) -> list[Found]:
 
 def _budget(f: Forest, e: Evaluation) -> Found:
     """The most reward for each spend on average, the present spend among them."""
-    entries = int(f.laws.shape[f.law].prod(axis=1).sum())
-    if entries > _ENTRIES:
-        raise InvalidArgument(
-            f"this would take too long with {entries:,} chances. Run weitzman budget instead."
-        )
     curve = frontier(f, corners=_STEPS)
     if len(curve.corners) < 2:
         raise InvalidArgument("one policy is the best for every budget.")

@@ -4,7 +4,7 @@ import { ticks } from "./chart.js";
 import { el, inUnit, number, percent, refill, svg } from "./text.js";
 
 const FRAME = { top: 26, bottom: 44, left: 46, right: 16, narrowest: 260 };
-const FIGURE = 7; // width of a digit on an axis, about
+const FIGURE_WIDTH = 7; // width of a digit on an axis, about
 
 /** Draw `{name, x, p}` laws (p: the chance of x or less) in a place; `nothing` is what opening nothing gives. */
 export function showProfile(place, laws, { nothing, minimize, high = 330 }) {
@@ -22,7 +22,7 @@ function profilePicture(laws, nothing, minimize, wide, high) {
   const y = (p) => floor - (floor - FRAME.top) * p;
   let along = ticks(low, top, 6);
   // labels must not touch: fewer ticks until there is room
-  for (let n = 5; n > 1 && along.length * (FIGURE * Math.max(...along.map((t) => shortNumber(t).length)) + 14) > wide - 60; n--) {
+  for (let n = 5; n > 1 && along.length * (FIGURE_WIDTH * Math.max(...along.map((t) => shortNumber(t).length)) + 14) > wide - 60; n--) {
     along = ticks(low, top, n);
   }
   const line = (attributes) => svg("line", attributes);

@@ -25,7 +25,7 @@ from ...policy.walk import Opened, Walk
 from ...policy.words import why
 from ...strategies.comparison import Comparison, compare
 from ...strategies.thumb_rules import by_expected_value, everything
-from ..page.data import LARGEST, answers, important
+from ..page.data import answers, important, too_large
 
 if TYPE_CHECKING:
     from ...learn.run_model import RunModel
@@ -39,8 +39,9 @@ RUNS = 20
 _EPISODES = 20_000  # where exact evaluation is too large
 _PLAYED = 2_000_000  # openings in all these episodes, about: seconds in plain Python
 _POINTS = 400  # of a risk profile
-_DRAWS = 30  # models that the log might have led to
-_LARGE = 2000  # boxes; larger problems get fewer solves
+_SETS = 300  # and orders to examine in a comparison
+_DRAWS = 20  # models that the log might have led to
+_LARGE = 2000  # boxes; in larger problems the second best start is left out
 _EXAMINED = 8  # boxes whose costs are varied
 _STEPS = 32  # steps from no cost to a cost at which the box is not opened
 _EXAMINED_LARGE = 3
@@ -228,7 +229,7 @@ def _profiles(solution: Solution, law: PayoffLaw) -> tuple[Profile, ...]:
     """The risk profiles of the best policy and of simpler ones, where these are exact."""
     found = [_profile("best policy", law.values, law.chances)]
     rivals = (("highest net value first", by_expected_value), ("everything", everything))
-    for title, rival in rivals if len(solution.forest) <= LARGEST else ():
+    for title, rival in rivals if law.how == "exact" and too_large(solution.forest) is None else ():
         try:
             exact = exact_payoffs(rival(solution.forest))
         except InvalidArgument:  # no rule for this kind of problem
@@ -250,14 +251,15 @@ def _profile(title: str, values: FloatArray, chances: FloatArray) -> Profile:
 
 
 def _comparison(solution: Solution, progress: Progress | None) -> Comparison | str:
-    n = len(solution.forest)
-    if n > LARGEST:
-        return f"this would take too long with {n:,} boxes. Run weitzman compare instead."
+    if (size := too_large(solution.forest)) is not None:
+        return f"this would take too long with {size}. Run weitzman compare instead."
     if solution.forest.endless.any():
         return "fixed orders and sets need lines that end."
     half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
     try:
-        return compare(solution.forest, solution=solution, episodes=_EPISODES, progress=half)
+        return compare(
+            solution.forest, solution=solution, episodes=_EPISODES, limit=_SETS, progress=half
+        )
     except InvalidArgument as error:
         return str(error)
 
@@ -289,7 +291,7 @@ def _mean(f: Forest, chances: FloatArray, payoffs: FloatArray) -> float:
 def _examined(e: Evaluation) -> list[int]:
     """The boxes on which the most is spent."""
     spend = np.array(e.columns()["spend"])
-    most = _EXAMINED if len(e.forest) <= _LARGE else _EXAMINED_LARGE
+    most = _EXAMINED if too_large(e.forest) is None else _EXAMINED_LARGE
     by = np.argsort(-spend, kind="stable")[:most]
     return [int(v) for v in by if spend[v] > 0]
 
@@ -299,7 +301,7 @@ def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
     state = int(np.argmax(e.opened_after[v]))
     after: dict[str, Any] = {} if f.parent[v] < 0 else {"state": _state(f, int(f.parent[v]), state)}
     turns = break_even(solution, v, **after)
-    factor = _factors(turns, _STEPS if len(f) <= _LARGE else _STEPS_LARGE)
+    factor = _factors(turns, _STEPS if too_large(f) is None else _STEPS_LARGE)
     solved = [_with_cost(solution, v, x) for x in factor]
     return WhatIf(
         box=v,
