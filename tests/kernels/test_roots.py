@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from weitzman import line, solve
 from weitzman._common.law import Law
-from weitzman._kernels.roots import roots
 from weitzman.bounds.cutting import Levels
 
 EIGHTHS = st.integers(-80, 80).map(lambda n: n / 8)
@@ -45,11 +44,6 @@ def test_every_form_finds_the_exact_root(payoff):
     values, chances, cost = payoff
     true = float(exact_root(values, chances, cost))
     v, p = np.array(values), np.array([float(x) for x in chances])
-    order = np.arange(len(v))
-    by_chances = roots(v, order, p[None, :], np.array([cost]), False)[0]
-    by_tails = roots(v, order, np.cumsum(p)[None, :], np.array([cost]), True)[0]
-    assert [by_chances, by_tails] == pytest.approx([true, true], abs=1e-12)
-    assert by_chances == by_tails or not p.all()  # steps without a chance are rounded, too
     by_law = float(Law(v[::-1], np.cumsum(p)[::-1]).root(cost))
     assert by_law == pytest.approx(true, abs=1e-12)
     box = line([p.tolist()], rewards=values, cost=cost, outside=-100)
@@ -57,16 +51,15 @@ def test_every_form_finds_the_exact_root(payoff):
 
 
 def test_a_ceiling_is_the_root_of_what_follows():
-    """Nothing follows the last box, so its ceiling is its index, to the last bit."""
-    pair = line([[0.5, 0.5], [[0.7, 0.3], [0.4, 0.6]]], rewards=[0.1, 9.7], cost=0.37)
+    """Nothing follows the last box, so its ceiling is its index."""
+    rows = [[0.7, 0.3], [0.4, 0.6]]
+    pair = line([[0.5, 0.5], rows], rewards=[0.1, 9.7], cost=0.37)
     ceiling = Levels.of(pair).ceiling
-    order, chances = np.array([1, 0]), np.array([[0.7, 0.3], [0.4, 0.6]])
-    found = roots(np.array([9.7, 0.1]), order, chances, np.full(2, 0.37), False)
+    found = Law.of([0.1, 9.7], rows).root(0.37)
     first = int(ceiling.at[ceiling.kind[0]])
-    assert ceiling.below[first : first + 2].tolist() == found.tolist()
+    assert ceiling.below[first : first + 2].tolist() == pytest.approx(found.tolist(), rel=1e-14)
 
 
 def test_a_box_without_rewards_has_no_root():
-    none = np.array([-np.inf])
-    assert roots(none, np.zeros(1, int), np.ones((1, 1)), np.ones(1), False)[0] == -np.inf
-    assert roots(np.ones(1), np.zeros(1, int), np.zeros((1, 1)), np.ones(1), False)[0] == -np.inf
+    assert Law.of([-np.inf], [1.0]).root(1.0) == -np.inf
+    assert Law.of([1.0], [0.0]).root(1.0) == -np.inf

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .blocks import errors_of, padded, tops_of
-from .jit import lane_helper, lane_kernel
-from .joins import power_error
+from .blocks import errors_of, padded, power_error, tops_of
+from .jit import lane_helper
 from .lanes import (
     LANES,
     above,
@@ -21,25 +20,16 @@ from .lanes import (
     leading,
     load,
     madd,
-    pointer,
     some,
     splat,
     splat_at,
     store,
     sub,
     where,
-)
+)  # fmt: skip
 
 GROUP = 4  # breakpoints that a matrix product takes at a time
 FEW = 16  # states: it takes longer to find out which products matter than to do them all
-
-
-class Cost(NamedTuple):
-    """The costs of a box: one row for each state of the parent or for all, and columns alike."""
-
-    data: np.ndarray
-    rows: int
-    columns: int
 
 
 class Listing(NamedTuple):
@@ -68,13 +58,6 @@ class Spans(NamedTuple):
     last: np.ndarray  # the same number
     active: np.ndarray  # room for numbers of columns
     base: np.ndarray  # room for a row of the product
-
-
-class Active(NamedTuple):
-    """The numbers of some columns."""
-
-    states: np.ndarray
-    count: int
 
 
 @lane_helper()
@@ -153,7 +136,7 @@ def lift_error(x, own, reward, outside, out):
 
 
 @lane_helper()
-def _count_above(grid, n, x):
+def count_above(grid, n, x):
     """How many of n falling breakpoints lie above x."""
     lo, hi = np.int64(0), n
     while lo < hi:
@@ -169,8 +152,8 @@ def _count_above(grid, n, x):
 def find_spans(tops, reward, grid, n, spans):
     """The tails of max(reward, X) are zero above the top of X, and one up to the reward."""
     for y in range(spans.own):
-        spans.end[y], spans.last[y] = _count_above(grid, n, reward[y]), 1.0
-        spans.first[y] = _count_above(grid, n, max(tops[y], reward[y]))
+        spans.end[y], spans.last[y] = count_above(grid, n, reward[y]), 1.0
+        spans.first[y] = count_above(grid, n, max(tops[y], reward[y]))
 
 
 @lane_helper()
@@ -180,7 +163,7 @@ def mix(after, own, law, lanes, n, out):
     for j in range(0, n, GROUP):
         i = j * across
         for u in range(0, lanes, LANES):
-            a = b = c = d = splat(0.0)
+            a = b = c = d = splat(0.0)  # four sums at once: they wait for memory together
             for y in range(own):
                 p = load(law, y * lanes + u)
                 a = madd(splat_at(after, i + y), p, a)
@@ -195,39 +178,6 @@ def mix(after, own, law, lanes, n, out):
 
 
 @lane_helper()
-def _mix_four(after, across, active, law, lanes, base, out):
-    """Four rows of `mix`, from ``base`` and the states that are active."""
-    for u in range(0, lanes, LANES):
-        a = b = c = d = load(base, u)
-        for i in range(active.count):
-            y = active.states[i]
-            p = load(law, y * lanes + u)
-            a = madd(splat_at(after, y), p, a)
-            b = madd(splat_at(after, across + y), p, b)
-            c = madd(splat_at(after, 2 * across + y), p, c)
-            d = madd(splat_at(after, 3 * across + y), p, d)
-        store(out, u, a)
-        store(out, lanes + u, b)
-        store(out, 2 * lanes + u, c)
-        store(out, 3 * lanes + u, d)
-
-
-@lane_helper()
-def _activate(spans, j, law, lanes):
-    """The columns to multiply in four rows from j on; those that end there go to the base."""
-    count = np.int64(0)
-    for y in range(spans.own):
-        spans.active[count] = y
-        count += (spans.first[y] < j + GROUP) & (spans.end[y] > j)
-        if j - GROUP < spans.end[y] <= j:
-            weight = splat_at(spans.last, y)
-            for u in range(0, lanes, LANES):
-                p = load(law, y * lanes + u)
-                store(spans.base, u, madd(weight, p, load(spans.base, u)))
-    return Active(spans.active, count)
-
-
-@lane_helper()
 def mix_between(after, spans, law, lanes, n, out):
     """The same as `mix`, without most products of columns by zero and by their last values.
 
@@ -238,18 +188,30 @@ def mix_between(after, spans, law, lanes, n, out):
     for u in range(0, lanes, LANES):
         store(spans.base, u, splat(0.0))
     for j in range(0, n - GROUP + 1, GROUP):
-        active = _activate(spans, j, law, lanes)
-        rows, to = pointer(after, j * across), pointer(out, j * lanes)
-        _mix_four(rows, across, active, law, lanes, spans.base, to)
+        count = np.int64(0)
+        for y in range(spans.own):
+            spans.active[count] = y
+            count += (spans.first[y] < j + GROUP) & (spans.end[y] > j)
+            if j - GROUP < spans.end[y] <= j:  # from here on at its last value
+                weight = splat_at(spans.last, y)
+                for u in range(0, lanes, LANES):
+                    p = load(law, y * lanes + u)
+                    store(spans.base, u, madd(weight, p, load(spans.base, u)))
+        for u in range(0, lanes, LANES):
+            a = b = c = d = load(spans.base, u)
+            for i in range(count):
+                y = spans.active[i]
+                p, at = load(law, y * lanes + u), j * across + y
+                a = madd(splat_at(after, at), p, a)
+                b = madd(splat_at(after, at + across), p, b)
+                c = madd(splat_at(after, at + 2 * across), p, c)
+                d = madd(splat_at(after, at + 3 * across), p, d)
+            to = j * lanes + u
+            store(out, to, a)
+            store(out, to + lanes, b)
+            store(out, to + 2 * lanes, c)
+            store(out, to + 3 * lanes, d)
     return n & -GROUP
-
-
-@lane_helper()
-def add_defect(defect, k, tails):
-    """Put what is missing from each row of weights above all breakpoints: into all tails."""
-    for j in range(tails.n):
-        for s in range(k):
-            tails.rows[j * tails.lanes + s] += defect[s]
 
 
 @lane_helper()
@@ -275,6 +237,7 @@ def indices(tails, price, low, sigma):
             open_ = both(open_, either(above(c, area), at_least(splat(0.0), t)))
             if not some(open_):
                 break
+        # rounding must not carry the root past the next breakpoint below
         x = larger(sub(right, div(sub(c, before), height)), left)
         x = where(above(height, splat(0.0)), x, never)
         store(sigma, u, where(above(splat(low), x), never, x))
@@ -321,62 +284,32 @@ def cap_grid(grid, caps, lanes, out):
 
 
 @lane_helper()
-def _price(cost, law, own, s):
-    """Expected cost after the parent showed s."""
-    i = (s if cost.rows > 1 else 0) * cost.columns
-    if cost.columns == 1:
-        return cost.data[i]
-    mean = 0.0
-    for y in range(own):
-        mean += law[s * own + y] * cost.data[i + y]
-    return mean
+def prices(cost, rows, columns, law, k, own, price):
+    """Expected costs for all states of the parent; the padding can never afford it.
 
-
-@lane_helper()
-def prices(cost, law, k, own, price):
-    """Expected costs for all states of the parent; the padding can never afford it."""
+    ``cost`` has a row for each state of the parent or one for all, and columns alike.
+    """
     for s in range(k):
-        price[s] = _price(cost, law, own, s)
+        i = (s if rows > 1 else 0) * columns
+        price[s] = cost[i]
+        if columns > 1:
+            price[s] = 0.0
+            for y in range(own):
+                price[s] += law[s * own + y] * cost[i + y]
     for s in range(k, padded(k)):
         price[s] = np.inf
 
 
-@lane_kernel()
-def mean_costs(law, cost, laws, costs, start):
-    """Expected cost of each box after each state of its parent; those of box i at ``start[i]``."""
-    out = np.empty(start[-1])
-    for i in range(law.size):
-        p, c = pointer(laws.data, laws.start[law[i]]), cost[i]
-        price = Cost(pointer(costs.data, costs.start[c]), costs.shape[c, 0], costs.shape[c, 1])
-        for s in range(laws.shape[law[i], 0]):
-            out[start[i] + s] = _price(price, p, laws.shape[law[i], 1], s)
-    return out
-
-
 @lane_helper()
-def given_indices(sigma, k, grid, n, out):
-    """Copy indices that are given; one above everything caps nothing, so the top will do."""
+def take_indices(sigma, tails, k, after, reward, own, clear, out):
+    """Copy indices that are given; one above everything caps nothing, so the top will do.
+
+    Also P(X_y < reward(y)) for each own state y, from the row just above the reward.
+    """
+    grid, n, across = tails.points, tails.n, padded(own)
     top = grid[0] if n > 0 else -np.inf
-    for s in range(padded(k)):
+    for s in range(tails.lanes):
         out[s] = min(sigma[s], top) if s < k else -np.inf
-
-
-@lane_helper()
-def clear_chances(after, reward, own, grid, n, clear):
-    """P(X_y < reward(y)) for each own state y, from the row just above the reward."""
-    across = padded(own)
     for y in range(own):
-        lo = _count_above(grid, n, reward[y])
+        lo = count_above(grid, n, reward[y])
         clear[y] = 1.0 - after[(lo - 1) * across + y] if lo > 0 else 1.0
-
-
-@lane_helper()
-def copy_rewards(reward, own, out):
-    """Copy the rewards of a box, and minus infinity for the padding; is some of them that?"""
-    bare = False
-    for y in range(own, padded(own)):
-        out[y] = -np.inf
-    for y in range(own):
-        out[y] = reward[y]
-        bare |= out[y] == -np.inf
-    return bare

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .jit import kernel
-from .roots import root
+from .jit import helper, kernel
 
 
 class Kinds(NamedTuple):
@@ -37,6 +36,32 @@ class Ceilings(NamedTuple):
     index: np.ndarray  # of kind q, after state s, at start[q] + s
     below: np.ndarray  # what follows kind q when it shows y, at below_at[q] + y
     below_at: np.ndarray
+
+
+@helper()
+def root(value, weight, owner, at, cost):
+    """The root in x of E (W - x)^+ = cost for a W that takes the values ``value[k]``, which fall.
+
+    ``weight[at + owner[k]]`` is the chance P(W = value[k]).
+
+    The area under the tail of W is summed from the top, where nothing cancels, down to the value
+    at which it exceeds the cost. A free box gets the smallest solution: the highest value of W.
+    Values of minus infinity do not count.
+    """
+    mass, area, top = 0.0, 0.0, -np.inf
+    for k in range(value.size):
+        x, p = value[k], weight[at + owner[k]]
+        if x == -np.inf:
+            break
+        if p == 0.0:
+            continue
+        if mass > 0.0:
+            more = area + mass * (top - x)
+            if more > cost:
+                break
+            area = more
+        mass, top = mass + p, x
+    return top - (cost - area) / mass if mass > 0.0 else -np.inf
 
 
 @kernel()
@@ -126,7 +151,7 @@ def settle(laws, rewards, kinds, bounds, rounds, steady):
                 worth[i], by[i] = here, y
             for s in range(rows):
                 at = laws.start[law[q]] + s * own
-                x = root(worth[:own], laws.data, by, at, cost[start[q] + s], False)
+                x = root(worth[:own], laws.data, by, at, cost[start[q] + s])
                 if x < index[start[q] + s]:
                     fell = max(fell, index[start[q] + s] - x)
                     index[start[q] + s] = x

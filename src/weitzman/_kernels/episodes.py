@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .copying import copy
-from .jit import helper, kernel
+from .jit import copy, helper, kernel
 
 PAYOFF, REWARD, SPEND, OPENINGS, ROUNDS, TIME = range(6)  # rows of what is recorded
 RECORDED = 6
@@ -71,6 +70,21 @@ class Tally(NamedTuple):
 
     out: np.ndarray
     opened: np.ndarray
+
+
+class PrizePlaces(NamedTuple):
+    """How many prizes may be taken, and from which tree each box has its reward."""
+
+    prizes: int
+    tree: np.ndarray
+
+
+class Ready(NamedTuple):
+    """Room for the state of each box, the boxes that can be opened, and rewards by tree."""
+
+    shown: np.ndarray
+    boxes: np.ndarray
+    hand: np.ndarray
 
 
 class Lists(NamedTuple):
@@ -235,6 +249,15 @@ def _grown(key, heap, least):
 
 
 @helper()
+def _longer(hand, owner):
+    """The same trees with more room."""
+    more, groups = np.empty(2 * hand.size), np.empty(2 * hand.size, np.int64)
+    copy(hand, _ZERO, hand.size, more, _ZERO)
+    copy(owner, _ZERO, owner.size, groups, _ZERO)
+    return more, groups
+
+
+@helper()
 def _highest(hand, trees):
     """The open tree with the best reward in hand, the first of equals; closed trees have none."""
     best = -1
@@ -242,17 +265,6 @@ def _highest(hand, trees):
         if best < 0 or hand[t] > hand[best]:
             best = t
     return best
-
-
-@helper()
-def _next(siblings, game, left, heap):
-    """Move the list on top to its next box, past roots of groups without a place left."""
-    heap[0, POSITION] += 1
-    if heap[0, TREE] < 0 and game.group.size > 0:
-        while heap[0, POSITION] < heap[0, END]:
-            if left[game.group[siblings[heap[0, POSITION]]]] > 0:
-                break
-            heap[0, POSITION] += 1
 
 
 @helper()
@@ -280,20 +292,6 @@ def _close(tables, game, left, owner, key, heap, size):
     for i in range(1, kept):
         _rise(key, heap, i)
     return kept
-
-
-@helper()
-def _take(best, tables, game, left, hand, owner, key, heap, size):
-    """Take the reward of a tree: it closes, and with the last place of a group all its trees."""
-    group = owner[best]
-    hand[best], owner[best] = -np.inf, -1
-    if game.group.size > 0:
-        left[group] -= 1
-        if left[group] == 0:
-            for t in range(owner.size):
-                if owner[t] == group:
-                    hand[t], owner[t] = -np.inf, -1
-    return _close(tables, game, left, owner, key, heap, size)
 
 
 @kernel(work=episode_work)
@@ -358,7 +356,12 @@ def play(tables, game, first, last, tally, lists):
                 heap[0, COPY] += 1
                 if own + 1 < boxes[v, COUNT]:
                     continue
-                _next(siblings, game, left, heap)
+                heap[0, POSITION] += 1
+                if heap[0, TREE] < 0 and game.group.size > 0:
+                    while heap[0, POSITION] < heap[0, END]:  # past groups without a place left
+                        if left[game.group[siblings[heap[0, POSITION]]]] > 0:
+                            break
+                        heap[0, POSITION] += 1
                 x = -np.inf
                 if heap[0, POSITION] < heap[0, END]:
                     v = siblings[heap[0, POSITION]]
@@ -379,7 +382,15 @@ def play(tables, game, first, last, tally, lists):
                     size, hole = size - 1, False
                     _swap(key, heap, 0, size)
                     _sink(key, heap, size)
-                size = _take(top, tables, game, left, hand, owner, key, heap, size)
+                group = owner[top]
+                hand[top], owner[top] = -np.inf, -1
+                if game.group.size > 0:
+                    left[group] -= 1
+                    if left[group] == 0:  # with the last place of a group all its trees close
+                        for t in range(owner.size):
+                            if owner[t] == group:
+                                hand[t], owner[t] = -np.inf, -1
+                size = _close(tables, game, left, owner, key, heap, size)
                 continue
             factor, pause = 1.0, 0.0
             for i in range(n):
@@ -443,15 +454,6 @@ def play(tables, game, first, last, tally, lists):
     return Lists(key, heap)
 
 
-@helper()
-def _longer(hand, owner):
-    """The same trees with more room."""
-    more, groups = np.empty(2 * hand.size), np.empty(2 * hand.size, np.int64)
-    copy(hand, _ZERO, hand.size, more, _ZERO)
-    copy(owner, _ZERO, owner.size, groups, _ZERO)
-    return more, groups
-
-
 @kernel()
 def moments(out, n, mean, square):
     """Mean of the first ``n`` entries of each row, and the sum of squares around it."""
@@ -466,10 +468,58 @@ def moments(out, n, mean, square):
         mean[r], square[r] = center, spread
 
 
-@kernel()
-def count_below(row, n, level):
-    """How many of the first ``n`` entries are below ``level``."""
-    found = 0
-    for i in range(n):
-        found += row[i] < level
-    return found
+@kernel(work=episode_work)
+def play_random(tables, game, places, parent, span, tally, room):
+    """Open at random one of the boxes that can be opened, at most ``budget`` of them.
+
+    If it ``stops``, boxes whose index is not worth an opening are left closed for good: not above
+    the reward in hand of its tree, or no place left for it. ``span`` are the first episode and the
+    one after the last. The forest has no copies; ``shown[v]`` is the state that box v showed last,
+    ``hand`` the best reward of each tree (with one prize, all boxes count as one).
+    """
+    boxes, index, siblings, outside = tables.boxes, tables.index, tables.siblings, game.outside
+    draws = np.empty(parent.size, np.uint64)  # of each open box
+    (first, last), (out, opened), (shown, ready, hand) = span, tally, room
+    prizes, tree = places
+    for episode in range(first, last):
+        stream = _stream(game.stream, episode)
+        choices = stream
+        spend, n, size, worth, time = 0.0, 0, game.roots, 1.0, 0.0
+        hand[:] = outside
+        copy(siblings, _ZERO, game.roots, ready, _ZERO)
+        while size > 0 and n < game.budget:
+            choices += _GOLDEN
+            i = min(np.int64(_uniform(choices) * size), size - 1)
+            v = ready[i]
+            size -= 1
+            ready[i] = ready[size]
+            s = shown[parent[v]] if parent[v] >= 0 else 0
+            if game.stops:
+                x = index[boxes[v, INDEX_AT] + s]
+                above = 0
+                for t in range(hand.size):
+                    above += t != tree[v] and hand[t] >= x
+                if not x > hand[tree[v]] or not x > outside or above >= prizes:
+                    continue
+            draws[v] = _draws(draws[parent[v]] if parent[v] >= 0 else np.uint64(0), v, _ZERO)
+            k, u = boxes[v, STATES], _uniform(stream + draws[v])
+            y = _draw(tables.chances, boxes[v, LAW_AT] + s * k, k, u)
+            at = boxes[v, COST_AT] + s * boxes[v, COST_ROW] + y * boxes[v, COST_STEP]
+            spend, n = spend + worth * tables.costs[at], n + 1
+            shown[v] = y
+            opened[v] += 1
+            if tables.factors.size > 0:
+                at = boxes[v, FACTOR_AT] + s * boxes[v, FACTOR_ROW] + y * boxes[v, FACTOR_STEP]
+                worth, time = worth * tables.factors[at], time + tables.durations[at]
+            hand[tree[v]] = max(hand[tree[v]], tables.rewards[boxes[v, REWARD_AT] + y])
+            at, m = boxes[v, LIST_AT], boxes[v, CHILDREN]
+            copy(siblings, at, m, ready, size)
+            size += m
+        total = 0.0
+        for _ in range(prizes):  # the best rewards in hand, one from each tree
+            best = _highest(hand, hand.size)
+            total += hand[best]
+            hand[best] = outside  # an empty place
+        i = episode - first
+        out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = worth * total - spend, worth * total, spend
+        out[OPENINGS, i], out[ROUNDS, i], out[TIME, i] = n, n, time

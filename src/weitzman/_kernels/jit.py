@@ -20,14 +20,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import config, njit, typeof
 from numba.extending import overload, typeof_impl
 
 from .._common.interruption import interruptible
-from .kernel_cache import KernelCache
+from .kernel_cache import KernelCache, kept_in
 
 PLAIN = bool(config.DISABLE_JIT)
 STRICT: frozenset[str] = frozenset()
@@ -49,6 +50,21 @@ Work = Callable[..., float]
 def compile_always(always: bool = True) -> None:
     """From here on compile whatever the size, or again by size."""
     _limit["small"] = 0 if always else SMALL
+
+
+class CompiledCode(NamedTuple):
+    """What this process has compiled or read, and the folder that keeps it (None: no folder)."""
+
+    folder: Path | None
+    ready: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def compiled_code() -> CompiledCode:
+    """The state of the kernels in this process."""
+    names = {f"{k.py_func.__module__}.{k.py_func.__name__}": k for k in kernels}
+    ready = tuple(name for name, kernel in names.items() if kernel.signatures)
+    return CompiledCode(kept_in(), ready, tuple(sorted(names.keys() - set(ready))))
 
 
 @contextmanager
@@ -157,3 +173,34 @@ def _as_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args)
 
     return plain
+
+
+# -- loops where NumPy has an expression: those take seconds to compile, for their error messages --
+#
+# Whole numbers written in a kernel become ``np.int64`` before a helper gets them, since it would be
+# compiled once more for each such number.
+
+
+@helper()
+def count_up(n: int) -> np.ndarray:
+    """0, 1, ..., n - 1"""
+    out = np.empty(n, np.int64)
+    for i in range(n):
+        out[i] = i
+    return out
+
+
+@helper()
+def add_up(x: np.ndarray) -> float:
+    """The sum of some numbers, from the first to the last: NumPy has an order of its own."""
+    total = 0.0
+    for i in range(x.size):
+        total += x[i]
+    return total
+
+
+@helper()
+def copy(source: np.ndarray, start: int, n: int, target: np.ndarray, at: int) -> None:
+    """target[at:at + n] = source[start:start + n]"""
+    for i in range(n):
+        target[at + i] = source[start + i]

@@ -1,4 +1,4 @@
-"""The operations of :mod:`.lanes_compiled` in plain Python, one function each.
+"""The operations of :mod:`.lanes` in plain Python.
 
 A vector is an array of eight floats, a mask one of eight booleans, a pointer an array and a place
 in it.
@@ -7,6 +7,7 @@ in it.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,15 @@ from numpy.typing import NDArray
 
 LANES = 8
 Vector = NDArray[Any]
-Mask = NDArray[np.bool_]
+__all__ = [
+    "above", "add", "at_least", "bit_length", "both", "div", "either", "exp", "expm1", "keep",
+    "larger", "leading", "load", "log1p", "madd", "mul", "pointer", "prefetch", "smaller", "some",
+    "splat", "splat_at", "store", "sub", "where",
+]  # fmt: skip
+
+add, sub, mul, div = operator.add, operator.sub, operator.mul, operator.truediv
+above, at_least, both, either = operator.gt, operator.ge, operator.and_, operator.or_
+exp, expm1, where = math.exp, math.expm1, np.where  # exp: up to 700, beyond Python has an error
 
 
 class Pointer:
@@ -26,12 +35,13 @@ class Pointer:
         self.data, self.at = data, at
 
     def __getitem__(self, i: int) -> Any:
-        return self.data[self._place(i)]
+        return self.data[self.place(i)]
 
     def __setitem__(self, i: int, x: Any) -> None:
-        self.data[self._place(i)] = x
+        self.data[self.place(i)] = x
 
-    def _place(self, i: int) -> int:
+    def place(self, i: int) -> int:
+        """Where entry i lies in the array."""
         at = self.at + int(i)
         if at < 0:  # an array would count from its end
             raise IndexError(f"{at} lies before the array")
@@ -72,39 +82,9 @@ def splat_at(p: Pointer, i: int) -> Vector:
     return splat(p[i])
 
 
-def add(a: Vector, b: Vector) -> Vector:
-    """a + b"""
-    return a + b
-
-
-def sub(a: Vector, b: Vector) -> Vector:
-    """a - b"""
-    return a - b
-
-
-def mul(a: Vector, b: Vector) -> Vector:
-    """a * b"""
-    return a * b
-
-
-def div(a: Vector, b: Vector) -> Vector:
-    """a / b"""
-    return np.asarray(a / b)
-
-
 def madd(a: Vector, b: Vector, c: Vector) -> Vector:
     """a * b + c"""
     return a * b + c
-
-
-def exp(x: float) -> float:
-    """e to the power x, for x up to 700: for more than that Python has an error"""
-    return math.exp(x)
-
-
-def expm1(x: float) -> float:
-    """exp(x) - 1"""
-    return math.expm1(x)
 
 
 def log1p(x: float) -> float:
@@ -122,37 +102,12 @@ def smaller(a: Vector, b: Vector) -> Vector:
     return np.where(a < b, a, b)
 
 
-def above(a: Vector, b: Vector) -> Mask:
-    """a > b"""
-    return np.asarray(a > b)
-
-
-def at_least(a: Vector, b: Vector) -> Mask:
-    """a >= b"""
-    return np.asarray(a >= b)
-
-
-def both(a: Mask, b: Mask) -> Mask:
-    """Both bits."""
-    return a & b
-
-
-def either(a: Mask, b: Mask) -> Mask:
-    """One bit or the other."""
-    return a | b
-
-
-def where(m: Mask, a: Vector, b: Vector) -> Vector:
-    """a where the bit is set, else b."""
-    return np.where(m, a, b)
-
-
-def some(m: Mask) -> bool:
+def some(m: Vector) -> bool:
     """Is any bit of the mask set?"""
     return any(m.tolist())
 
 
-def leading(m: Mask) -> int:
+def leading(m: Vector) -> int:
     """Number of bits set before the first that is not."""
     bits = m.tolist()
     return LANES if all(bits) else bits.index(False)
@@ -164,8 +119,8 @@ def bit_length(n: int) -> int:
 
 
 def keep(array: Vector) -> None:
-    """Nothing: Python keeps what is used."""
+    """Nothing: Python keeps what is used, and (below) does not wait for memory."""
 
 
 def prefetch(p: Pointer, i: int) -> None:
-    """Nothing: plain Python does not wait for memory."""
+    """Nothing."""

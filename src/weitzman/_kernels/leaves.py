@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .copying import add_up
-from .jit import helper, kernel
+from .jit import add_up, helper, kernel
 
 _DRAWS = 16  # splits tried at a node, and at least 2 for each feature
 _CALLS = 100  # a model is learned by many calls, which are small only if they are so together

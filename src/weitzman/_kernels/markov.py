@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .copying import add_up
-from .jit import ANY_ORDER, helper, kernel
+from .jit import ANY_ORDER, add_up, helper, kernel
 
 GAIN, SLOPE, OUTLAY = 0, 1, 2
 

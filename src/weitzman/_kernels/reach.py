@@ -17,7 +17,12 @@ Of ``m`` copies, those before the one looked at must stay strictly below, the ot
 :math:`\sum_{j<m} F(x^-)^j F(x)^{m-1-j}`.
 
 What lies below an operation looks at G only at its own ranks. Where those are few, the other points
-are left out before anything is computed at them. The arithmetic is in :mod:`.step_functions`.
+are left out before anything is computed at them.
+
+A step function has a value from each of its points on, and is zero below the first. The states of
+a point lie side by side, padded to a multiple of eight with states whose function is zero, as in
+the blocks of values (:mod:`.blocks`). In a heap a block is ``[rows (n * lanes), x (n)]``. Points
+are ranks, whole numbers. Half a rank above a point is a point of its own where copies tie.
 """
 
 from __future__ import annotations
@@ -26,43 +31,50 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .blocks import aligned, count, padded, release, rows_of
+from .blocks import TOP, aligned, allocate, count, grid_of, padded, release, rows_of
 from .boxes import FEW, GROUP, Spans, mix, mix_between
-from .jit import lane_helper, lane_kernel
+from .jit import copy, lane_helper, lane_kernel
 from .lanes import (
     LANES,
     above,
     at_least,
     either,
     exp,
+    expm1,
     keep,
+    larger,
     load,
     log1p,
+    mul,
     pointer,
+    some,
     splat,
     splat_at,
     store,
+    sub,
     where,
-)
-from .step_functions import (
-    MergedPoints,
-    Steps,
-    at_rank,
-    below,
-    copies_room,
-    put,
-    rising,
-    select,
-    taken,
-    times_copies,
-    times_value,
-    unite,
-    want,
-)
+)  # fmt: skip
 from .structure import BOX, GIVEN, JOIN, KIND, LAW, LEFT, REWARD, RIGHT, STATES
 
 _ZERO = np.int64(0)
 _PRICE_OF_A_QUESTION = 64  # looking for a rank among points, in products of a number
+
+
+class Steps(NamedTuple):
+    """``rows[j * lanes + y]`` from x[j] on in state y, for j < n; zero below x[0]."""
+
+    x: np.ndarray
+    rows: np.ndarray
+    n: int
+    lanes: int
+
+
+class MergedPoints(NamedTuple):
+    """Points of two lists, and how many points of each list are not above."""
+
+    points: np.ndarray
+    mine: np.ndarray
+    theirs: np.ndarray
 
 
 class Route(NamedTuple):
@@ -111,19 +123,6 @@ class OneBox(NamedTuple):
     k: int
     own: int
     levels: int
-
-
-@lane_kernel()
-def none_above(heap, at, v, copies):
-    """P(all of ``copies`` values of a root are at most v)."""
-    block, lanes = pointer(heap, at), padded(np.int64(1))
-    m = count(block, 0)
-    grid = np.empty(m)
-    rising(block, lanes, pointer(grid, 0))
-    over = m - below(pointer(grid, 0), m, v + 0.25)
-    tail = rows_of(block, lanes)[over * lanes]
-    keep(grid)
-    return exp(copies * log1p(-tail)) if tail < 1.0 else 0.0
 
 
 @lane_kernel()
@@ -190,6 +189,147 @@ def reachable(order, paths, least):
     return out
 
 
+# -- step functions ------------------------------------------------------------------------------
+
+
+@lane_helper()
+def _below(x, n, v):
+    """Number of entries of rising x[:n] that are smaller than v."""
+    lo, hi = np.int64(0), n
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if x[mid] < v:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+@lane_helper()
+def _unite(x, n, y, m, out):
+    """The union of two rising lists; how many points there are."""
+    i, j, size = np.int64(0), np.int64(0), np.int64(0)
+    while i < n or j < m:
+        v = x[i] if j >= m or (i < n and x[i] <= y[j]) else y[j]
+        i += i < n and x[i] == v
+        j += j < m and y[j] == v
+        out.points[size], out.mine[size], out.theirs[size] = v, i, j
+        size += 1
+    return size
+
+
+@lane_helper()
+def _want(points, n, rank, wanted):
+    """Mark the points that tell the value at a rank, and half a rank above."""
+    i = _below(points, n, rank + 0.25)
+    if i > 0:
+        wanted[i - 1] = 1
+    if i < n and points[i] < rank + 0.75:
+        wanted[i] = 1
+
+
+@lane_helper()
+def _times_value(g, union, size, block, copies, out):
+    """Multiply by the distribution function of the largest of ``copies`` of a value."""
+    lanes, m, tails = g.lanes, count(block), rows_of(block, g.lanes)
+    room = aligned((m + 1) * lanes)
+    factors = pointer(room, 0)  # P(the largest is below breakpoint j - 1), by j and state
+    if copies == 1.0:
+        for i in range(0, (m + 1) * lanes, LANES):
+            store(factors, i, larger(sub(splat(1.0), load(tails, i)), splat(0.0)))
+    else:
+        for i in range((m + 1) * lanes):
+            factors[i] = exp(copies * log1p(-tails[i])) if tails[i] < 1.0 else 0.0
+    for j in range(size):
+        i, over = union.mine[j] - 1, m - union.theirs[j]
+        for u in range(0, lanes, LANES):
+            row = splat(0.0)
+            if i >= 0:
+                row = larger(load(g.rows, i * lanes + u), splat(0.0))
+                row = mul(row, load(factors, over * lanes + u))
+            store(out, j * lanes + u, row)
+    keep(room)
+
+
+@lane_helper()
+def _copies(above_, least, m):
+    """sum_{j < m} F(x^-)^j F(x)^(m - 1 - j), from the tails P(> x) <= P(>= x)."""
+    if above_ >= 1.0:
+        return 1.0 if m == 1.0 else 0.0
+    power = exp((m - 1.0) * log1p(-above_))
+    share = (least - above_) / (1.0 - above_)
+    d = log1p(-share) if share < 1.0 else -np.inf
+    if d == 0.0:
+        return m * power
+    return power * (expm1(m * d) / expm1(d))
+
+
+@lane_helper()
+def _times_copies(g, block, k, copies, union, out):
+    """Multiply by the chance that the other copies of a value stay below; how many points.
+
+    At a breakpoint of the value the copies before must be strictly below; just after it (half a
+    rank) all of them may be there.
+    """
+    m, lanes = count(block), g.lanes
+    grid, tails = grid_of(block, lanes), rows_of(block, lanes)
+    own = np.empty(2 * m)
+    for i in range(m):
+        own[2 * i], own[2 * i + 1] = grid[m - i], grid[m - i] + 0.5
+    size = _unite(g.x, g.n, pointer(own, 0), 2 * m, union)
+    for j in range(size):
+        i, passed = union.mine[j] - 1, union.theirs[j]
+        over = m - ((passed + 1) >> 1)
+        least = over + (passed & 1)  # at a breakpoint itself
+        for y in range(lanes):
+            x = g.rows[i * lanes + y] if i >= 0 and y < k else 0.0
+            if x > 0.0:
+                x *= _copies(
+                    min(tails[over * lanes + y], 1.0), min(tails[least * lanes + y], 1.0), copies
+                )
+            out[j * lanes + y] = max(x, 0.0)
+    keep(own)
+    return size
+
+
+@lane_helper()
+def _put(g, least, heap, state):
+    """Write step functions to the heap, which may grow: heap, place, points.
+
+    Points at which no state steps by more than ``least`` are left out.
+    """
+    kept, lanes, limit = np.int64(0), g.lanes, splat(least)
+    wanted = np.empty(g.n, np.uint8)
+    for j in range(g.n):
+        found = False
+        for u in range(0, lanes, LANES):
+            now, last = load(g.rows, j * lanes + u), splat(0.0)
+            if j > 0:
+                last = load(g.rows, (j - 1) * lanes + u)
+            found |= some(either(above(sub(now, last), limit), above(sub(last, now), limit)))
+        wanted[j] = found
+        kept += found
+    if kept == 0:  # never reached
+        return heap, _ZERO, _ZERO
+    room = kept * (lanes + 1)
+    if state[TOP] + 2 * room > heap.size:
+        bigger = aligned(2 * (heap.size + room))
+        copy(heap, _ZERO, heap.size, bigger, _ZERO)
+        heap = bigger
+    at = allocate(pointer(heap, 0), pointer(state, 0), room)
+    n = np.int64(0)
+    for j in range(g.n):
+        if wanted[j] != 0:
+            for u in range(0, lanes, LANES):
+                store(pointer(heap, at), n * lanes + u, load(g.rows, j * lanes + u))
+            heap[at + kept * lanes + n] = g.x[j]
+            n += 1
+    return heap, at, n
+
+
+# -- the way back --------------------------------------------------------------------------------
+
+
 @lane_helper()
 def _ask(op, route, points, n, wanted):
     """Mark the points that an operation and all below it look at."""
@@ -202,9 +342,9 @@ def _ask(op, route, points, n, wanted):
             r, at = route.ops[o, REWARD], route.sigma_at[o]
             for i in range(at, at + route.ops[o, STATES]):
                 if route.sigma[i] > -np.inf:
-                    want(points, n, route.sigma[i], wanted)
+                    _want(points, n, route.sigma[i], wanted)
             for i in range(route.level_at[r], route.level_at[r + 1]):
-                want(points, n, route.levels[i], wanted)
+                _want(points, n, route.levels[i], wanted)
         for side in (LEFT, RIGHT):
             if route.ops[o, side] >= 0:
                 stack[depth] = route.ops[o, side]
@@ -212,35 +352,26 @@ def _ask(op, route, points, n, wanted):
 
 
 @lane_helper()
-def _few(op, route, size, lanes):
-    """Whether so few ranks lie below that it pays to look which points they need."""
-    asks = route.asks[op]
-    return asks < size and asks * _PRICE_OF_A_QUESTION <= size * lanes
+def _needed(op, route, level, levels, size, lanes, union):
+    """Keep the points that are looked at, where those are few; how many there are.
 
-
-@lane_helper()
-def _needed(op, route, size, lanes, union, wanted):
-    """Keep the points that an operand looks at, where those are few; how many there are."""
-    if not _few(op, route, size, lanes):
-        return size
+    Looked at by an operand and all below it, -1 for none, and at some levels.
+    """
+    wanted = np.zeros(size, np.uint8)
+    if op >= 0:
+        asks = route.asks[op]
+        if asks >= size or asks * _PRICE_OF_A_QUESTION > size * lanes:
+            return size  # to find out would take longer than to compute them all
+        _ask(op, route, union.points, size, wanted)
+    for i in range(levels):
+        _want(union.points, size, level[i], wanted)
+    kept = np.int64(0)
     for j in range(size):
-        wanted[j] = 0
-    _ask(op, route, union.points, size, wanted)
-    return select(union, size, wanted)
-
-
-@lane_helper()
-def _needed_in_box(child, route, box, size, union, wanted):
-    """The same for a box: its own rewards, and what its children look at."""
-    if child >= 0 and not _few(child, route, size, max(padded(box.k), padded(box.own))):
-        return size
-    for j in range(size):
-        wanted[j] = 0
-    for i in range(box.levels):
-        want(union.points, size, box.level[i], wanted)
-    if child >= 0:
-        _ask(child, route, union.points, size, wanted)
-    return select(union, size, wanted)
+        if wanted[j] != 0:
+            union.points[kept] = union.points[j]
+            union.mine[kept], union.theirs[kept] = union.mine[j], union.theirs[j]
+            kept += 1
+    return kept
 
 
 @lane_helper()
@@ -251,7 +382,8 @@ def _up_to_index(steps, box, union, size, opened, spare, out):
     for s in range(lanes):
         most[s], cap[s] = 0.0, -np.inf
         if s < box.k:
-            opened[s] = at_rank(steps, box.sigma[s], s)
+            i = _below(steps.x, steps.n, box.sigma[s] + 0.25) - 1
+            opened[s] = steps.rows[i * lanes + s] if i >= 0 else 0.0
             if opened[s] > 0.0:
                 most[s], cap[s] = opened[s], box.sigma[s]
     for j in range(size):
@@ -264,36 +396,21 @@ def _up_to_index(steps, box, union, size, opened, spare, out):
 
 
 @lane_helper()
-def _padded_law(box, out):
-    """The law with rows of full lanes."""
-    across = padded(box.own)
-    for s in range(box.k):
-        for y in range(across):
-            out[s * across + y] = box.law[s * box.own + y] if y < box.own else 0.0
-
-
-@lane_helper()
-def _rises(capped, lanes, n, out):
-    """The first row in which each column is not zero."""
-    for u in range(0, lanes, LANES):
-        row = splat(np.float64(n))
-        for i in range(n):
-            j = n - 1 - i
-            t, zero = load(capped, j * lanes + u), splat(0.0)
-            row = where(either(above(t, zero), above(zero, t)), splat(np.float64(j)), row)
-        store(out, u, row)
-
-
-@lane_helper()
 def _mix_capped(capped, caps, union, k, law, across, size, out):
     """The product with a law of what `_up_to_index` wrote: constant from an index on, once zero."""
     lanes, done = padded(k), _ZERO
     if k > FEW:
         numbers, room = np.empty(k, np.int64), aligned(2 * lanes + across)
         first, end = pointer(room, 0), pointer(room, lanes)
-        _rises(capped, lanes, size, first)
+        for u in range(0, lanes, LANES):  # the first row in which each column is not zero
+            row, zero = splat(np.float64(size)), splat(0.0)
+            for i in range(size):
+                j = size - 1 - i
+                t = load(capped, j * lanes + u)
+                row = where(either(above(t, zero), above(zero, t)), splat(np.float64(j)), row)
+            store(first, u, row)
         for s in range(k):
-            end[s] = below(union.points, size, caps[s])
+            end[s] = _below(union.points, size, caps[s])
         spans = Spans(
             k, first, end, pointer(caps, lanes), pointer(numbers, 0), pointer(room, 2 * lanes)
         )
@@ -302,22 +419,6 @@ def _mix_capped(capped, caps, union, k, law, across, size, out):
         keep(room)
     left = pointer(capped, done * lanes)
     mix(left, k, law, across, size - done, pointer(out, done * across))
-
-
-@lane_helper()
-def _choose(h, box, clear, chosen, spare):
-    """The chance of each state to be chosen; what lies below its reward no longer matters."""
-    lanes = h.lanes
-    for y in range(lanes):
-        spare[y] = box.reward[y] if y < box.own else np.inf
-    for y in range(box.own):
-        if spare[y] > -np.inf:
-            j = below(h.x, h.n, spare[y])
-            chosen[y] = h.rows[j * lanes + y] * clear[y]
-    for j in range(h.n):
-        for u in range(0, lanes, LANES):
-            above = at_least(splat_at(h.x, j), load(spare, u))
-            store(h.rows, j * lanes + u, where(above, load(h.rows, j * lanes + u), splat(0.0)))
 
 
 @lane_helper()
@@ -332,16 +433,14 @@ def _value(operands, loc):
 def _leave(h, block, k, copies, least, heap, state):
     """Write what competes with an operand, of which there are several copies: heap, place, n."""
     if copies == 1.0:
-        wanted = np.empty(h.n, np.uint8)
-        heap, at, n = put(h, least, heap, state, wanted)
-        return heap, at, n
-    room = copies_room(h.n, block)
+        return _put(h, least, heap, state)
+    room = h.n + 2 * count(block)
     points, numbers = np.empty(room), np.empty(2 * room, np.int64)
     union = MergedPoints(pointer(points, 0), pointer(numbers, 0), pointer(numbers, room))
-    rows, wanted = aligned(room * h.lanes), np.empty(room, np.uint8)
-    size = times_copies(h, block, k, copies, union, pointer(rows, 0))
-    h = Steps(union.points, pointer(rows, 0), size, h.lanes)
-    heap, at, n = put(h, least, heap, state, wanted)
+    rows = aligned(room * h.lanes)
+    size = _times_copies(h, block, k, copies, union, pointer(rows, 0))
+    more = Steps(union.points, pointer(rows, 0), size, h.lanes)
+    heap, at, n = _put(more, least, heap, state)
     keep(points)
     keep(numbers)
     keep(rows)
@@ -351,7 +450,7 @@ def _leave(h, block, k, copies, least, heap, state):
 @lane_helper()
 def _back_box(op, route, found, operands, heap, state):
     """From what competes with a box to what competes below it."""
-    ops, n = route.ops, found.seen_n[op]
+    ops, n, at = route.ops, found.seen_n[op], found.seen[op]
     r, p, o = ops[op, REWARD], route.law_at[ops[op, LAW]], route.sigma_at[op]
     start, end, level = route.rank_at[r], route.rank_at[r + 1], route.level_at[r]
     k, child = ops[op, STATES], ops[op, LEFT]
@@ -359,32 +458,42 @@ def _back_box(op, route, found, operands, heap, state):
         pointer(route.sigma, o), pointer(route.ranks, start), pointer(route.levels, level),
         pointer(route.laws, p), k, end - start, route.level_at[r + 1] - level,
     )  # fmt: skip
-    lanes, across = padded(k), padded(box.own)
-    g = taken(heap, found.seen[op], n, lanes)
+    lanes, across, own = padded(k), padded(box.own), box.own
+    g = Steps(pointer(heap, at + n * lanes), pointer(heap, at), n, lanes)
     room = n + box.levels
     points, numbers = np.empty(room), np.empty(2 * room, np.int64)
-    wanted = np.empty(room, np.uint8)
     union = MergedPoints(pointer(points, 0), pointer(numbers, 0), pointer(numbers, room))
-    size = unite(g.x, n, box.level, box.levels, union)
-    size = _needed_in_box(child, route, box, size, union, wanted)
+    size = _unite(g.x, n, box.level, box.levels, union)
+    size = _needed(child, route, box.level, box.levels, size, max(lanes, across), union)
     rows, capped = aligned((size + GROUP) * across), aligned((size + GROUP) * lanes)
     law, spare = aligned(k * across), aligned(2 * max(lanes, across))
     _up_to_index(
         g, box, union, size, pointer(found.opened, o), pointer(spare, 0), pointer(capped, 0)
     )
-    release(pointer(heap, found.seen[op]), pointer(state, 0), found.seen[op], n * (lanes + 1))
-    _padded_law(box, pointer(law, 0))
+    release(pointer(heap, at), pointer(state, 0), at, n * (lanes + 1))
+    for s in range(k):  # the law with rows of full lanes
+        for y in range(across):
+            law[s * across + y] = box.law[s * own + y] if y < own else 0.0
     _mix_capped(
         pointer(capped, 0), pointer(spare, 0), union, k, pointer(law, 0), across, size,
         pointer(rows, 0),
     )  # fmt: skip
-    h = Steps(union.points, pointer(rows, 0), size, across)
-    _choose(h, box, pointer(route.clear, start), pointer(found.chosen, start), pointer(spare, 0))
+    h, bar = Steps(union.points, pointer(rows, 0), size, across), pointer(spare, 0)
+    for y in range(across):
+        bar[y] = box.reward[y] if y < own else np.inf
+    for y in range(own):  # the chance of each state to be chosen
+        if bar[y] > -np.inf:
+            j = _below(h.x, size, bar[y])
+            found.chosen[start + y] = h.rows[j * across + y] * route.clear[start + y]
+    for j in range(size):  # what lies below its reward no longer matters
+        for u in range(0, across, LANES):
+            stays = at_least(splat_at(h.x, j), load(bar, u))
+            store(h.rows, j * across + u, where(stays, load(h.rows, j * across + u), splat(0.0)))
     if child >= 0:
         copies = route.powers[op, 0]
         block = pointer(heap, _ZERO) if copies == 1.0 else _value(operands, route.loc[child])
         heap, found.seen[child], found.seen_n[child] = _leave(
-            h, block, box.own, copies, route.least, heap, state
+            h, block, own, copies, route.least, heap, state
         )
     keep(points)
     keep(numbers)
@@ -399,26 +508,24 @@ def _back_box(op, route, found, operands, heap, state):
 def _back_join(op, route, found, operands, heap, state):
     """From what competes with the larger of two values to what competes with each of them."""
     ops, n, k = route.ops, found.seen_n[op], route.ops[op, STATES]
-    lanes, at = padded(k), found.seen[op]
+    lanes, at, none = padded(k), found.seen[op], pointer(route.levels, _ZERO)
     for side in range(2):
-        me, other = ops[op, LEFT], ops[op, RIGHT]
-        if side == 1:
-            me, other = other, me
+        me, other = ops[op, LEFT + side], ops[op, RIGHT - side]
         block = _value(operands, route.loc[other])
-        g, m = taken(heap, at, n, lanes), count(block, 0)
-        theirs = np.empty(m)
-        rising(block, lanes, pointer(theirs, 0))
+        g, m = Steps(pointer(heap, at + n * lanes), pointer(heap, at), n, lanes), count(block)
+        theirs, grid = np.empty(m), grid_of(block, lanes)
+        for i in range(m):  # its breakpoints, the lowest first
+            theirs[i] = grid[m - i]
         points, numbers = np.empty(n + m), np.empty(2 * (n + m), np.int64)
-        wanted = np.empty(n + m, np.uint8)
         union = MergedPoints(pointer(points, 0), pointer(numbers, 0), pointer(numbers, n + m))
-        size = unite(g.x, n, pointer(theirs, 0), m, union)
-        size = _needed(me, route, size, lanes, union, wanted)
+        size = _unite(g.x, n, pointer(theirs, 0), m, union)
+        size = _needed(me, route, none, _ZERO, size, lanes, union)
         rows = aligned(size * lanes)
-        times_value(g, union, size, block, route.powers[op, 1 - side], pointer(rows, 0))
-        h = Steps(union.points, pointer(rows, 0), size, lanes)
+        _times_value(g, union, size, block, route.powers[op, 1 - side], pointer(rows, 0))
         heap, found.seen[me], found.seen_n[me] = _leave(
-            h, _value(operands, route.loc[me]), k, route.powers[op, side], route.least, heap, state
-        )
+            Steps(union.points, pointer(rows, 0), size, lanes), _value(operands, route.loc[me]), k,
+            route.powers[op, side], route.least, heap, state,
+        )  # fmt: skip
         keep(theirs)
         keep(points)
         keep(numbers)

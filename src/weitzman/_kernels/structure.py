@@ -66,17 +66,6 @@ class Tops(NamedTuple):
     cuts: np.ndarray
 
 
-class Operations(NamedTuple):
-    """The table of operations, and where in it values are found."""
-
-    ops: np.ndarray
-    powers: np.ndarray
-    op_of: np.ndarray  # each class
-    part_op: np.ndarray  # of each part
-    last: int  # of the whole
-    last_power: float
-
-
 class Values(NamedTuple):
     """Values to be joined: the operations that give them, and how many copies of each."""
 
@@ -92,14 +81,6 @@ def _filled(n, x):
     out = np.empty(n, np.int64)
     for i in range(n):
         out[i] = x
-    return out
-
-
-@helper()
-def _copied(x, n):
-    out = np.empty(n, x.dtype)
-    for i in range(n):
-        out[i] = x[i]
     return out
 
 
@@ -152,7 +133,7 @@ def postorder(parent):
         while i < j:
             order[i], order[j] = order[j], order[i]
             i, j = i + 1, j - 1
-    return Postorder(_copied(order, done), first, after)
+    return Postorder(order[:done], first, after)
 
 
 @helper()
@@ -216,34 +197,20 @@ def _intern_rows(data, start):
                 number[i] = c
                 break
             slot = (slot + 1) & (size - 1)
-    return number, _copied(first, count)
+    return number, first[:count]
 
 
-@kernel()
-def sort_levels(rewards, start):
+def sort_levels(rewards: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted rewards of each row without doubles and minus infinity; where those of a row start."""
-    n = start.size - 1
-    out, at, used = _copied(rewards, rewards.size), _filled(n + 1, np.int64(0)), 0
-    for r in range(n):
-        sort(out, out, start[r], start[r + 1])
-        first = used
-        for j in range(start[r], start[r + 1]):
-            if out[j] > -np.inf and (used == first or out[used - 1] != out[j]):
-                out[used] = out[j]
-                used += 1
-        at[r + 1] = used
-    return out[:used], at
-
-
-@kernel()
-def order_ties(by, values):
-    """Make a sorting order stable: among equal values, the first position first."""
-    start = np.int64(0)
-    for end in range(1, by.size + 1):
-        if end == by.size or values[by[end]] != values[by[start]]:
-            if end - start > 1:
-                sort(by, by, start, end)
-            start = end
+    sizes, out = np.diff(start), np.empty(start[-1])
+    for size in np.unique(sizes).tolist():  # rows of one size are sorted at once
+        rows = start[:-1][sizes == size, None] + np.arange(size)
+        out[rows] = np.sort(rewards[rows], axis=1)
+    new = np.ones(len(out), bool)
+    new[1:] = out[1:] != out[:-1]
+    new[start[:-1][sizes > 0]] = True
+    new &= out > -np.inf
+    return out[new], np.concatenate([[0], np.cumsum(new)])[start]
 
 
 @kernel()
@@ -259,7 +226,6 @@ def classify(tree, marks, count):
     class_of, member = _filled(law.size, _NONE), np.empty(n, np.int64)
     at, child = _filled(n + 1, np.int64(0)), np.empty(n, np.int64)
     copies = np.empty(n)
-    bits = copies.view(np.int64)
     classes = 0
     for i in range(n):
         v = order[i]
@@ -281,7 +247,8 @@ def classify(tree, marks, count):
                     end += 1
         h = _scramble(_scramble(_scramble(np.uint64(end - lo), law[v]), reward[v]), cost[v])
         for j in range(lo, end):
-            h = _scramble(_scramble(h, child[j]), bits[j])
+            # numbers of copies are whole, but some exceed any integer
+            h = _scramble(_scramble(h, child[j]), np.int64(min(copies[j], 1e18)))
         slot = np.int64(h & np.uint64(size - 1))
         while True:
             c = table[slot]
@@ -304,13 +271,7 @@ def classify(tree, marks, count):
                 break
             slot = (slot + 1) & (size - 1)
     end = at[classes]
-    return Classes(
-        class_of,
-        _copied(member, classes),
-        _copied(at, classes + 1),
-        _copied(child, end),
-        _copied(copies, end),
-    )
+    return Classes(class_of, member[:classes], at[: classes + 1], child[:end], copies[:end])
 
 
 @helper()
@@ -332,42 +293,21 @@ def _balance(values, n, states, ops, powers, used):
     return values.op[0], values.copies[0], used
 
 
-@helper()
-def _empty_table(classes, tops):
-    """Room for all operations: one a class, and as many joins as there are values, less one."""
-    at, cuts = classes.at, tops.cuts
-    room = at.size - 1 + max(cuts.size - 2, 0)
-    for c in range(at.size - 1):
-        room += max(at[c + 1] - at[c] - 1, 0)
-    for p in range(cuts.size - 1):
-        room += cuts[p + 1] - cuts[p] - 1
-    ops, powers = np.empty((room, COLUMNS), np.int64), np.empty((room, 2))
-    for i in range(room):
-        for j in range(COLUMNS):
-            ops[i, j] = -1
-        powers[i, 0] = powers[i, 1] = 1.0
-    return ops, powers
-
-
-@helper()
-def _room_for_values(classes, tops):
-    """Room for the values that are joined at a time."""
-    widest = max(tops.top.size, tops.cuts.size - 1, 1)
-    for c in range(classes.at.size - 1):
-        widest = max(widest, classes.at[c + 1] - classes.at[c])
-    return Values(np.empty(widest, np.int64), np.empty(widest))
-
-
 @kernel()
-def build_operations(classes, marks, known, states, tops):
+def build_operations(classes, marks, known, states, tops, ops, powers):
     """Operations for all classes, then for the roots part by part, then for the whole.
 
     The value of a class whose box is ``known`` is given, all others are computed. ``states[c]`` is
-    the number of states that class c is conditioned on.
+    the number of states that class c is conditioned on. The caller has made room: ``ops`` and
+    ``powers`` have a row for each class and for as many joins as there are values, less one.
     """
-    ops, powers = _empty_table(classes, tops)
-    values = _room_for_values(classes, tops)
     member, at, child, copies = classes.member, classes.at, classes.child, classes.copies
+    top, cuts = tops.top, tops.cuts
+    parts = cuts.size - 1
+    widest = max(top.size, parts, 1)
+    for c in range(member.size):
+        widest = max(widest, at[c + 1] - at[c])
+    values = Values(np.empty(widest, np.int64), np.empty(widest))  # that are joined at a time
     op_of, used = np.empty(member.size, np.int64), np.int64(0)
     for c in range(member.size):
         v, n = member[c], at[c + 1] - at[c]
@@ -383,8 +323,6 @@ def build_operations(classes, marks, known, states, tops):
         ops[used, COST], powers[used, 0] = marks.cost[v], times
         op_of[c] = used
         used += 1
-    top, cuts = tops.top, tops.cuts
-    parts = cuts.size - 1
     part_op, part_power = np.empty(parts, np.int64), np.empty(parts)
     for p in range(parts):
         n = cuts[p + 1] - cuts[p]
@@ -394,48 +332,40 @@ def build_operations(classes, marks, known, states, tops):
     for p in range(parts):
         values.op[p], values.copies[p] = part_op[p], part_power[p]
     last, times, used = _balance(values, parts, np.int64(1), ops, powers, used)
-    _set_users(ops, used, last)
-    return Operations(ops, powers, op_of, part_op, last, times)
-
-
-@helper()
-def _set_users(ops, used, last):
-    """Whose rewards each value is compared with, where that is one row of rewards."""
-    unset = -9
-    for op in range(used):
-        ops[op, USER] = unset
-    ops[last, USER] = OUTSIDE_USER
-    for op in range(used - 1, -1, -1):
-        user = ops[op, USER] if ops[op, KIND] == JOIN else ops[op, REWARD]
-        for side in (LEFT, RIGHT):
-            x = ops[op, side]
-            if x >= 0:
-                if ops[x, USER] == unset:
-                    ops[x, USER] = user
-                elif ops[x, USER] != user:
-                    ops[x, USER] = MIXED_USERS
+    return op_of, part_op, last, times
 
 
 @kernel()
-def assign_owners(ops, part_op, last):
-    """The part that alone needs each operation, or SHARED, or FINAL; and the number of uses."""
+def assign_users(ops, part_op, last):
+    """Who uses each operation: fills in USER, the row of rewards that its value is compared with.
+
+    Returns the part that alone needs each operation, or SHARED, or FINAL; and the number of uses.
+    """
     n = ops.shape[0]
     owner, refs = _filled(n, np.int64(UNUSED)), _filled(n, np.int64(0))
+    ops[last, USER], refs[last] = OUTSIDE_USER, 1
     owner[last] = FINAL
     for p in range(part_op.size):
         owner[part_op[p]] = p
     for op in range(n - 1, -1, -1):
+        user = ops[op, USER] if ops[op, KIND] == JOIN else ops[op, REWARD]
         for side in (LEFT, RIGHT):
             x = ops[op, side]
-            if x >= 0:
-                refs[x] += 1
-                if owner[op] == FINAL:
-                    if owner[x] == UNUSED:
-                        owner[x] = FINAL
-                elif owner[x] == UNUSED:
-                    owner[x] = owner[op]
-                elif owner[x] != owner[op]:
-                    owner[x] = SHARED
+            if x < 0:
+                continue
+            if refs[x] == 0:
+                ops[x, USER] = user
+            elif ops[x, USER] != user:
+                ops[x, USER] = MIXED_USERS
+            refs[x] += 1
+            if owner[op] == FINAL:
+                if owner[x] == UNUSED:
+                    owner[x] = FINAL
+            elif owner[x] == UNUSED:
+                owner[x] = owner[op]
+            elif owner[x] != owner[op]:
+                owner[x] = SHARED
+    refs[last] -= 1
     return owner, refs
 
 
@@ -463,4 +393,4 @@ def schedule(ops, owner, mine, tops):
                     if x >= 0 and done[x] == 0 and owner[x] == mine:
                         stack[depth] = x
                         depth += 1
-    return _copied(order, n)
+    return order[:n].copy()

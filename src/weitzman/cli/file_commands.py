@@ -206,7 +206,7 @@ package, a folder of the user. Workers that name the same folder share it."""
 @command(_WARMUP, short="Compile everything now, for later processes.")
 def warmup(options: Options) -> None:
     """Carry out the command."""
-    from ..engine.compiled_code import compile_always, compiled_code
+    from ..engine.solver import compile_always, compiled_code
 
     start = time.perf_counter()
     compile_always()

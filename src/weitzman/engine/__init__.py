@@ -4,12 +4,12 @@ May import ``forest``, ``chains`` and what lies below them.
 """
 
 from .._common.sharing import RayExecutor as RayExecutor
-from .capped_laws import CappedLaw as CappedLaw
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
 from .indices import Policy as Policy
 from .payoff_tables import PayoffTable as PayoffTable
 from .payoff_tables import payoff_table as payoff_table
+from .solution import CappedLaw as CappedLaw
 from .solution import Solution as Solution
 from .solution import Status as Status
 from .solver import solve as solve

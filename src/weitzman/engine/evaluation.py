@@ -1,7 +1,7 @@
 """What a policy will do, exactly: openings, choices, spending, before anything is opened.
 
 One pass forward and one back, for any index policy; no simulation, no enumeration. Small problems
-are followed in NumPy (:mod:`.dense_following`), others through the operations of the plan by
+are followed in NumPy (:mod:`.small`), others through the operations of the plan by
 compiled code (:mod:`weitzman._kernels.reach`). There, boxes are left out that are practically never
 opened: a box is opened only if its index exceeds what the boxes above it have shown, and only after
 every sibling with a higher index was opened and has shown less than its own index. The product of
@@ -17,19 +17,26 @@ import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
-from .._kernels import reach, step_functions, structure
-from .._kernels.blocks import new_heap
+from .._kernels import reach, structure
+from .._kernels.blocks import TOP, distribution, new_heap
 from .._kernels.jit import large_work
 from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
 from ..forest.pools import runs
-from .dense_following import Columns, LogFollowed, dense_size, follow_densely, rank
 from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees
 from .prizes import openings_left, ranks_by_tree
+from .small import (
+    Columns,
+    LogFollowed,
+    dense_size,
+    follow_densely,
+    log_tied_copies,
+    rank,
+)
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .solver import solve
 from .weights import Weights, takes_several
@@ -214,7 +221,11 @@ def _ranks(
     at_reward, rewards = _gather(policy.rewards, f.rewards.start[f.reward], reward_at, boxes)
     values = np.concatenate([index[::-1], rewards[::-1], [policy.outside]])
     by = np.argsort(values)  # and then the ties: much faster than a stable sort
-    structure.order_ties(by, values)
+    place = values[by]
+    tied = np.zeros(len(by), bool)
+    tied[1:] = place[1:] == place[:-1]
+    tied[:-1] |= tied[1:]
+    by[tied] = by[tied][np.lexsort((by[tied], place[tied]))]
     rank = np.empty(len(values))
     rank[by] = np.arange(len(values))
     i, r = np.full(index_at[-1], -np.inf), np.full(reward_at[-1], -np.inf)
@@ -289,17 +300,22 @@ class _Retrace:
     ) -> FloatArray:
         """Retrace from operations whose G is given; the heap with what is left."""
         found = self.found
-        heap, state = new_heap(1024)
+        # blocks of the sizes in which they will be given back: powers of two
+        room = {op: 1 << max(9 * len(x) - 1, 0).bit_length() for op, (x, _) in start.items()}
+        heap, state = new_heap(1024 + sum(room.values()))
         for op, (x, rows) in start.items():
-            heap, found.seen[op] = step_functions.pack(heap, state, x, rows)
-            found.seen_n[op] = len(x)
+            at = int(state[TOP])
+            _steps(heap, at, len(x), 1)[1][:] = rows
+            heap[at + 8 * len(x) : at + 9 * len(x)] = x
+            found.seen[op], found.seen_n[op] = at, len(x)
+            state[TOP] += room[op]
         operands = reach.Operands(values, shared)
         out: FloatArray = reach.retrace(order, self.route, found, operands, heap, state)
         check(self.step.stop)
         for op in self.line_at.keys() & set(order.tolist()) if self.line_at else ():
             if (n := int(found.seen_n[op])) > 0:
                 v, at = self.line_at[op], int(self.step.sigma_of[op])
-                x, rows = step_functions.unpack(out, found.seen[op], n, len(self.lines[v].index))
+                x, rows = _steps(out, int(found.seen[op]), n, len(self.lines[v].index))
                 visits, best = self.lines[v].retrace(x, rows.T)
                 found.opened[at : at + len(visits)] = visits
                 there = slice(self.plan.reward_at[v], self.plan.reward_at[v + 1])
@@ -311,17 +327,25 @@ class _Retrace:
 
         None if what lies beyond the plan may still be reached.
         """
-        plan, at = self.plan, int(self.step.loc[self.plan.last])
-        copies, finite = plan.last_power, np.isfinite(plan.outside)
+        plan, copies = self.plan, self.plan.last_power
+        grid, tails, _ = distribution(values, int(self.step.loc[plan.last]), 1, 0)
+        with np.errstate(divide="ignore"):  # P(at most x), from the tail just above each point
+            log_below = np.log1p(-np.minimum(np.append(tails, 0.0), 1.0))
         if self.beyond is not None:
-            left = reach.none_above(values, at, self.beyond, copies)
+            left = np.exp(copies * log_below[np.searchsorted(grid, self.beyond + 0.25)])
             if left > NEVER / self.copies:
                 return None
-        start = np.array([plan.outside if finite else -1.0]), np.ones((1, 1))
-        none = float(reach.none_above(values, at, start[0][0], copies)) if finite else 0.0
-        if copies != 1.0:
-            start = step_functions.root_copies(*start, values, at, copies)
-        return none, start
+        finite = np.isfinite(plan.outside)
+        x = np.array([plan.outside if finite else -1.0])
+        after = log_below[np.searchsorted(grid, x + 0.25)]
+        none = float(np.exp(copies * after[0])) if finite else 0.0
+        if copies == 1.0:
+            return none, (x, np.ones((1, 1)))
+        # at a breakpoint the copies before must be below; half a rank above, all may be there
+        own = np.concatenate([grid, grid + 0.5])
+        x = np.unique(np.append(x, own[own > x[0]]))
+        before, at = (log_below[np.searchsorted(grid, x + d)] for d in (-0.25, 0.25))
+        return none, (x, np.exp(log_tied_copies(before, at, copies))[:, None])
 
     def one_part(self) -> float | None:
         """A plan that is not split; the probability of the outside option, or None."""
@@ -352,7 +376,7 @@ class _Retrace:
         order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
         heap = self.back(order, values, np.concatenate(blocks), {int(order[-1]): top[1]})
         towards = [
-            step_functions.unpack(heap, found.seen[op], found.seen_n[op], 1) for op in plan.part_op
+            _steps(heap, int(found.seen[op]), int(found.seen_n[op]), 1) for op in plan.part_op
         ]
         step.loc[plan.part_op] = at
 
@@ -387,6 +411,13 @@ class _Retrace:
             threads,
         )
         return plan.forest.prizes - float(self.found.chosen.sum())
+
+
+def _steps(heap: FloatArray, at: int, n: int, k: int) -> _Steps:
+    """Points and rows of states of step functions that lie in a heap."""
+    lanes = -(-k // 8) * 8
+    rows = heap[at : at + n * lanes].reshape(n, lanes)
+    return heap[at + n * lanes : at + n * (lanes + 1)], rows[:, :k]
 
 
 def _summary(

@@ -1,4 +1,11 @@
-"""A forest laid out as operations on capped values, and one pass over them."""
+"""A forest laid out as operations on capped values, and one pass over them.
+
+The threads of this machine take the parts of a plan one after the other, or the workers of an
+executor do, each with what its part needs: the operations that only this part needs, the laws,
+rewards and costs that they read, and the values of the operations that several parts share. The
+kernels do the same arithmetic in the same order wherever they run, so the result is bitwise
+identical.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +15,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._common import interruption
-from .._common.arrays import FloatArray, IntArray, frozen
+from .._common.arrays import FloatArray, IntArray, frozen, writable
+from .._common.sharing import Executor, spread
 from .._kernels import blocks, capped, structure
+from .._kernels.structure import BOX, COST, KIND, LAW, LEFT, REWARD, RIGHT, STATES, USER
 from ..errors import InvalidArgument
 from ..forest.model import Forest
+from ..forest.pools import runs
 from .weights import Weights, endless_value, groups_of
 
 Progress = Callable[[int, int], None]
@@ -131,23 +141,30 @@ class Plan:
         marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
         classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
-        levels, level_at = up_to_top(
-            w.top, *structure.sort_levels(frozen(rewards), frozen(reward_at))
-        )
+        levels, level_at = structure.sort_levels(rewards, reward_at)
+        if w.top > -np.inf:  # a level in every row that does not reach it
+            last = np.append(levels, -np.inf)[np.where(np.diff(level_at) > 0, level_at[1:] - 1, -1)]
+            short = last < w.top
+            levels = np.insert(levels, level_at[1:][short], w.top)
+            level_at = level_at + np.concatenate([[0], np.cumsum(short)])
         states = f.laws.shape[f.law[member], 0]
         top, some, inverse = np.unique(class_of[roots], return_index=True, return_inverse=True)
         top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[roots])
         cuts = _cut(top, len(member) + len(classes.child))
-        ops, powers, op_of, part_op, last, last_power = structure.build_operations(
+        # an operation for each class, and as many joins as there are values, less one
+        room = len(member) + int(np.maximum(np.diff(classes.at) - 1, 0).sum()) + len(top) - 1
+        ops = np.full((room, structure.COLUMNS), -1, np.int64)
+        powers = np.ones((room, 2))
+        op_of, part_op, last, last_power = structure.build_operations(
             classes, marks._replace(law=frozen(w.law)), f.endless, states,
-            structure.Tops(top, top_copies, cuts),
+            structure.Tops(top, top_copies, cuts), ops, powers,
         )  # fmt: skip
         sigma_at = np.concatenate([[0], np.cumsum(states)])
         known = KnownValues.of(
             np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line
         )
-        owner, refs = structure.assign_owners(ops, part_op, last)
+        owner, refs = structure.assign_users(ops, part_op, last)
         ends = [levels.max(), levels.min()] if len(levels) else []
         ends += [outside] if np.isfinite(outside) else []
         return cls(
@@ -186,8 +203,8 @@ class Plan:
 
     def best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
-        grid, tail = blocks.distribution(block, 0, 1, 0)
-        m, err = len(grid), blocks.error(block, 0, 1, 0)
+        grid, tail, err = blocks.distribution(block, 0, 1, 0)
+        m = len(grid)
         if self.last_power != 1.0:
             with np.errstate(divide="ignore"):
                 many = -np.expm1(self.last_power * np.log1p(-np.minimum(tail, 1.0)))
@@ -258,12 +275,12 @@ class Pass:
             **{name: frozen(column) for name, column in read.items()}, low=self.low,
             outside=p.outside, eps=self.eps, given=self.given, weighed=len(w.defect) > 0,
         )  # fmt: skip
-        slate = capped.Slate(
+        out = capped.Outputs(
             loc=self.loc, refs=self.refs, sigma=self.sigma, sigma_at=self.sigma_of,
             width=self.width, clear=self.clear, stop=self.stop,
         )  # fmt: skip
         for i in range(0, len(order), _CHUNK):
-            heap = capped.sweep(order[i : i + _CHUNK], program, slate, shared, heap, state)
+            heap = capped.sweep(order[i : i + _CHUNK], program, out, shared, heap, state)
             interruption.check(self.stop)
             if self.progress is not None:
                 with self.turn:
@@ -310,15 +327,6 @@ class Pass:
         return heap[at : at + blocks.extent(heap, at, self.plan.ops[op, structure.STATES])].copy()
 
 
-def up_to_top(top: float, levels: FloatArray, at: IntArray) -> tuple[FloatArray, IntArray]:
-    """Levels with ``top`` added to every row that does not reach it."""
-    if top == -np.inf:
-        return levels, at
-    last = np.concatenate([levels, [-np.inf]])[np.where(np.diff(at) > 0, at[1:] - 1, -1)]
-    short = last < top
-    return np.insert(levels, at[1:][short], top), at + np.concatenate([[0], np.cumsum(short)])
-
-
 def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.bool_]:
     """Which boxes of a postorder belong to the trees of some roots; a tree ends with its root."""
     ends = np.flatnonzero(parent[order] < 0)
@@ -348,3 +356,167 @@ def _cut(top: IntArray, work: int) -> IntArray:
     want = np.linspace(0, top[-1] + 1, parts + 1)[1:-1]
     inner = np.searchsorted(top, want)
     return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)
+
+
+# -- by the workers of an executor -----------------------------------------------------------------
+
+
+class PartShare(NamedTuple):
+    """All that a worker needs for one part."""
+
+    program: capped.Program  # of the operations of the part alone
+    loc: IntArray  # by operation: where it lies in `shared`, if another part needs it too
+    refs: IntArray
+    sigma_at: IntArray
+    sigmas: int
+    shared: FloatArray
+    last: int  # the operation whose value is asked for
+    order: IntArray
+
+
+class PartDone(NamedTuple):
+    """The value of a part, and what was found on the way."""
+
+    block: FloatArray
+    sigma: FloatArray
+    width: IntArray
+
+
+def run_spread(
+    plan: Plan, eps: float, clip: bool, executor: Executor, progress: Progress | None = None
+) -> PlanPass:
+    """One pass: shared operations here, the parts by the workers, the final join here."""
+    step = Pass.start(plan, eps, plan.outside if clip else -np.inf)
+    common = step.common()
+    away = [p for p in range(len(plan.part_op)) if plan.owner[plan.part_op[p]] != structure.SHARED]
+    orders = [step.order(p) for p in away]
+    laws = _laws_of_all(plan, orders)
+    shares = [
+        share_of(step, order, int(plan.part_op[p]), lambda op: step.block(op, common), laws is None)
+        for p, order in zip(away, orders, strict=True)
+    ]
+    done = spread(executor, carry_out_share, laws, shares, progress)
+    found: dict[int, FloatArray] = {}
+    for p, order, part in zip(away, orders, done, strict=True):
+        box = order[plan.ops[order, KIND] == BOX]
+        step.width[order] = part.width
+        step.sigma[runs(step.sigma_of[box], plan.ops[box, STATES])] = part.sigma
+        found[p] = part.block
+    for p in range(len(plan.part_op)):
+        found.setdefault(p, step.block(int(plan.part_op[p]), common))
+    values = [found[p] for p in range(len(plan.part_op))]
+    result = step.block(plan.last, step.final(values)) if len(values) > 1 else values[0]
+    value, gap, tail = plan.best(result)
+    return PlanPass(value, gap, step.sigma, step.width, tail)
+
+
+def _laws_of_all(plan: Plan, orders: list[IntArray]) -> dict[str, Any] | None:
+    """All laws, if the parts would else be sent most of them several times."""
+    w = plan.weights
+    size = np.append(np.diff(w.laws.start), 0)  # the last entry is for "none"
+    parts = sum(int(size[np.unique(plan.ops[order, LAW])].sum()) for order in orders)
+    if parts <= 2 * size.sum():
+        return None
+    return {
+        "laws": w.laws.data, "law_at": w.laws.start, "defect": w.defect, "defect_at": w.defect_at
+    }  # fmt: skip
+
+
+def share_of(
+    step: Pass, order: IntArray, last: int, block: Callable[[int], FloatArray], own: bool = True
+) -> PartShare:
+    """Cut out what some operations need, of which ``last`` gives the value that is asked for.
+
+    The operations are numbered from 0. Those that they only read come last; ``block`` gives the
+    values of those. ``own``: the share has the laws that it needs; otherwise they come apart.
+    """
+    plan, w = step.plan, step.plan.weights
+    ops = plan.ops[order]
+    needed = ops[:, (LEFT, RIGHT)].reshape(-1)
+    others = np.setdiff1d(needed[needed >= 0], order)
+    number = np.full(len(plan.ops) + 1, -1)  # the last entry is for "none"
+    number[order] = np.arange(len(order))
+    number[others] = len(order) + np.arange(len(others))
+    both = np.concatenate([order, others])
+    ops = plan.ops[both]
+    ops[:, LEFT], ops[:, RIGHT] = number[ops[:, LEFT]], number[ops[:, RIGHT]]
+    ops[len(order) :, (LEFT, RIGHT)] = -1
+    shared = [block(int(op)) for op in others]
+    laws = np.empty(0, np.int64)
+    if own:
+        laws, ops[:, LAW] = _used(ops[:, LAW])
+    costs, ops[:, COST] = _used(ops[:, COST])
+    rows, place = _used(np.concatenate([ops[:, REWARD], ops[:, USER]]))
+    ops[:, REWARD], ops[:, USER] = place[: len(ops)], place[len(ops) :]
+    reward, reward_at = _rows(plan.reward, plan.reward_at, rows)
+    levels, level_at = _rows(plan.levels, plan.level_at, rows)
+    law_pool, cost_pool = w.laws.take(laws), w.costs.take(costs)
+    weighed = len(w.defect) > 0
+    ends = np.append(w.defect_at, len(w.defect))
+    defect, defect_at = _rows(w.defect, ends, laws) if weighed else (w.defect, w.defect_at)
+    known, known_at, known_size = _known(plan, both)
+    sizes = np.where(ops[:, KIND] == BOX, ops[:, STATES], 0)
+    sizes[len(order) :] = 0
+    program = capped.Program(
+        ops=ops, powers=plan.powers[both], laws=law_pool.data,
+        law_at=law_pool.start, reward=reward, reward_at=reward_at, levels=levels,
+        level_at=level_at, costs=cost_pool.data, cost_at=cost_pool.start,
+        cost_shape=cost_pool.shape, defect=defect, defect_at=defect_at, known=known,
+        known_at=known_at, known_size=known_size, low=step.low, outside=plan.outside,
+        eps=step.eps, given=False, weighed=weighed,
+    )  # fmt: skip
+    ahead = np.cumsum([0, *map(len, shared)])[:-1].astype(np.int64)
+    return PartShare(
+        program=program,
+        loc=np.concatenate([np.zeros(len(order), np.int64), -1 - ahead]),
+        refs=plan.refs[both],
+        sigma_at=np.cumsum(sizes) - sizes,
+        sigmas=int(sizes.sum()),
+        shared=np.concatenate([np.empty(0), *shared]),
+        last=int(number[last]),
+        order=np.arange(len(order)),
+    )
+
+
+def carry_out_share(laws: dict[str, Any] | None, share: PartShare) -> PartDone:
+    """On the worker: the operations of one part, with the laws of all parts if these come apart."""
+    program = share.program if laws is None else share.program._replace(**laws)
+    columns: dict[str, Any] = program._asdict()
+    program = program._replace(
+        **{k: frozen(x) for k, x in columns.items() if isinstance(x, np.ndarray)}
+    )
+    width = np.zeros(len(share.loc), np.int64)
+    sigma_at, shared, order = (writable(x) for x in (share.sigma_at, share.shared, share.order))
+    out = capped.Outputs(
+        loc=share.loc.copy(), refs=share.refs.copy(), sigma=np.empty(share.sigmas),
+        sigma_at=sigma_at, width=width, clear=np.empty(0), stop=interruption.flag(),
+    )  # fmt: skip
+    heap, state = blocks.new_heap(1024)
+    heap = capped.sweep(order, program, out, shared, heap, state)
+    interruption.check(out.stop)
+    at = int(out.loc[share.last])
+    size = blocks.extent(heap, at, program.ops[share.last, STATES])
+    return PartDone(heap[at : at + size].copy(), out.sigma, width[: len(share.order)])
+
+
+def _used(column: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct numbers in a column, and the column with their places instead of the numbers."""
+    which, place = np.unique(column[column >= 0], return_inverse=True)
+    renumbered = column.copy()
+    renumbered[column >= 0] = place
+    return which, renumbered
+
+
+def _rows(data: FloatArray, at: IntArray, rows: IntArray) -> tuple[FloatArray, IntArray]:
+    """Some rows of a list of rows, and where they start now."""
+    size = at[rows + 1] - at[rows]
+    return data[runs(at[rows], size)], np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+
+
+def _known(plan: Plan, ops: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """The known values of some operations."""
+    if len(plan.known.at) == 0:
+        return np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
+    size = plan.known.size[ops]
+    floats = size * (1 + plan.ops[ops, STATES])
+    return plan.known.data[runs(plan.known.at[ops], floats)], np.cumsum(floats) - floats, size

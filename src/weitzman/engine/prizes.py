@@ -77,8 +77,8 @@ def best_several(
 
 def tree_value(heap: FloatArray, at: int) -> TreeValue:
     """The value of a tree that lies in a heap."""
-    grid, tail = blocks.distribution(heap, at, 1, 0)
-    return grid[::-1], tail[::-1], float(blocks.error(heap, at, 1, 0))
+    grid, tail, error = blocks.distribution(heap, at, 1, 0)
+    return grid[::-1], tail[::-1], float(error)
 
 
 def _trees(step: Pass, threads: int | None) -> list[TreeValue]:
@@ -164,7 +164,7 @@ def _questions(
 
     Where copies may tie at a rank, half a rank above it none of them counts.
     """
-    grid, tails = blocks.distribution(heap, at, 1, 0)
+    grid, tails, _ = blocks.distribution(heap, at, 1, 0)
     x = np.unique(np.concatenate([own[own > -np.inf], grid]))
     if several:
         x = np.unique(np.concatenate([x, x + 0.5]))

@@ -25,14 +25,15 @@ import numpy as np
 
 from .._common.interruption import interruptible
 from .._common.sharing import Executor, check_executor
+from .._kernels.jit import compile_always as compile_always
+from .._kernels.jit import compiled_code as compiled_code
 from .._kernels.jit import large_work
 from ..errors import InvalidArgument
 from ..forest.model import Forest
-from .plan import Plan, PlanPass, Progress, check_threads
+from .plan import Plan, PlanPass, Progress, check_threads, run_spread
 from .prizes import run_several
 from .small import is_small, recursion, value_of
 from .solution import Solution, Status, hint
-from .spreading import run_spread
 from .weights import takes_several
 
 Answer = TypeVar("Answer", covariant=True)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
-from .._kernels.roots import roots
+from .._common.law import Law
 
 if TYPE_CHECKING:
     from .resembling_runs import ResemblingRuns
@@ -323,9 +323,10 @@ def _excess(value: FloatArray, row: FloatArray, bar: FloatArray) -> FloatArray:
 def _roots(value: FloatArray, row: FloatArray, cost: FloatArray) -> FloatArray:
     """The index of every row over runs with these capped values."""
     flat = value.ravel()
-    down = np.argsort(-flat, kind="stable")
-    chances = np.ascontiguousarray(row) / value.shape[1]
-    return np.asarray(roots(flat[down], down // value.shape[1], chances, cost, False))
+    up = np.argsort(flat, kind="stable")
+    up = up[flat[up] > -np.inf]
+    share = row[:, up // value.shape[1]] / value.shape[1]
+    return Law(flat[up], np.cumsum(share[:, ::-1], axis=1)[:, ::-1]).root(cost)
 
 
 def _quantiles(value: FloatArray, row: FloatArray) -> FloatArray:

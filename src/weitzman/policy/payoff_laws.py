@@ -16,8 +16,8 @@ import numpy as np
 from .._common.arrays import FloatArray
 from .._common.text import as_html
 from .._kernels.structure import postorder
-from ..engine.dense_following import rank
 from ..engine.indices import Policy
+from ..engine.small import rank
 from ..engine.solution import Solution, as_policy
 from ..engine.weights import takes_several
 from ..errors import TooLarge

@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._kernels.orders import PrizePlaces, Ready
+from .._kernels.episodes import PrizePlaces, Ready
 from .._kernels.structure import postorder
 from ..engine.weights import reject_quotas
 from ..forest.builder import expand

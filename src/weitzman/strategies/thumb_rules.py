@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from .._common.arguments import check_counts
 from .._common.arrays import FloatArray, IntArray
-from .._kernels import orders
-from .._kernels.episodes import Game, Tally
+from .._kernels.episodes import Game, Tally, play_random
 from ..engine.indices import Policy
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
@@ -314,6 +313,6 @@ def random_order(
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
         room = ready_room(f, where)
-        orders.play_random(tables, game, where, f.parent, (first, last), Tally(out, opened), room)
+        play_random(tables, game, where, f.parent, (first, last), Tally(out, opened), room)
 
     return run_episodes(play, f, episodes, threads=threads)

@@ -9,9 +9,8 @@ import numpy as np
 from ..._common.arrays import FloatArray
 from ..._common.numbers import percent
 from ...backtest.backtest_result import Backtest
-from ...engine.capped_laws import CappedLaw
 from ...engine.indices import Policy
-from ...engine.solution import Solution
+from ...engine.solution import CappedLaw, Solution
 from ...errors import InvalidArgument
 from ...policy.simulation import PayoffLaw, payoff_law
 from ...questions.budget import SpendFrontier
