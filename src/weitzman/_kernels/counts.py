@@ -51,20 +51,6 @@ def _add(a, b, prizes, out):
 
 
 @helper()
-def _without(tree, at, leaf, prizes, out, spare):
-    """The law of the count of all leaves of a tree but one: the sum of what is beside its path."""
-    node = leaf
-    for j in range(prizes):
-        out[j] = 0.0
-    out[0] = 1.0
-    while node > 1:
-        _add(out, tree[at + (node ^ 1)], prizes, spare)
-        for j in range(prizes):
-            out[j] = spare[j]
-        node >>= 1
-
-
-@helper()
 def _together(tree, at, quota, skip, prizes, out, spare, group):
     """The law of the places that all groups but ``skip`` fill, as far as it is below ``prizes``."""
     for j in range(prizes):
@@ -159,7 +145,14 @@ def walk(leaf, tail, values, prizes, ask):
                 for j in range(prizes):
                     chance += sums[j]
                     fewer[j] = chance
-            _without(tree, at[g], place[i] + size[g], prizes, law, spare)
+            node = place[i] + size[g]
+            for j in range(prizes):
+                law[j] = 1.0 if j == 0 else 0.0
+            while node > 1:  # all leaves but one: the sum of what is beside its path
+                _add(law, tree[at[g] + (node ^ 1)], prizes, spare)
+                node >>= 1
+                for j in range(prizes):
+                    law[j] = spare[j]
             limits = quota[g], fewer, prizes
             others[e] = _chances(law, now[i], t, copies[i], limits, own, more, spare)
         if t != now[i]:

@@ -134,7 +134,9 @@ class Plan:
         f, w = weights.forest, weights
         roots, parent = f.roots, f.parent
         if part is not None:
-            roots, parent = part[0], _only(f.parent, part[1])
+            roots, parent = part[0], np.full_like(f.parent, -1)  # others stand alone
+            parent[part[1]] = f.parent[part[1]]
+            parent = frozen(parent)
         tree = structure.postorder(parent)
         if part is not None:
             tree = tree._replace(order=tree.order[in_trees(parent, tree.order, roots)])
@@ -335,13 +337,6 @@ def in_trees(parent: IntArray, order: IntArray, roots: IntArray) -> NDArray[np.b
     return np.repeat(wanted[order[ends]], np.diff(ends, prepend=-1))
 
 
-def _only(parent: IntArray, boxes: IntArray) -> IntArray:
-    """The parents of some boxes; all others stand alone."""
-    out = np.full_like(parent, -1)
-    out[boxes] = parent[boxes]
-    return frozen(out)
-
-
 def check_threads(threads: int | None) -> None:
     """Threads are counted from 1; None means all cores."""
     if threads is not None and (not isinstance(threads, int) or threads < 1):
@@ -390,7 +385,14 @@ def run_spread(
     common = step.common()
     away = [p for p in range(len(plan.part_op)) if plan.owner[plan.part_op[p]] != structure.SHARED]
     orders = [step.order(p) for p in away]
-    laws = _laws_of_all(plan, orders)
+    # all laws apart, if the parts would else be sent most of them several times
+    w, laws = plan.weights, None
+    size = np.append(np.diff(w.laws.start), 0)  # the last entry is for "none"
+    if sum(int(size[np.unique(plan.ops[order, LAW])].sum()) for order in orders) > 2 * size.sum():
+        laws = {
+            "laws": w.laws.data, "law_at": w.laws.start, "defect": w.defect,
+            "defect_at": w.defect_at,
+        }  # fmt: skip
     shares = [
         share_of(step, order, int(plan.part_op[p]), lambda op: step.block(op, common), laws is None)
         for p, order in zip(away, orders, strict=True)
@@ -408,18 +410,6 @@ def run_spread(
     result = step.block(plan.last, step.final(values)) if len(values) > 1 else values[0]
     value, gap, tail = plan.best(result)
     return PlanPass(value, gap, step.sigma, step.width, tail)
-
-
-def _laws_of_all(plan: Plan, orders: list[IntArray]) -> dict[str, Any] | None:
-    """All laws, if the parts would else be sent most of them several times."""
-    w = plan.weights
-    size = np.append(np.diff(w.laws.start), 0)  # the last entry is for "none"
-    parts = sum(int(size[np.unique(plan.ops[order, LAW])].sum()) for order in orders)
-    if parts <= 2 * size.sum():
-        return None
-    return {
-        "laws": w.laws.data, "law_at": w.laws.start, "defect": w.defect, "defect_at": w.defect_at
-    }  # fmt: skip
 
 
 def share_of(
@@ -454,7 +444,12 @@ def share_of(
     weighed = len(w.defect) > 0
     ends = np.append(w.defect_at, len(w.defect))
     defect, defect_at = _rows(w.defect, ends, laws) if weighed else (w.defect, w.defect_at)
-    known, known_at, known_size = _known(plan, both)
+    known, known_at, known_size = plan.known.data[:0], plan.known.at[:0], plan.known.size[:0]
+    if len(plan.known.at):
+        known_size = plan.known.size[both]
+        floats = known_size * (1 + ops[:, STATES])
+        known = plan.known.data[runs(plan.known.at[both], floats)]
+        known_at = np.cumsum(floats) - floats
     sizes = np.where(ops[:, KIND] == BOX, ops[:, STATES], 0)
     sizes[len(order) :] = 0
     program = capped.Program(
@@ -481,10 +476,9 @@ def share_of(
 def carry_out_share(laws: dict[str, Any] | None, share: PartShare) -> PartDone:
     """On the worker: the operations of one part, with the laws of all parts if these come apart."""
     program = share.program if laws is None else share.program._replace(**laws)
-    columns: dict[str, Any] = program._asdict()
-    program = program._replace(
-        **{k: frozen(x) for k, x in columns.items() if isinstance(x, np.ndarray)}
-    )
+    read: dict[str, Any] = program._asdict()
+    read |= {name: frozen(x) for name, x in read.items() if isinstance(x, np.ndarray)}
+    program = capped.Program(**read)
     width = np.zeros(len(share.loc), np.int64)
     sigma_at, shared, order = (writable(x) for x in (share.sigma_at, share.shared, share.order))
     out = capped.Outputs(
@@ -511,12 +505,3 @@ def _rows(data: FloatArray, at: IntArray, rows: IntArray) -> tuple[FloatArray, I
     """Some rows of a list of rows, and where they start now."""
     size = at[rows + 1] - at[rows]
     return data[runs(at[rows], size)], np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-
-
-def _known(plan: Plan, ops: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """The known values of some operations."""
-    if len(plan.known.at) == 0:
-        return np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
-    size = plan.known.size[ops]
-    floats = size * (1 + plan.ops[ops, STATES])
-    return plan.known.data[runs(plan.known.at[ops], floats)], np.cumsum(floats) - floats, size

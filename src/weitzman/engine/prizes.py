@@ -10,8 +10,6 @@ the probability of that, at every rank of its own. See section 14 of the theory 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
@@ -22,18 +20,6 @@ from .plan import Pass, Plan, PlanPass, Progress
 from .weights import groups_of
 
 _MOST_COPIES = 10_000  # of one tree whose ties are told apart
-
-
-class PrizeTrees(NamedTuple):
-    """The capped values of trees: breakpoints and tails one after the other."""
-
-    point: FloatArray
-    tail: FloatArray
-    tree: IntArray  # by breakpoint
-    copies: FloatArray  # by tree
-    error: FloatArray
-    top: FloatArray  # its highest breakpoint
-    top_tail: FloatArray  # and the chance to be there
 
 
 TreeValue = tuple[FloatArray, FloatArray, float]
@@ -56,22 +42,28 @@ def best_several(
 
     As `Plan.best`: also its error, and how it is distributed.
     """
-    trees = _gathered(plan, found)
+    grids, tails, errors = zip(*found, strict=True)
+    point, copies = np.concatenate(grids), plan.top_copies
     k, x0 = plan.forest.prizes, plan.outside
-    if len(trees.point) == 0:  # nothing can be found
+    if len(point) == 0:  # nothing can be found
         return k * x0, 0.0, (np.empty(0), np.empty(0))
-    by = np.argsort(-trees.point, kind="stable")
-    point = trees.point[by]
-    values = trees.copies, plan.top_group, groups_of(plan.forest).quota
-    filled, unfilled, _ = walk(trees.tree[by], trees.tail[by], values, k, False)
+    by = np.argsort(-point, kind="stable")
+    tree = np.repeat(np.arange(len(found)), [len(grid) for grid in grids])
+    values = copies, plan.top_group, groups_of(plan.forest).quota
+    tail = np.minimum(np.concatenate(tails), 1.0)
+    filled, unfilled, _ = walk(tree[by], tail[by], values, k, False)
+    point = point[by]
     low = np.append(point[1:], -np.inf)
     width = np.maximum(point, x0) - np.maximum(low, x0)
     value = k * x0 + float(np.sum(filled * width))
-    before = np.searchsorted(-point, -trees.top, side="left") - 1  # the last event above a top
-    chance = np.where(before >= 0, unfilled[before], 1.0) * (trees.top > x0)
+    error = np.array(errors)
+    top = np.array([grid[0] if len(grid) else -np.inf for grid in grids])
+    there = np.array([min(tail[0], 1.0) if len(tail) else 1.0 for tail in tails])
+    before = np.searchsorted(-point, -top, side="left") - 1  # the last event above a top
+    chance = np.where(before >= 0, unfilled[before], 1.0) * (top > x0)
     with np.errstate(divide="ignore"):
-        times = np.minimum(trees.copies, k / trees.top_tail)
-    gap = float(np.sum(trees.error * chance * np.where(trees.error > 0, times, 0.0)))
+        times = np.minimum(copies, k / there)
+    gap = float(np.sum(error * chance * np.where(error > 0, times, 0.0)))
     return value, min(gap, value - k * x0), (point[::-1], filled[::-1] / k)
 
 
@@ -99,20 +91,6 @@ def _trees(step: Pass, threads: int | None) -> list[TreeValue]:
         return out
 
     return [value for part in step.parts(values, threads) for value in part]
-
-
-def _gathered(plan: Plan, found: list[TreeValue]) -> PrizeTrees:
-    sizes = [len(grid) for grid, _, _ in found]
-    empty = np.empty(0)
-    return PrizeTrees(
-        np.concatenate([empty, *(grid for grid, _, _ in found)]),
-        np.concatenate([empty, *(np.minimum(tail, 1.0) for _, tail, _ in found)]),
-        np.repeat(np.arange(len(found)), sizes),
-        plan.top_copies,
-        np.array([error for _, _, error in found]),
-        np.array([grid[0] if len(grid) else -np.inf for grid, _, _ in found]),
-        np.array([tail[0] if len(tail) else 1.0 for _, tail, _ in found]),
-    )
 
 
 def openings_left(
@@ -144,7 +122,8 @@ def openings_left(
     prizes, quota = plan.forest.prizes, groups_of(plan.forest).quota
     values = plan.top_copies, plan.top_group, quota
     _, unfilled, others = walk(whose[by], np.concatenate(tail)[by], values, prizes, True)
-    left = _last(everywhere[by], unfilled, beyond)
+    above = 0 if beyond is None else int(np.count_nonzero(everywhere > beyond))
+    left = 0.0 if beyond is None else float(unfilled[above - 1]) if above else 1.0
     chance = np.empty(len(by))
     chance[by] = others
     out = {}
@@ -170,14 +149,6 @@ def _questions(
         x = np.unique(np.concatenate([x, x + 0.5]))
     above = np.append(np.minimum(tails, 1.0), 0.0)[np.searchsorted(grid, x)]
     return x[::-1], above[::-1]
-
-
-def _last(point: FloatArray, unfilled: FloatArray, beyond: float | None) -> float:
-    """The probability that a prize is left after everything above ``beyond``."""
-    if beyond is None:
-        return 0.0
-    above = int(np.count_nonzero(point > beyond))
-    return float(unfilled[above - 1]) if above else 1.0
 
 
 def ranks_by_tree(

@@ -202,7 +202,10 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     weights = plan.weights
     target = tolerance * plan.payoff_span()
     run = _within(plan, target, share, one_pass)
-    error = max(weights.gap(run.value, run.gap + _magnified(plan, run, target)), 0.0)
+    more = weights.rounding() if weights.tolerance > 0 else 0.0
+    if weights.tolerance == 0 or weights.gap(run.value, more) <= target:
+        more = 0.0  # rounding counts only where factors magnify it enough to matter
+    error = max(weights.gap(run.value, run.gap + more), 0.0)
     found, status = judged(forest, error if np.isfinite(run.value) else np.inf, target)
     sign = forest.sign
     index = sign * weights.read_back(run.sigma) + 0.0
@@ -227,7 +230,8 @@ def judged(forest: Forest, error: float, target: float) -> tuple[float, Status]:
 def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -> PlanPass:
     """Passes until the certified error is at most the target, or cannot become smaller."""
     weights = plan.weights
-    eps = 0.0 if share is None else first_eps(plan, target, share)
+    # what a box may drop
+    eps = share * target * weights.unit() if share is not None and np.isfinite(target) else 0.0
     run = one_pass(plan, eps)
     for _ in range(_RETRIES):  # errors added up more than guessed: now their size is known
         if not weights.gap(run.value, run.gap) > target:
@@ -237,23 +241,9 @@ def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -
     return run
 
 
-def first_eps(plan: Plan, target: float, share: float = _FIRST_EPS) -> float:
-    """What the first pass may drop at a box."""
-    return share * target * plan.weights.unit() if np.isfinite(target) else 0.0
-
-
 def pass_within(plan: Plan, target: float, threads: int | None) -> PlanPass:
     """A pass over the plan of a plain forest whose certified error is at most the target."""
     return _within(plan, target, _FIRST_EPS, lambda plan, eps: plan.run(eps, False, threads))
-
-
-def _magnified(plan: Plan, run: PlanPass, target: float) -> float:
-    """The rounding error, where factors magnify it enough to matter."""
-    weights = plan.weights
-    if weights.tolerance == 0:
-        return 0.0
-    rounding = weights.rounding()
-    return rounding if weights.gap(run.value, rounding) > target else 0.0
 
 
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
