@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.arrays import FloatArray, IntArray
 from .jit import lane_helper, lane_kernel
 from .lanes import (
     LANES,
@@ -111,13 +112,13 @@ def count(block):
 
 
 @lane_kernel()
-def extent(heap, at, k):
+def extent(heap: FloatArray, at: int, k: int) -> int:
     """Number of floats in the block at ``at`` of a value conditioned on k states."""
     return block_size(np.int64(heap[at + 1]), padded(k))
 
 
 @lane_kernel()
-def distribution(heap, at, k, y):
+def distribution(heap: FloatArray, at: int, k: int, y: int) -> tuple[FloatArray, FloatArray, float]:
     """Of the value at ``at`` in state y: breakpoints in rising order, tails, and its error.
 
     The error bounds how far thinning has raised E max(x, value).
@@ -131,14 +132,14 @@ def distribution(heap, at, k, y):
 
 
 @lane_kernel()
-def aligned(size):
+def aligned(size: int) -> FloatArray:
     """Uninitialised floats that start on a cache line, so that a row of eight lies in one."""
     raw = np.empty(size + LANES)
     skip = -(raw.ctypes.data >> 3) & (LANES - 1)
     return raw[skip : skip + size]
 
 
-def new_heap(size: int) -> tuple[np.ndarray, np.ndarray]:
+def new_heap(size: int) -> tuple[FloatArray, IntArray]:
     """An empty heap and the state of its allocator (heads of the free lists, then the top)."""
     state = np.full(_SIZES + 1, -1, np.int64)
     state[TOP] = 0

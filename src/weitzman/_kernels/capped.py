@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.arrays import FloatArray, IntArray
 from .blocks import (
     TOP,
     Draft,
@@ -338,7 +339,14 @@ def _carry_out(step, order, program, out, shared, heap, size, state, w):
 
 
 @lane_kernel()
-def sweep(order, program, out, shared, heap, state):
+def sweep(
+    order: IntArray,
+    program: Program,
+    out: Outputs,
+    shared: FloatArray,
+    heap: FloatArray,
+    state: IntArray,
+) -> FloatArray:
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 
     The value of an operation is the block at ``loc``. An operand with ``loc < 0`` lies in

@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.arrays import FloatArray, IntArray
 from .jit import helper, kernel
+from .structure import Matrices
 
 
 class Kinds(NamedTuple):
@@ -65,7 +67,7 @@ def root(value, weight, owner, at, cost):
 
 
 @kernel()
-def depths(parent, order):
+def depths(parent: IntArray, order: IntArray) -> IntArray:
     """Boxes above each box; ``order`` has children before parents."""
     depth = np.zeros(parent.size, np.int64)
     for i in range(order.size - 1, -1, -1):
@@ -76,7 +78,9 @@ def depths(parent, order):
 
 
 @kernel()
-def least_costs(kind, law, cost, laws, costs, start):
+def least_costs(
+    kind: IntArray, law: IntArray, cost: IntArray, laws: Matrices, costs: Matrices, start: IntArray
+) -> FloatArray:
     """Least expected cost over the boxes of each kind, by the state before; kind q at start[q]."""
     least, fixed = np.empty(start[-1]), np.empty(start.size - 1)
     for i in range(least.size):
@@ -105,7 +109,7 @@ def least_costs(kind, law, cost, laws, costs, start):
 
 
 @kernel()
-def follow_ups(parent, kind, kinds):
+def follow_ups(parent: IntArray, kind: IntArray, kinds: int) -> IntArray:
     """Pairs of a kind and one that follows it; some of them more than once, but not many."""
     last = np.empty(kinds, np.int64)
     for q in range(kinds):
@@ -122,7 +126,9 @@ def follow_ups(parent, kind, kinds):
 
 
 @kernel()
-def settle(laws, rewards, kinds, bounds, rounds, steady):
+def settle(
+    laws: Matrices, rewards: Matrices, kinds: Kinds, bounds: Ceilings, rounds: int, steady: float
+) -> None:
     """Lower the bounds in rounds over all kinds, those that follow first.
 
     They are bounds after every round. It ends after so many rounds, or when no index falls by more

@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 
+from .._common.arrays import FloatArray, IntArray
 from .jit import helper, kernel
 
 _NO_GROUP = np.int64(-1)
@@ -107,7 +108,13 @@ def _chances(others, above, least, m, limits, own, more, spare):
 
 
 @kernel()
-def walk(leaf, tail, values, prizes, ask):
+def walk(
+    leaf: IntArray,
+    tail: FloatArray,
+    values: tuple[FloatArray, IntArray, IntArray],
+    prizes: int,
+    ask: bool,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Go down events: at event e the chance of leaf ``leaf[e]`` rises to ``tail[e]``.
 
     Returns for each event, after it, E min(prizes, places filled) and P(fewer than ``prizes``); and

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.arrays import FloatArray, IntArray
 from .jit import copy, helper, kernel
 
 PAYOFF, REWARD, SPEND, OPENINGS, ROUNDS, TIME = range(6)  # rows of what is recorded
@@ -106,7 +107,7 @@ def episode_work(tables: Tables, *rest: object) -> float:
 
 
 @kernel()
-def cumulate(data, row, size):
+def cumulate(data: FloatArray, row: IntArray, size: IntArray) -> FloatArray:
     """Cumulative distributions; from the last state that can occur on, they are above 1.
 
     ``data[row[i]:row[i] + size[i]]`` is a distribution. With ``u`` uniform on [0, 1), the number
@@ -128,7 +129,9 @@ def cumulate(data, row, size):
 
 
 @kernel()
-def list_siblings(roots, child_at, child, index, boxes):
+def list_siblings(
+    roots: IntArray, child_at: IntArray, child: IntArray, index: FloatArray, boxes: IntArray
+) -> IntArray:
     """Lists of siblings, best first and equal ones by number; fills in where they are.
 
     One child needs one list for all states of its parent; more need one for each.
@@ -295,7 +298,7 @@ def _close(tables, game, left, owner, key, heap, size):
 
 
 @kernel(work=episode_work)
-def play(tables, game, first, last, tally, lists):
+def play(tables: Tables, game: Game, first: int, last: int, tally: Tally, lists: Lists) -> Lists:
     """Episodes ``first`` to ``last - 1``, recorded in the columns of ``tally.out``.
 
     In each round the policy opens up to ``workers`` boxes whose indices exceed the best reward
@@ -455,7 +458,7 @@ def play(tables, game, first, last, tally, lists):
 
 
 @kernel()
-def moments(out, n, mean, square):
+def moments(out: FloatArray, n: int, mean: FloatArray, square: FloatArray) -> None:
     """Mean of the first ``n`` entries of each row, and the sum of squares around it."""
     for r in range(out.shape[0]):
         total = 0.0
@@ -469,7 +472,15 @@ def moments(out, n, mean, square):
 
 
 @kernel(work=episode_work)
-def play_random(tables, game, places, parent, span, tally, room):
+def play_random(
+    tables: Tables,
+    game: Game,
+    places: PrizePlaces,
+    parent: IntArray,
+    span: tuple[int, int],
+    tally: Tally,
+    room: Ready,
+) -> None:
     """Open at random one of the boxes that can be opened, at most ``budget`` of them.
 
     If it ``stops``, boxes whose index is not worth an opening are left closed for good: not above

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import config, njit, typeof
@@ -43,7 +43,7 @@ _large: ContextVar[bool] = ContextVar("large", default=False)
 
 kernels: list[Any] = []  # all that are compiled, once their modules are imported
 
-Decorator = Callable[[Callable[..., Any]], Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
 Work = Callable[..., float]
 
 
@@ -93,36 +93,36 @@ def numbers(*args: Any) -> float:
     return found
 
 
-def kernel(*, work: Work = numbers) -> Decorator:
+def kernel(*, work: Work = numbers) -> Callable[[Function], Function]:
     """Compile a function that Python calls; what was compiled once is kept on disk.
 
     ``work`` says of how many steps a call is, about, from the same arguments.
     """
-    return _as_numpy if PLAIN else partial(_compiled, work)
+    return partial(_compiled, work)
 
 
-def lane_kernel() -> Decorator:
+def lane_kernel() -> Callable[[Function], Function]:
     """The same for a function that works on vectors: never plain."""
-    return _as_numpy if PLAIN else partial(_compiled, None)
+    return partial(_compiled, None)
 
 
-def helper(rounding: frozenset[str] = STRICT) -> Decorator:
+def helper(rounding: frozenset[str] = STRICT) -> Callable[[Function], Function]:
     """A function that kernels call: compiled in compiled kernels, plain in plain ones."""
     if PLAIN:
         return lambda function: function
 
-    def known(function: Callable[..., Any]) -> Callable[..., Any]:
+    def known(function: Function) -> Function:
         overload(function, jit_options=_options(rounding), strict=False)(lambda *_: function)
         return function
 
     return known
 
 
-def lane_helper(*, inline: bool = False) -> Decorator:
-    """A function that only compiled kernels call; ``inline``: copy it into each of them."""
+def lane_helper() -> Callable[[Function], Function]:
+    """A function that only compiled kernels call."""
     if PLAIN:
         return lambda function: function
-    return njit(inline="always" if inline else "never", no_cpython_wrapper=True, **_options(STRICT))
+    return njit(no_cpython_wrapper=True, **_options(STRICT))
 
 
 class Kernel:
@@ -144,13 +144,15 @@ class Kernel:
         return getattr(self.dispatcher, name)
 
 
-@typeof_impl.register(Kernel)  # type: ignore[untyped-decorator]
+@typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, _: Any) -> Any:
     """Inside compiled code a kernel is called directly."""
     return typeof(kernel.dispatcher)
 
 
-def _compiled(work: Work | None, function: Callable[..., Any]) -> Any:
+def _compiled(work: Work | None, function: Function) -> Function:
+    if PLAIN:
+        return _as_numpy(function)
     dispatcher = njit(**_options(STRICT))(function)
     dispatcher._cache = KernelCache(function)
     kernels.append(Kernel(dispatcher, work))
@@ -164,7 +166,7 @@ def _options(rounding: frozenset[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _as_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+def _as_numpy(function: Function) -> Function:
     """Plain Python with the arithmetic of a kernel: integers wrap, division by zero is no error."""
 
     @wraps(function)
@@ -172,7 +174,7 @@ def _as_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
         with np.errstate(all="ignore"):
             return function(*args)
 
-    return plain
+    return plain  # type: ignore[return-value]
 
 
 # -- loops where NumPy has an expression: those take seconds to compile, for their error messages --

@@ -114,19 +114,20 @@ class KernelCache(NullCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, where that is possible."""
-        if "folder" in _state and _state["folder"] is None:
+        chosen = _state.get("folder")
+        if "folder" in _state and chosen is None:
             return
         content = dumps(data._reduce())
         content = hashlib.sha256(content).digest() + content
         file, reason = self._file(sig, data.codegen), "there is no folder for it"
-        for folder in [_state["folder"]] if "folder" in _state else folders():
+        for folder in folders() if chosen is None else [chosen]:
             try:
                 _prepare(folder)
                 write(folder / file, content)
             except OSError as error:
                 reason = f"{folder.parent}: {error.strerror or error}"
             else:
-                if "folder" not in _state:
+                if chosen is None:
                     _state["folder"] = folder
                     _clear_old(folder)
                 return

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from .jit import add_up, helper, kernel
 
 _DRAWS = 16  # splits tried at a node, and at least 2 for each feature
@@ -144,7 +145,7 @@ def _parted(known, f, at, runs, spare):
 
 
 @kernel(work=lambda known, came, bags, seeds, least: _CALLS * _DRAWS * bags.size)
-def grow(known, came, bags, seeds, least):
+def grow(known: Known, came: Outcomes, bags: BoolArray, seeds: IntArray, least: int) -> Nodes:
     """Grow a tree for each bag. A leaf keeps ``least`` runs; weights are positive, no bag empty."""
     trees, n = bags.shape
     room = trees * (2 * n + 1)
@@ -176,7 +177,7 @@ def grow(known, came, bags, seeds, least):
 
 
 @kernel(work=lambda known, nodes: _CALLS * len(known.x) * nodes.begin.size)
-def fall(known, nodes):
+def fall(known: Known, nodes: Nodes) -> IntArray:
     """The leaf of every tree that each row falls into, as the place of a node: (trees, rows)."""
     trees, rows = nodes.begin.size - 1, len(known.x)
     out = np.empty((trees, rows), np.int64)
@@ -192,7 +193,7 @@ def fall(known, nodes):
 
 
 @kernel(work=lambda leaf, own, runs, nodes: _CALLS * (leaf.size + runs.leaf.size))
-def resemblance(leaf, own, runs, nodes):
+def resemblance(leaf: IntArray, own: IntArray, runs: Fallen, nodes: int) -> FloatArray:
     """How much each run of the trees resembles each row: (rows, runs), every row sums to 1.
 
     ``leaf`` says where rows fall; the runs in the bag of a tree share its leaves by weight.

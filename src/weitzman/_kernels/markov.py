@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.arrays import FloatArray
 from .jit import ANY_ORDER, add_up, helper, kernel
 
 GAIN, SLOPE, OUTLAY = 0, 1, 2
@@ -24,7 +25,7 @@ def cubic(law: np.ndarray, *_: object) -> float:
 
 
 @kernel(work=cubic)
-def stationary(law):
+def stationary(law: FloatArray) -> FloatArray:
     """The stationary distribution of an irreducible chain."""
     a = law.copy()
     k = len(a)
@@ -45,7 +46,7 @@ def stationary(law):
 
 
 @kernel(work=cubic)
-def absorb(inner, leave, right):
+def absorb(inner: FloatArray, leave: FloatArray, right: FloatArray) -> FloatArray:
     """Solve (I - inner) X = right >= 0, where the rows of ``inner`` and ``leave`` sum to one.
 
     From each state the chain leaves in the end; the caller has seen to it.
@@ -182,7 +183,9 @@ def _join(s, end, law, active, leave, factors):
 
 
 @kernel(work=cubic)
-def sweep(law, reward, cost):
+def sweep(
+    law: FloatArray, reward: FloatArray, cost: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Indices of an endless line, and the law of what each state is worth.
 
     The rewards ascend. With C the states whose index exceeds x, U those whose reward does, and

@@ -31,6 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from .blocks import TOP, aligned, allocate, count, grid_of, padded, release, rows_of
 from .boxes import FEW, GROUP, Spans, mix, mix_between
 from .jit import copy, lane_helper, lane_kernel
@@ -126,7 +127,7 @@ class OneBox(NamedTuple):
 
 
 @lane_kernel()
-def count_ranks(ops, rank_at):
+def count_ranks(ops: IntArray, rank_at: IntArray) -> IntArray:
     """How many ranks lie at each operation and below; operands come before what uses them."""
     out = np.zeros(len(ops), np.int64)
     for op in range(len(ops)):
@@ -155,7 +156,7 @@ class Paths(NamedTuple):
 
 
 @lane_kernel()
-def reachable(order, paths, least):
+def reachable(order: IntArray, paths: Paths, least: float) -> BoolArray:
     """Which boxes of a postorder may be opened more than ``least`` times on average.
 
     Looks only at the boxes on the way to each: a box is opened after s only if its index exceeds
@@ -535,7 +536,14 @@ def _back_join(op, route, found, operands, heap, state):
 
 
 @lane_kernel()
-def retrace(order, route, found, operands, heap, state):
+def retrace(
+    order: IntArray,
+    route: Route,
+    found: Found,
+    operands: Operands,
+    heap: FloatArray,
+    state: IntArray,
+) -> FloatArray:
     """Go back through ``order`` from its end, where the G of the last operation lies in ``heap``.
 
     Returns the heap, which may have moved.

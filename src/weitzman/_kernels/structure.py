@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from .jit import helper, kernel
 
 # kinds of operations
@@ -101,7 +102,7 @@ def sort(keys, others, lo, hi):
 
 
 @kernel()
-def postorder(parent):
+def postorder(parent: IntArray) -> Postorder:
     """Boxes with children first, and lists of children; boxes on a cycle are left out."""
     n = parent.size
     first, after = _filled(n, _NONE), _filled(n, _NONE)
@@ -143,13 +144,13 @@ def _scramble(h, x):
     return h ^ (h >> np.uint64(29))
 
 
-def intern_rows(data: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def intern_rows(data: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
     """Number equal rows alike: ``data[start[i]:start[i + 1]]`` are the integers of row i.
 
     Returns the number of each row and, for each number, the first row that has it.
     """
     if start.size > _FEW_ROWS:
-        return _intern_rows(data, start)  # type: ignore[no-any-return]
+        return _intern_rows(data, start)
     known: dict[bytes, int] = {}
     ends = start.tolist()
     first: list[int] = []
@@ -162,7 +163,7 @@ def intern_rows(data: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 @kernel()
-def _intern_rows(data, start):
+def _intern_rows(data: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
     """Number equal rows alike: ``data[start[i]:start[i + 1]]`` are the integers of row i.
 
     Returns the number of each row and, for each number, the first row that has it.
@@ -200,7 +201,7 @@ def _intern_rows(data, start):
     return number, first[:count]
 
 
-def sort_levels(rewards: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sort_levels(rewards: FloatArray, start: IntArray) -> tuple[FloatArray, IntArray]:
     """Sorted rewards of each row without doubles and minus infinity; where those of a row start."""
     sizes, out = np.diff(start), np.empty(start[-1])
     for size in np.unique(sizes).tolist():  # rows of one size are sorted at once
@@ -214,7 +215,7 @@ def sort_levels(rewards: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.
 
 
 @kernel()
-def classify(tree, marks, count):
+def classify(tree: Postorder, marks: Marks, count: IntArray) -> Classes:
     """Classes of equal subtrees."""
     order, first, after = tree
     law, reward, cost = marks
@@ -294,7 +295,15 @@ def _balance(values, n, states, ops, powers, used):
 
 
 @kernel()
-def build_operations(classes, marks, known, states, tops, ops, powers):
+def build_operations(
+    classes: Classes,
+    marks: Marks,
+    known: BoolArray,
+    states: IntArray,
+    tops: Tops,
+    ops: IntArray,
+    powers: FloatArray,
+) -> tuple[IntArray, IntArray, int, float]:
     """Operations for all classes, then for the roots part by part, then for the whole.
 
     The value of a class whose box is ``known`` is given, all others are computed. ``states[c]`` is
@@ -336,7 +345,7 @@ def build_operations(classes, marks, known, states, tops, ops, powers):
 
 
 @kernel()
-def assign_users(ops, part_op, last):
+def assign_users(ops: IntArray, part_op: IntArray, last: int) -> tuple[IntArray, IntArray]:
     """Who uses each operation: fills in USER, the row of rewards that its value is compared with.
 
     Returns the part that alone needs each operation, or SHARED, or FINAL; and the number of uses.
@@ -370,7 +379,7 @@ def assign_users(ops, part_op, last):
 
 
 @kernel()
-def schedule(ops, owner, mine, tops):
+def schedule(ops: IntArray, owner: IntArray, mine: int, tops: IntArray) -> IntArray:
     """Order of the operations owned by ``mine`` under ``tops``: depth first, so few stay alive."""
     done = np.zeros(ops.shape[0], np.uint8)
     order, n = np.empty(ops.shape[0], np.int64), 0

@@ -145,8 +145,8 @@ class Plan:
         class_of, member = classes.of, classes.member
         levels, level_at = structure.sort_levels(rewards, reward_at)
         if w.top > -np.inf:  # a level in every row that does not reach it
-            last = np.append(levels, -np.inf)[np.where(np.diff(level_at) > 0, level_at[1:] - 1, -1)]
-            short = last < w.top
+            ends = np.where(np.diff(level_at) > 0, level_at[1:] - 1, -1)
+            short = np.append(levels, -np.inf)[ends] < w.top
             levels = np.insert(levels, level_at[1:][short], w.top)
             level_at = level_at + np.concatenate([[0], np.cumsum(short)])
         states = f.laws.shape[f.law[member], 0]
@@ -167,14 +167,14 @@ class Plan:
             np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line
         )
         owner, refs = structure.assign_users(ops, part_op, last)
-        ends = [levels.max(), levels.min()] if len(levels) else []
-        ends += [outside] if np.isfinite(outside) else []
+        seen = [levels.max(), levels.min()] if len(levels) else []
+        seen += [outside] if np.isfinite(outside) else []
         return cls(
             forest=f, weights=w, class_of=class_of, sigma_at=sigma_at, op_of=op_of, ops=ops,
             powers=powers, owner=owner, refs=refs, part_op=part_op, last=int(last),
             last_power=float(last_power), reward=rewards, reward_at=reward_at, levels=levels,
             level_at=level_at, known=known,
-            outside=outside, span=float(max(ends)) - float(min(ends)) if ends else 0.0,
+            outside=outside, span=float(max(seen)) - float(min(seen)) if seen else 0.0,
             top=top, top_copies=top_copies, top_group=groups_of(f).of[roots[some]], cuts=cuts,
         )  # fmt: skip
 
@@ -480,13 +480,13 @@ def carry_out_share(laws: dict[str, Any] | None, share: PartShare) -> PartDone:
     read |= {name: frozen(x) for name, x in read.items() if isinstance(x, np.ndarray)}
     program = capped.Program(**read)
     width = np.zeros(len(share.loc), np.int64)
-    sigma_at, shared, order = (writable(x) for x in (share.sigma_at, share.shared, share.order))
+    sigma_at, order = writable(share.sigma_at), writable(share.order)
     out = capped.Outputs(
         loc=share.loc.copy(), refs=share.refs.copy(), sigma=np.empty(share.sigmas),
         sigma_at=sigma_at, width=width, clear=np.empty(0), stop=interruption.flag(),
     )  # fmt: skip
     heap, state = blocks.new_heap(1024)
-    heap = capped.sweep(order, program, out, shared, heap, state)
+    heap = capped.sweep(order, program, out, writable(share.shared), heap, state)
     interruption.check(out.stop)
     at = int(out.loc[share.last])
     size = blocks.extent(heap, at, program.ops[share.last, STATES])
