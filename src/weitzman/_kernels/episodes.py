@@ -457,20 +457,6 @@ def play(tables: Tables, game: Game, first: int, last: int, tally: Tally, lists:
     return Lists(key, heap)
 
 
-@kernel()
-def moments(out: FloatArray, n: int, mean: FloatArray, square: FloatArray) -> None:
-    """Mean of the first ``n`` entries of each row, and the sum of squares around it."""
-    for r in range(out.shape[0]):
-        total = 0.0
-        for i in range(n):
-            total += out[r, i]
-        center, spread = total / n, 0.0
-        for i in range(n):
-            off = out[r, i] - center
-            spread += off * off
-        mean[r], square[r] = center, spread
-
-
 @kernel(work=episode_work)
 def play_random(
     tables: Tables,
