@@ -20,7 +20,7 @@ from .._common.numbers import is_currency_sign
 from .._common.optional import need
 from ..errors import InvalidForest
 from ..forest.model import FIELDS, Forest
-from .safely import explained
+from .documents import explained
 from .sheets import TEXT, WORKBOOK, marked
 
 _WIDEST = 60  # characters of a column
