@@ -15,7 +15,6 @@ from .given_file import FILE, PATH, read_instance, table_options
 from .options import Options, command
 
 if TYPE_CHECKING:
-    from ..forest.model import Forest
     from ..policy.frontier import Box
     from ..policy.ledger import Rule
     from ..policy.search import Search
