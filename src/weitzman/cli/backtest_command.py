@@ -130,7 +130,7 @@ def _draw(found: Backtest, image: str) -> None:
     """Payoff and regret against price, side by side."""
     from .._common.disk import replaced
     from .._common.optional import need
-    from ..files.safely import explained
+    from ..files.documents import explained
     from ..show import plot
 
     subplots = need("matplotlib.pyplot", "plot").subplots
