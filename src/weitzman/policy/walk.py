@@ -634,6 +634,8 @@ def _under(forest: Forest, owner: IntArray, held: Sequence[float], groups: Seque
         return forest
     parent = forest.parent.copy()
     parent[: len(owner)] = np.where(owner >= 0, n + owner, -1)
+    # what can be opened may lie in no group while what is in hand does
+    group = (*(forest.groups or ("",) * n), *groups)
     more = np.zeros(trees, np.int64)
     return replace(
         forest,
@@ -647,5 +649,5 @@ def _under(forest: Forest, owner: IntArray, held: Sequence[float], groups: Seque
         count=np.append(forest.count, more + 1),
         endless=np.append(forest.endless, more.astype(bool)),
         state_names=(*forest.state_names, *[None] * trees),
-        groups=None if forest.groups is None else (*forest.groups, *groups),
+        groups=group if any(group) else None,
     )
