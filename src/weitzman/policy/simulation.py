@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arguments import check_counts
-from .._common.arrays import FloatArray, IntArray, error_of_mean, frozen, writable
+from .._common.arrays import FloatArray, IntArray, check_counts, error_of_mean, frozen, writable
 from .._common.numbers import Amounts, counted, percent
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable, as_html

@@ -16,8 +16,7 @@ from itertools import count
 
 import numpy as np
 
-from .._common.arguments import check_amounts, check_counts
-from .._common.arrays import FloatArray, error_of_mean
+from .._common.arrays import FloatArray, check_amounts, check_counts, error_of_mean
 from .._common.sharing import Executor, Team, check_executor, team
 from .._common.text import ResultTable
 from ..engine.evaluation import Evaluation, evaluate
@@ -110,7 +109,7 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpendFrontier(ResultTable):
-    """The most expected reward as a function of the expected spend: concave, piecewise linear.
+    """The most expected reward for each expected spend: concave, piecewise linear.
 
     Attributes
     ----------
@@ -184,11 +183,9 @@ def frontier(
     tolerance : float
         Do not look for corners that can raise the curve by less than this share of the range of
         the rewards.
-    threads : int, optional
-        All cores by default.
-    executor : optional
-        Workers to share the prices, as in :func:`~weitzman.solve`: those of all open gaps at once.
-        The forest is sent to them once. The corners do not depend on it, to the last bit.
+    threads, executor
+        As in :func:`solve_many`. Workers share the prices of all open gaps; the corners do not
+        depend on it, to the last bit.
     progress : callable, optional
         Called with the corners found and the gaps still open.
 
@@ -306,7 +303,16 @@ def cheapest(
     check_amounts(-np.inf, target=target)
     if not 0 < chance <= 1:
         raise InvalidArgument(f"`chance` must lie above 0 and be at most 1, but it is {chance}.")
-    market = _Market.of(_success(forest, target), threads)
+    forest.must_be_plain("a target")
+    signed, goal = forest.sign * forest.rewards.data, forest.sign * target
+    hit = np.where(np.isfinite(signed), (signed >= goal).astype(float), 0.0)
+    success = replace(  # the reward is 1 for what reaches the target, and 0 otherwise
+        forest,
+        rewards=Pool(hit, forest.rewards.start, forest.rewards.shape),
+        outside=float(np.isfinite(forest.outside) and forest.sign * forest.outside >= goal),
+        minimize=False,
+    )
+    market = _Market.of(success, threads)
     ends = market.ends()
     if ends[-1].reward < chance - market.rounding:
         raise InvalidArgument(
@@ -446,19 +452,6 @@ def _spend_and_reward(forest: Forest, price: float) -> tuple[float, float]:
     """On a worker: what the optimal policy at a price of money comes to."""
     _, e = _Market.of(forest, 1).follow(price)
     return e.spend, e.reward
-
-
-def _success(f: Forest, target: float) -> Forest:
-    """The forest whose reward is 1 for what reaches the target, and 0 otherwise."""
-    f.must_be_plain("a target")
-    signed = f.sign * f.rewards.data
-    hit = np.where(np.isfinite(signed), (signed >= f.sign * target).astype(float), 0.0)
-    return replace(
-        f,
-        rewards=Pool(hit, f.rewards.start, f.rewards.shape),
-        outside=float(np.isfinite(f.outside) and f.sign * f.outside >= f.sign * target),
-        minimize=False,
-    )
 
 
 def _check_budget(budget: float, least: Corner) -> None:

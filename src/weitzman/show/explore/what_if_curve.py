@@ -13,7 +13,7 @@ from ...engine.what_if import break_even
 from ...errors import InvalidFile, WeitzmanError
 from ...files.json_reader import forest
 from ...forest.model import Forest
-from ...questions.caution import tolerances
+from ...questions.sweeps import tolerances
 
 _STEPS = 32  # points of the curve in a small problem
 _LARGE, _LARGE_STEPS = 600, 8  # larger problems get fewer points

@@ -19,9 +19,9 @@ from ...forest.pools import Pool
 from ...policy.frontier import Box
 from ...policy.walk import Opened
 from ...questions.budget import SpendFrontier, frontier
-from ...questions.caution import risk_sweep
 from ...questions.information import value_of_knowing
 from ...questions.robustness import tornado, turning_points
+from ...questions.sweeps import risk_sweep
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -15,8 +15,8 @@ from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...policy.simulation import PayoffLaw, payoff_law
 from ...questions.budget import SpendFrontier
-from ...questions.caution import RiskSweep
 from ...questions.robustness import Tornado
+from ...questions.sweeps import RiskSweep
 from .box_pictures import check_solution
 from .style import (
     BLUE,

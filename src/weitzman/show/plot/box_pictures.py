@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common.arguments import check_counts
-from ..._common.arrays import FloatArray, IntArray
+from ..._common.arrays import FloatArray, IntArray, check_counts
 from ..._common.numbers import percent, rough
 from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
