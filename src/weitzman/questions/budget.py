@@ -10,7 +10,7 @@ spend of every single run is another problem, for which the mixture is a guide a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -56,15 +56,12 @@ class Corner:
     @property
     def policy(self) -> Policy:
         """The policy itself."""
-        return self._both()[0]
+        return (self._kept or self._market.follow(self.price))[0]
 
     @property
     def evaluation(self) -> Evaluation:
         """What the policy leads to."""
-        return self._both()[1]
-
-    def _both(self) -> tuple[Policy, Evaluation]:
-        return self._market.follow(self.price) if self._kept is None else self._kept
+        return (self._kept or self._market.follow(self.price))[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,7 +228,12 @@ def _refined(
     while open_edges and len(found) < corners:
         if progress is not None:
             progress(len(found), len(open_edges))
-        market.look_ahead([edge[2:] for edge in open_edges[: corners - len(found)]])
+        if market.team is not None and market.price(*open_edges[0][2:]) not in market.ahead:
+            # let the workers find the corners of all open gaps, as the next one is not known yet
+            every = {market.price(*edge[2:]) for edge in open_edges[: corners - len(found)]}
+            prices = sorted(p for p in every - market.ahead.keys() if p > 0)
+            ahead = market.team.do(_spend_and_reward, prices)
+            market.ahead.update(zip(prices, ahead, strict=True))
         _, _, left, right = heapq.heappop(open_edges)
         middle = market.between(left, right)
         if middle is not None:
@@ -245,17 +247,7 @@ def _refined(
 def within_budget(forest: Forest, budget: float, *, threads: int | None = None) -> Mixture:
     """The most expected reward if the expected spend must not exceed a budget.
 
-    Parameters
-    ----------
-    forest : Forest
-    budget : float
-    threads : int, optional
-        All cores by default.
-
-    Returns
-    -------
-    Mixture
-        Two policies and the share of each, the expected reward, and the shadow price.
+    The result has two policies and the share of each, the expected reward, and the shadow price.
 
     Examples
     --------
@@ -285,7 +277,6 @@ def cheapest(
     chance : float
         The wanted probability of success.
     threads : int, optional
-        All cores by default.
 
     Returns
     -------
@@ -374,14 +365,6 @@ class _Market:
         policy, e = self.follow(price)
         kept = (policy, e) if len(self.forest) <= _KEEP else None
         return Corner(price, e.spend, e.reward, self, kept)
-
-    def look_ahead(self, edges: Sequence[tuple[Corner, Corner]]) -> None:
-        """Let the workers find the corners between others, where the next one is not known yet."""
-        if self.team is None or self.price(*edges[0]) in self.ahead:
-            return
-        every = {self.price(*edge) for edge in edges} - self.ahead.keys()
-        prices = sorted(p for p in every if p > 0)
-        self.ahead.update(zip(prices, self.team.do(_spend_and_reward, prices), strict=True))
 
     def price(self, left: Corner, right: Corner) -> float:
         """The price of money at which two corners are worth the same."""
@@ -509,11 +492,9 @@ def capped(
     forest : Forest
         With an outside option, unless every run finds a reward within the cap.
     cap : float
-    episodes : int
-        How often to simulate the policy.
-    rng : Generator or int
+    episodes, rng
+        For the simulation of the policy.
     threads : int, optional
-        All cores by default.
 
     Examples
     --------
