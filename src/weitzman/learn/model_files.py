@@ -15,9 +15,9 @@ import numpy as np
 
 from .._common.disk import replacing
 from ..errors import InvalidArgument, InvalidFile
-from ..files import parsing as check
+from ..files import documents as check
+from ..files.documents import explained, read_document
 from ..files.instances import MAX_BYTES
-from ..files.safely import explained, read_document
 from .features import Encoder
 from .ladder import Ladder
 from .noise import Belief, ScoreNoise
