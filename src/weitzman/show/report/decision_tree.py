@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._common.arrays import FloatArray
 from ..._common.disk import replacing
 from ..._common.numbers import Amounts, percent
 from ..._common.text import printable, shortened
@@ -30,7 +29,7 @@ from ...forest.model import Forest
 from ...policy.frontier import Box
 from ...policy.search import Search
 from ..page import Markup, h
-from ..page.data import alone
+from .findings import alone
 
 LIMIT = 40
 """Decisions that are written out unless told otherwise."""
@@ -126,8 +125,11 @@ def decisions(policy: Policy, limit: int = LIMIT, levels: int | None = None) -> 
             continue
         opened += 1
         here = len(found) - 1
-        law = _law(f, box, steps)
-        for y in _likeliest(law):
+        law = np.asarray(f.laws[int(f.law[box.number])][_row(f, box, steps)], np.float64)
+        some = np.flatnonzero(law)
+        if len(some) > _STATES:  # the likeliest of many, in their own order
+            some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])
+        for y in some.tolist():
             seen = shown(f, box.number, y)
             more = (*steps, (box, y))
             waiting.append((here, seen, float(law[y]), reached * float(law[y]), more))
@@ -215,12 +217,6 @@ def _search(policy: Policy, steps: tuple[Step, ...]) -> tuple[Search, tuple[str,
     return search, tuple(str(box) for box, _ in search.taken[taken:])
 
 
-def _law(f: Forest, box: Box, steps: tuple[Step, ...]) -> FloatArray:
-    """The chances of the states of the box, given what its parent showed."""
-    law = f.laws[int(f.law[box.number])]
-    return np.asarray(law[_row(f, box, steps)], np.float64)
-
-
 def _row(f: Forest, box: Box, steps: tuple[Step, ...]) -> int:
     """The state of the parent (of the copy that this box is behind); 0 for a root."""
     v, up = box.number, int(f.parent[box.number])
@@ -229,14 +225,6 @@ def _row(f: Forest, box: Box, steps: tuple[Step, ...]) -> int:
         return next(y for b, y in steps if b.number == v and b.copy == before)
     above = (y for b, y in steps if b.number == up and b.copy == box.copy[: len(b.copy)])
     return next(above, 0)
-
-
-def _likeliest(law: FloatArray) -> list[int]:
-    """The possible states, or the likeliest of many, in their own order."""
-    some = np.flatnonzero(law)
-    if len(some) > _STATES:
-        some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])
-    return [int(y) for y in some]
 
 
 class _Size(NamedTuple):
@@ -261,8 +249,7 @@ Say = Callable[[float], str]
 _PLAIN = Amounts().typeset
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where the boxes of a flow chart stand, by their upper left corners."""
 
     x: list[float]

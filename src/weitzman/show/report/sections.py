@@ -18,9 +18,8 @@ from ...forest.model import Forest
 from ...policy.simulation import two_sided
 from ...policy.words import explain
 from ..page import Child, Markup, h, name
-from ..page.data import alone
 from .decision_tree import chart, fitting, shown
-from .findings import Content, RunnerUp, WhatIf, cost_now
+from .findings import Content, WhatIf, alone, cost_now
 
 _LINES = 40  # of the plan
 _ROUNDING = 1e-9  # smaller differences, as a share of the value, count as none
@@ -143,9 +142,7 @@ def _changing(c: Content) -> Child:
         by = f"{percent(abs(row['turnsAt']))} {how}"
         of = [" of ", name(row["box"])] if row["box"] else None
         parts.append([f"the {row['number']}", of, f" {by}"])
-    if not parts:
-        return None
-    return [[" or " if i else "", part] for i, part in enumerate(parts)] + ["."]
+    return [_listed(parts, " or "), "."] if parts else None
 
 
 def _profile(c: Content) -> Markup:
@@ -185,13 +182,10 @@ def _under_way(c: Content) -> Iterator[Child]:
         "expected.",
     )  # fmt: skip
     if c.taken:
-        won = [
-            [", " if i else "", name(str(box)), f" ({c.say(reward)})"]
-            for i, (box, reward) in enumerate(c.taken)
-        ]
-        yield h("p", f"Taken for good, {len(c.taken)} of {f.prizes} prizes: ", won, ".")
+        won = [[name(str(box)), f" ({c.say(reward)})"] for box, reward in c.taken]
+        yield h("p", f"Taken for good, {len(c.taken)} of {f.prizes} prizes: ", _listed(won), ".")
     if c.pending:
-        out = [[", " if i else "", name(str(box))] for i, box in enumerate(c.pending[:_NAMED])]
+        out = _listed([name(str(box)) for box in c.pending[:_NAMED]])
         more = f" and {len(c.pending) - _NAMED} more" if len(c.pending) > _NAMED else ""
         yield h("p", "Handed out and not answered yet: ", out, f"{more}.")
 
@@ -205,13 +199,13 @@ def _over(c: Content) -> bool:
 
 def rule(c: Content) -> Iterator[Child]:
     """The index, when to stop, and what is taken in the end."""
-    yield h("p", index_meaning(c))
+    yield h("p", _index_meaning(c))
     if c.solution.first_box is not None:
         yield h("p", _stop(c))
         yield h("p", _ends(c, c.evaluation.wins))
 
 
-def index_meaning(c: Content) -> str:
+def _index_meaning(c: Content) -> str:
     """What an index is, and what to do with it."""
     f = c.forest
     kind, best, above, held = (
@@ -282,8 +276,8 @@ def _ends(c: Content, wins: FloatArray) -> Markup:
     return h("span", "What is taken in the end: ", _listed(parts), ".")
 
 
-def _listed(parts: Sequence[Child]) -> Child:
-    return [[", " if i else "", part] for i, part in enumerate(parts)]
+def _listed(parts: Sequence[Child], between: str = ", ") -> Child:
+    return [[between if i else "", part] for i, part in enumerate(parts)]
 
 
 def often(c: Content, v: int, times: float) -> str:
@@ -303,18 +297,26 @@ def plan(c: Content) -> Markup:
 
 def certainty(c: Content) -> Iterator[Markup]:
     """How far the numbers can be trusted."""
-    s = c.solution
+    s, f, most = c.solution, c.forest, f"at most {c.amounts.margin(c.solution.gap)}"
+    if is_currency_sign(f.unit) and s.gap < 0.01 and c.amounts.spread >= 10:
+        most = f"less than {c.say(0.01)}"  # nobody needs the digits of a fraction of a cent
     text = {
         Status.EXACT: "The value and the indices are exact up to rounding",
-        Status.CERTIFIED: f"The value is certified: its error is {_at_most(c, s.gap)}",
-        Status.DISCRETIZED: "Distributions were made discrete: the value is off by "
-        f"{_at_most(c, s.gap)}",
-        Status.COARSE: f"The value may be off by {_at_most(c, s.gap)}, which is more than was "
-        "requested",
+        Status.CERTIFIED: f"The value is certified: its error is {most}",
+        Status.DISCRETIZED: f"Distributions were made discrete: the value is off by {most}",
+        Status.COARSE: f"The value may be off by {most}, which is more than was requested",
     }[s.status]
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
     if c.runner_up is not None and not c.told:
-        yield h("p", _margin(c, c.runner_up))
+        second = c.runner_up
+        loss = abs(s.value - second.value)
+        mean = " on average" if f.risk_tolerance is None else ", by the certainty equivalent"
+        verb, less = ("cost", "more") if f.minimize else ("earn", "less")
+        what = f"instead would {verb} {c.say(loss)} {less}{mean}"
+        if loss <= _ROUNDING * abs(s.value):
+            what = "would make no difference"
+        begin = ["Starting with the second best box, ", name(f.name(second.box)), ", "]
+        yield h("p", begin, f"{what}, if the search is optimal after that.")
     if c.between is not None:
         low, high = map(c.say, c.between)
         yield h(
@@ -327,25 +329,6 @@ def certainty(c: Content) -> Iterator[Markup]:
         "are. The table of costs above shows how far some of them may be off before the decision "
         "changes.",
     )  # fmt: skip
-
-
-def _at_most(c: Content, error: float) -> str:
-    """A bound on an error; nobody needs the digits of a fraction of a cent."""
-    if is_currency_sign(c.forest.unit) and error < 0.01 and c.amounts.spread >= 10:
-        return f"less than {c.say(0.01)}"
-    return f"at most {c.amounts.margin(error)}"
-
-
-def _margin(c: Content, second: RunnerUp) -> Markup:
-    """How much the choice of the first box matters."""
-    loss = abs(c.solution.value - second.value)
-    mean = " on average" if c.forest.risk_tolerance is None else ", by the certainty equivalent"
-    verb, less = ("cost", "more") if c.forest.minimize else ("earn", "less")
-    what = f"instead would {verb} {c.say(loss)} {less}{mean}"
-    if loss <= _ROUNDING * abs(c.solution.value):
-        what = "would make no difference"
-    begin = ["Starting with the second best box, ", name(c.forest.name(second.box)), ", "]
-    return h("span", begin, f"{what}, if the search is optimal after that.")
 
 
 def footer() -> Markup:
@@ -364,11 +347,20 @@ def boxes(c: Content) -> Markup:
     """A row for each box that is shown. The boxes opened most often come first."""
     f, e, spend = c.forest, c.evaluation, c.evaluation.columns()["spend"]
     deep = bool((f.parent[c.keep] >= 0).any())
+
+    def copies(v: int) -> Child:
+        if f.endless[v]:
+            return h("small", " and on without end")
+        return h("small", f" ×{f.count[v]:,}") if f.count[v] > 1 else None
+
+    def up(v: int) -> int:
+        return max(int(f.parent[v]), 0)
+
     rows = [
         h(
             "tr",
-            _text(_title(c, v), f.name(v), head=True),
-            _text(*_behind(c, v)) if deep else None,
+            _text([name(f.name(v)), copies(v)], f.name(v), head=True),
+            _text("" if f.parent[v] < 0 else name(f.name(up(v))), f.name(up(v))) if deep else None,
             _range(c, mean_cost(f, v)),
             _indices(c, v),
             _number(float(e.opened[v]), percent if alone(f, v) else about),
@@ -390,13 +382,24 @@ def break_even_costs(c: Content) -> Markup:
     f = c.forest
     slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are not chances
     opened = c.evaluation.worth.opened_after.totals()
+
+    def after(w: WhatIf) -> Child:
+        up = int(f.parent[w.box])
+        seen = [" after ", name(f.name(up)), " shows ", name(shown(f, up, w.state))]
+        return h("small", seen) if up >= 0 else None
+
+    def turns(first: float | None) -> str:
+        if first is None:
+            return "never"
+        return c.say(first) if math.isfinite(first) else "any cost"
+
     rows = [
         h(
             "tr",
-            _text(_after(c, w), f.name(w.box), head=True),
+            _text([name(f.name(w.box)), after(w)], f.name(w.box), head=True),
             _number(cost_now(w, f), c.say),
             _number(w.break_even.opened_below, c.say),
-            _turns(c, w),
+            h("td", turns(w.break_even.first_below), class_="number"),
             _number(-f.sign * float(opened[w.box]), about) if slopes else None,
         )
         for w in c.what_if
@@ -539,32 +542,6 @@ def _indices(c: Content, v: int) -> Markup:
         for y, x in enumerate(index)
     ]
     return h("td", h("div", parts), data_key=repr(float(index.max())), class_="number")
-
-
-def _title(c: Content, v: int) -> Child:
-    count = int(c.forest.count[v])
-    copies = h("small", f" ×{count:,}") if count > 1 else None
-    on = h("small", " and on without end") if c.forest.endless[v] else None
-    return [name(c.forest.name(v)), copies, on]
-
-
-def _behind(c: Content, v: int) -> tuple[Child, str]:
-    up = int(c.forest.parent[v])
-    return ("", "") if up < 0 else (name(c.forest.name(up)), c.forest.name(up))
-
-
-def _after(c: Content, w: WhatIf) -> Child:
-    f, up = c.forest, int(c.forest.parent[w.box])
-    if up < 0:
-        return name(f.name(w.box))
-    after = h("small", " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state)))
-    return [name(f.name(w.box)), after]
-
-
-def _turns(c: Content, w: WhatIf) -> Markup:
-    first = w.break_even.first_below
-    said = "never" if first is None else c.say(first) if math.isfinite(first) else "any cost"
-    return h("td", said, class_="number")
 
 
 def estimate(c: Content, x: float, error: float) -> str:
