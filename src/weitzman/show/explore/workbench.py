@@ -31,7 +31,7 @@ from ...policy.frontier import Id
 from ...policy.payoff_laws import state_called
 from ...policy.walk import Walk
 from ...questions.caution import tolerances
-from ..page import finite
+from ..page import finite, forms
 from ..report import render
 from ..report.findings import answers, content
 
@@ -199,12 +199,15 @@ class Workbench:
         The file that is read now and written by ``save``. It may not exist yet.
     read : function, optional
         How the problem is read, if not by :func:`load` from ``path``.
+    words : (str, str)
+        What a box is called, and what is done with it.
     """
 
     def __init__(
-        self, path: str | None = None, *, read: Callable[[], Forest] | None = None
-    ) -> None:
-        self.own, self._read_own = OwnFile(path), read
+        self, path: str | None = None, *, read: Callable[[], Forest] | None = None,
+        words: tuple[str, str] = ("box", "open"),
+    ) -> None:  # fmt: skip
+        self.own, self._read_own, self.words = OwnFile(path), read, words
         self._solved: OrderedDict[int, Solution] = OrderedDict()
         self._lock = threading.Lock()
         self._number = 0
@@ -224,6 +227,7 @@ class Workbench:
         return {
             "file": self.own.name, "folder": self.own.folder, "document": found,
             "isNew": found is None, "message": message, "version": self.own.version,
+            "words": forms(*self.words),
         }  # fmt: skip
 
     def _load(self) -> Answer | None:
@@ -332,7 +336,7 @@ class Workbench:
         """A report on the document, as one HTML page."""
         title = request.get("title") if isinstance(request, dict) else None
         found = content(forest(_field(request, "document")))
-        return {"html": render(found, title if isinstance(title, str) else None)}
+        return {"html": render(found, title if isinstance(title, str) else None, self.words)}
 
     def _read(self, content: bytes, name: str) -> Answer:
         suffix = next((s for s in READ if name.lower().endswith(s)), None)

@@ -70,8 +70,9 @@ def name(text: str) -> Markup:
 def forms(box: str, verb: str) -> dict[str, str]:
     """The forms of "box" and "open" and what to write instead, from the user's noun and verb.
 
-    >>> forms("study", "run")["Boxes"], forms("study", "run")["opened"], forms("set", "plan")["opening"]
-    ('Studies', 'run', 'planning')
+    >>> found = forms("study", "plan")
+    >>> found["Boxes"], found["opened"], found["opens"]
+    ('Studies', 'planned', 'plans')
     """
     if (box, verb) == ("box", "open"):
         return {}
@@ -102,13 +103,13 @@ _PAST = {
 
 
 def worded(html: Markup, words: dict[str, str], names: Iterable[str]) -> Markup:
-    """A page in the words of the user; names, attributes and amounts stay as they are."""
+    """A page in the words of the user; names, attributes and drawings stay."""
     if not words:
         return html
     keys = sorted(words, key=len, reverse=True)
     own = [escape(x) for x in names if re.search(rf"\b({'|'.join(keys)})\b", x)]
     kept = "".join(f"{re.escape(x)}|" for x in sorted(own, key=len, reverse=True))
-    pattern = re.compile(rf"<[^>]*>|{kept}\b({'|'.join(keys)})\b")
+    pattern = re.compile(rf"<svg.*?</svg>|<[^>]*>|{kept}\b({'|'.join(keys)})\b", re.DOTALL)
     return Markup(pattern.sub(lambda m: words[m[1]] if m[1] else m[0], html))
 
 

@@ -78,9 +78,10 @@ function thousands(text) {
 /** A written number with its unit: a currency sign before it, any other unit after it. */
 export function withUnit(text, unit) {
   if (!unit || text === "none") return text;
-  if (!isCurrency(unit)) return `${text} ${unit}`;
-  const money = /\.\d$/.test(text) ? `${text}0` : text;
-  return money.startsWith("−") ? `−${unit}${money.slice(1)}` : `${unit}${money}`;
+  const [, before, scale] = unit.match(/^(.*?)(mn|bn|[kKmMB])?$/s);
+  if (!isCurrency(before)) return `${text} ${unit}`;
+  const money = `${/\.\d$/.test(text) && !scale ? `${text}0` : text}${text === "0" ? "" : scale ?? ""}`;
+  return money.startsWith("−") ? `−${before}${money.slice(1)}` : `${before}${money}`;
 }
 
 function isCurrency(unit) {

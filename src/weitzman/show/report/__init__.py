@@ -15,12 +15,13 @@ from ...errors import InvalidArgument
 from ...files.safely import explained
 from ...forest.model import Forest
 from ...policy.search import Search
-from ..page import Child, Markup, h, join, script, style, whole
+from ..page import Child, Markup, forms, h, join, script, style, whole, worded
 from . import replayed, sections
 from .decision_tree import chart, decisions, table, write_workbook
 from .findings import RUNS, TOP, Content, content, cost_now, problem, steps
 
 if TYPE_CHECKING:
+    from ...files.ranges import Ranges
     from ...learn.run_model import RunModel
 
 Source: TypeAlias = "Forest | Solution | Search | RunModel | Summarized"
@@ -36,7 +37,7 @@ class Summarized(Protocol):
         ...
 
 
-ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
+ENDINGS = (".html", ".htm", ".pptx", ".xlsx", ".svg", ".csv")
 """How the name of a report may end."""
 
 _STEPS = (
@@ -56,12 +57,15 @@ def write_report(
     title: str | None = None,
     limit: int = TOP,
     runs: int = RUNS,
+    ranges: Ranges | None = None,
+    words: tuple[str, str] = ("box", "open"),
     progress: Progress | None = None,
 ) -> None:
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     The ending of the path selects other formats: ``.svg`` gives the decisions as a flow chart,
-    ``.csv`` a table, and ``.xlsx`` a workbook.
+    ``.csv`` a table, ``.xlsx`` a workbook, and ``.pptx`` four slides with the decision, the tree,
+    the tornado and the risk profile (``pip install "weitzman[slides]"``).
 
     Parameters
     ----------
@@ -76,6 +80,10 @@ def write_report(
         About how many boxes to show: the boxes opened most often. The other boxes are counted.
     runs : int
         How many runs may be started, if a fitted model is given.
+    ranges : Ranges, optional
+        Numbers that are not known for sure, as :func:`weitzman.files.read_ranges` finds them.
+    words : (str, str)
+        What a box is called, and what is done with it: ``("stage", "run")``.
     progress : callable, optional
         Called with (done, total).
 
@@ -114,21 +122,34 @@ def write_report(
             else content(source, limit=1, runs=runs).policy
         )  # fmt: skip
         found = decisions(policy)
-        text = table(found) if kind == ".csv" else chart(found, policy.forest.amounts.typeset)
+        text = (
+            table(found)
+            if kind == ".csv"
+            else chart(found, policy.forest.amounts.typeset, verb=forms(*words).get("Open", "Open"))
+        )
     else:
-        text = render(content(source, limit=limit, runs=runs, progress=progress), title)
+        c = content(source, limit=limit, runs=runs, ranges=ranges, progress=progress)
+        if kind == ".pptx":
+            from .slides import write_slides  # so that other reports do not load its charts
+
+            write_slides(c, name, title, words)
+            return
+        text = render(c, title, words)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
 
 
-def render(c: Content, title: str | None = None) -> str:
+def render(c: Content, title: str | None = None, words: tuple[str, str] = ("box", "open")) -> str:
     """The whole page."""
+    called, f = forms(*words), c.forest
+    states = {x for v in c.keep.tolist() if called for x in f.states(v)}
+    names = [title or "", *(f.name(v) for v in c.keep.tolist() if called), *states]
     return whole(
-        title or "Which boxes to open",
-        join([_body(c, title)]),
+        title or str(worded(Markup("Which boxes to open"), called, ())),
+        worded(join([_body(c, title, called.get("Open", "Open"))]), called, names),
         style=style(__name__, "report.css"),
         script=script(__name__, "report.js"),
-        data=_data(c),
+        data={**_data(c), "words": called},
     )
 
 
@@ -160,13 +181,13 @@ def _data(c: Content) -> dict[str, Any]:
 # -- the page ----------------------------------------------------------------------------------
 
 
-def _body(c: Content, title: str | None) -> Markup:
+def _body(c: Content, title: str | None, verb: str) -> Markup:
     parts = [s for s in _sections(c) if s is not None]
     links = [h("a", text, href=f"#{key}") for key, text, _ in parts]
     return h(
         "main",
         h("p", title or "A search", class_="kicker"),
-        h("header", *sections.first_screen(c), id="decision"),
+        h("header", *sections.first_screen(c, verb), id="decision"),
         h("nav", links, aria_label="Parts of this report"),
         [h("section", h("h2", text), inner, id=key, aria_label=text) for key, text, inner in parts],
         sections.footer(),
@@ -198,6 +219,7 @@ def _sections(c: Content) -> list[Section | None]:
             for answer, (key, text) in _ANSWERS.items()
             if c.answers[answer] is not None
         ),
+        ("uncertain", "Uncertain numbers", [*sections.uncertain(c)]) if c.uncertain else None,
         (*_COMPARED, [_from_start(c), found]) if found is not None else None,
         ("forest", "The boxes drawn", drawn),
         ("boxes", "All boxes", [_from_start(c), _boxes(c)]),

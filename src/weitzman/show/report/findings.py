@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..._common.arrays import FloatArray, IntArray
-from ..._common.numbers import Amounts
+from ..._common.numbers import Amounts, about, percent
 from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
 from ...engine.plan import Progress
@@ -30,10 +30,19 @@ from ...questions.budget import frontier
 from ...questions.caution import risk_sweep
 from ...questions.information import value_of_knowing
 from ...questions.robustness import tornado, turning_points
+from ...questions.uncertain_numbers import (
+    Scenarios,
+    TwoWay,
+    Uncertainty,
+    scenarios,
+    two_way,
+    uncertainty,
+)  # fmt: skip
 from ...strategies.comparison import Comparison, compare
 from ...strategies.thumb_rules import by_expected_value, everything
 
 if TYPE_CHECKING:
+    from ...files.ranges import Ranges
     from ...learn.run_model import RunModel
 
 TOP = 300
@@ -46,6 +55,9 @@ _EPISODES = 20_000  # where exact evaluation is too large
 _PLAYED = 2_000_000  # openings in all these episodes, about: seconds in plain Python
 _POINTS = 400  # of a risk profile
 _SETS = 300  # and orders to examine in a comparison
+_PAIRS = 15  # values of each of two numbers
+_DRAWN = 500  # times all uncertain numbers are drawn
+_NUMBERS = {"cost": "cost", "reward": "reward", "probability": "chance", "duration": "duration"}
 _DRAWS = 20  # models that the log might have led to
 _LARGE = 2000  # boxes; in larger problems the second best start is left out
 _EXAMINED = 8  # boxes whose costs are varied
@@ -99,6 +111,14 @@ class Profile(NamedTuple):
     mean: float
 
 
+class Uncertain(NamedTuple):
+    """What the ranges of a sheet do: in cases, for two numbers at once, and in random draws."""
+
+    cases: Scenarios
+    pair: TwoWay | None
+    drawn: Uncertainty | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
     """The numbers of a report.
@@ -109,7 +129,7 @@ class Content:
     answered, ``advice`` what to do next, ``now`` what stopping would give, ``expected`` what the
     search will have earned in the end. ``between`` is where the value lies for nine in ten of the
     models that the same log might have led to; None if the model was not learned. ``answers`` is
-    for the script of the page.
+    for the script of the page. ``uncertain`` is None without ranges.
     """
 
     solution: Solution
@@ -130,6 +150,7 @@ class Content:
     between: tuple[float, float] | None
     answers: dict[str, Any]
     amounts: Amounts
+    uncertain: Uncertain | None
 
     @property
     def exact(self) -> bool:
@@ -159,6 +180,7 @@ def content(
     *,
     limit: int = TOP,
     runs: int = RUNS,
+    ranges: Ranges | None = None,
     progress: Progress | None = None,
 ) -> Content:
     """Compute all numbers of a report on a problem, a fitted model or a search under way."""
@@ -182,6 +204,9 @@ def content(
     found = evaluate(solution)
     episodes = int(min(_EPISODES, max(_PLAYED / max(found.openings, 1.0), 200.0)))
     law = payoff_law(policy, episodes=episodes)
+    found_answers, uncertain = answers(solution, found), None
+    if ranges and found_answers["swings"] is not None:
+        uncertain = _uncertain(solution, ranges, found_answers["swings"])
     what_if = []
     for i, v in enumerate(examined := _examined(found)):
         if progress is not None:
@@ -204,9 +229,39 @@ def content(
         now=solution.forest.outside if search is None else search.payoff,
         expected=walk.worth() if told else solution.value,
         between=between,
-        answers=answers(solution, found),
+        answers=found_answers,
         amounts=solution.forest.amounts,
+        uncertain=uncertain,
     )
+
+
+def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
+    """Numbers with a range move from end to end, in the tornado too; the others by a share."""
+    f, ends = solution.forest, range(len(ranges))
+    moved = scenarios(f, ranges, {f"{i} {e}": {i: e} for i in ends for e in ("low", "high")})
+    stated = {(r.box, _NUMBERS[r.field]) for r in ranges}
+    rows = [row for row in swings["rows"] if (row["box"], row["number"]) not in stated]
+    best, say = solution.first_box, f.amounts.typeset
+    for i, r in enumerate(ranges):
+        (low, high), firsts = (
+            moved.value[2 * i : 2 * i + 2].tolist(),
+            moved.first[2 * i : 2 * i + 2],
+        )
+        text = percent if r.field == "probability" else say if r.field != "duration" else about
+        first = [None if x == "nothing" else x for x in firsts]
+        rows.append({
+            "box": r.box, "number": _NUMBERS[r.field], "low": low, "high": high,
+            "title": f"{r.title}, {text(r.low)} to {text(r.high)}",
+            "firstLow": first[0], "firstHigh": first[1], "turns": any(x != best for x in first),
+            "turnsAt": None, "lookedAt": False,
+        })  # fmt: skip
+    swings["rows"] = sorted(rows, key=lambda row: -abs(row["high"] - row["low"]))[:_ROWS]
+    swings["stated"] = True
+    width = np.abs(moved.value[1::2] - moved.value[::2])
+    widest = np.argsort(-width, kind="stable")[:2].tolist()
+    pair = two_way(f, ranges, *widest, steps=_PAIRS) if len(widest) == 2 else None
+    drawn = None if f.risk_tolerance is not None else uncertainty(f, ranges, draws=_DRAWN)
+    return Uncertain(scenarios(f, ranges), pair, drawn)
 
 
 def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float] | None]:

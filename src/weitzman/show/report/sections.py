@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ...policy.words import explain
 from ..page import Child, Markup, h, name
 from .decision_tree import chart, fitting, shown
 from .findings import Content, WhatIf, alone, cost_now
+
+if TYPE_CHECKING:
+    from ...files.ranges import Range
 
 _LINES = 40  # of the plan
 _ROUNDING = 1e-9  # smaller differences, as a share of the value, count as none
@@ -52,17 +55,17 @@ def brief(say: Amounts, x: float) -> str:
 # -- the first screen ------------------------------------------------------------------------------
 
 
-def first_screen(c: Content) -> Iterator[Child]:
+def first_screen(c: Content, verb: str) -> Iterator[Child]:
     """One sentence, three figures, the risk profile and the first decisions."""
     yield headline(c)
     if c.advice is not None:
         yield from _under_way(c)
     yield h("dl", [h("div", h("dt", t), h("dd", x), h("dd", more, class_="hint"))
-                   for t, x, more in _figures(c)], id="glance")  # fmt: skip
-    changing = None if c.told else _changing(c)
-    if changing is not None:
-        yield h("p", h("b", "What would change this: "), changing, class_="changing")
-    yield h("div", _profile(c), _tree(c), class_="pair")
+                   for t, x, more in figures(c)], id="glance")  # fmt: skip
+    turns = None if c.told else changing(c)
+    if turns is not None:
+        yield h("p", h("b", "What would change this: "), turns, class_="changing")
+    yield h("div", _profile(c), _tree(c, verb), class_="pair")
     button = h("button", "Print one page", type="button", id="print", class_="on-screen")
     yield h("p", button)
 
@@ -87,7 +90,8 @@ def headline(c: Content) -> Markup:
     return h("h1", start, gain, f" {kind} than doing nothing, {tail}.")
 
 
-def _figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
+def figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
+    """The three figures: what each is, its number, and a remark."""
     f, e = c.forest, c.evaluation
     later = "discounted to the start; " if f.factors is not None else ""
     nothing = f.prizes * f.outside
@@ -120,7 +124,7 @@ def worth_title(f: Forest) -> str:
     return "Expected loss and costs" if f.minimize else "Expected value"
 
 
-def _changing(c: Content) -> Child:
+def changing(c: Content) -> Child:
     """Changes of single numbers that lead to another first decision, the smallest ones."""
     first = c.solution.first_box
     turns = [
@@ -154,13 +158,13 @@ def _profile(c: Content) -> Markup:
     )  # fmt: skip
 
 
-def _tree(c: Content) -> Child:
+def _tree(c: Content, verb: str) -> Child:
     """The first decisions as a tree that fits beside the risk profile."""
     if c.solution.first_box is None or c.told:
         return None
     found, cut = fitting(c.policy)
     dashed = " A dashed frame continues under “Step by step”." if cut else ""
-    picture = chart(found, partial(brief, c.amounts), standalone=False)
+    picture = chart(found, partial(brief, c.amounts), standalone=False, verb=verb)
     about_it = "The first decisions"
     return h(
         "figure", h("figcaption", h("b", f"{about_it}. "), dashed),
@@ -340,6 +344,67 @@ def footer() -> Markup:
     return h("footer", h("p", f"Made with {made}. This file is self-contained."))
 
 
+# -- ranges ----------------------------------------------------------------------------------------
+
+_FILLS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#7F7F7F")
+
+
+def uncertain(c: Content) -> Iterator[Markup]:
+    """How often each first choice is best, what knowing is worth, scenarios, two numbers."""
+    cases, pair, drawn = c.uncertain or (None, None, None)
+    if drawn is not None:
+        best = [[name(x), f" {percent(share)}"] for x, share in drawn.shares().items()]
+        yield h(
+            "p", f"In {len(drawn.first):,} random draws of all ranges, the best box to open first "
+            "is: ", _listed(best), ". Knowing all of these numbers beforehand is worth ",
+            near(c, drawn.knowing), " on average.",
+        )  # fmt: skip
+        rows = [
+            h("tr", h("th", name(r.title), scope="row"),
+              *(h("td", _end(c, r, x), class_="number") for x in (r.low, r.high)),
+              _number(worth, partial(brief, c.amounts)))
+            for r, worth in zip(drawn.ranges, drawn.partial.tolist(), strict=True)
+        ]  # fmt: skip
+        head = heads("Number", "Low|", "High|", "Worth of knowing it|")
+        yield table("What it is worth to know each number", head, rows)
+    if cases is not None:
+        rows = [
+            h("tr", h("th", f"All numbers: {key}", scope="row"), _number(x, c.say),
+              h("td", name(first)))
+            for key, x, first in zip(cases.names, cases.value.tolist(), cases.first, strict=True)
+        ]  # fmt: skip
+        yield table("Scenarios", heads("Scenario", "Value|", "First decision"), rows)
+    if pair is not None:
+        firsts = list(dict.fromkeys(pair.choice.ravel().tolist()))
+        fill = {first: _FILLS[i % len(_FILLS)] for i, first in enumerate(firsts)}
+        n = len(pair.x)
+        cells = [
+            h("rect", x=i, y=n - 1 - j, width="1.02", height="1.02",
+              fill=fill[str(pair.choice[i, j])])
+            for i in range(n) for j in range(n)
+        ]  # fmt: skip
+        key = [
+            [h("svg", h("rect", width=10, height=10, fill=fill[x]), viewBox="0 0 10 10",
+               width=10, height=10, aria_hidden="true"), " ", name(x)]
+            for x in firsts
+        ]  # fmt: skip
+        ends = [
+            [name(r.title), f" from {_end(c, r, r.low)} to {_end(c, r, r.high)}"]
+            for r in (pair.first, pair.second)
+        ]  # fmt: skip
+        what = "The first decision by two numbers"
+        yield h(
+            "figure", h("figcaption", h("b", f"{what}. "), "Rightward: ", ends[0], ". Upward: ",
+                        ends[1], "."),
+            h("svg", cells, viewBox=f"0 0 {n} {n}", role="img", aria_label=what, class_="two-way"),
+            h("p", _listed(key, "   "), class_="hint"),
+        )  # fmt: skip
+
+
+def _end(c: Content, r: Range, x: float) -> str:
+    return percent(x) if r.field == "probability" else c.say(x)
+
+
 # -- tables ----------------------------------------------------------------------------------------
 
 
@@ -385,8 +450,9 @@ def break_even_costs(c: Content) -> Markup:
 
     def after(w: WhatIf) -> Child:
         up = int(f.parent[w.box])
-        seen = [" after ", name(f.name(up)), " shows ", name(shown(f, up, w.state))]
-        return h("small", seen) if up >= 0 else None
+        if up < 0:
+            return None
+        return h("small", " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state)))
 
     def turns(first: float | None) -> str:
         if first is None:
