@@ -22,10 +22,9 @@ from ...engine.solution import Solution
 from ...engine.solver import solve
 from ...engine.what_if import break_even
 from ...errors import InvalidArgument, InvalidFile, WeitzmanError
-from ...files import json_reader as _json
-from ...files import json_writer as _write
+from ...files import json_format as _json
+from ...files.documents import parse
 from ...files.instances import load, save
-from ...files.safely import parse
 from ...forest.model import Forest
 from ...policy.frontier import Id
 from ...policy.payoff_laws import state_called
@@ -167,7 +166,7 @@ def document(forest: Forest) -> dict[str, Any]:
             f"report and weitzman solve have no such limit. Boxes that are alike can be one box "
             f"with a count."
         )
-    text: dict[str, Any] = json.loads("".join(_write.pieces(forest)))
+    text: dict[str, Any] = json.loads("".join(_json.pieces(forest)))
     kinds = text.pop("kinds", {})
     for v, box in enumerate(text["boxes"]):
         kind = kinds.get(box.pop("kind", None), {})

@@ -22,7 +22,7 @@ from ...engine.indices import Policy
 from ...engine.plan import Progress
 from ...engine.solution import Solution, mean_cost
 from ...engine.solver import solve
-from ...files.safely import explained
+from ...files.documents import explained
 from ...files.written_tables import Block, money_formats, write_blocks
 from ...forest.columns import label
 from ...forest.model import Forest
