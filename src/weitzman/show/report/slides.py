@@ -16,7 +16,7 @@ from ..._common.disk import replacing
 from ..._common.numbers import percent
 from ..._common.optional import need
 from ..._common.text import printable, shortened
-from ...files.safely import explained
+from ...files.documents import explained
 from ..page import forms, join, worded
 from . import sections
 from .decision_tree import PAGE, STOP, fitting, lines_of, places
