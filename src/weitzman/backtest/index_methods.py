@@ -23,7 +23,7 @@ Fit = Callable[[Curves, float], RunModel]
 
 def fit(curves: Curves, price: float) -> RunModel:
     """The model of :func:`weitzman.learn.fit` with its defaults."""
-    from ..learn.fitting import fit as learn
+    from ..learn.resemblance import fit as learn
 
     return learn(curves, price=price)
 
