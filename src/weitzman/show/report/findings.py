@@ -29,11 +29,11 @@ from ...policy.words import why
 from ...questions.budget import frontier
 from ...questions.information import value_of_knowing
 from ...questions.robustness import tornado, turning_points
-from ...questions.sweeps import risk_sweep
-from ...questions.uncertain_numbers import (
+from ...questions.sweeps import (
     Scenarios,
     TwoWay,
     Uncertainty,
+    risk_sweep,
     scenarios,
     two_way,
     uncertainty,
