@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from weitzman._common.disk import replacing
-from weitzman.backtest.searches import Job
+from weitzman.backtest.driver import Job
 
 
 class CellKeeper:

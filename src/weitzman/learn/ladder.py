@@ -163,7 +163,7 @@ def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> La
     size = best.shape[1]
     top, excess = np.zeros(size), np.zeros(size)
     for r in range(int(ladder.seen.max())):
-        top[r], mean = _top(best[ladder.seen > r, r], ladder.weight[ladder.seen > r])
+        top[r], mean = top_excess(best[ladder.seen > r, r], ladder.weight[ladder.seen > r])
         excess[r] = max(mean, least)
     last = int(ladder.seen.max()) - 1
     top[last + 1 :], excess[last + 1 :] = top[last], excess[last]
@@ -185,7 +185,7 @@ def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> La
     )
 
 
-def _top(score: FloatArray, weight: FloatArray) -> tuple[float, float]:
+def top_excess(score: FloatArray, weight: FloatArray) -> tuple[float, float]:
     """The best score, and by how much the best few are above the next one on average.
 
     Parts of runs count as parts. Runs with the same score count once.
