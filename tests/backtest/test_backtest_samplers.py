@@ -114,12 +114,14 @@ def test_kernels_are_fitted_again_to_what_was_seen():
     """In the log scores are noise; in the search they follow from the settings."""
     pytest.importorskip("sklearn")
     log, pool = made_up(30, seed=1), made_up(60, seed=2)
-    noise = np.random.default_rng(3).standard_normal(30)
+    noise = 0.1 * np.random.default_rng(3).standard_normal(30)
     known = Surrogate.of(log.settings, noise, log.total_cost)
     last = Table.of(pool).top[:, -1]
     seen = known.space.features(pool.settings), last, pool.total_cost
-    before, after = (x.kernels[0].k2.noise_level for x in (known, known.fitted(*seen)))
-    assert after < before / 2
+    before, after = (
+        x._process(0, *seen).log_marginal_likelihood_value_ for x in (known, known.fitted(*seen))
+    )
+    assert after > before + 1.0
     fits = []
     fitted = Surrogate.fitted
 
