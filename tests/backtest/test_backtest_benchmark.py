@@ -98,7 +98,7 @@ def test_methods_that_know_settings_are_among_them(folder, capsys, tmp_path):
     main([str(folder), "--quick", *where, "--methods", words])
     out = capsys.readouterr().out
     assert "| full runs, cost-aware BO |" in out
-    assert "| Optuna TPE + SuccessiveHalvingPruner |" in out
+    assert "| Optuna TPE + SuccessiveHalvingPruner, 30 runs |" in out
 
 
 def test_the_page_has_every_table(folder, tmp_path):

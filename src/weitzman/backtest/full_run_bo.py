@@ -77,13 +77,11 @@ class Surrogate:
         prior = prior + kernels.WhiteKernel(0.1, (1e-5, 2.0))
         begin = cls(space, features, score, cost, (prior, prior))
         nothing = np.zeros(0)
-        return begin.fitted(features[:0], nothing, nothing, restarts=_RESTARTS)
+        return begin.fitted(features[:0], nothing, nothing)
 
-    def fitted(
-        self, x: FloatArray, y: FloatArray, cost: FloatArray, restarts: int = 0
-    ) -> Surrogate:
-        """With hyperparameters fitted to the runs of the log and these, from where they are."""
-        found = [self._process(i, x, y, cost, restarts).kernel_ for i in range(2)]
+    def fitted(self, x: FloatArray, y: FloatArray, cost: FloatArray) -> Surrogate:
+        """With hyperparameters fitted to the runs of the log and these."""
+        found = [self._process(i, x, y, cost, fit=True).kernel_ for i in range(2)]
         return replace(self, kernels=(found[0], found[1]))
 
     def indices(self, x: FloatArray, y: FloatArray, cost: FloatArray, new: FloatArray,
@@ -96,20 +94,16 @@ class Surrogate:
         return gittins(np.asarray(mean), np.maximum(spread, 1e-12), expected / price)
 
     def _process(
-        self, which: int, x: FloatArray, y: FloatArray, cost: FloatArray,
-        restarts: int | None = None,
-    ) -> Any:  # fmt: skip
-        """The process of scores or of costs; without ``restarts`` its kernel stays as it is."""
+        self, which: int, x: FloatArray, y: FloatArray, cost: FloatArray, *, fit: bool = False
+    ) -> Any:
+        """The process of scores or of costs, with its kernel as it is or fitted."""
         gp = need("sklearn.gaussian_process", "sklearn")
-        optimizer = {} if restarts is not None else {"optimizer": None}
         process = gp.GaussianProcessRegressor(
-            self.kernels[which], n_restarts_optimizer=restarts or 0, normalize_y=True,
-            random_state=0, **optimizer,
+            self.kernels[which], optimizer="fmin_l_bfgs_b" if fit else None,
+            n_restarts_optimizer=_RESTARTS, normalize_y=True, random_state=0,
         )  # fmt: skip
-        target = (
-            _fenced(np.concatenate([self.score, y])) if which == 0
-            else np.log(np.maximum(np.concatenate([self.cost, cost]), 1e-12))
-        )  # fmt: skip
+        target = np.concatenate([self.score, y] if which == 0 else [self.cost, cost])
+        target = np.log(np.maximum(target, 1e-12)) if which else _fenced(target)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # lengths at their bounds
             return process.fit(np.vstack([self.features, x]), target)
