@@ -30,7 +30,6 @@ from weitzman.errors import InvalidArgument, UnknownName
 from weitzman.learn.curves import Curves
 from weitzman.learn.ladder import top_excess
 from weitzman.learn.run_model import RunModel
-from weitzman.show.plot.answer_pictures import curves_of
 
 NAN = math.nan
 
@@ -636,14 +635,6 @@ def test_tables_say_the_same(found):
     assert task.payoff.mean() == pytest.approx(found.means("payoff", "t1")[2, 1, 0])
 
 
-def test_lines_of_the_figure(found):
-    lines = curves_of(found, "regret")
-    assert [line.method for line in lines] == list(found.methods[:-1])
-    assert lines[2].x.tolist() == [0.01, 0.1]
-    assert lines[2].mean.tolist() == found.means("regret")[2, :, 0].tolist()
-    assert len(curves_of(found, "payoff")) == 5
-
-
 def test_it_can_be_drawn(found):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
@@ -651,10 +642,14 @@ def test_it_can_be_drawn(found):
 
     from weitzman import plot
 
+    lines = plot.backtest(found, "regret").lines
+    assert [line.get_label() for line in lines] == list(found.methods[:-1])
+    assert lines[2].get_xdata().tolist() == [0.01, 0.1]
+    assert lines[2].get_ydata().tolist() == found.means("regret")[2, :, 0].tolist()
     ax = plot.backtest(found, "payoff", task="t0")
     assert len(ax.lines) == 5
     assert plot.backtest(found, ax=ax) is ax
-    pyplot.close(ax.figure)
+    pyplot.close("all")
 
 
 def test_trace_is_cumulative():

@@ -121,7 +121,7 @@ def test_a_storage_of_optuna(tmp_path):
 
 
 def test_times_that_are_no_costs():
-    from weitzman.learn.tracker_logs import odd_times
+    from weitzman.learn.log_readers import odd_times
 
     assert odd_times([0, 10, 20, 31, 40, 51]) == ""
     assert "a pause" in odd_times([0, 10, 20, 31, 4000, 4010, 4020])

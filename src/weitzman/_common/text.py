@@ -39,6 +39,13 @@ def cell(text: str) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
 
 
+def shortened(text: str, most: int) -> str:
+    """A text without its middle if it is long: the ends of two names often tell them apart."""
+    text = printable(text)
+    back = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - back]}…{text[-back:]}"
+
+
 def columns(rows: Sequence[Sequence[str]], right: int = 10) -> Iterator[str]:
     """Aligned text; columns from number ``right`` on are aligned to the right."""
     shown = [[printable(text) for text in row] for row in rows]

@@ -88,7 +88,7 @@ def methods_without_log(*, settings: bool = False) -> list[Method]:
 
 def fit(curves: Curves, price: float) -> RunModel:
     """The model of :func:`weitzman.learn.fit` with its defaults."""
-    from ..learn.fitting import fit as learn
+    from ..learn.resemblance import fit as learn
 
     return learn(curves, price=price)
 

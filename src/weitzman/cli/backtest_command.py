@@ -130,7 +130,7 @@ def _draw(found: Backtest, image: str) -> None:
     """Payoff and regret against price, side by side."""
     from .._common.disk import replaced
     from .._common.optional import need
-    from ..files.safely import explained
+    from ..files.documents import explained
     from ..show import plot
 
     subplots = need("matplotlib.pyplot", "plot").subplots
@@ -164,7 +164,7 @@ def _found(options: Options) -> Backtest:
 def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
     from ..learn.curves import Curves
-    from ..learn.log_files import read_log
+    from ..learn.log_tables import read_log
 
     table = read_log(options.file)
     names = _columns(options, [str(name) for name in table])

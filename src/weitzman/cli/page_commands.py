@@ -197,7 +197,7 @@ def explore(options: Options) -> None:
 
 def _workbench(options: Options) -> Workbench:
     """What the page works on: a file, or standard input."""
-    from ..files.safely import explained
+    from ..files.documents import explained
     from ..show.explore.workbench import Workbench
 
     path = options.file

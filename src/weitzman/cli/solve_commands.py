@@ -81,8 +81,8 @@ free, and "inf" if the search begins there at any price."""
 def demo(options: Options) -> None:
     """Carry out the command."""
     from ..engine.solver import solve
-    from ..files.json_reader import forest
-    from ..files.safely import parse
+    from ..files.documents import parse
+    from ..files.json_format import forest
     from ..policy.words import describe, explain
 
     text = files("weitzman.files").joinpath("demo.json").read_bytes()

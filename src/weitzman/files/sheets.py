@@ -27,7 +27,7 @@ from .._common.disk import check_regular
 from .._common.numbers import plain_number, such
 from .._common.optional import need
 from ..errors import InvalidFile
-from .safely import packed_limit
+from .documents import packed_limit
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"

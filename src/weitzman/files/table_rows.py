@@ -13,11 +13,10 @@ from .._common.numbers import such
 from ..errors import InvalidForest
 from ..forest.columns import default_outside, label, short
 from ..forest.fields import Field, beside
-from ..forest.forms import CLOSED
+from ..forest.forms import CLOSED, check_dense
 from ..forest.model import FIELDS, Forest
 from ..forest.pools import Pool, intern_pool, starts
 from ..forest.rules import MAX_COUNT, SUM_TOLERANCE, check_time_given, like
-from .parsing import check_dense
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
 

@@ -37,9 +37,9 @@ from ..forest.columns import label
 from ..forest.distributions import discretize
 from ..forest.model import FIELDS, Forest
 from ..forest.rules import MAX_UNIT
+from .documents import explained
 from .headings import NUMBERS, PER_BOX, RANGED, TEST, Heading, Said, heading, yes_or_no
 from .ranges import Range, Ranges, Spread, typed_parts, typed_spread
-from .safely import explained
 from .sheets import NoValue, ShownNumber, sheets
 from .table_rows import Rows, forest_of_rows
 from .written_tables import TOTALS, write_forest

@@ -20,7 +20,7 @@ from .._common.numbers import is_currency_sign
 from .._common.optional import need
 from ..errors import InvalidForest
 from ..forest.model import FIELDS, Forest
-from .safely import explained
+from .documents import explained
 from .sheets import TEXT, WORKBOOK, marked
 
 _WIDEST = 60  # characters of a column
@@ -117,7 +117,7 @@ def settings_of(forest: Forest) -> list[list[Any]]:
     rows = list[list[Any]]()
     for one in FIELDS:
         x = None if one.form != "setting" else one.given(forest)
-        if x is not None and x != one.default:
+        if x is not None and (forest.minimize or not one.always or x != one.default):
             none = isinstance(x, float) and not np.isfinite(x)
             rows.append([one.headings[0], "none" if none else one.cell(x)])
     return rows
@@ -150,14 +150,10 @@ def check_writable(forest: Forest, path: str) -> None:
     """Reject what a table of this kind could not give back as it was."""
     workbook = not path.lower().endswith(TEXT)
     names = forest.names or ()
-    states = (name for each in forest.state_names for name in each or ())
-    for name in (
-        forest.unit,
-        *names,
-        *states,
-        *dict.fromkeys(getattr(forest, "groups", None) or ()),
-    ):
-        if (why := _unwritable(name, workbook)) and (name or name is not forest.unit):
+    states = [name for each in forest.state_names for name in each or ()]
+    optional = filter(None, dict.fromkeys((forest.unit, *(forest.groups or ()))))
+    for name in (*names, *states, *optional):
+        if why := _unwritable(name, workbook):
             raise InvalidForest(
                 f"a name in a table {why}, but there is {name[:40]!r}. Rename it, or write .json."
             )

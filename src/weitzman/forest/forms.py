@@ -36,6 +36,8 @@ It has no reward, is certain then, and costs nothing, so the index is minus infi
 opens the box, and in a fixed set it is passed over.
 """
 
+MAX_DENSE = 10_000_000  # entries of a law that a file tells by its states
+
 T = TypeVar("T")
 
 
@@ -79,13 +81,14 @@ class Source(NamedTuple):
             found[state] = entry
         return found
 
-    def check_dense(self, entries: int) -> None:
-        """Refuse a short text that stands for a huge matrix, before memory is spent on it."""
-        if entries > self.most:
-            raise InvalidForest(
-                f"{self.called('outcomes')}: the law must have at most {self.most:,} entries, but "
-                f"it has {entries:,}. Build the forest in Python and save it as .wz."
-            )
+
+def check_dense(entries: int, where: str, most: float = MAX_DENSE) -> None:
+    """Refuse a short text that stands for a huge matrix, before memory is spent on it."""
+    if entries > most:
+        raise InvalidForest(
+            f"{where}: the law must have at most {most:,} entries, but it has {entries:,}. "
+            f"Build the forest in Python and save it as .wz."
+        )
 
 
 class BoxOutcomes(NamedTuple):
@@ -169,7 +172,7 @@ def _read_mappings(
         )
     amounts = sorted((x, s) for s, x in rest.items() if x is not None)
     states = (*priced, *(s for _, s in amounts))
-    source.check_dense(len(rows) * len(states))
+    check_dense(len(rows) * len(states), source.called("outcomes"), source.most)
     return BoxOutcomes(
         states,
         (*priced.values(), *(x for x, _ in amounts)),
@@ -217,7 +220,7 @@ class WrittenBox:
             wanted = [s for s in titles if s != CLOSED] if endless else []
             check_keys(rows, titles, wanted, what, self.source.above)
             left_out = [s for s in titles if s not in rows]
-        self.source.check_dense(len(titles) * len(o.rewards))
+        check_dense(len(titles) * len(o.rewards), what, self.source.most)
         if left_out and CLOSED not in o.titles:
             o = o._replace(states=(*o.titles, CLOSED), rewards=(*o.rewards, None))
             rows = {after: np.append(row, 0.0) for after, row in rows.items()}

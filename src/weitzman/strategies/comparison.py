@@ -377,9 +377,10 @@ def _estimated(
     low = min(float(x.min()), float(y.min()))
     if tau is not None:  # certainty equivalents are means of utilities, read back
         x, y, known = (-np.exp((low - z) / tau) for z in (x, y, known))
-    slope = 0.0
-    if n > 2 and float(y.var()) > 0:
-        slope = float(np.cov(x, y)[0, 1] / y.var(ddof=1))
+    slope, scale = 0.0, float(np.abs([x, y]).max()) or 1.0  # squares of 1e200 are beyond all floats
+    together = np.cov(x / scale, y / scale) if n > 2 else np.zeros((2, 2))
+    if together[1, 1] > 0:
+        slope = float(together[0, 1] / together[1, 1])
     left = x - slope * (y - known)
     mean, error = float(left.mean()), error_of_mean(left) if n > 1 else 0.0
     if tau is not None:

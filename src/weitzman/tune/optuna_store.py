@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .._common.system import Heartbeats, Process, this_process
 from ..errors import InvalidArgument
 from ..learn.features import Config
-from ..learn.tuner_logs import CONTINUES, COSTS, ENDED, RUN
+from ..learn.log_readers import CONTINUES, COSTS, ENDED, RUN
 from .race import Race
 from .run_store import NoMore, TakenOver
 from .runs import Row

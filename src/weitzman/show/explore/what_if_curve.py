@@ -11,7 +11,7 @@ from ..._common.arrays import FloatArray
 from ...engine.solver import solve
 from ...engine.what_if import break_even
 from ...errors import InvalidFile, WeitzmanError
-from ...files.json_reader import forest
+from ...files.json_format import forest
 from ...forest.model import Forest
 from ...questions.caution import tolerances
 

@@ -17,10 +17,9 @@ from ...engine.evaluation import evaluate
 from ...engine.solution import Solution
 from ...engine.solver import solve
 from ...errors import InvalidArgument, InvalidFile, WeitzmanError
-from ...files import json_reader as _json
-from ...files import json_writer as _write
+from ...files import json_format as _json
+from ...files.documents import parse
 from ...files.instances import load, save
-from ...files.safely import parse
 from ...forest.model import Forest
 from ...forest.pools import Pool
 from ...policy.frontier import Id
@@ -173,7 +172,7 @@ def document(forest: Forest) -> dict[str, Any]:
             f"report and weitzman solve have no such limit. Boxes that are alike can be one box "
             f"with a count."
         )
-    text: dict[str, Any] = json.loads("".join(_write.pieces(forest)))
+    text: dict[str, Any] = json.loads("".join(_json.pieces(forest)))
     kinds = text.pop("kinds", {})
     for v, box in enumerate(text["boxes"]):
         kind = kinds.get(box.pop("kind", None), {})

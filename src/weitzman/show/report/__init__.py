@@ -13,7 +13,7 @@ from ...engine.plan import Progress
 from ...engine.solution import Solution
 from ...engine.solver import solve
 from ...errors import InvalidArgument
-from ...files.safely import explained
+from ...files.documents import explained
 from ...forest.model import Forest
 from ...policy.search import Search
 from ..page import Child, Markup, data, h, join, script, style, whole

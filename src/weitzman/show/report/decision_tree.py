@@ -17,13 +17,13 @@ import numpy as np
 from ..._common.arrays import FloatArray
 from ..._common.disk import replacing
 from ..._common.numbers import Amounts, percent
-from ..._common.text import printable
+from ..._common.text import printable, shortened
 from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
 from ...engine.plan import Progress
 from ...engine.solution import Solution, mean_cost
 from ...engine.solver import solve
-from ...files.safely import explained
+from ...files.documents import explained
 from ...files.written_tables import Block, money_formats, write_blocks
 from ...forest.columns import label
 from ...forest.model import Forest
@@ -348,7 +348,7 @@ def _edge(p: Places, d: Situated, i: int, size: _Size) -> Markup:
         ),
         h(
             "text",
-            f"{_cut(d.seen, size.seen)} ({percent(d.chance)})",
+            f"{shortened(d.seen, size.seen)} ({percent(d.chance)})",
             x=f"{x1 - 5:g}",
             y=f"{y1 - 5:g}",
             text_anchor="end",
@@ -370,21 +370,14 @@ def _box(p: Places, i: int, d: Situated, lines: tuple[str, str], size: _Size) ->
             stroke_dasharray="4 3" if d.action == MORE else None,
         ),
         h(
-            "text", _cut(first, size.letters), x=f"{p.x[i] + size.wide / 2:g}",
+            "text", shortened(first, size.letters), x=f"{p.x[i] + size.wide / 2:g}",
             y=f"{p.y[i] + 17:g}", text_anchor="middle", font_weight="600",
         ),
         h(
-            "text", _cut(second, size.small), x=f"{p.x[i] + size.wide / 2:g}",
+            "text", shortened(second, size.small), x=f"{p.x[i] + size.wide / 2:g}",
             y=f"{p.y[i] + 32:g}", text_anchor="middle", font_size="11",
         ),
     )  # fmt: skip
-
-
-def _cut(text: str, most: int) -> str:
-    """A text without its middle if it is long: the ends of two names often tell them apart."""
-    text = printable(text)
-    back = (most - 1) // 2
-    return text if len(text) <= most else f"{text[: most - 1 - back]}…{text[-back:]}"
 
 
 _AMOUNTS = {"cost", "index", "best so far", "spent"}  # columns
