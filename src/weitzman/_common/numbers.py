@@ -224,14 +224,21 @@ def with_unit(text: str, unit: str) -> str:
 
     >>> with_unit("-500", "$"), with_unit("0.4", "$"), with_unit("12.5", "EUR"), with_unit("∞", "")
     ('-$500', '$0.40', '12.5 EUR', '∞')
+    >>> with_unit("-30.8", "$M"), with_unit("30.8", "k€")
+    ('-$30.8M', '30.8 k€')
     """
     if not unit or text == "none":
         return text
-    if not is_currency_sign(unit):
+    scale = next((x for x in _SCALES if unit.endswith(x)), "")
+    before = unit.removesuffix(scale)
+    if not is_currency_sign(before):
         return f"{text} {unit}"
-    text += "0" if text[-2:-1] == "." else ""
+    text += "0" if text[-2:-1] == "." and not scale else ""
     sign, text = (text[0], text[1:]) if text[0] in "-−" else ("", text)
-    return f"{sign}{unit}{text}"
+    return f"{sign}{before}{text}{scale if text != '0' else ''}"
+
+
+_SCALES = ("mn", "bn", "k", "K", "m", "M", "B")  # after a currency sign: $M, £k
 
 
 def is_currency_sign(unit: str) -> bool:

@@ -14,7 +14,7 @@ from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from ..learn.features import flat
 from ..learn.first_runs import from_nothing
-from ..learn.fitting import fit
+from ..learn.resemblance import fit
 from ..learn.run_model import RunModel, check_model
 
 CANDIDATES = 500  # configurations that are drawn from a space
