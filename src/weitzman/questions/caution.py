@@ -13,7 +13,7 @@ from .._common.arguments import check_counts
 from .._common.arrays import FloatArray
 from .._common.numbers import Amounts
 from .._common.sharing import Executor, check_executor, spread
-from .._common.text import ResultTable
+from .._common.text import ResultTable, clean
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest
@@ -69,12 +69,23 @@ class RiskSweep(ResultTable):
         inside = np.flatnonzero((self.tolerance < high) & (self.tolerance > low))
         return self.first[int(inside[0])]
 
+    def headline(self) -> str:
+        """The value for a searcher who ignores risk."""
+        return f"expected payoff alone: {self.solution.forest.amounts(self.solution.value)}"
+
+    def cells(self) -> list[list[str]]:
+        """The first decision in each range of tolerances."""
+        say = self.solution.forest.amounts
+        rows = [
+            [_reach(high, low, say), first or "nothing"] for high, low, first in self.decisions()
+        ]
+        return [["risk tolerance", "open first"], *rows]
+
     def table(self) -> str:
         """The decisions as text."""
-        say = self.solution.forest.amounts
         return "\n".join(
-            f"risk tolerance {_reach(high, low, say)}: open {first or 'nothing'} first"
-            for high, low, first in self.decisions()
+            clean(f"risk tolerance {reach}: open {first} first")
+            for reach, first in self.cells()[1:]
         )
 
 

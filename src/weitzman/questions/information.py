@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from .._common.arguments import check_counts
 from .._common.arrays import FloatArray, error_of_mean
 from .._common.sharing import Executor, check_executor, spread
+from .._common.text import as_html
 from .._kernels.structure import postorder
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -46,6 +47,8 @@ class Knowing:
     value: float
     worth: float
     error: float
+
+    _repr_html_ = as_html
 
 
 def value_of_knowing(

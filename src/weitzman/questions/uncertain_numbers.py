@@ -16,7 +16,7 @@ import numpy as np
 
 from .._common.arguments import check_counts
 from .._common.arrays import FloatArray, error_of_mean
-from .._common.numbers import about
+from .._common.numbers import about, counted
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable
 from ..engine.solver import solve
@@ -230,6 +230,11 @@ class Scenarios(ResultTable):
     names: tuple[str, ...]
     value: FloatArray
     first: tuple[str, ...]
+
+    def headline(self) -> str:
+        """How many scenarios there are, and whether they begin alike."""
+        same = "the same box" if len(set(self.first)) == 1 else "different boxes"
+        return f"{counted(len(self.names), 'scenario')}, which begin with {same}"
 
     def columns(self) -> dict[str, list[Any]]:
         """One entry for each scenario."""
