@@ -21,8 +21,8 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
 import numpy as np  # noqa: E402
 
 from weitzman.backtest.bench import Bench, Table  # noqa: E402
-from weitzman.backtest.index_methods import race  # noqa: E402
-from weitzman.backtest.searches import Design, jobs, split  # noqa: E402
+from weitzman.backtest.driver import Design, jobs, split  # noqa: E402
+from weitzman.backtest.peers import race  # noqa: E402
 from weitzman.learn.curves import Curves  # noqa: E402
 from weitzman.learn.ladder import Ladder, climb  # noqa: E402
 from weitzman.learn.resemblance import (  # noqa: E402

@@ -82,7 +82,8 @@ def test_views_for_notebooks_have_units_and_hold_names_that_disturb_nothing() ->
         forest, solution, solution.policy(), questions.tornado(forest),
         questions.risk_sweep(forest), weitzman.compare(forest), questions.frontier(forest),
         questions.value_of_knowing(forest, name), questions.scenarios(forest, ranges),
-        questions.two_way(forest, ranges, 0, 1, steps=3), questions.uncertainty(forest, ranges, draws=9),
+        questions.two_way(forest, ranges, 0, 1, steps=3),
+        questions.uncertainty(forest, ranges, draws=9),
     ]  # fmt: skip
     for result in shown:
         for text in (result._repr_html_(), str(result)):

@@ -91,8 +91,8 @@ class Policy:
                 after = f"{f.name(up)} = {state}" if state else ""
                 rows.append((f.name(v), after, f.amounts(f.sign * float(self.index[at + s]))))
         head = f"Open the box with the {'lowest' if f.minimize else 'highest'} index."
-        names, after, index = zip(*rows, strict=True) if rows else ((), (), ())
-        return columns_html(head, {"box": names, "after": after, "index": index})
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        return columns_html(head, dict(zip(("box", "after", "index"), columns, strict=True)))
 
     @classmethod
     def of(

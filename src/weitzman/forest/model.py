@@ -335,7 +335,7 @@ class Forest:
             low, high = say(float(known.min())), say(float(known.max()))
             return low if low == high else f"{low} to {high}"
 
-        columns = {
+        columns: dict[str, list[Any]] = {
             "box": [self.name(v) for v in some],
             "parent": ["" if self.parent[v] < 0 else self.name(int(self.parent[v])) for v in some],
             "copies": ["∞" if self.endless[v] else f"{self.count[v]:,}" for v in some],

@@ -149,6 +149,19 @@ def cost_levels(cost: FloatArray, usual: FloatArray) -> FloatArray:
     return np.maximum(level, _LEAST_LEVEL).round(12)
 
 
+def top_excess(score: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """The best score, and the mean excess of the best few over the next one.
+
+    Parts of runs count as parts. Runs with the same score count once.
+    """
+    up, place = np.unique(score, return_inverse=True)
+    down, runs = up[::-1], np.minimum(np.bincount(place, weight), 1.0)[::-1]
+    enough = max(3, int(np.cbrt(runs.sum() + 1e-9)))
+    few = min(int(np.searchsorted(np.cumsum(runs), enough - 1e-9)) + 1, len(down) - 1)
+    excess = float(np.average(down[:few] - down[few], weights=runs[:few])) if few else 0.0
+    return float(down[0]), excess
+
+
 def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> Ladder:
     """Runs better than all at every rung; none may exceed the ceiling.
 
@@ -162,16 +175,9 @@ def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> La
     top, excess = np.zeros(size), np.zeros(size)
     last = int(ladder.seen.max()) - 1
     for r in range(last + 1):
-        # the mean excess of the best few scores over the next one; parts of runs count as parts,
-        # runs with the same score count once
         there = ladder.seen > r
-        up, place = np.unique(best[there, r], return_inverse=True)
-        down = up[::-1]
-        runs = np.minimum(np.bincount(place, ladder.weight[there]), 1.0)[::-1]
-        enough = max(3, int(np.cbrt(runs.sum() + 1e-9)))
-        few = min(int(np.searchsorted(np.cumsum(runs), enough - 1e-9)) + 1, len(down) - 1)
-        mean = float(np.average(down[:few] - down[few], weights=runs[:few])) if few else 0.0
-        top[r], excess[r] = down[0], max(mean, least)
+        top[r], mean = top_excess(best[there, r], ladder.weight[there])
+        excess[r] = max(mean, least)
     top[last + 1 :], excess[last + 1 :] = top[last], excess[last]
     # early scores are spread wider than late ones: none may exceed what it leads to
     ahead = (top + _EXCESS[:, None] * excess)[:, ::-1]
