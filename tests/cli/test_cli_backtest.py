@@ -204,7 +204,7 @@ def test_settings_from_columns_or_a_table_are_the_same(tmp_path, capsys):
     ("sampler", "there", "missing"),
     [
         ("random", "top-K after one epoch", "Optuna TPE"),
-        ("tpe", "Optuna TPE + SuccessiveHalvingPruner", "top-K"),
+        ("tpe", "Optuna TPE + SuccessiveHalvingPruner, 30 runs", "top-K"),
         ("bo", "full runs, cost-aware BO", "Optuna"),
     ],
 )

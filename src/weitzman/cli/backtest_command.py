@@ -210,7 +210,7 @@ def _columns(options: Options, there: list[str]) -> dict[str, str]:
 
 
 def _methods(options: Options, settings: bool) -> list[Method]:
-    from ..backtest.optuna_peers import installed
+    from ..backtest.optuna_peers import optuna_installed
     from ..backtest.peers import SAMPLERS, all_methods, methods_without_log
     from ..errors import UnknownName
 
@@ -222,7 +222,7 @@ def _methods(options: Options, settings: bool) -> list[Method]:
         if options.sampler is not None:
             raise click.UsageError("--sampler needs a log: leave out --sampler or --log-runs 0.")
         there = methods_without_log(settings=settings)
-    if not installed():
+    if not optuna_installed():
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
     if options.methods is None:
         return there

@@ -166,7 +166,11 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
             f.risk_tolerance is not None,
             f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance or 0.0)}",
         ),
-        (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
+        (
+            f.prizes > 1,
+            f"expected sum of {f.prizes} prizes, one from each tree, less costs; doing nothing "
+            f"gives {f.amounts(f.prizes * f.outside)}",
+        ),
     ]
     rows += [("meaning", text) for there, text in terms if there]
     first = solution.first_box

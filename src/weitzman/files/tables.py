@@ -82,6 +82,9 @@ class TableOptions(NamedTuple):
         return {name: x for name, x in said.items() if x is not None}
 
 
+_TITLE = 100  # letters of a title above the heading
+
+
 class Words(NamedTuple):
     """What the user calls a box, and what is done with it."""
 
@@ -90,12 +93,13 @@ class Words(NamedTuple):
 
 
 class TableReading(NamedTuple):
-    """What a table says: the problem, its uncertain numbers, and how it was read, in lines."""
+    """What a table says: the problem, its uncertain numbers, how it was read, words, title."""
 
     forest: Forest
     ranges: Ranges = Ranges()
     lines: tuple[str, ...] = ()
     words: Words = Words()
+    title: str | None = None
 
 
 AS_WRITTEN = TableOptions()
@@ -175,7 +179,8 @@ class _Table:
             for key in ("box_word", "open_word")
             if key in self.said
         }
-        return TableReading(forest, ranges, lines, Words(**called))
+        title = next((x for x in self.head.above if len(x) <= _TITLE), None)
+        return TableReading(forest, ranges, lines, Words(**called), title)
 
     # -- cells ------------------------------------------------------------------------------------
 

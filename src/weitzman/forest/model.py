@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
 from .._common.numbers import Amounts, counted, such
+from .._common.text import ROWS, columns_html
 from .._kernels.structure import postorder
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from . import rules
@@ -336,6 +337,27 @@ class Forest:
             f"at most {quotas}" if quotas else "",
         ]
         return f"Forest({', '.join(filter(None, parts))})"
+
+    def _repr_html_(self) -> str:
+        """The boxes for a notebook: parents, copies, and the range of costs and rewards."""
+        some, say = range(min(len(self), ROWS)), self.amounts
+
+        def reach(x: Any) -> str:
+            known = x[np.isfinite(x)]
+            if not known.size:
+                return "none"
+            low, high = say(float(known.min())), say(float(known.max()))
+            return low if low == high else f"{low} to {high}"
+
+        columns: dict[str, list[Any]] = {
+            "box": [self.name(v) for v in some],
+            "parent": ["" if self.parent[v] < 0 else self.name(int(self.parent[v])) for v in some],
+            "copies": ["∞" if self.endless[v] else f"{self.count[v]:,}" for v in some],
+            "cost": [reach(self.costs[int(self.cost[v])]) for v in some],
+            "rewards": [reach(self.rewards[int(self.reward[v])]) for v in some],
+            "states": [len(self.states(v)) for v in some],
+        }
+        return columns_html(repr(self), columns, len(self))
 
     # -- lookups ---------------------------------------------------------------------------------
 
