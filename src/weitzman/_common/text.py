@@ -103,7 +103,7 @@ class ResultTable:
     def table(self) -> str:
         """The table as text."""
         head = self.headline()
-        return "\n".join([*([head] if head else []), *columns(self.cells(), right=1)])
+        return "\n".join([*([clean(head)] if head else []), *columns(self.cells(), right=1)])
 
     def to_pandas(self) -> pd.DataFrame:
         """The columns as a data frame."""

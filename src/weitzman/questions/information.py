@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, check_counts, error_of_mean
 from .._common.sharing import Executor, check_executor, spread
+from .._common.text import as_html
 from .._kernels.structure import postorder
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -45,6 +46,8 @@ class Knowing:
     value: float
     worth: float
     error: float
+
+    _repr_html_ = as_html
 
 
 def value_of_knowing(

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, check_counts, error_of_mean
-from .._common.numbers import about
+from .._common.numbers import about, counted
 from .._common.sharing import Executor, check_executor, spread
-from .._common.text import ResultTable
+from .._common.text import ResultTable, clean
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest, UnknownName
@@ -219,16 +219,25 @@ class RiskSweep(ResultTable):
             found.append((high, low, self.solution.first_box if bold else self.first[inside[0]]))
         return found
 
-    def table(self) -> str:
-        """The decisions as text."""
-        say, text = self.solution.forest.amounts, []
+    def headline(self) -> str:
+        """The value for a searcher who ignores risk."""
+        return f"expected payoff alone: {self.solution.forest.amounts(self.solution.value)}"
+
+    def cells(self) -> list[list[str]]:
+        """The first decision in each range of tolerances."""
+        say, found = self.solution.forest.amounts, [["risk tolerance", "open first"]]
         for high, low, first in self.decisions():
             if high == np.inf:
                 reach = "any" if low == 0 else f"above {say(low)}"
             else:
                 reach = f"below {say(high)}" if low == 0 else f"{say(high)} to {say(low)}"
-            text.append(f"risk tolerance {reach}: open {first or _NOTHING} first")
-        return "\n".join(text)
+            found.append([reach, first or _NOTHING])
+        return found
+
+    def table(self) -> str:
+        """The decisions as text."""
+        rows = self.cells()[1:]
+        return "\n".join(clean(f"risk tolerance {x}: open {first} first") for x, first in rows)
 
 
 def risk_sweep(
@@ -490,6 +499,11 @@ class Scenarios(ResultTable):
     names: tuple[str, ...]
     value: FloatArray
     first: tuple[str, ...]
+
+    def headline(self) -> str:
+        """How many scenarios there are, and whether they begin alike."""
+        same = "the same box" if len(set(self.first)) == 1 else "different boxes"
+        return f"{counted(len(self.names), 'scenario')}, which begin with {same}"
 
     def columns(self) -> dict[str, list[Any]]:
         """One entry for each scenario."""
