@@ -1,7 +1,7 @@
 """Two workers of a real Dask cluster and of a real Ray cluster, and 100 machines on paper.
 
 ``python -m benchmarks.clusters dask`` (or ``ray``, ``paper``) prints a table; ``--write`` puts it
-into ``clusters.md`` and, for ``paper``, into the how-to. About two minutes each. Needs
+into ``clusters.md``. About two minutes each. Needs
 ``distributed``, or ``ray`` and ``psutil``.
 
 All workers are warm: each has loaded the compiled code before the clock starts, and has one thread.
@@ -36,7 +36,6 @@ from . import instances, larger, roofline
 from .measure import ROOT, Table, machine, put, seconds
 
 PAGE = ROOT / "benchmarks" / "clusters.md"
-HOW_TO = ROOT / "docs" / "how-to" / "cluster.md"
 LINK = 1.25e9  # bytes a second: 10 Gbit/s
 HOUR, MACHINES = 3600.0, 100
 
@@ -384,8 +383,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(text)
     if given.write:
         put(PAGE, given.what, text)
-        if paper:
-            put(HOW_TO, "paper", text)
 
 
 if __name__ == "__main__":

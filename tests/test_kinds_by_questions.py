@@ -301,27 +301,20 @@ ELSEWHERE = {
     "chains.value_together": "chains/test_endless.py",
     "chains.solve_line": "chains/test_endless.py",
     "policy.difference": "policy/test_simulation.py",  # two policies
-    "questions.as_ranges": "questions/test_uncertain_numbers.py",  # ranges
-    "questions.two_way": "questions/test_uncertain_numbers.py",
-    "questions.scenarios": "questions/test_uncertain_numbers.py",
-    "questions.uncertainty": "questions/test_uncertain_numbers.py",
+    "questions.as_ranges": "questions/test_sweeps.py",  # ranges
+    "questions.solve_many": "questions/test_sweeps.py",  # many forests
+    "questions.two_way": "questions/test_sweeps.py",
+    "questions.scenarios": "questions/test_sweeps.py",
+    "questions.uncertainty": "questions/test_sweeps.py",
     "questions.capped": "questions/test_budget.py",  # a cap
     "questions.cheapest": "questions/test_budget.py",  # a target
     "questions.value_of_tests": "questions/test_information.py",  # tests
     "questions.turning_points": "questions/test_information.py",
-    "plot.bounds_data": "show/test_plot.py",  # a lazy forest
-    "plot.break_even_data": "show/test_plot_data.py",  # what break_even gives
-    "plot.capped_law": "show/test_plot_data.py",  # Solution.capped_law
     "plot.decision_region": "show/test_plot_data.py",  # a model of runs
-    "plot.endless_data": "show/test_plot_data.py",
     "plot.graph_places": "show/test_plot.py",
     "plot.line_grid": "show/test_plot_data.py",
-    "plot.openings_data": "show/test_plot_data.py",
-    "plot.payoff_law": "test_paper_objects.py",  # policy.payoff_law
     "plot.search_path": "show/test_plot_data.py",
-    "plot.strategies_data": "show/test_plot_data.py",
     "plot.tree": "show/test_plot_data.py",
-    "plot.truncation_data": "show/test_plot_data.py",
 }
 WORDS = {"policy.describe", "policy.explain", "plot.check_solution", "plot.follow_line"}
 ROOMS = ("forest", "chains", "engine", "policy", "bounds", "strategies", "questions", "plot")

@@ -194,9 +194,19 @@ def test_pages_write_every_number_as_python_does():
     for p in [0.0, 1.0, *np.abs(rng.random(500)).tolist(), *(10.0 ** -rng.uniform(0, 12, 300))]:
         calls += [["percent", p], ["percent", 1 - p]]
         said += [percent(p), percent(1 - p)]
-    for unit in ("$", "EUR", "US$", ""):
-        calls += [["withUnit", "−5", unit], ["withUnit", "−5.5", unit], ["withUnit", "1.55", unit]]
-        said += [with_unit("-5", unit), with_unit("-5.5", unit), with_unit("1.55", unit)]
+    for unit in ("$", "EUR", "US$", "", "$k", "$M", "£bn", "k€", "km"):
+        calls += [
+            ["withUnit", "0", unit],
+            ["withUnit", "−5", unit],
+            ["withUnit", "−5.5", unit],
+            ["withUnit", "1.55", unit],
+        ]
+        said += [
+            with_unit("0", unit),
+            with_unit("-5", unit),
+            with_unit("-5.5", unit),
+            with_unit("1.55", unit),
+        ]
     found = _on_the_page(calls)
     wrong = [(c, a, b) for c, a, b in zip(calls, found, said, strict=True) if a != b]
     assert not wrong, f"{len(wrong)} of {len(calls)}: {wrong[:5]}"

@@ -84,7 +84,7 @@ def test_no_module_writes_a_file_in_another_way() -> None:
         "_common/sharing.py", "cli/given_file.py", "show/explore/workbench.py",  # for a moment
         "show/explore/server.py",  # for a moment, the way to the page
         "files/event_log.py",  # complete before it has its name
-        "files/mapped.py",  # columns, in a folder that lasts for a moment
+        "files/binary.py",  # columns, in a folder that lasts for a moment
         "cli/backtest_command.py", "tune/callbacks.py",  # replaced
         "tune/ray.py",  # who drives an experiment: a file that must be new
     }  # fmt: skip

@@ -6,21 +6,55 @@ be run again without the others.
 
 from __future__ import annotations
 
+import hashlib
 import pickle
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import weitzman
 from weitzman._common.disk import replacing
-from weitzman.backtest.searches import Job
+from weitzman.backtest.driver import Design, Job
+
+CODE = "_common", "_kernels", "backtest", "engine", "learn", "policy", "tune"  # what searches run
+LIBRARIES = "numpy", "numba", "scipy", "scikit-learn", "optuna"
+
+
+@cache
+def made_with() -> str:
+    """The code that makes cells, and the versions of the libraries."""
+    found = hashlib.sha256(sys.version.encode())
+    for name in LIBRARIES:
+        try:
+            found.update(f"{name} {version(name)}".encode())
+        except PackageNotFoundError:
+            found.update(f"no {name}".encode())
+    root = Path(weitzman.__file__).parent
+    files = [Path(__file__).parent / "syne_tune_peers.py"]
+    for path in files + [path for name in CODE for path in sorted((root / name).rglob("*.py"))]:
+        found.update(path.read_bytes() if path.exists() else b"")
+    return found.hexdigest()
+
+
+def fingerprint(design: Design, job: Job) -> str:
+    """What a cell depends on: its searches, with all curves and settings, and what makes it."""
+    how = design.log_runs, design.orders, design.seed  # more logs leave the others as they are
+    curves = job.curves
+    data = curves.runs, curves.task, curves.ended.tobytes(), curves.minimize, curves.settings
+    rows = (getattr(curves, name).tobytes() for name in ("start", "step", "score", "cost"))
+    said = repr((how, job.prices, job.instance, job.task, job.log, data, *rows, made_with()))
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 class CellKeeper:
     """An executor for :func:`weitzman.backtest.backtest` that keeps the cells of one method.
 
-    A cell is made again if its searches were other ones: another design, or other prices. Read
+    A cell is made again if anything that it depends on was different: see :func:`fingerprint`. Read
     only files of your own.
 
     Parameters
@@ -43,8 +77,7 @@ class CellKeeper:
         _, (design, _), job = args
         assert isinstance(job, Job)
         path = self._folder / f"{job.task}-{job.log}.pickle"
-        how = design.log_runs, design.orders, design.seed  # more logs leave the others as they are
-        searches = how, job.prices, job.curves.runs
+        searches = fingerprint(design, job)
         kept = pickle.loads(path.read_bytes()) if path.exists() else None
         if kept is None or kept[0] != searches:
             began = time.process_time()

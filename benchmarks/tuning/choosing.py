@@ -23,11 +23,10 @@ for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes
 import numpy as np  # noqa: E402
 
 from weitzman.backtest.driver import backtest  # noqa: E402
-from weitzman.backtest.index_methods import race  # noqa: E402
 from weitzman.backtest.methods import Log, MethodPlan  # noqa: E402
+from weitzman.backtest.peers import race  # noqa: E402
 from weitzman.learn import resemblance  # noqa: E402
-from weitzman.learn.fitting import fit  # noqa: E402
-from weitzman.learn.resemblance import FitOptions  # noqa: E402
+from weitzman.learn.resemblance import FitOptions, fit  # noqa: E402
 from weitzman.tune import refit  # noqa: E402
 
 from .sets import CHOOSING, Set  # noqa: E402

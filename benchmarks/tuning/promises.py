@@ -21,12 +21,15 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
 import numpy as np  # noqa: E402
 
 from weitzman.backtest.bench import Bench, Table  # noqa: E402
-from weitzman.backtest.index_methods import race  # noqa: E402
-from weitzman.backtest.searches import Design, jobs, split  # noqa: E402
+from weitzman.backtest.driver import Design, jobs, split  # noqa: E402
+from weitzman.backtest.peers import race  # noqa: E402
 from weitzman.learn.curves import Curves  # noqa: E402
-from weitzman.learn.fitting import fit  # noqa: E402
 from weitzman.learn.ladder import Ladder, climb  # noqa: E402
-from weitzman.learn.resemblance import FitOptions, ResemblanceModel  # noqa: E402
+from weitzman.learn.resemblance import (  # noqa: E402
+    FitOptions,
+    ResemblanceModel,
+    fit,
+)
 
 from .sets import CHOOSING, Set  # noqa: E402
 

@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402
 from weitzman.backtest.bench import Bench, Table  # noqa: E402
 from weitzman.learn.curves import Curves  # noqa: E402
 from weitzman.learn.first_runs import from_nothing  # noqa: E402
-from weitzman.learn.fitting import fit  # noqa: E402
+from weitzman.learn.resemblance import fit  # noqa: E402
 from weitzman.tune.race import Race, RunModel  # noqa: E402
 from weitzman.tune.refit import Refit  # noqa: E402
 

@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from weitzman.backtest.bench import Bench
+from weitzman.backtest.bench import Bench, PoolSpace
 from weitzman.backtest.methods import Log, Method, Rule, Tuned
-from weitzman.backtest.pool_space import PoolSpace
 
 _SCORE, _ROW = "score", "row"
 _REHEARSALS = 4

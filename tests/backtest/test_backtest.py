@@ -12,18 +12,24 @@ import numpy as np
 import pytest
 
 from weitzman import learn
-from weitzman.backtest import halving as halving
+from weitzman.backtest import methods as halving
 from weitzman.backtest.backtest_result import Backtest
 from weitzman.backtest.bench import Bench, Table
-from weitzman.backtest.driver import backtest
-from weitzman.backtest.index_methods import FullRuns, IndexPolicy, race
+from weitzman.backtest.driver import Design, backtest, carry_out, jobs, split
 from weitzman.backtest.methods import Log, MethodPlan, Tuned, trace
-from weitzman.backtest.peers import all_methods, firsts, methods_without_log, sizes
-from weitzman.backtest.searches import Design, carry_out, jobs, split
+from weitzman.backtest.peers import (
+    FullRuns,
+    IndexPolicy,
+    all_methods,
+    firsts,
+    methods_without_log,
+    race,
+    sizes,
+)
 from weitzman.errors import InvalidArgument, UnknownName
 from weitzman.learn.curves import Curves
+from weitzman.learn.ladder import top_excess
 from weitzman.learn.run_model import RunModel
-from weitzman.show.plot.answer_pictures import curves_of
 
 NAN = math.nan
 
@@ -281,13 +287,53 @@ def log_of(c: Curves, orders) -> Log:
 
 
 def test_full_runs_stop_by_the_reservation_value():
-    """Best scores 1 and 0 with equal chances, cost 2: E[(W - v)+] = 2 / price gives v."""
+    """E[(W - v)+] = 2 / price gives v: W is 1 or 0, or as likely 1 and an exponential excess."""
     log = log_of(curves([[1.0, 0.5], [0.0, -1.0]]), [[0, 1]])
-    told = [plan.told for plan in FullRuns().learn(log, [8.0, 40.0])]
-    assert told == ["until 0.5", "until 0.9"]
-    rule = FullRuns().learn(log, [8.0])[0].rule
-    bench = play(rule, bench_of([[0.2, 0.4], [0.5, 0.1], [0.9, 0.9]]))
+    told = [float(plan.told.split()[1]) for plan in FullRuns().learn(log, [4.0, 40.0])]
+    beyond = 1.0 - np.log(1 - (np.arange(8) + 0.5) / 8)  # the best runs differ by 1
+    for value, price in zip(told, [4.0, 40.0], strict=True):
+        gain = [max(1 - value, 0.0), max(-value, 0.0), np.maximum(beyond - value, 0.0).mean()]
+        assert np.mean(gain) == pytest.approx(2 / price, rel=1e-3)
+    rule = FullRuns().learn(log, [4.0])[0].rule
+    bench = play(rule, bench_of([[0.2, 0.4], [0.9, 0.1], [0.9, 0.9]]))
+    assert told[0] < 0.9
     assert bench.seen.tolist() == [2, 2, 0]
+
+
+def test_rehearsals_search_each_logged_run_once_and_then_imagined_records():
+    """Of j + 1 exchangeable runs the last is the best with probability 1 / (j + 1)."""
+    rng = np.random.default_rng(0)
+    scores = np.sort(rng.exponential(size=(60, 3)), axis=1)
+    log = Log.of(curves(scores.tolist()), 300, rng)
+    assert log.orders.shape == (32, 300)
+    assert all(sorted(order[:60]) == list(range(60)) for order in log.orders.tolist())
+    whole = log.rehearsed
+    records = (log.orders[:, 60:] >= 60).sum(axis=1)
+    assert records.mean() == pytest.approx(np.sum(1 / np.arange(61, 301)), abs=0.6)
+    top = np.array([whole.top[order, -1].max() for order in log.orders])
+    excess = top_excess(scores[:, -1], np.ones(60))[1]
+    lead = excess * np.sum(1 / np.arange(61, 301))
+    assert (top - scores.max()).mean() == pytest.approx(lead, abs=3 * excess / math.sqrt(32) * 1.3)
+    assert (np.diff(whole.top, axis=1) >= 0).all()
+    few = Log.of(curves(scores.tolist()), 20, rng)
+    assert few.rehearsed.score.shape == log.table.score.shape
+    assert all(len(set(order)) == 20 for order in few.orders.tolist())
+
+
+def test_tuned_random_search_starts_as_many_runs_as_pay():
+    """Exponential scores: j runs earn log(j) of the mean on average, so 1 / price more runs pay."""
+    rng = np.random.default_rng(1)
+    log = Log.of(curves(rng.exponential(size=(100, 1)).tolist()), 600, rng)
+
+    def one_by_one(bench):
+        for run in range(len(bench)):
+            bench.advance(run, 1)
+            yield
+
+    tuned = Tuned("random search", lambda log: {"": one_by_one})
+    (most,), (few,) = ([plan.stops for plan in tuned.learn(log, [p])] for p in (3000.0, 50.0))
+    assert most > 400  # drawn with replacement from 100 runs, the best run is seen early
+    assert 20 <= few <= 110
 
 
 def test_options_are_those_of_highest_mean_payoff_in_rehearsals():
@@ -589,14 +635,6 @@ def test_tables_say_the_same(found):
     assert task.payoff.mean() == pytest.approx(found.means("payoff", "t1")[2, 1, 0])
 
 
-def test_lines_of_the_figure(found):
-    lines = curves_of(found, "regret")
-    assert [line.method for line in lines] == list(found.methods[:-1])
-    assert lines[2].x.tolist() == [0.01, 0.1]
-    assert lines[2].mean.tolist() == found.means("regret")[2, :, 0].tolist()
-    assert len(curves_of(found, "payoff")) == 5
-
-
 def test_it_can_be_drawn(found):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
@@ -604,10 +642,14 @@ def test_it_can_be_drawn(found):
 
     from weitzman import plot
 
+    lines = plot.backtest(found, "regret").lines
+    assert [line.get_label() for line in lines] == list(found.methods[:-1])
+    assert lines[2].get_xdata().tolist() == [0.01, 0.1]
+    assert lines[2].get_ydata().tolist() == found.means("regret")[2, :, 0].tolist()
     ax = plot.backtest(found, "payoff", task="t0")
     assert len(ax.lines) == 5
     assert plot.backtest(found, ax=ax) is ax
-    pyplot.close(ax.figure)
+    pyplot.close("all")
 
 
 def test_trace_is_cumulative():

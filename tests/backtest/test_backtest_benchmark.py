@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,14 @@ from test_backtest import tiny
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.tuning import speed
+from benchmarks.tuning import cells, speed
 from benchmarks.tuning.__main__ import main
 from benchmarks.tuning.joining import join
 from benchmarks.tuning.report import figure, markdown, page
 from benchmarks.tuning.sets import SETS
+from weitzman.backtest import FullRuns, backtest
 from weitzman.backtest.methods import Tuned
+from weitzman.learn import Curves
 
 
 def write(folder: Path) -> None:
@@ -90,6 +93,37 @@ def test_cells_that_were_made_are_not_made_again(folder, capsys, tmp_path, monke
     assert "4 searches" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("changed", ["score", "settings", "cost", "code", "instance"])
+def test_cells_of_other_scores_settings_or_code_are_made_again(changed, tmp_path, monkeypatch):
+    rows = [(r, k, r * k % 7 / 7.0) for r in range(8) for k in range(1, 4)]
+    table = dict(zip(("run", "step", "score"), zip(*rows, strict=True), strict=True))
+    curves = Curves.read({**table, "cost": [1.0] * len(rows)}, ended=True)
+    curves = replace(curves, settings=tuple({"x": i} for i in range(8)))
+    instance = ["a", "b"] * 4
+
+    def search(curves, instance=instance):
+        keeper = cells.CellKeeper(tmp_path)
+        backtest(
+            curves, price=10.0, instance=instance, methods=[FullRuns()], repeats=2, orders=1,
+            executor=keeper,
+        )  # fmt: skip
+        return {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.pickle")}
+
+    first = search(curves)
+    assert search(curves) == first
+    if changed == "code":
+        monkeypatch.setattr(cells, "made_with", lambda: "other")
+    elif changed == "settings":
+        curves = replace(curves, settings=tuple({"x": 2 * i} for i in range(8)))
+    elif changed == "instance":
+        instance = ["a", "a", "b", "b"] * 2
+    else:
+        curves = replace(curves, **{changed: getattr(curves, changed) + 1e-12})
+    again = search(curves, instance)
+    assert len(again) == 2
+    assert not set(again.items()) & set(first.items())
+
+
 def test_methods_that_know_settings_are_among_them(folder, capsys, tmp_path):
     pytest.importorskip("sklearn")
     pytest.importorskip("optuna")
@@ -98,7 +132,7 @@ def test_methods_that_know_settings_are_among_them(folder, capsys, tmp_path):
     main([str(folder), "--quick", *where, "--methods", words])
     out = capsys.readouterr().out
     assert "| full runs, cost-aware BO |" in out
-    assert "| Optuna TPE + SuccessiveHalvingPruner |" in out
+    assert "| Optuna TPE + SuccessiveHalvingPruner, 30 runs |" in out
 
 
 def test_the_page_has_every_table(folder, tmp_path):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
-from weitzman.backtest import all_methods, backtest, halving
-from weitzman.backtest.bench import Bench, Table
+from weitzman.backtest import all_methods, backtest
+from weitzman.backtest import methods as halving
+from weitzman.backtest.bench import Bench, PoolSpace, Table
 from weitzman.backtest.full_run_bo import FullRunBO, Surrogate, bayes, gittins
-from weitzman.backtest.pool_space import PoolSpace
+from weitzman.backtest.methods import Log
 from weitzman.errors import UnknownName
 from weitzman.learn import Curves
 
@@ -92,6 +95,48 @@ def test_bayesian_optimization_takes_the_most_promising_run_and_stops():
     assert (dear.seen > 0).sum() == 1
 
 
+def test_the_price_of_a_candidate_is_its_mean_cost():
+    """Costs of the log are lognormal, with a mean far above the median."""
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(0)
+    cost, score = np.exp(2.0 * rng.standard_normal(300)), rng.standard_normal(300)
+    known = Surrogate.of([{}] * 300, score, cost)
+    nothing = np.zeros(0)
+    (index,) = known.indices(known.features[:0], nothing, nothing, known.features[:1], price=20.0)
+    mean = np.exp(np.log(cost).mean() + 0.5 * np.log(cost).var())
+    (wanted,) = gittins(np.full(1, score.mean()), np.full(1, score.std()), np.full(1, mean / 20))
+    assert index == pytest.approx(wanted, abs=0.1)
+    (median,) = gittins(np.full(1, score.mean()), np.full(1, score.std()), np.full(1, 1 / 20))
+    assert median > index + 0.5
+
+
+def test_kernels_are_fitted_again_to_what_was_seen():
+    """In the log scores are noise; in the search they follow from the settings."""
+    pytest.importorskip("sklearn")
+    log, pool = made_up(30, seed=1), made_up(60, seed=2)
+    noise = 0.1 * np.random.default_rng(3).standard_normal(30)
+    known = Surrogate.of(log.settings, noise, log.total_cost)
+    last = Table.of(pool).top[:, -1]
+    seen = known.space.features(pool.settings), last, pool.total_cost
+    before, after = (
+        x._process(0, *seen).log_marginal_likelihood_value_ for x in (known, known.fitted(*seen))
+    )
+    assert after > before + 1.0
+    fits = []
+    fitted = Surrogate.fitted
+
+    def counted(self, x, *rest, **options):
+        fits.append(len(x))
+        return fitted(self, x, *rest, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Surrogate, "fitted", counted)
+        bench = Bench(Table.of(pool), np.arange(60))
+        list(bayes(bench, known, price=1e6))
+    assert fits == [2**k for k in range(len(fits))]
+    assert len(fits) >= 3
+
+
 def test_without_settings_all_candidates_are_alike():
     pytest.importorskip("sklearn")
     log = made_up(20, known=False)
@@ -141,28 +186,21 @@ def test_percentile_stopping_as_a_person_would(share):
 
 def test_tpe_chooses_each_run_once_and_learns():
     pytest.importorskip("optuna")
-    from weitzman.backtest.methods import Log
-    from weitzman.backtest.optuna_peers import KnownRuns, _successive_halving, pruned, tree_methods
+    from weitzman.backtest.optuna_peers import documented_pruners
 
     log, pool = made_up(40, seed=4), made_up(40, seed=5)
-    table, whole = Table.of(log), Table.of(pool)
-    told = Log(log, table, np.random.default_rng(0).integers(40, size=(4, 40)))
-    (rule,) = list(_successive_halving(told, few=True).values())[:1]
-    known = KnownRuns.of(table, np.arange(40))
+    told, whole = Log.of(log, 40, np.random.default_rng(0)), Table.of(pool)
+    rule = documented_pruners([10], tree=True)[0].rule(told)
     bench = Bench(whole, np.arange(40))
     began = []
-    for _ in pruned(bench, **rule.keywords, known=known):
+    for _ in rule(bench):
         began.append(int((bench.seen > 0).sum()))
     assert began == list(range(1, 41))  # a new run each time, until all were started
     few = Bench(whole, np.arange(40))
-    play = pruned(few, **rule.keywords, known=known)
-    for _ in range(5):
-        next(play)
+    list(islice(rule(few), 5))
     random = np.mean([whole.top[np.random.default_rng(s).permutation(40)[:5], -1].max()
                       for s in range(200)])  # fmt: skip
     assert few.best > random  # five proposals after a log of 40 are better than five at random
-    plans = tree_methods()[0].learn(told, [10.0, 1000.0])
-    assert plans[0].stops <= plans[1].stops <= 64
 
 
 def test_the_methods_by_sampler():
@@ -171,7 +209,8 @@ def test_the_methods_by_sampler():
     assert not any("TPE" in name or "BO" in name for name in names)
     tpe = [m.name for m in all_methods(settings=True, samplers=["tpe"])]
     assert tpe[1:] == [
-        "Optuna TPE + SuccessiveHalvingPruner", "Optuna TPE + HyperbandPruner",
+        f"Optuna TPE + {pruner}Pruner, {n} runs"
+        for pruner in ("SuccessiveHalving", "Hyperband") for n in (10, 30, 100)
     ]  # fmt: skip
     assert "full runs, cost-aware BO" in [m.name for m in all_methods(settings=True)]
     with pytest.raises(UnknownName, match="samplers must be some of random, tpe, bo"):

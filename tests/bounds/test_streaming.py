@@ -11,7 +11,7 @@ import weitzman
 from weitzman import Forest
 from weitzman.bounds import solve_file
 from weitzman.errors import InvalidArgument, InvalidFile, TooLarge
-from weitzman.files import mapped, save_many
+from weitzman.files import binary, save_many
 
 
 def some_forest(seed: int, boxes: int = 60, minimize: bool = False) -> Forest:
@@ -71,8 +71,8 @@ def test_a_file_that_save_wrote_and_boxes_in_any_order(tmp_path):
 def test_places_of_matrices_are_found_piece_by_piece(tmp_path, monkeypatch):
     save_many([some_forest(1), some_forest(2)], tmp_path / "a.wz")
     before = solve_file(tmp_path / "a.wz", part=10)
-    monkeypatch.setattr(mapped, "_PIECE", 3)
-    monkeypatch.setattr(mapped, "_BYTES", 16)
+    monkeypatch.setattr(binary, "_PIECE", 3)
+    monkeypatch.setattr(binary, "_CHUNK", 16)
     after = solve_file(tmp_path / "a.wz", part=10)
     assert (before.value, before.gap, before.first_box) == (after.value, after.gap, after.first_box)
 

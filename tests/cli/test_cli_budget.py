@@ -56,6 +56,7 @@ def test_the_meaning_of_the_value_is_said(tmp_path, capsys):
     for terms, words in (
         ({"risk_tolerance": 5.0}, "certainty equivalent, risk tolerance 5"),
         ({"prizes": 2}, "expected sum of 2 prizes"),
+        ({"prizes": 2, "outside": 3.5}, "doing nothing gives 7"),
         ({"rate": 0.1}, "discounted to the start"),
     ):
         boxes = Builder(**terms).add("A", cost=1, outcomes={0: 0.5, 10: 0.5})

@@ -183,8 +183,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import fuzz_readers
 if sys.argv[4] == "broken":
-    from weitzman.learn import log_files
-    log_files._check_text = lambda data: {}[0] if b"8e300" in data or b"x" in data else None
+    from weitzman.learn import log_tables
+    log_tables._check_text = lambda data: {}[0] if b"8e300" in data or b"x" in data else None
 sys.exit(fuzz_readers.main(Path(sys.argv[2]), float(sys.argv[3]), 7))
 """
 

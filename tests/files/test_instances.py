@@ -365,7 +365,7 @@ def test_broken_documents_are_refused(read, broken, message, in_schema):
 
 
 def test_lines_have_a_largest_length(read, monkeypatch):
-    monkeypatch.setattr("weitzman.files.json_reader.MAX_LENGTH", 10)
+    monkeypatch.setattr("weitzman.files.json_format.MAX_LENGTH", 10)
     step = {"parent": "A", "cost": 1, "outcomes": {"1": 0.5, "900": 0.5}}
     two = document(A, {**step, "name": "B", "length": 6}, {**step, "name": "C", "length": 5})
     with pytest.raises(InvalidFile, match=r"boxes\[2\] .* all lines together .* at most 10 boxes"):

@@ -33,15 +33,22 @@ FORESTS = {
     "factors": Forest.from_arrays(**TWO, factor=[[0.9, 0.8], 0.7]),
     "prizes": Forest.from_arrays(**TWO, prizes=2),
     "risk": Forest.from_arrays(**TWO, risk_tolerance=3.5),
+    "one prize and larger quotas": Forest.from_arrays(
+        **TWO, group=["g", "h"], quotas={"g": 1, "h": 1}, prizes=1
+    ),
+    "a tree of no group": Forest.from_arrays(**TWO, group=["g", ""], quotas={"g": 1}, unit="$"),
+    "losses from 0 on": Forest.from_arrays(**TWO, minimize=True, outside=0, stated_error=0.5),
 }
 
 
-@pytest.mark.parametrize("suffix", ["json", "json.gz", "wz"])
+@pytest.mark.parametrize("suffix", ["json", "json.gz", "wz", "csv", "xlsx"])
 @pytest.mark.parametrize("kind", FORESTS)
 def test_files_keep_the_terms(tmp_path, kind, suffix):
     forest = FORESTS[kind]
     save(forest, tmp_path / f"a.{suffix}")
-    assert_same(load(tmp_path / f"a.{suffix}"), forest)
+    found = load(tmp_path / f"a.{suffix}")
+    assert_same(found, forest)
+    assert found == forest
     if suffix == "json":
         jsonschema.validate(json.loads((tmp_path / "a.json").read_text()), schema())
 

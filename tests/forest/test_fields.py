@@ -181,7 +181,7 @@ def test_many_forests_in_one_file_keep_its_numbers(marked: ModuleType, tmp_path:
     assert both.weights.tolist() == [0.125] * 2
     assert both.rented.tolist() == [True, True]
     assert both.deadline == 2
-    mapped = importlib.import_module("weitzman.files.mapped").MappedFile.open(tmp_path / "a.wz")
+    mapped = importlib.import_module("weitzman.files.binary").MappedFile.open(tmp_path / "a.wz")
     assert mapped.part(1, 2) == one
 
 

@@ -13,10 +13,8 @@ from weitzman.learn.capped_runs import (
     Peers,
     SegmentLaw,
     _exceeding,
-    shared_errors,
 )
 from weitzman.learn.curves import Curves
-from weitzman.learn.diagnosis import ranked_errors
 from weitzman.learn.features import Repeats
 from weitzman.learn.resemblance import FitOptions
 from weitzman.learn.resembling_runs import SegmentCosts
@@ -140,12 +138,6 @@ def test_what_a_run_did_itself_does_not_enter_what_is_expected_of_it():
         changed = np.where(keep, number, 99.0)
         other = Forecast.of(law, peers.alike(law)).expected(changed, 0.5)
         assert abs(other[i] - found[i]) < 0.02 < abs(other - found).max()
-
-
-def test_errors_over_shared_values_are_those_of_the_definition():
-    random = np.random.default_rng(1)
-    value, row = random.normal(size=9), random.dirichlet(np.ones(9), 9)
-    assert shared_errors(value, row, value) == pytest.approx(ranked_errors(row, value))
 
 
 def test_chances_of_exceeding_are_sums():

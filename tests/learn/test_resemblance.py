@@ -10,10 +10,10 @@ import pytest
 import weitzman
 from weitzman import learn
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
-from weitzman.learn import Curves, FitOptions, ResemblanceModel, Shown, diagnosis, resembling_runs
+from weitzman.learn import Curves, FitOptions, ResemblanceModel, Shown, resembling_runs
+from weitzman.learn.capped_runs import shared_errors
 from weitzman.learn.features import Encoder, features
-from weitzman.learn.ladder import climb
-from weitzman.learn.log_drift import compared_costs
+from weitzman.learn.ladder import climb, compared_costs
 from weitzman.learn.resembling_runs import Trees
 from weitzman.tune import Race
 from weitzman.tune.refit import Refit
@@ -588,7 +588,7 @@ def test_errors_of_forecasts_are_those_of_the_definition():
     row = random.dirichlet(np.ones(7), size=7)
     grid = np.linspace(-5, 5, 20001)
     below = (final[None] <= grid[:, None]).astype(float)
-    for i, score in enumerate(diagnosis.ranked_errors(row, final)):
+    for i, score in enumerate(shared_errors(final, row, final)):
         wanted = np.trapezoid(np.square(below @ row[i] - (grid >= final[i])), grid)
         assert score == pytest.approx(wanted, abs=1e-3)
 

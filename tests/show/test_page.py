@@ -12,7 +12,7 @@ import pytest
 import weitzman
 from weitzman.show.explore.server import _SCRIPTS
 from weitzman.show.page import STEPPER, embedded, finite, h, join, name, script, style, whole
-from weitzman.show.page.data import important, problem, steps
+from weitzman.show.report.findings import important, problem, steps
 
 HOSTILE = "</script><script>alert(1)</script>&lt;'\"\u2028\0"
 

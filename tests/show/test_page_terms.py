@@ -18,10 +18,9 @@ from plain_forests import forest_of
 import weitzman
 from weitzman import Search, evaluate, questions, solve
 from weitzman.show.explore.workbench import Workbench, document, forest
-from weitzman.show.page.data import answers
 from weitzman.show.report import render
 from weitzman.show.report.decision_tree import decisions, table
-from weitzman.show.report.findings import content
+from weitzman.show.report.findings import answers, content
 from weitzman.show.report.sections import brief
 
 

@@ -23,7 +23,7 @@ from weitzman.policy.frontier import Box
 from weitzman.policy.walk import Walk
 from weitzman.policy.words import why
 from weitzman.show.page import _EXPORT, _IMPORT, STEPPER, finite
-from weitzman.show.page.data import problem, steps
+from weitzman.show.report.findings import problem, steps
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="NODE IS NOT INSTALLED: walk.js is not tested")

@@ -163,11 +163,14 @@ def test_forest_in_little_room_writes_smaller():
 
 
 def test_openings_draw_two_bars_a_box_and_count_the_rest(solutions):
-    ax = plot.openings(solutions[5000], limit=7)
-    d = plot.openings_data(solutions[5000], 7)
+    ax = plot.openings(weitzman.solve(chests()), limit=2)
     opened, chosen = ax.containers
-    assert [bar.get_width() for bar in opened] == pytest.approx(d.opened.tolist())
-    assert [bar.get_width() for bar in chosen][:7] == pytest.approx(d.chosen.tolist())
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["A", "C"]
+    assert [bar.get_width() for bar in opened] == pytest.approx([1, 0.9])
+    # 900 and 890 stay with A; 920 goes to B; else C shows 50, or 10 against B's 21 or -9
+    assert [bar.get_width() for bar in chosen] == pytest.approx([0.05, 0.45 + 0.225])
+    assert "2 of 3 boxes; the others are opened 0.55 times" in ax.get_xlabel()
+    ax = plot.openings(solutions[5000], limit=7)
     assert "7 of 5,000 boxes" in ax.get_xlabel()
     assert plot.openings(weitzman.evaluate(solutions[5])).get_xlabel() == "probability"
 
@@ -196,7 +199,7 @@ def test_payoff_hatches_exactly_what_is_worse_than_nothing(minimize):
     rewards = {sign * (0.3 + 0.1 * k): 0.02 for k in range(50)}
     b = weitzman.Builder(outside=sign * 0.3, minimize=minimize)
     solution = weitzman.solve(b.add("box", cost=0.7, outcomes=rewards).build())
-    law = plot.payoff_law(solution)
+    law = weitzman.policy.payoff_law(solution)
     assert law.how == "exact"
     assert len(law.values) > 40  # so that they are drawn in bins
     assert law.worse == pytest.approx(0.14)
@@ -206,7 +209,9 @@ def test_payoff_hatches_exactly_what_is_worse_than_nothing(minimize):
     assert sum(bar.get_height() for box in ax.containers for bar in box) == pytest.approx(1)
     few = weitzman.solve(chests())
     bars = [bar for box in plot.payoff(few).containers for bar in box if bar.get_hatch()]
-    assert sum(bar.get_height() for bar in bars) == pytest.approx(plot.payoff_law(few).worse)
+    assert sum(bar.get_height() for bar in bars) == pytest.approx(
+        weitzman.policy.payoff_law(few).worse
+    )
 
 
 def test_phi_marks_the_index():
@@ -309,6 +314,14 @@ def test_strategies_has_a_row_each():
     assert_readable(ax)
 
 
+def test_bars_of_strategies_start_at_what_opening_nothing_gives():
+    """With several prizes that is the outside option for each of them."""
+    two = weitzman.side_by_side([weitzman.line([[0.5, 0.5]], rewards=[0, 9], cost=1)] * 3)
+    ax = plot.strategies(weitzman.compare(two.changed(outside=2.0, prizes=2), episodes=200))
+    starts = {float(path.vertices[0, 0]) for path in ax.collections[0].get_paths()}
+    assert starts == {4.0}
+
+
 def test_a_hopeless_strategy_does_not_hide_the_others():
     chest = weitzman.line([[0.9, 0.1]], rewards=[0, 10], cost=0.5, count=10_000, names=["chest"])
     ax = plot.strategies(weitzman.compare(chest, episodes=200))
@@ -370,7 +383,7 @@ def test_without_matplotlib_a_clear_word():
     code = (
         "import sys; sys.modules['matplotlib'] = None; import weitzman\n"
         "s = weitzman.solve(weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1))\n"
-        "weitzman.plot.payoff_law(s)\n"  # numbers need no matplotlib
+        "weitzman.policy.payoff_law(s)\n"  # numbers need no matplotlib
         "try: weitzman.plot.solution(s)\n"
         "except ImportError as e: assert 'weitzman[plot]' in str(e), e\n"
         "else: raise SystemExit('no error')"
@@ -428,6 +441,23 @@ def test_lines_to_what_is_folded_leave_captions_alone():
     assert struck(ax) == []
     ax.plot([0, 0.85], [0, 1.3])  # as it was: the test can fail
     assert struck(ax) != []
+
+
+def test_break_even_by_hand():
+    ax = plot.break_even(weitzman.solve(chests()))
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["A", "C", "B after 1"]
+    marks = {c.get_label(): c.get_offsets().tolist() for c in ax.collections}
+    assert marks["cost now"] == [[20, 0], [5, 1], [3, 2]]
+    # C: mean 30; A leads while its index is above 40: 0.1 (905 - 40) + ... ; B after 1: (21 - 1)/2
+    assert [bar.get_width() for bar in ax.containers[0]][1:] == pytest.approx([30, 10])
+    assert [y for _, y in marks["begin elsewhere from here on"]] == [0]  # no cost matters to B
+    b = weitzman.Builder()
+    signs = {"rare": None, "often": None}
+    b.add("sign", cost=1, outcomes={"rare": 0.1, "often": 0.9}, rewards=signs)
+    b.add("box", parent="sign", cost=2, outcomes={"rare": {8: 1.0}, "often": {6: 1.0}})
+    ax = plot.break_even(weitzman.solve(b.build()))
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["sign", "box after often"]
+    assert [bar.get_width() for bar in ax.containers[0]] == pytest.approx([4.2, 6])
 
 
 def test_marks_at_the_edge_are_drawn_whole():
@@ -491,13 +521,23 @@ def test_boxes_of_a_graph_stand_right_of_their_parents_and_apart():
 
 
 def test_an_endless_line_goes_on_within_the_bar():
-    law = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
-    line = weitzman.solve_line(weitzman.Chain(law, rewards=[5, 0, 10]), cost=1)
-    ax = plot.solution(line)
-    (bars,) = ax.containers
-    ends = [bar.get_x() + bar.get_width() for bar in bars]
-    assert ends == pytest.approx(line.index[[1, 0, 2]].tolist())
-    assert legend(ax) == ["reward: go on", "reward: stop", "go on"]
+    """Each index against the value of the line for whoever holds it; rewards in ascending order."""
+    law, rewards = np.random.default_rng(4).dirichlet(np.ones(3), 3), np.array([5.0, 0.0, 9.0])
+    ax = plot.solution(weitzman.solve_line(weitzman.Chain(law, rewards), cost=0.7))
+    ends = [bar.get_x() + bar.get_width() for bar in ax.containers[0]]
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == ["state 1", "state 0", "state 2"]
+    dots = {
+        (float(x), int(y)): c.get_label() == "reward: go on"
+        for c in ax.collections for x, y in c.get_offsets()
+    }  # fmt: skip
+    assert sorted(dots) == [(0.0, 0), (5.0, 1), (9.0, 2)]
+    for row, (name, x) in enumerate(zip(names, ends, strict=True)):
+        after, reward = law[int(name.split()[1])], sorted(rewards.tolist())[row]
+        line = weitzman.line((after, law), length=np.inf, rewards=rewards, cost=0.7, outside=x)
+        assert weitzman.solve(line).value == pytest.approx(x)
+        assert weitzman.solve(line.changed(outside=x - 0.1)).value > x - 0.1 + 1e-6
+        assert dots[reward, row] == (x > reward)
     assert_readable(ax)
     rng = np.random.default_rng(0)
     long = weitzman.Chain(rng.dirichlet(np.ones(80), size=80), rewards=np.arange(80.0))
@@ -511,10 +551,11 @@ def test_bounds_of_a_lazy_forest_close_in():
     root = weitzman.Node(name="$draft$", law=[0.5, 0.5], rewards=[0, 9], cost=1.0)
     lazy = weitzman.LazyForest([root], children, least_cost=1.0, branching=2)
     found = weitzman.solve(lazy, gap=0.05)
-    expanded, lower, upper = plot.bounds_data(found)
-    assert (lower <= upper).all()
-    assert (expanded[-1], lower[-1], upper[-1]) == (found.expanded, found.lower, found.upper)
     ax = plot.solution(found)
+    upper, lower = ax.lines
+    assert (lower.get_ydata() <= upper.get_ydata()).all()
+    ends = lower.get_xdata()[-1], lower.get_ydata()[-1], upper.get_ydata()[-1]
+    assert ends == (found.expanded, found.lower, found.upper)
     assert legend(ax) == ["value lies here", "upper bound", "lower bound"]
     assert_readable(ax)
 

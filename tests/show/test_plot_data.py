@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from plain_forests import paper_example as chests
 
 import weitzman
 from weitzman import plot
+from weitzman.policy import payoff_law
 
 
 def tree_shape(draw: st.DataObject, most: int = 60) -> weitzman.Forest:
@@ -79,7 +79,7 @@ def test_boxes_that_are_shown_are_those_opened_most():
 @settings(max_examples=40)
 @given(random_problems.forests(max_boxes=4), st.booleans())
 def test_phi_is_the_value_of_the_problem_with_x_in_hand(problem, minimize):
-    law = plot.capped_law(weitzman.solve(forest_of(problem, minimize=minimize), exact=True))
+    law = weitzman.solve(forest_of(problem, minimize=minimize), exact=True).capped_law()
     sign = -1 if minimize else 1
     for x in (Fraction(-9), Fraction(-1, 3), Fraction(0), Fraction(7, 8), Fraction(30)):
         truth = reference.optimal_value(replace(problem, outside=sign * x))
@@ -96,7 +96,7 @@ def test_phi_of_a_box_after_a_state(problem):
         return
     states = reference.parent_states(problem, child)[-1]
     solution = weitzman.solve(forest, exact=True)
-    law = plot.capped_law(solution, child, states[0])
+    law = solution.capped_law(child, states[0])
     part = reference.subtree(problem, child, states)
     for x in (Fraction(-9), Fraction(1, 3), Fraction(5)):
         truth = reference.optimal_value(replace(part, outside=x))
@@ -106,7 +106,7 @@ def test_phi_of_a_box_after_a_state(problem):
 
 
 def test_capped_law_by_hand():
-    law = plot.capped_law(weitzman.solve(chests()), "C")  # min(50 or 10, 40)
+    law = weitzman.solve(chests()).capped_law("C")  # min(50 or 10, 40)
     assert law.points.tolist() == [10, 40]
     assert law.tails == pytest.approx([1, 0.5])
     assert law.index == 40
@@ -115,7 +115,7 @@ def test_capped_law_by_hand():
 
 def test_capped_law_of_a_box_that_promises_nothing():
     b = weitzman.Builder().add("sign", cost=1, outcomes={"a": 1.0}, rewards={"a": None})
-    law = plot.capped_law(weitzman.solve(b.build()))
+    law = weitzman.solve(b.build()).capped_law()
     assert law.low < 0 < law.high
     assert law.phi(np.array([0.0, 3.0])).tolist() == [0, 3]
 
@@ -125,7 +125,7 @@ def test_capped_law_of_a_box_that_promises_nothing():
 def test_payoffs_are_those_of_the_oracle(case, minimize):
     problem, indices = case
     truth = reference.follow_indices(problem, indices)
-    found = plot.payoff_law(policy_of(forest_of(problem, minimize=minimize), indices))
+    found = payoff_law(policy_of(forest_of(problem, minimize=minimize), indices))
     sign = -1 if minimize else 1
     wanted: dict[float, float] = {}
     for x, p in truth.payoffs.items():
@@ -140,7 +140,7 @@ def test_payoffs_are_those_of_the_oracle(case, minimize):
 
 def test_payoffs_with_copies():
     three = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=3)
-    law = plot.payoff_law(weitzman.solve(three))
+    law = payoff_law(weitzman.solve(three))
     assert law.values.tolist() == [-3, 7, 8, 9]
     assert law.chances == pytest.approx([0.125, 0.125, 0.25, 0.5])
     assert law.worse == pytest.approx(0.125)
@@ -150,14 +150,14 @@ def test_payoffs_with_copies_behind_a_box():
     b = weitzman.Builder()
     b.add("sign", cost=1, outcomes={"bad": 0.5, "good": 0.5}, rewards={"bad": None, "good": None})
     b.add("prize", parent="sign", cost=1, outcomes={"bad": {0: 1.0}, "good": {8: 1.0}}, count=2)
-    law = plot.payoff_law(weitzman.solve(b.build()))
+    law = payoff_law(weitzman.solve(b.build()))
     assert law.values.tolist() == [-1, 6]
     assert law.chances.tolist() == [0.5, 0.5]
 
 
 def test_what_is_worse_when_minimizing():
     b = weitzman.Builder(minimize=True, outside=5)
-    law = plot.payoff_law(weitzman.solve(b.add("a", cost=1, outcomes={0: 0.75, 9: 0.25}).build()))
+    law = payoff_law(weitzman.solve(b.add("a", cost=1, outcomes={0: 0.75, 9: 0.25}).build()))
     assert law.values.tolist() == [1, 6]  # the outside option and the cost, at worst
     assert law.worse == 0.25
 
@@ -166,59 +166,11 @@ def test_payoffs_of_a_large_forest_are_simulated_and_said_to_be():
     step = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
     f = weitzman.line(([0.6, 0.3, 0.1], step), length=9, rewards=[0, 5, 9], cost=0.1, count=65)
     solution = weitzman.solve(f)
-    law = plot.payoff_law(solution, episodes=20_000, rng=1)
+    law = payoff_law(solution, episodes=20_000, rng=1)
     assert law.how == "20,000 simulated searches"
     assert law.chances.sum() == pytest.approx(1)
     assert law.mean == pytest.approx(solution.value, abs=1e-8)
     assert law.values @ law.chances == pytest.approx(solution.value, abs=0.1)
-
-
-# -- boxes and strategies -----------------------------------------------------------------------
-
-
-def test_openings_by_hand():
-    d = plot.openings_data(weitzman.solve(chests()), limit=2)
-    assert d.names == ["A", "C"]
-    assert d.opened == pytest.approx([1, 0.9])
-    assert d.rest_opened == pytest.approx(0.55)
-    # 900 and 890 stay with A; 920 goes to B; else C shows 50, or 10 against B's 21 or -9
-    assert d.chosen == pytest.approx([0.05, 0.45 + 0.225])
-    assert d.rest_chosen == pytest.approx(0.05 + 0.225)
-    assert (d.outside, d.boxes, d.copies) == (0, 3, False)
-
-
-def test_strategies_data():
-    c = weitzman.compare(chests(), episodes=1000)
-    d = plot.strategies_data(c)
-    assert d.value[0] == pytest.approx(94.325)
-    assert d.names[0] == "fully adaptive (optimal)"
-    assert d.nothing == 0
-    assert np.isnan(d.bound).all()  # on so small a forest all is exact
-    assert set(d.how) == {"exact"}
-    assert not d.error.any()
-    many = weitzman.line([[0.5, 0.3, 0.2]], rewards=[0, 5, 10], cost=1, count=20)
-    d = plot.strategies_data(weitzman.compare(many, episodes=1000))
-    assert d.error[d.how.index("simulated")] > 0
-
-
-def test_break_even_by_hand():
-    d = plot.break_even_data(weitzman.solve(chests()))
-    assert d.names == ["A", "C", "B after 1"]
-    assert d.cost.tolist() == [20, 5, 3]
-    # C: mean 30; A leads while its index is above 40: 0.1 (905 - 40) + ... ; B after 1: (21 - 1)/2
-    assert d.opened_below[1:] == pytest.approx([30, 10])
-    assert d.first_below[1:] == pytest.approx([np.nan, np.inf], nan_ok=True)
-
-
-def test_a_child_is_looked_at_after_the_state_that_most_often_leads_to_it():
-    b = weitzman.Builder()
-    b.add(
-        "sign", cost=1, outcomes={"rare": 0.1, "often": 0.9}, rewards={"rare": None, "often": None}
-    )
-    b.add("box", parent="sign", cost=2, outcomes={"rare": {8: 1.0}, "often": {6: 1.0}})
-    d = plot.break_even_data(weitzman.solve(b.build()))
-    assert d.names == ["sign", "box after often"]
-    assert d.opened_below.tolist() == pytest.approx([0.1 * 6 + 0.9 * 4, 6])
 
 
 # -- paths -------------------------------------------------------------------------------------
@@ -292,18 +244,6 @@ def test_line_grid_needs_a_line():
         plot.line_grid(weitzman.solve(chests()), "C")
 
 
-@pytest.mark.parametrize("minimize", [False, True])
-def test_truncation_data(minimize):
-    forest = SimpleNamespace(minimize=minimize)
-    ends = [(-9.0, -7.0), (-9.0, -8.5)] if minimize else [(7.0, 9.0), (8.5, 9.0)]
-    cuts = [
-        SimpleNamespace(forest=forest, depth=t, lower=low, upper=high)
-        for t, (low, high) in zip((2, 4), ends, strict=True)
-    ]
-    depth, bound, loss = plot.truncation_data(cuts, -8.75 if minimize else 8.75)
-    assert (depth.tolist(), bound.tolist(), loss.tolist()) == ([2, 4], [2, 0.5], [1.75, 0.25])
-
-
 class Saturating:
     """A stand-in for a fitted model: going on is worth 1 more than now, less with every step."""
 
@@ -327,20 +267,3 @@ def test_decision_region_by_hand():
     ]
     # a score that beats the best in hand counts itself
     assert not plot.decision_region(Saturating(), [0.2], best=0.05)[1][0, 1]
-
-
-def test_endless_lines_tell_where_holding_a_reward_just_stops_paying() -> None:
-    """Each index against the value of the line for whoever holds it; rewards in ascending order."""
-    rng = np.random.default_rng(4)
-    law, rewards = rng.dirichlet(np.ones(3), 3), np.array([5.0, 0.0, 9.0])
-    found = plot.endless_data(weitzman.solve_line(weitzman.Chain(law, rewards), cost=0.7))
-    assert found.reward.tolist() == [0.0, 5.0, 9.0]
-    assert found.states == ["state 1", "state 0", "state 2"]
-    for name, x, reward, on in zip(
-        *(found.states, found.index, found.reward, found.go_on), strict=True
-    ):
-        after = law[int(name.split()[1])]
-        line = weitzman.line((after, law), length=np.inf, rewards=rewards, cost=0.7, outside=x)
-        assert weitzman.solve(line).value == pytest.approx(x)
-        assert weitzman.solve(line.changed(outside=x - 0.1)).value > x - 0.1 + 1e-6
-        assert on == (x > reward)

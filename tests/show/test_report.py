@@ -39,7 +39,7 @@ def page() -> str:
 
 def test_the_decision_comes_first(page):
     words = text_of(page)
-    law = weitzman.plot.payoff_law(weitzman.solve(paper()))
+    law = weitzman.policy.payoff_law(weitzman.solve(paper()))
     assert law.how == "exact"
     first = words.index(
         f"Start with A: 94.3 better than doing nothing, {percent(law.worse)} chance of ending "
@@ -62,7 +62,7 @@ def test_the_decision_comes_first(page):
 
 def test_the_chance_of_a_loss_is_exact_and_the_same_everywhere(page):
     """It was 73.1% in the report, 72.9% in the simulation and 72.7% in the picture."""
-    law = weitzman.plot.payoff_law(weitzman.solve(paper()))
+    law = weitzman.policy.payoff_law(weitzman.solve(paper()))
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     best = data["profiles"][0]
     assert (best["x"], best["p"]) == (law.values.tolist(), np.cumsum(law.chances).tolist())

@@ -9,7 +9,7 @@ import pytest
 
 from weitzman import learn
 from weitzman.backtest.bench import Bench, Table
-from weitzman.backtest.index_methods import race
+from weitzman.backtest.peers import race
 from weitzman.learn import resemblance
 from weitzman.learn.curves import Curves
 from weitzman.tune import Race, refit

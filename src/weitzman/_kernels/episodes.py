@@ -101,9 +101,13 @@ def room() -> Lists:
 
 
 def episode_work(tables: Tables, *rest: object) -> float:
-    """Episodes, as many as are recorded, with a guess of how many boxes are opened in each."""
-    tally = next(x for x in rest if isinstance(x, Tally))
-    return float(tally.out.shape[1] * 10 * (1 + min(len(tables.boxes), 10)))
+    """Episodes, as many as are recorded, with a guess of how many boxes are opened in each.
+
+    Of different boxes few are opened, but of copies often all.
+    """
+    tally, n = next(x for x in rest if isinstance(x, Tally)), len(tables.boxes)
+    copies = float(tables.boxes[:, COUNT].sum(dtype=np.float64)) - n
+    return tally.out.shape[1] * 10 * (1 + min(n, 10) + copies)
 
 
 @kernel()

@@ -6,9 +6,8 @@ May import ``tune``, ``learn`` and what lies below them.
 from .backtest_result import Backtest
 from .bench import Bench
 from .driver import backtest
-from .index_methods import FullRuns, IndexPolicy
 from .methods import Log, Method, MethodPlan, Tuned
-from .peers import all_methods
+from .peers import FullRuns, IndexPolicy, all_methods
 
 __all__ = [
     "Backtest",

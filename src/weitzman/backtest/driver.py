@@ -1,24 +1,26 @@
-"""Search past runs again, with several methods and the same orders for all."""
+"""Search past runs again: which runs are the log, which are searched, in which order."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
-from .._common.arrays import FloatArray
+from .._common.arrays import FloatArray, IntArray
 from .._common.sharing import Executor, check_executor, spread
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from .backtest_result import Backtest
-from .methods import Method
+from .bench import Bench, Table
+from .methods import Log, Method, MethodPlan, trace
 from .peers import all_methods, methods_without_log
-from .searches import HINDSIGHT, Design, Done, Job, carry_out, jobs
 
 Progress = Callable[[int, int], None]
-Rules = tuple[Design, Sequence[Method]]
+HINDSIGHT = "hindsight"
+_LOG_RUNS = 150
 
 
 def backtest(
@@ -75,7 +77,6 @@ def backtest(
     -------
     Backtest
     """
-    quoted, costs, by_full_run = _prices(curves, price, full_run_costs)
     for name, x in (("repeats", repeats), ("orders", orders), ("workers", workers)):
         if x < 1:
             raise InvalidArgument(f"`{name}` must be at least 1, but it is {x}.")
@@ -84,25 +85,39 @@ def backtest(
             f"`instance` must have a label for each of the {len(curves)} runs, but it has "
             f"{len(instance)}."
         )
-    there = bool(curves.settings)
-    usual = (methods_without_log if log_runs == 0 else all_methods)(settings=there)
+    quoted, costs = _prices(curves, price, full_run_costs)
+    usual = (methods_without_log if log_runs == 0 else all_methods)(settings=bool(curves.settings))
     chosen = usual if methods is None else list(methods)
     if not chosen:
         raise InvalidArgument("`methods` must name at least one method.")
-    design = Design(log_runs=log_runs, logs=repeats, orders=orders, seed=seed)
+    how = Design(log_runs=log_runs, logs=repeats, orders=orders, seed=seed), chosen
     work = list(jobs(curves, instance, [tuple(x) for x in costs.T.tolist()], repeats))
-    done = _carried_out(work, (design, chosen), workers, executor, progress)
+    check_executor(executor)
+    if executor is not None:
+        done = spread(executor, _one_job, how, work, progress)
+    elif workers > 1 and len(work) > 1:
+        context = multiprocessing.get_context("spawn")  # threads of the solver do not survive forks
+        with ProcessPoolExecutor(min(workers, len(work)), context) as pool:
+            done = spread(pool, _one_job, how, work, progress)
+    else:
+        done = []
+        for job in work:
+            done.append(_one_job(how, job))
+            if progress is not None:
+                progress(len(done), len(work))
+    told = [[tuple(d.told[m][p] for d in done) for p in range(len(quoted))]
+            for m in range(len(chosen))]  # fmt: skip
     return Backtest(
         methods=(*(m.name for m in chosen), HINDSIGHT),
-        quoted=quoted,
-        by_full_run=by_full_run,
+        quoted=tuple(quoted.tolist()),
+        by_full_run=full_run_costs is not None,
         tasks=curves.tasks,
         price=costs,
         task=np.array([d.job[0] for d in done]),
         repeat=np.array([d.job[1] for d in done]),
         best=np.stack([d.score for d in done], axis=2),
         spend=np.stack([d.spend for d in done], axis=2),
-        told=_told(done, len(chosen), len(quoted)),
+        told=(*map(tuple, told), (("",) * len(done),) * len(quoted)),
         minimize=curves.minimize,
     )
 
@@ -111,58 +126,155 @@ def _prices(
     curves: Curves,
     price: float | Sequence[float] | None,
     full_run_costs: float | Sequence[float] | None,
-) -> tuple[tuple[float, ...], FloatArray, bool]:
-    """Prices as given, the price of a point by task, and whether full runs were priced."""
+) -> tuple[FloatArray, FloatArray]:
+    """Prices as given, and the price of a point by task."""
     if (price is None) == (full_run_costs is None):
         raise InvalidArgument("give either `price` or `full_run_costs`.")
     quoted = np.atleast_1d(np.asarray(price if full_run_costs is None else full_run_costs, float))
-    bad = np.flatnonzero(~(quoted > 0) | np.isinf(quoted))
-    if quoted.ndim != 1 or len(quoted) == 0 or len(bad):
+    if quoted.ndim != 1 or not len(quoted) or not ((quoted > 0) & np.isfinite(quoted)).all():
         what = "price" if full_run_costs is None else "full_run_costs"
         raise InvalidArgument(f"`{what}` must be above 0 and finite, but it is {quoted.tolist()}.")
-    place = {name: t for t, name in enumerate(curves.tasks)}
-    tasks = np.array([place[name] for name in curves.task])
     if full_run_costs is None:
-        return tuple(quoted.tolist()), np.tile(quoted[:, None], len(curves.tasks)), False
-    mean = np.bincount(tasks, curves.total_cost) / np.bincount(tasks)
+        return quoted, np.tile(quoted[:, None], len(curves.tasks))
+    mean = np.array([curves.of_task(task).total_cost.mean() for task in curves.tasks])
     if not (mean > 0).all():
         task = curves.tasks[int(np.argmin(mean))]
         raise InvalidArgument(f"the runs of task {task!r} cost nothing: state `price` instead.")
-    return tuple(quoted.tolist()), mean / quoted[:, None], True
+    return quoted, mean / quoted[:, None]
 
 
-def _carried_out(
-    work: Sequence[Job], how: Rules, workers: int, executor: Executor | None,
-    progress: Progress | None,
-) -> list[Done]:  # fmt: skip
-    """All jobs, in order: here, by processes started here, or by the user's workers."""
-    check_executor(executor)
-    if executor is not None:
-        return spread(executor, _one_job, how, work, progress)
-    if workers == 1 or len(work) == 1:
-        return list(_watched((_one_job(how, job) for job in work), len(work), progress))
-    context = multiprocessing.get_context("spawn")  # threads of the solver do not survive a fork
-    with ProcessPoolExecutor(min(workers, len(work)), context) as pool:
-        return spread(pool, _one_job, how, work, progress)
+def _one_job(how: tuple[Design, Sequence[Method]], job: Job) -> Done:
+    return carry_out(job, *how)
 
 
-def _one_job(how: Rules, job: Job) -> Done:
-    design, methods = how
-    return carry_out(job, design, methods)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Design:
+    """How past runs are split and searched.
+
+    Parameters
+    ----------
+    log_runs : int or None
+        How many runs the log has; None: 150, or half of the runs of a small task; 0: no log.
+    logs : int
+        How many logs are drawn for each task.
+    orders : int
+        In how many random orders the other runs are searched after each.
+    seed : int
+    """
+
+    log_runs: int | None
+    logs: int
+    orders: int
+    seed: int
 
 
-def _watched(done: Iterable[Done], total: int, progress: Progress | None) -> Iterator[Done]:
-    for i, x in enumerate(done, 1):
-        if progress is not None:
-            progress(i, total)
-        yield x
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """All searches of one task that share a log."""
+
+    curves: Curves
+    instance: tuple[str, ...] | None
+    task: int
+    log: int
+    prices: tuple[float, ...]
 
 
-def _told(
-    done: Sequence[Done], methods: int, prices: int
-) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """What was chosen, by method, price and cell; nothing for hindsight."""
-    return tuple(
-        tuple(tuple(d.told[m][p] if m < methods else "" for d in done) for p in range(prices))
-        for m in range(methods + 1)
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class Done:
+    """Score and spend by method (hindsight last), price and order; and what was chosen."""
+
+    job: tuple[int, int]
+    score: FloatArray
+    spend: FloatArray
+    told: tuple[tuple[str, ...], ...]
+
+
+def jobs(
+    curves: Curves,
+    instance: Sequence[str] | None,
+    prices: Sequence[tuple[float, ...]],
+    logs: int,
+) -> Iterator[Job]:
+    """A job for every task and log; ``prices[t]`` are those of task t."""
+    place = {name: t for t, name in enumerate(curves.tasks)}
+    task = np.array([place[name] for name in curves.task])
+    for t in range(len(curves.tasks)):
+        mine = np.flatnonzero(task == t)
+        part = curves.select(mine)
+        labels = None if instance is None else tuple(instance[i] for i in mine.tolist())
+        for log in range(logs):
+            yield Job(part, labels, t, log, prices[t])
+
+
+def split(job: Job, design: Design) -> tuple[IntArray, IntArray]:
+    """The runs of the log, and those to be searched."""
+    rng = np.random.default_rng([design.seed, job.task, job.log, 0])
+    n = len(job.curves)
+    nothing = np.arange(0)
+    if design.log_runs == 0 and job.instance is None:
+        return nothing, np.arange(n)
+    if n < 2:
+        raise InvalidArgument(
+            f"a task needs two runs, one to learn from and one to search, but task "
+            f"{job.curves.task[0]!r} has only {job.curves.runs[0]!r}."
+        )
+    if job.instance is None:
+        size = min(_LOG_RUNS, n // 2) if design.log_runs is None else design.log_runs
+        if not 0 < size < n:
+            raise InvalidArgument(
+                f"task {job.curves.task[0]!r} has {n} runs, so its log can have 0 to {n - 1} of "
+                f"them, but `log_runs` is {size}."
+            )
+        mixed = rng.permutation(n)
+        return np.sort(mixed[:size]), np.sort(mixed[size:])
+    names = list(dict.fromkeys(job.instance))
+    if len(names) < 2:
+        raise InvalidArgument(
+            f"the log of an instance is the other instances of its task, but task "
+            f"{job.curves.task[0]!r} has only one, {names[0]!r}."
+        )
+    shuffled = np.random.default_rng([design.seed, job.task, 1]).permutation(len(names))
+    chosen = names[shuffled[job.log % len(names)]]
+    mine = np.array([label == chosen for label in job.instance])
+    others = np.flatnonzero(~mine)
+    if design.log_runs == 0:
+        return nothing, np.flatnonzero(mine)
+    if design.log_runs is not None and design.log_runs < len(others):
+        others = np.sort(rng.choice(others, design.log_runs, replace=False))
+    return others, np.flatnonzero(mine)
+
+
+def carry_out(job: Job, design: Design, methods: Sequence[Method]) -> Done:
+    """Learn from the log and search the rest, the same orders for all methods."""
+    logged, searched = split(job, design)
+    rng = np.random.default_rng([design.seed, job.task, job.log, 2])
+    orders = [rng.permutation(searched) for _ in range(design.orders)]
+    table = Table.of(job.curves)
+    if len(logged):
+        log = Log.of(job.curves.select(logged), len(searched), rng)
+    else:
+        log = Log(None, table, np.zeros((0, len(searched)), np.int64))
+    shape = len(methods) + 1, len(job.prices), design.orders
+    found = np.empty((*shape, 2))
+    told = []
+    for m, method in enumerate(methods):
+        plans = method.learn(log, job.prices)
+        told.append(tuple(plan.told for plan in plans))
+        for k, order in enumerate(orders):
+            found[m, :, k] = _play(plans, table, order)
+    for p, price in enumerate(job.prices):
+        found[-1, p] = table.hindsight(searched, price)
+    return Done((job.task, job.log), found[..., 0], found[..., 1], tuple(told))
+
+
+def _play(plans: Sequence[MethodPlan], table: Table, order: IntArray) -> FloatArray:
+    """Score and spend at each price; a rule that serves several prices is played once."""
+    found = np.empty((len(plans), 2))
+    for rule in {id(plan.rule): plan.rule for plan in plans}.values():
+        same = [p for p, plan in enumerate(plans) if plan.rule is rule]
+        stops = [plans[p].stops for p in same]
+        most = None if None in stops else max(s for s in stops if s is not None)
+        path = trace(rule, Bench(table, order), most)
+        for p, stop in zip(same, stops, strict=True):
+            found[p] = path[-1 if stop is None else min(stop, len(path)) - 1]
+    return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -20,9 +20,8 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from .._common.optional import need
-from .bench import Bench
+from .bench import Bench, PoolSpace
 from .methods import Log, MethodPlan
-from .pool_space import PoolSpace
 
 _BISECTIONS = 60
 _WIDEST = 40.0  # the most standard deviations between an index and the mean
@@ -69,43 +68,45 @@ class Surrogate:
     @classmethod
     def of(cls, settings: Any, score: FloatArray, cost: FloatArray) -> Surrogate:
         """Fit the hyperparameters to the runs of a log."""
-        gp, kernels = (
-            need("sklearn.gaussian_process", "sklearn"),
-            need("sklearn.gaussian_process.kernels", "sklearn"),
-        )
+        kernels = need("sklearn.gaussian_process.kernels", "sklearn")
         space = PoolSpace.of(settings)
         features = space.features(settings)
         own = features.shape[1] <= _LENGTHS
         shape = kernels.Matern(np.ones(features.shape[1] if own else 1), (0.05, 100.0), nu=2.5)
         prior = kernels.ConstantKernel(1.0, (0.01, 100.0)) * shape
         prior = prior + kernels.WhiteKernel(0.1, (1e-5, 2.0))
-        found = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # lengths at their bounds
-            for y in (_fenced(score), np.log(np.maximum(cost, 1e-12))):
-                process = gp.GaussianProcessRegressor(
-                    prior, n_restarts_optimizer=_RESTARTS, normalize_y=True, random_state=0
-                )
-                found.append(process.fit(features, y).kernel_)
-        return cls(space, features, score, cost, (found[0], found[1]))
+        begin = cls(space, features, score, cost, (prior, prior))
+        nothing = np.zeros(0)
+        return begin.fitted(features[:0], nothing, nothing)
+
+    def fitted(self, x: FloatArray, y: FloatArray, cost: FloatArray) -> Surrogate:
+        """With hyperparameters fitted to the runs of the log and these."""
+        found = [self._process(i, x, y, cost, fit=True).kernel_ for i in range(2)]
+        return replace(self, kernels=(found[0], found[1]))
 
     def indices(self, x: FloatArray, y: FloatArray, cost: FloatArray, new: FloatArray,
                 price: float) -> FloatArray:  # fmt: skip
         """The index of each new candidate, when these full runs were seen besides the log."""
-        seen = np.vstack([self.features, x])
-        mean, spread = self._forecast(0, seen, _fenced(np.concatenate([self.score, y])), new)
-        log_cost, _ = self._forecast(
-            1, seen, np.log(np.maximum(np.concatenate([self.cost, cost]), 1e-12)), new
-        )
-        return gittins(mean, spread, np.exp(log_cost) / price)
+        forecasts = (self._process(i, x, y, cost).predict(new, return_std=True) for i in range(2))
+        (mean, spread), (log_mean, log_spread) = forecasts
+        # the mean of a lognormal cost, not its median
+        expected = np.exp(log_mean + 0.5 * log_spread**2)
+        return gittins(np.asarray(mean), np.maximum(spread, 1e-12), expected / price)
 
-    def _forecast(
-        self, which: int, x: FloatArray, y: FloatArray, new: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _process(
+        self, which: int, x: FloatArray, y: FloatArray, cost: FloatArray, *, fit: bool = False
+    ) -> Any:
+        """The process of scores or of costs, with its kernel as it is or fitted."""
         gp = need("sklearn.gaussian_process", "sklearn")
-        process = gp.GaussianProcessRegressor(self.kernels[which], optimizer=None, normalize_y=True)
-        mean, spread = process.fit(x, y).predict(new, return_std=True)
-        return np.asarray(mean), np.maximum(spread, 1e-12)
+        process = gp.GaussianProcessRegressor(
+            self.kernels[which], optimizer="fmin_l_bfgs_b" if fit else None,
+            n_restarts_optimizer=_RESTARTS, normalize_y=True, random_state=0,
+        )  # fmt: skip
+        target = np.concatenate([self.score, y] if which == 0 else [self.cost, cost])
+        target = np.log(np.maximum(target, 1e-12)) if which else _fenced(target)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # lengths at their bounds
+            return process.fit(np.vstack([self.features, x]), target)
 
 
 def _fenced(score: FloatArray) -> FloatArray:
@@ -136,7 +137,10 @@ def gittins(mean: FloatArray, spread: FloatArray, cost: FloatArray) -> FloatArra
 
 
 def bayes(bench: Bench, known: Surrogate, price: float) -> Iterator[None]:
-    """Full runs by falling index until no index is above the best score; at least one run."""
+    """Full runs by falling index until no index is above the best score; at least one run.
+
+    Kernels are fitted again after 1, 2, 4, 8, ... runs.
+    """
     x = known.space.features(bench.settings or [{}] * len(bench))
     free = np.ones(len(bench), bool)
     begun: list[int] = []
@@ -144,7 +148,10 @@ def bayes(bench: Bench, known: Surrogate, price: float) -> Iterator[None]:
     cost: list[float] = []
     while free.any():
         left = np.flatnonzero(free)
-        index = known.indices(x[begun], np.array(score), np.array(cost), x[left], price)
+        seen = x[begun], np.array(score), np.array(cost)
+        if len(begun) & (len(begun) - 1) == 0 and begun:
+            known = known.fitted(*seen)
+        index = known.indices(*seen, x[left], price)
         if begun and not index.max() > bench.best:
             break
         run, before = int(left[index.argmax()]), bench.spent

@@ -1,14 +1,20 @@
-"""Methods to compare: each method learns from the log and then searches a bench.
+"""What a method is, and the methods that choose their options on the log.
 
-To play is to advance runs on the bench and to yield whenever the search might stop. When to stop
-and, for most methods, which options to use are chosen on the log: by playing searches among its
-runs and taking the choice with the highest mean payoff.
+Each method learns from the log and then searches a bench. A rule advances runs on the bench and
+yields whenever the search might stop. When to stop and, for most methods, which options to use are
+chosen on the log: by playing searches among its runs and taking the choice with the highest mean
+payoff.
+
+The second half are the rules: successive halving and its relatives. They take a
+:class:`~weitzman.backtest.bench.Bench` and settings. Resources are counted in rows of a curve, from
+1; ``most`` is the length of a full run. Runs are ranked by the last score seen, as in the papers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
@@ -17,9 +23,11 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
+from ..learn.ladder import top_excess
 from .bench import Bench, Table
 
 Rule = Callable[[Bench], Iterator[None]]
+REHEARSALS = 32  # searches made up from each log
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,13 +41,50 @@ class Log:
     table : Table
         The same runs; without a log, the searched runs, of which only the length counts.
     orders : (k, m) array of int
-        For each of k rehearsals m runs of the log, drawn with replacement: as many as the searches
-        to come will have.
+        For each of k rehearsals the runs that are searched, as many as in the searches to come.
+    rehearsed : Table
+        The runs that rehearsals search, and that ``orders`` name: those of the log and imagined
+        ones; None: those of the log alone.
     """
 
     given: Curves | None
     table: Table
     orders: IntArray
+    rehearsed: Table | None = None
+
+    @classmethod
+    def of(cls, curves: Curves, runs: int, rng: np.random.Generator) -> Log:
+        """The log of searches among this many runs.
+
+        A rehearsal searches each run of the log once, in random order. If the search has more runs
+        than the log, the rest repeats runs of the log at random; but after j runs the next one is
+        the best so far with probability 1 / (j + 1), as for any runs that are exchangeable. Then it
+        exceeds the best by an exponential excess, whose mean is the excess of the best runs of the
+        log, as in the models that :func:`weitzman.learn.fit` makes.
+        """
+        # on the bench a run ends with its rows, whatever became of it elsewhere
+        curves = replace(curves, ended=np.ones(len(curves), bool))
+        table, n = Table.of(curves), len(curves)
+        last = table.top[:, -1]
+        best, excess = top_excess(last, np.ones(n))
+        like = np.argsort(last, kind="stable")[-max(n // 10, 1) :]  # imagined runs learn as these
+        orders: list[list[int]] = []
+        parents: list[int] = []
+        heights: list[float] = []
+        for _ in range(REHEARSALS):
+            order = rng.permutation(n)[:runs].tolist()
+            height = best
+            for j in range(len(order), runs):
+                if rng.random() < 1.0 / (j + 1):
+                    height += excess * rng.exponential()
+                    order.append(n + len(parents))
+                    parents.append(int(rng.choice(like)))
+                    heights.append(height)
+                else:
+                    order.append(int(rng.integers(n)))
+            orders.append(order)
+        rehearsed = table.extended(np.array(parents, np.int64), np.array(heights, np.float64))
+        return cls(curves, table, np.array(orders), rehearsed)
 
     @property
     def curves(self) -> Curves:
@@ -50,7 +95,7 @@ class Log:
 
     def rehearsals(self, most: int) -> Iterator[Bench]:
         """Searches among the runs of the log."""
-        return (Bench(self.table, order) for order in self.orders[:most])
+        return (Bench(self.rehearsed or self.table, order) for order in self.orders[:most])
 
     @property
     def most(self) -> int:
@@ -92,14 +137,14 @@ class Tuned:
         Returns all settings to choose from for a log: a description of each, and its rule.
     rehearsals : int
         How many searches among the runs of the log each setting plays.
-    longest : int
-        At most this many stops of a rule are tried.
+    longest : int, optional
+        At most this many stops of a rule are tried; by default all.
     """
 
     name: str
     rules: Callable[[Log], dict[str, Rule]]
-    rehearsals: int = 32
-    longest: int = 400
+    rehearsals: int = REHEARSALS
+    longest: int | None = None
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The setting and the stop with the highest mean payoff in the rehearsals."""
@@ -108,53 +153,174 @@ class Tuned:
                 f"{self.name!r} chooses its options on a log, so the log must have runs."
             )
         settings = self.rules(log)
-        means = [self._means(log, rule) for rule in settings.values()]
-        return best_plans(settings, means, prices)
-
-    def _means(self, log: Log, rule: Rule) -> FloatArray:
-        """Mean score and spend at each stop."""
-        played = [trace(rule, bench, self.longest) for bench in log.rehearsals(self.rehearsals)]
-        return np.asarray(np.mean(played, axis=0))
-
-
-def best_plans(
-    rules: Mapping[str, Rule], means: Sequence[FloatArray], prices: Sequence[float]
-) -> list[MethodPlan]:
-    """For each price, the rule and the stop with the highest payoff.
-
-    ``means`` has the mean score and spend of each rule, one row for each stop.
-    """
-    plans = []
-    for price in prices:
-        payoffs = [price * mean[:, 0] - mean[:, 1] for mean in means]
-        best = int(np.argmax([p.max() for p in payoffs]))
-        told, rule = list(rules.items())[best]
-        plans.append(MethodPlan(rule, int(payoffs[best].argmax()) + 1, told))
-    return plans
+        means = []  # mean score and spend of each rule, one row for each stop
+        for rule in settings.values():
+            played = [trace(rule, bench, self.longest) for bench in log.rehearsals(self.rehearsals)]
+            stops = max(map(len, played))  # a search that has ended stays as it is
+            padded = [np.pad(x, ((0, stops - len(x)), (0, 0)), "edge") for x in played]
+            means.append(np.mean(padded, axis=0))
+        plans = []
+        for price in prices:
+            payoffs = [price * mean[:, 0] - mean[:, 1] for mean in means]
+            best = int(np.argmax([p.max() for p in payoffs]))
+            told, rule = list(settings.items())[best]
+            plans.append(MethodPlan(rule, int(payoffs[best].argmax()) + 1, told))
+        return plans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documented:
-    """A method without a log: its options are the defaults of its authors or its package.
+    """A method whose options are the defaults of its authors or its package.
 
     Parameters
     ----------
     name : str
     rule : function
-        Returns the rule for runs of at most this many rows.
+        Returns the rule for a log, of which a method without one may use only the length of runs.
     stops : int, optional
         How often the rule may yield: for rules that yield after each run, the number of runs.
     """
 
     name: str
-    rule: Callable[[int], Rule]
+    rule: Callable[[Log], Rule]
     stops: int | None = None
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The same rule at every price."""
-        return [MethodPlan(self.rule(log.most), self.stops, "as documented")] * len(prices)
+        return [MethodPlan(self.rule(log), self.stops, "as documented")] * len(prices)
 
 
 def trace(rule: Rule, bench: Bench, stops: int | None) -> FloatArray:
     """Best score and spend each time that a rule yields, up to a number of times."""
     return np.array([(bench.best, bench.spent) for _ in islice(rule(bench), stops)])
+
+
+def top_k(bench: Bench, runs: int, keep: int) -> Iterator[None]:
+    """Train some runs for one epoch and the best K of them to the end (arXiv 2307.15422).
+
+    An epoch is the first step that costs something.
+    """
+    started = np.arange(min(runs, len(bench)))
+    _finish(bench, _best(started, bench.first_epoch(started), keep))
+    yield
+
+
+def successive_halving(bench: Bench, runs: int, rate: int, least: int, most: int) -> Iterator[None]:
+    """Successive halving (Jamieson and Talwalkar, 2016): one synchronous bracket.
+
+    All runs see ``least`` rows. Then, and whenever the remaining runs have seen ``rate`` times as
+    many, the best ``ceil(runs / rate**k)`` go on. Runs that reach the last rung go to their ends.
+    """
+    alive = np.arange(min(runs, len(bench)))
+    size, k, rows = len(alive), 0, least
+    while rows < most and len(alive) > 1:
+        score = bench.advance_all(alive, rows)
+        k, rows = k + 1, rows * rate
+        alive = _best(alive, score, -(-size // rate**k))
+    _finish(bench, alive)
+    yield
+
+
+def hyperband(bench: Bench, runs: int, rate: int, least: int, most: int) -> Iterator[None]:
+    """Hyperband (Li et al., 2018, algorithm 1): brackets from bold to cautious, over and over.
+
+    It ends when this many runs have been started; the last bracket may be short of runs. Yields
+    after each bracket.
+    """
+    deepest = int(np.log(most / least) / np.log(rate) + 1e-9)
+    begun, s, limit = 0, deepest, min(runs, len(bench))
+    while begun < limit:
+        size = -(-(deepest + 1) * rate**s // (s + 1))
+        alive = np.arange(begun, min(begun + size, limit))
+        begun += len(alive)
+        size = len(alive)
+        for i in range(s):
+            if len(alive) > 1:
+                score = bench.advance_all(alive, max(round(most / rate ** (s - i)), least))
+                alive = _best(alive, score, max(size // rate ** (i + 1), 1))
+        _finish(bench, alive)
+        s = s - 1 if s > 0 else deepest
+        yield
+
+
+def asha(bench: Bench, rate: int, least: int, most: int) -> Iterator[None]:
+    """Asynchronous successive halving (Li et al., 2020, algorithm 2) with one worker.
+
+    A run that is among the best ``1 / rate`` of its rung is promoted, from the highest rung that
+    has one; if there is none, a new run is started. Yields before each new run.
+    """
+    levels = [least]
+    while levels[-1] < most:
+        levels.append(min(levels[-1] * rate, most))
+    rungs = [_Rung(rate) for _ in levels]
+    for new in range(len(bench)):
+        rungs[0].add(bench.advance(new, levels[0]), new)
+        while (found := _promoted(rungs)) is not None:
+            run, k = found
+            rungs[k + 1].add(bench.advance(run, levels[k + 1]), run)
+        yield
+
+
+def percentile(bench: Bench, share: float, first: int, finished: int) -> Iterator[None]:
+    """Percentile stopping, the rule of Ax: run after run, dropped if among the worst.
+
+    At rows 1, 2, 4, ... from row ``first`` on, once ``finished`` runs have ended, a run goes on
+    only if its score is at least the ``share`` percentile of all scores at that row, its own
+    included. Yields after each run.
+    """
+    seen: dict[int, list[float]] = {}
+    whole = 0
+    for run in range(len(bench)):
+        row, score = 1, bench.advance(run, 1)
+        while score > -np.inf:
+            there = seen.setdefault(row, [])
+            there.append(score)
+            if bench.is_over(run):
+                whole += 1
+                break
+            if whole >= finished and row >= first and score < np.percentile(there, share):
+                break
+            row = min(2 * row, bench.longest)
+            score = bench.advance(run, row)
+        yield
+
+
+class _Rung:
+    """The runs that have reached a rung, best first, and those not promoted from it."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._all: list[tuple[float, int]] = []
+        self._waiting: list[tuple[float, int]] = []
+
+    def add(self, score: float, run: int) -> None:
+        """A run has reached the rung. One that has diverged is never promoted."""
+        insort(self._all, (-score, run))
+        if score > -np.inf:
+            insort(self._waiting, (-score, run))
+
+    def promote(self) -> int | None:
+        """Promote the best run that waits, if it is among the best ``1 / rate`` of the rung."""
+        if not self._waiting:
+            return None
+        rank = bisect_left(self._all, self._waiting[0])
+        return self._waiting.pop(0)[1] if rank < len(self._all) // self._rate else None
+
+
+def _promoted(rungs: Sequence[_Rung]) -> tuple[int, int] | None:
+    """A run to be promoted and the rung that it leaves; the highest such rung."""
+    for k in reversed(range(len(rungs) - 1)):
+        if (run := rungs[k].promote()) is not None:
+            return run, k
+    return None
+
+
+def _best(runs: IntArray, score: FloatArray, keep: int) -> IntArray:
+    """The runs with the highest scores, earlier runs first among equals, no diverged runs."""
+    order = np.argsort(-score, kind="stable")[:keep]
+    return runs[order[score[order] > -np.inf]]
+
+
+def _finish(bench: Bench, runs: IntArray) -> None:
+    if len(runs):
+        bench.advance_all(runs, bench.longest)

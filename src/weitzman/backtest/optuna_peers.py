@@ -5,7 +5,8 @@ the rows given; a run that has diverged is pruned. A pruned trial is never resum
 Optuna.
 
 With TPE as the sampler a trial is the run whose settings are nearest to the proposal, among the
-runs that were not started; the runs of the log are in the study from the beginning.
+runs that were not started. The study then knows the runs of the log from the beginning: their
+settings, their intermediate values at the same rows, and their best scores.
 """
 
 from __future__ import annotations
@@ -13,39 +14,37 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from .._common.arrays import IntArray
+from .._common.arrays import FloatArray
 from .._common.optional import need
-from .bench import Bench, Table
-from .methods import Documented, Log, Method, MethodPlan, Rule, Tuned, best_plans, trace
-from .pool_space import PoolSpace
+from ..learn.features import Config
+from .bench import Bench, PoolSpace, Table
+from .methods import Documented, Log, Method, Rule, Tuned
 
 _RATES = (2, 3, 4)
 _LEAST = (1, 2, 4)  # rows of the first rung
 _REHEARSALS = 8  # Optuna is about a hundred times slower per step
 _LONGEST = 128  # trials
-_FEW, _TREES = 3, 64  # rehearsals and trials of a study whose sampler is TPE
-_WILCOXON = 2, 96  # for a pruner that is another hundred times slower
+_STARTUP = 10  # trials before TPE, by Optuna's default; a study of fewer than 40 has a quarter
+_REPORTS = {"SuccessiveHalvingPruner": 4, "HyperbandPruner": 3, "MedianPruner": 2}  # rates of rows
 
 
-def installed() -> bool:
+def optuna_installed() -> bool:
     """Whether these methods can be used."""
     return find_spec("optuna") is not None
 
 
-def optuna_methods() -> list[Method]:
-    """The pruners, as methods whose options are chosen on the log."""
+def tuned_pruners() -> list[Method]:
+    """Pruners whose options and number of trials are chosen on the log."""
+    names = list(_REPORTS)[:2]
     return [
-        Tuned("Optuna SuccessiveHalvingPruner", _successive_halving, _REHEARSALS, _LONGEST),
-        Tuned("Optuna HyperbandPruner", _hyperband, _REHEARSALS, _LONGEST),
-        Tuned("Optuna MedianPruner", _median, _REHEARSALS, _LONGEST),
-        Tuned("Optuna WilcoxonPruner", _wilcoxon, *_WILCOXON),
+        Tuned(f"Optuna {name}", partial(_options, name=name), _REHEARSALS, _LONGEST)
+        for name in names
     ]
 
 
@@ -54,159 +53,146 @@ def documented_pruners(trials: Sequence[int], *, tree: bool = False) -> list[Met
 
     With ``tree`` TPE chooses what to start; for runs whose settings are known.
     """
-    names = ("SuccessiveHalvingPruner", "HyperbandPruner", "MedianPruner")[: 2 if tree else 3]
     return [
         Documented(
             f"Optuna {'TPE + ' if tree else ''}{name}, {n} runs",
-            partial(_as_it_comes, name=name, tree=tree),
+            partial(_as_it_comes, name=name, trials=n if tree else None),
             n,
         )
-        for name in names
+        for name in list(_REPORTS)[: 2 if tree else 3]
         for n in trials
     ]
 
 
-def _as_it_comes(most: int, name: str, tree: bool) -> Rule:
+def _as_it_comes(log: Log, name: str, trials: int | None) -> Rule:
     make = getattr(need("optuna", "optuna").pruners, name)
-    rule = partial(pruned, pruner=make, rows=_ladder(1, 2, most))
-    return partial(_untaught, rule=rule) if tree else rule
+    rule = partial(pruned, pruner=make, rows=ladder(1, _REPORTS[name], log.most))
+    known = None if log.given is None else log.table
+    return rule if trials is None else partial(rule, trials=trials, known=known)
 
 
-def _untaught(bench: Bench, rule: Callable[..., Iterator[None]]) -> Iterator[None]:
-    """A study whose sampler is TPE, and which knows no runs at the beginning."""
-    return rule(bench, known=KnownRuns(PoolSpace.of(bench.settings or ()), None))
+def _options(log: Log, name: str) -> dict[str, Rule]:
+    make = getattr(need("optuna", "optuna").pruners, name)
+    most = {"max_resource": log.most} if name == "HyperbandPruner" else {}
+    return {
+        f"rate {rate}, from {least} rows": partial(
+            pruned,
+            pruner=partial(make, min_resource=least, reduction_factor=rate, **most),
+            rows=ladder(least, rate, log.most),
+        )
+        for rate in _RATES
+        for least in _LEAST
+        if least <= log.most
+    }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TreeSampled:
-    """TPE proposes, a pruner of Optuna prunes; the study knows the runs of the log.
-
-    Its options are chosen on half of the log, by a study that knows the other half.
-
-    Parameters
-    ----------
-    name : str
-    rules : function
-        As in :class:`Tuned`; the rules must be :func:`pruned`, which is told what is known.
-    """
-
-    name: str
-    rules: Callable[[Log], dict[str, Any]] = field(repr=False)
-
-    def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
-        """The options and the number of trials with the highest mean payoff in the rehearsals."""
-        runs = np.arange(len(log.curves))
-        taught, searched = (runs[::2], runs[1::2]) if len(runs) > 1 else (runs, runs)
-        orders = searched[log.orders[:_FEW] % len(searched)]
-        half, whole = KnownRuns.of(log.table, taught), KnownRuns.of(log.table, runs)
-        options = self.rules(log)
-        means = []
-        for rule in options.values():
-            played = [
-                trace(partial(rule, known=half), Bench(log.table, order), _TREES)
-                for order in orders
-            ]
-            means.append(np.mean(played, axis=0))
-        final = {told: partial(rule, known=whole) for told, rule in options.items()}
-        return best_plans(final, means, prices)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownRuns:
-    """What a study knows from the beginning: the space, and settings and best scores of full runs.
-
-    Without a table it knows the space alone.
-    """
-
-    space: PoolSpace
-    table: Table | None
-    runs: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    @classmethod
-    def of(cls, table: Table, runs: IntArray) -> KnownRuns:
-        """Some runs of a table, in the space of all."""
-        return cls(PoolSpace.of(table.settings), table, runs)
-
-    def tell(self, study: Any, optuna: Any) -> None:
-        """Add them to a study, as complete trials."""
-        from .pool_sampler import distributions, parameters
-
-        if self.table is None:
-            return
-        spaces = distributions(self.space)
-        points = self.space.points([self.table.settings[i] for i in self.runs])
-        last = self.table.top[self.runs, self.table.length[self.runs] - 1]
-        for point, score in zip(points, last.tolist(), strict=True):
-            study.add_trial(
-                optuna.trial.create_trial(
-                    params=parameters(self.space, point), distributions=spaces, value=score
-                )
-            )
-
-
-def tree_methods() -> list[Method]:
-    """Pruners with TPE as the sampler; for runs whose settings are known."""
-    return [
-        TreeSampled("Optuna TPE + SuccessiveHalvingPruner", partial(_successive_halving, few=True)),
-        TreeSampled("Optuna TPE + HyperbandPruner", partial(_hyperband, few=True)),
-    ]
+def ladder(least: int, rate: int, most: int) -> tuple[int, ...]:
+    """Rows at which scores are reported. Halving ignores rows between its rungs."""
+    rows = []
+    while least < most:
+        rows.append(least)
+        least *= rate
+    return (*rows, most)
 
 
 def pruned(
-    bench: Bench, pruner: Callable[[], Any], rows: Sequence[int], known: KnownRuns | None = None
-) -> Iterator[None]:
+    bench: Bench, pruner: Callable[[], Any], rows: Sequence[int], trials: int | None = None,
+    known: Table | None = None,
+) -> Iterator[None]:  # fmt: skip
     """Play a study with a pruner, one trial after the other; yields after each trial.
 
-    Runs are started in the order of the bench, or, if something is known, as TPE proposes.
+    Runs are started in the order of the bench, or, in a study of a given number of ``trials``, as
+    TPE proposes. ``known`` are runs that the study has from the beginning.
     """
     optuna = need("optuna", "optuna")
     with _quiet(optuna):
-        sampler = _sampler(optuna, bench, known)
         study = optuna.create_study(
             direction="maximize",
-            sampler=sampler,
+            sampler=optuna.samplers.RandomSampler(seed=0),
             pruner=pruner(),
             study_name="backtest",  # Hyperband draws brackets by it
         )
-        if known is not None:
-            known.tell(study, optuna)
+        sampler = None
+        if trials is not None:
+            settings = bench.settings or [{}] * len(bench)
+            sampler = _pool_sampler(optuna, trials, settings, None if known is None else known)
+            if known is not None:
+                _tell(study, sampler, known, rows)
+            study.sampler = sampler
     for turn in range(len(bench)):
         with _quiet(optuna):
-            spaces = {} if known is None else sampler.distributions
-            trial = study.ask(spaces)
-            run = sampler.chosen if spaces else turn
-            best = _trained(bench, run, trial, rows)
-            state = optuna.trial.TrialState
-            if best is None:
-                study.tell(trial, state=state.PRUNED)
-            else:
+            trial = study.ask(None if sampler is None else sampler.distributions)
+            run = turn if sampler is None else sampler.chosen
+            best = -np.inf
+            for row in rows:
+                score = bench.advance(run, row)
+                if score > -np.inf:
+                    trial.report(score, row)
+                    best = max(best, score)
+                    if bench.is_over(run):
+                        study.tell(trial, best)
+                        break
+                if score == -np.inf or trial.should_prune():
+                    study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                    break
+            else:  # longer than any run of the log
                 study.tell(trial, best)
         yield
 
 
-def _sampler(optuna: Any, bench: Bench, known: KnownRuns | None) -> Any:
-    if known is None:
-        return optuna.samplers.RandomSampler(seed=0)
-    from .pool_sampler import PoolSampler
+def _tell(study: Any, sampler: Any, known: Table, rows: Sequence[int]) -> None:
+    """Make each known run a trial that was never pruned, with its reports."""
+    for run, point in enumerate(sampler.space.points(known.settings)):
+        study.enqueue_trial(sampler.parameters(point))
+        trial = study.ask(sampler.distributions)
+        length = known.length[run]
+        for row in sorted({min(row, length) for row in rows}):
+            if known.score[run, row - 1] == -np.inf:
+                break
+            trial.report(float(known.score[run, row - 1]), int(row))
+            trial.should_prune()  # halving notes here which rungs a trial has reached
+        study.tell(trial, float(known.top[run, length - 1]))
 
-    inner = optuna.samplers.TPESampler(multivariate=True, seed=0)
-    return PoolSampler(inner, known.space, bench.settings or [{}] * len(bench))
 
+def _pool_sampler(optuna: Any, trials: int, settings: Sequence[Config], known: Any) -> Any:
+    """TPE whose proposals are moved to the nearest runs that were not started."""
+    inner = optuna.samplers.TPESampler(
+        multivariate=True, seed=0, n_startup_trials=max(min(_STARTUP, trials // 4), 1)
+    )
+    space = PoolSpace.of(settings if known is None else known.settings)
+    points, free = space.points(settings), list(range(len(settings)))
+    make = optuna.distributions
 
-def _trained(bench: Bench, run: int, trial: Any, rows: Sequence[int]) -> float | None:
-    """Train a run until it ends or is pruned: the best score reported, None if pruned."""
-    best = -np.inf
-    for row in rows:
-        score = bench.advance(run, row)
-        if score == -np.inf:
-            return None
-        trial.report(score, row)
-        best = max(best, score)
-        if bench.is_over(run):
-            break
-        if trial.should_prune():
-            return None
-    return best
+    class PoolSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.chosen = -1  # the run of the last trial
+            self.space = space
+            self.distributions = {
+                f"x{d}": make.CategoricalDistribution(list(range(size))) if size
+                else make.FloatDistribution(0.0, 1.0)
+                for d, size in enumerate(space.categories)
+            }  # fmt: skip
+
+        def parameters(self, point: FloatArray) -> dict[str, Any]:
+            pairs = zip(point.tolist(), space.categories, strict=True)
+            return {f"x{d}": int(x) if size else float(x) for d, (x, size) in enumerate(pairs)}
+
+        def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
+            return self.distributions
+
+        def sample_relative(self, study: Any, trial: Any, search_space: Any) -> dict[str, Any]:
+            proposed = inner.sample_relative(study, trial, search_space)
+            place = 0  # without a proposal the next run in order
+            if proposed:
+                point = np.array([float(proposed[name]) for name in self.distributions])
+                place = space.nearest(point, points[free])
+            self.chosen = free.pop(place)
+            return self.parameters(points[self.chosen])
+
+        def sample_independent(self, study: Any, trial: Any, name: str, distribution: Any) -> Any:
+            return inner.sample_independent(study, trial, name, distribution)  # abstract above
+
+    return PoolSampler()
 
 
 @contextmanager
@@ -220,66 +206,3 @@ def _quiet(optuna: Any) -> Iterator[None]:
             yield
     finally:
         optuna.logging.set_verbosity(before)
-
-
-def _ladder(least: int, rate: int, most: int) -> tuple[int, ...]:
-    """Rows at which scores are reported. Successive halving ignores rows between rungs."""
-    rows = []
-    while least < most:
-        rows.append(least)
-        least *= rate
-    return (*rows, most)
-
-
-def _grid(few: bool) -> list[tuple[int, int]]:
-    """Rates, and rows of the first rung, to choose from."""
-    rates, least = (_RATES[1:], _LEAST[:2]) if few else (_RATES, _LEAST)
-    return [(rate, rows) for rate in rates for rows in least]
-
-
-def _successive_halving(log: Log, few: bool = False) -> dict[str, Rule]:
-    make = need("optuna", "optuna").pruners.SuccessiveHalvingPruner
-    return {
-        f"rate {rate}, from {least} rows": partial(
-            pruned,
-            pruner=partial(make, min_resource=least, reduction_factor=rate),
-            rows=_ladder(least, rate, log.most),
-        )
-        for rate, least in _grid(few)
-    }
-
-
-def _hyperband(log: Log, few: bool = False) -> dict[str, Rule]:
-    make = need("optuna", "optuna").pruners.HyperbandPruner
-    return {
-        f"rate {rate}, from {least} rows": partial(
-            pruned,
-            pruner=partial(make, min_resource=least, max_resource=log.most, reduction_factor=rate),
-            rows=_ladder(least, rate, log.most),
-        )
-        for rate, least in _grid(few)
-        if least <= log.most
-    }
-
-
-def _median(log: Log) -> dict[str, Rule]:
-    make = need("optuna", "optuna").pruners.MedianPruner
-    return {
-        f"{startup} full runs first, then from {warm + 1} rows": partial(
-            pruned,
-            pruner=partial(make, n_startup_trials=startup, n_warmup_steps=warm + 1),
-            rows=_ladder(1, 2, log.most),
-        )
-        for startup in (1, 3, 5)
-        for warm in sorted({0, log.most // 8, log.most // 3})
-    }
-
-
-def _wilcoxon(log: Log) -> dict[str, Rule]:
-    make = need("optuna", "optuna").pruners.WilcoxonPruner
-    return {
-        f"p = {p:g}": partial(
-            pruned, pruner=partial(make, p_threshold=p), rows=_ladder(1, 2, log.most)
-        )
-        for p in (0.05, 0.1, 0.3)
-    }

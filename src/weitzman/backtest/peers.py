@@ -1,21 +1,31 @@
-"""The methods to compare with, and the settings each may choose from."""
+"""The methods to compare: the index policy, its peers, and what these choose their options from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from ..errors import UnknownName
-from . import halving as _halving
+import numpy as np
+
+from ..errors import InvalidArgument, UnknownName
+from ..learn.curves import Curves
+from ..learn.first_runs import from_nothing
+from ..learn.ladder import top_excess
+from ..tune.full_runs import one_box
+from ..tune.race import Race, RunModel
+from ..tune.refit import Refit
+from . import methods as rules
+from .bench import Bench
 from .full_run_bo import FullRunBO, sklearn_installed
-from .index_methods import FullRuns, IndexPolicy, fit
-from .methods import Documented, Log, Method, Rule, Tuned
-from .optuna_peers import documented_pruners, installed, optuna_methods, tree_methods
+from .methods import Documented, Log, Method, MethodPlan, Rule, Tuned
+from .optuna_peers import documented_pruners, optuna_installed, tuned_pruners
 
 SAMPLERS = ("random", "tpe", "bo")
+RUNS = (10, 30, 100)  # of methods whose number of runs is fixed
 _RATES = (2, 3, 4)
-RUNS = (10, 30, 100)  # without a log
-_MOST = 256  # runs that Hyperband starts
+_TAIL = -np.log1p(-(np.arange(8) + 0.5) / 8)  # quantiles of an exponential excess
 
 
 def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS) -> list[Method]:
@@ -35,24 +45,20 @@ def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS)
             f"samplers must be some of {', '.join(SAMPLERS)}, but got "
             f"{', '.join(sorted(odd)) or 'none'}."
         )
-    return [
-        IndexPolicy(fit, refit=True),
-        *(_in_order() if "random" in samplers else []),
-        *(tree_methods() if settings and "tpe" in samplers and installed() else []),
-        *([FullRunBO()] if settings and "bo" in samplers and sklearn_installed() else []),
-    ]
-
-
-def _in_order() -> list[Method]:
-    return [
-        FullRuns(),
-        Tuned("top-K after one epoch", _top_k),
-        Tuned("successive halving", _successive_halving),
-        Tuned("Hyperband", _hyperband, rehearsals=16),
-        Tuned("ASHA", _asha, rehearsals=16),
-        Tuned("percentile rule", _percentile, rehearsals=16),
-        *(optuna_methods() if installed() else []),
-    ]
+    found: list[Method] = [IndexPolicy(fit, refit=True)]
+    if "random" in samplers:
+        halved = {"successive halving": _successive_halving, "Hyperband": _hyperband}
+        found += [FullRuns(), Tuned("top-K after one epoch", _top_k)]
+        found += [Tuned(name, options) for name, options in halved.items()]
+        found += [Tuned("ASHA", _asha, 16), Tuned("percentile rule", _percentile, 16)]
+        found += [_fixed_halving(n) for n in RUNS]
+        if optuna_installed():
+            found += [*tuned_pruners(), *documented_pruners(RUNS)[: len(RUNS)]]
+    if settings and "tpe" in samplers and optuna_installed():
+        found += documented_pruners(RUNS, tree=True)
+    if settings and "bo" in samplers and sklearn_installed():
+        found.append(FullRunBO())
+    return found
 
 
 def methods_without_log(*, settings: bool = False) -> list[Method]:
@@ -62,29 +68,122 @@ def methods_without_log(*, settings: bool = False) -> list[Method]:
     pruners of Optuna have their defaults. If the ``settings`` of runs are known, TPE with these
     pruners is among the methods.
     """
-    halved = {"successive halving": _halving.successive_halving, "Hyperband": _halving.hyperband}
-    return [
-        IndexPolicy(fit, refit=True),
-        *(
-            Documented(f"random search, {n} full runs", partial(_full_runs, runs=n))
-            for n in (3, 10)
-        ),
-        *(
-            Documented(f"{name}, {n} runs", partial(_documented, rule=rule, runs=n))
-            for name, rule in halved.items()
-            for n in RUNS
-        ),
-        *(documented_pruners(RUNS) if installed() else []),
-        *(documented_pruners(RUNS, tree=True) if settings and installed() else []),
+    found: list[Method] = [IndexPolicy(fit, refit=True)]
+    found += [
+        Documented(f"random search, {n} full runs", partial(_full_runs, runs=n)) for n in (3, 10)
     ]
+    found += [_fixed_halving(n) for n in RUNS]
+    found += [
+        Documented(f"Hyperband, {n} runs", partial(_as_documented, rule=rules.hyperband, runs=n))
+        for n in RUNS
+    ]
+    if optuna_installed():
+        found += documented_pruners(RUNS)
+        found += documented_pruners(RUNS, tree=True) if settings else []
+    return found
 
 
-def _full_runs(most: int, runs: int) -> Rule:
-    return partial(_halving.top_k, runs=runs, keep=runs)
+# -- the index policy, and Weitzman's rule for full runs -------------------------------------------
 
 
-def _documented(most: int, rule: Callable[..., Iterator[None]], runs: int) -> Rule:
-    return partial(rule, runs=runs, rate=3, least=1, most=most)
+def fit(curves: Curves, price: float) -> RunModel:
+    """The model of :func:`weitzman.learn.fit` with its defaults."""
+    from ..learn.resemblance import fit as learn
+
+    return learn(curves, price=price)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexPolicy:
+    """Advance the run with the highest index, start a new run or stop; indices come from the log.
+
+    Parameters
+    ----------
+    fit : function
+        The model of the curves of a log at a price.
+    name : str
+    refit : bool
+        Also learn from the runs of the search while it goes on.
+    """
+
+    fit: Callable[[Curves, float], RunModel]
+    name: str = "index policy"
+    refit: bool = False
+
+    def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
+        """A model for each price."""
+        if log.given is None:
+            lower = log.table.sign < 0
+            begin = [from_nothing(price=price, minimize=lower) for price in prices]
+            return [MethodPlan(partial(race, model=model, refit=True)) for model in begin]
+        models = [self.fit(log.curves, price) for price in prices]
+        return [MethodPlan(partial(race, model=model, refit=self.refit)) for model in models]
+
+
+def race(bench: Bench, model: RunModel, refit: bool) -> Iterator[None]:
+    """Make the moves that :class:`~weitzman.tune.Race` asks for until it stops."""
+    settings = bench.settings
+    some = {"available": len(bench)} if settings is None else {"candidates": settings}
+    moves = Race(model, **some)
+    learn = Refit(moves) if refit else None
+    begun: list[int] = []  # the run of the bench that each run of the race is
+    while True:
+        if learn is not None:
+            with warnings.catch_warnings():  # costs that differ from the log are part of the game
+                warnings.simplefilter("ignore", UserWarning)
+                learn()
+        if (move := moves.next()) is None:
+            break
+        run = move.run
+        if run is None:
+            run = moves.started(move.candidate)
+            begun.append(run if move.candidate is None else move.candidate)
+        for step, score, cost in bench.follow(begun[run], move.until):
+            moves.observe(run, step, score, cost)
+        if bench.is_over(begun[run]):
+            moves.ended(run)
+    yield
+
+
+@dataclass(frozen=True, slots=True)
+class FullRuns:
+    """Random search with full runs, stopped by Weitzman's rule.
+
+    A run is one box: its reward is its best score and its cost the mean cost of a full run. Start
+    another run while its reservation value, learned from the log, is above the best so far. With
+    probability 1 / (n + 1) the next run exceeds the n runs of the log, as in rehearsals.
+    """
+
+    name: str = "full runs, Weitzman's rule"
+
+    def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
+        """The reservation value at each price."""
+        if log.given is None:
+            raise InvalidArgument(
+                "a reservation value is learned from a log, but the log has no runs."
+            )
+        last = log.table.top[:, -1]
+        best, excess = top_excess(last, np.ones(len(last)))
+        score = np.append(last, best + excess * _TAIL)
+        weight = np.append(np.ones(len(last)), np.full(len(_TAIL), 1 / len(_TAIL)))
+        cost = float(log.table.spend[:, -1].mean())
+        plans = []
+        for price in prices:
+            value = one_box(weight, price * score, cost) / price
+            plans.append(MethodPlan(partial(until, value=value), told=f"until {value:.4g}"))
+        return plans
+
+
+def until(bench: Bench, value: float) -> Iterator[None]:
+    """Full runs until the best score reaches a value; at least one."""
+    for run in range(len(bench)):
+        bench.advance(run, bench.longest)
+        if bench.best >= value:
+            break
+    yield
+
+
+# -- what tuned methods choose from ----------------------------------------------------------------
 
 
 def sizes(most: int) -> list[int]:
@@ -93,48 +192,53 @@ def sizes(most: int) -> list[int]:
     return [*(x for x in steps if x < most), most]
 
 
-def _few(most: int) -> list[int]:
-    return [x for x in sizes(most) if x <= _MOST]
-
-
 def firsts(most: int) -> list[int]:
     """Rows of the first rung to choose from: 1, 2, 4, ... below half a full run."""
     return [2**k for k in range(20) if 2**k * 2 <= max(most, 2)]
 
 
+def _full_runs(log: Log, runs: int) -> Rule:
+    return partial(rules.top_k, runs=runs, keep=runs)
+
+
+def _as_documented(log: Log, rule: Callable[..., Iterator[None]], runs: int) -> Rule:
+    return partial(rule, runs=runs, rate=3, least=1, most=log.most)
+
+
+def _fixed_halving(runs: int) -> Method:
+    rule = partial(_as_documented, rule=rules.successive_halving, runs=runs)
+    return Documented(f"successive halving, {runs} runs", rule)
+
+
 def _top_k(log: Log) -> dict[str, Rule]:
-    runs = log.orders.shape[1]
     return {
-        f"{n} runs, K = {k}": partial(_halving.top_k, runs=n, keep=k)
-        for n in sizes(runs)
+        f"{n} runs, K = {k}": partial(rules.top_k, runs=n, keep=k)
+        for n in sizes(log.orders.shape[1])
         for k in sizes(min(n, 32))
     }
 
 
 def _successive_halving(log: Log) -> dict[str, Rule]:
-    return _halved(log, _halving.successive_halving, sizes(log.orders.shape[1]))
-
-
-def _hyperband(log: Log) -> dict[str, Rule]:
-    return _halved(log, _halving.hyperband, _few(log.orders.shape[1]))
-
-
-def _halved(log: Log, rule: Callable[..., Iterator[None]], counts: list[int]) -> dict[str, Rule]:
+    options = _rates(log, rules.successive_halving)
     return {
-        f"{n} runs, rate {rate}, from {least} rows": partial(
-            rule, runs=n, rate=rate, least=least, most=log.most
-        )
-        for n in counts
-        for rate in _RATES
-        for least in firsts(log.most)
+        f"{n} runs, {told}": partial(rule, runs=n)
+        for n in sizes(log.orders.shape[1])
+        for told, rule in options.items()
     }
 
 
+def _hyperband(log: Log) -> dict[str, Rule]:
+    runs = log.orders.shape[1]
+    return {told: partial(rule, runs=runs) for told, rule in _rates(log, rules.hyperband).items()}
+
+
 def _asha(log: Log) -> dict[str, Rule]:
+    return {**_rates(log, rules.asha)}
+
+
+def _rates(log: Log, rule: Callable[..., Iterator[None]]) -> dict[str, partial[Iterator[None]]]:
     return {
-        f"rate {rate}, from {least} rows": partial(
-            _halving.asha, rate=rate, least=least, most=log.most
-        )
+        f"rate {rate}, from {least} rows": partial(rule, rate=rate, least=least, most=log.most)
         for rate in _RATES
         for least in firsts(log.most)
     }
@@ -143,7 +247,7 @@ def _asha(log: Log) -> dict[str, Rule]:
 def _percentile(log: Log) -> dict[str, Rule]:
     return {
         f"below {share:g} % from {first} rows, after {finished} full runs": partial(
-            _halving.percentile, share=share, first=first, finished=finished
+            rules.percentile, share=share, first=first, finished=finished
         )
         for share in (25.0, 50.0, 75.0)
         for first in firsts(log.most)[:4]

@@ -20,8 +20,8 @@ from .._common.sharing import Executor, check_executor, spread
 from ..engine.plan import Plan, Progress, check_threads
 from ..engine.solver import pass_within
 from ..errors import InvalidArgument, InvalidFile, TooLarge
-from ..files.instances import Path
-from ..files.mapped import MappedFile
+from ..files.binary import MappedFile
+from ..files.documents import Path
 
 _BYTES_PER_BOX = 700  # beside the matrices of a box: columns, classes, operations, indices
 

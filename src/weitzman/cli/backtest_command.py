@@ -57,7 +57,11 @@ def _column_options(command: F) -> F:
 
 @command(_ABOUT, short="What methods would have earned on past runs.", epilog=_JSON)
 @click.argument(
-    "file", metavar="FILE", type=PATH, help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv."
+    "file",
+    metavar="FILE",
+    type=PATH,
+    help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv. Or the URL of a storage of Optuna, "
+    "such as sqlite:///study.db.",
 )
 @click.option(
     "--price", type=Several(POSITIVE), metavar="X,...", help="Worth of one point in units of cost."
@@ -130,7 +134,7 @@ def _draw(found: Backtest, image: str) -> None:
     """Payoff and regret against price, side by side."""
     from .._common.disk import replaced
     from .._common.optional import need
-    from ..files.safely import explained
+    from ..files.documents import explained
     from ..show import plot
 
     subplots = need("matplotlib.pyplot", "plot").subplots
@@ -163,9 +167,18 @@ def _found(options: Options) -> Backtest:
 
 def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
+    from ..errors import InvalidArgument
     from ..learn.curves import Curves
-    from ..learn.log_files import read_log
+    from ..learn.log_tables import read_log
 
+    if "://" in options.file:
+        said = [f"--{x}" for x in (*USUAL, "instance", "settings") if getattr(options, x)]
+        if said:
+            raise InvalidArgument(
+                f"{said[0]} names a column of a table, but {options.file} is a storage of Optuna."
+            )
+        minimize = {"minimize": True} if options.minimize else {}
+        return Curves.from_optuna(options.file, ended=True, **minimize), None
     table = read_log(options.file)
     names = _columns(options, [str(name) for name in table])
     _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
@@ -210,7 +223,7 @@ def _columns(options: Options, there: list[str]) -> dict[str, str]:
 
 
 def _methods(options: Options, settings: bool) -> list[Method]:
-    from ..backtest.optuna_peers import installed
+    from ..backtest.optuna_peers import optuna_installed
     from ..backtest.peers import SAMPLERS, all_methods, methods_without_log
     from ..errors import UnknownName
 
@@ -222,7 +235,7 @@ def _methods(options: Options, settings: bool) -> list[Method]:
         if options.sampler is not None:
             raise click.UsageError("--sampler needs a log: leave out --sampler or --log-runs 0.")
         there = methods_without_log(settings=settings)
-    if not installed():
+    if not optuna_installed():
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
     if options.methods is None:
         return there

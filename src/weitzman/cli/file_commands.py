@@ -125,7 +125,7 @@ def template(options: Options) -> None:
 )
 def schema(options: Options) -> None:
     """Carry out the command."""
-    from ..files.json_schema import schema as made
+    from ..files.json_format import schema as made
 
     print(json.dumps(made(), indent=2))
 

@@ -172,7 +172,7 @@ def how_read(options: Options) -> tuple[Forest, tuple[str, ...]]:
     with given_file(options.file) as path:
         if not is_table(path):
             return read_problem(path, options), ()
-        reading = table_reading(path, _said(options))
+        reading = table_reading(path, said(options))
         return reading.forest, reading.lines
 
 
@@ -182,28 +182,29 @@ def read_problem(path: str, options: Options) -> Forest:
     from ..files.sheets import is_table
     from ..files.tables import table_reading
 
-    said = _said(options)
+    stated = said(options)
     if is_table(path):
-        reading = table_reading(path, said)
+        reading = table_reading(path, stated)
         for line in reading.lines:  # what was left out is said at once, the rest by `check`
             if line.startswith("columns not read") or "cannot be opened" in line:
                 click.echo(f"note: {line}", err=True)
         return reading.forest
-    if said.minimize or said.comma is not None or said.sheet is not None:
+    if stated.minimize or stated.comma is not None or stated.sheet is not None:
         raise click.UsageError(
             "--minimize, --decimal and --sheet are for tables. Other files need none of them."
         )
     forest = load(path)
-    outside = said.outside
+    outside = stated.outside
     if outside is not None and math.isinf(outside):
         outside = math.inf if forest.minimize else -math.inf
-    terms = said.terms()
-    if outside is None and said.unit is None and not terms:
+    terms = stated.terms()
+    if outside is None and stated.unit is None and not terms:
         return forest
-    return forest.changed(outside=outside, unit=said.unit, **terms)  # type: ignore[arg-type]
+    return forest.changed(outside=outside, unit=stated.unit, **terms)  # type: ignore[arg-type]
 
 
-def _said(options: Options) -> TableOptions:
+def said(options: Options) -> TableOptions:
+    """What the options say about a table."""
     from .._common.numbers import Comma
     from ..files.tables import TableOptions
 

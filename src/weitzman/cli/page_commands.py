@@ -20,6 +20,7 @@ from .given_file import (
     given_file,
     read_instance,
     read_problem,
+    said,
     table_options,
     written_file,
 )
@@ -27,10 +28,11 @@ from .options import COUNT, Options, command, limit_option, output_option
 
 if TYPE_CHECKING:
     from ..engine.plan import Progress
+    from ..files.ranges import Ranges
     from ..show.explore.workbench import Workbench
     from ..show.report import Source
 
-_ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
+_ENDINGS = (".html", ".htm", ".pptx", ".xlsx", ".svg", ".csv")
 
 _REPORT = """\
 Write a report that can be sent: one HTML file that opens from disk, needs no
@@ -63,23 +65,47 @@ _MODEL = re.compile(rb'"format":\s*"weitzman/(?!\d)')  # problems have weitzman/
 _SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a back-test stands near its beginning
 
 
+class _Words(click.ParamType[tuple[str, str]]):
+    """A noun and a verb."""
+
+    name = "words"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Two words with a comma between them."""
+        box, comma, verb = (x.strip() for x in str(value).partition(","))
+        if not (comma and box.isalpha() and verb.isalpha()):
+            self.fail(f"give two words, such as stage,run, not {value!r}.", param, ctx)
+        return box, verb
+
+
+_words_option = click.option(
+    "--words", type=_Words(), metavar="BOX,OPEN", default=None,
+    help="What a box is called, and what is done with it: stage,run.",
+)  # fmt: skip
+
+
 @command(_REPORT, short="One HTML file to read, try out and send.", epilog=_REPORTS)
 @click.argument(
     "file", metavar="FILE", type=PATH, help="A problem, table, journal, model or back-test, or -."
 )
-@output_option("File to write: .html, .xlsx; .svg, .csv: the decisions; -: standard output.")
+@output_option("File to write: .html, .pptx, .xlsx; .svg, .csv: the decisions; -: standard output.")
 @click.option("--title", help="What the report is about (default: the name of FILE).")
 @limit_option("Boxes to show, those opened most often", 300)
 @click.option(
     "--runs", type=COUNT, default=20, metavar="N",
     help="Runs that may be started, if FILE is a fitted model (default 20).",
 )  # fmt: skip
+@_words_option
 @table_options
 def report(options: Options) -> None:
     """Carry out the command."""
     name = options.output
     if name != "-" and not name.lower().endswith(_ENDINGS):
-        raise click.UsageError(f"a report ends in .html, .xlsx, .svg or .csv, but it is {name!r}.")
+        raise click.UsageError(
+            f"a report ends in .html, .pptx, .xlsx, .svg or .csv, but it is {name!r}."
+        )
     with written_file(name, options.file, suffix=".html") as path:
         with given_file(options.file) as source, progress_bar("computing") as progress, killable():
             _write(source, options, path, progress)
@@ -92,10 +118,23 @@ def _write(file: str, options: Options, path: str, progress: Progress | None) ->
 
     source = _source(file, options)
     name = STDIN if options.file == "-" else os.path.basename(file)
+    ranges, words, title = _told(file, options)
     write_report(
-        source, path, title=name if options.title is None else options.title,
-        limit=options.limit or sys.maxsize, runs=options.runs, progress=progress,
+        source, path, title=options.title if options.title is not None else title or name,
+        limit=options.limit or sys.maxsize, runs=options.runs, progress=progress, ranges=ranges,
+        words=words,
     )  # fmt: skip
+
+
+def _told(file: str, options: Options) -> tuple[Ranges | None, tuple[str, str], str | None]:
+    """What a table says besides the problem: ranges, words for "box" and "open", a title."""
+    from ..files.sheets import is_table
+    from ..files.tables import table_reading
+
+    if not (os.path.exists(file) and is_table(file)):
+        return None, options.words or ("box", "open"), None
+    reading = table_reading(file, said(options))
+    return reading.ranges, options.words or reading.words, reading.title
 
 
 class _Printed:
@@ -178,6 +217,7 @@ _EXPLORED = """\
     help="Port (default: any free port).",
 )  # fmt: skip
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
+@_words_option
 @table_options
 def explore(options: Options) -> None:
     """Carry out the command."""
@@ -197,19 +237,22 @@ def explore(options: Options) -> None:
 
 def _workbench(options: Options) -> Workbench:
     """What the page works on: a file, or standard input."""
-    from ..files.safely import explained
+    from ..files.documents import explained
     from ..show.explore.workbench import Workbench
 
     path = options.file
     if path == "-":
         forest = read_instance(options)
         print("The page offers a download of what is changed.")
-        return Workbench(read=lambda: forest)
+        return Workbench(read=lambda: forest, words=options.words or ("box", "open"))
     if path is not None and not os.path.lexists(path):
         with explained(path, "written"):
             _check_new(path)
         print(f"{path} does not exist yet: Save will write it.")
-    return Workbench(path, read=None if path is None else lambda: read_instance(options))
+    words = _told(path or "", options)[1]
+    return Workbench(
+        path, read=None if path is None else lambda: read_instance(options), words=words
+    )
 
 
 def _check_new(path: str) -> None:

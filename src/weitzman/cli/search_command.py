@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from .given_file import FILE, PATH, read_instance, table_options
 from .options import Options, command
 
 if TYPE_CHECKING:
-    from ..forest.model import Forest
     from ..policy.frontier import Box
     from ..policy.ledger import Rule
     from ..policy.search import Search
@@ -130,7 +128,7 @@ def _search(options: Options) -> Search:
         say("  --rewards stays what it was when the search began.")
     if options.file is not None:
         forest = read_instance(options)
-        if not _equal(forest, search.policy.forest):
+        if forest != search.policy.forest:
             if options.replace:
                 search.replace(solve(forest))
             else:
@@ -150,15 +148,6 @@ def _rule(options: Options) -> Rule:
         raise click.UsageError(
             f"--rewards must be refuse, nearest or numbers, but it is {text!r}."
         ) from None
-
-
-def _equal(a: Forest, b: Forest) -> bool:
-    from ..files.binary import write
-
-    files = io.BytesIO(), io.BytesIO()
-    write(a, files[0])
-    write(b, files[1])
-    return files[0].getvalue() == files[1].getvalue()
 
 
 # -- what is said ------------------------------------------------------------------------------

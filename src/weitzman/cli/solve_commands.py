@@ -81,8 +81,8 @@ free, and "inf" if the search begins there at any price."""
 def demo(options: Options) -> None:
     """Carry out the command."""
     from ..engine.solver import solve
-    from ..files.json_reader import forest
-    from ..files.safely import parse
+    from ..files.documents import parse
+    from ..files.json_format import forest
     from ..policy.words import describe, explain
 
     text = files("weitzman.files").joinpath("demo.json").read_bytes()
@@ -166,7 +166,11 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
             f.risk_tolerance is not None,
             f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance or 0.0)}",
         ),
-        (f.prizes > 1, f"expected sum of {f.prizes} prizes, one from each tree, less costs"),
+        (
+            f.prizes > 1,
+            f"expected sum of {f.prizes} prizes, one from each tree, less costs; doing nothing "
+            f"gives {f.amounts(f.prizes * f.outside)}",
+        ),
     ]
     rows += [("meaning", text) for there, text in terms if there]
     first = solution.first_box

@@ -3,11 +3,11 @@
 May import ``forest``, ``chains`` and what lies below them.
 """
 
+from .binary import save_many as save_many
 from .instances import load as load
 from .instances import read_ranges as read_ranges
 from .instances import read_table as read_table
 from .instances import save as save
-from .mapped import save_many as save_many
 from .other_libraries import from_networkx as from_networkx
 from .other_libraries import from_pandas as from_pandas
 from .other_libraries import to_networkx as to_networkx

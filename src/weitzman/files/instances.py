@@ -17,10 +17,10 @@ from typing import IO, BinaryIO, NamedTuple, cast
 from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
-from . import binary, json_reader, json_writer
-from .json_schema import schema as schema
+from . import binary, json_format
+from .documents import Path, explained, packed_limit, parse
+from .json_format import schema as schema
 from .ranges import Ranges
-from .safely import explained, packed_limit, parse
 from .sheets import SUFFIXES, WORKBOOK, is_table
 from .tables import AS_WRITTEN, TableOptions, TableReading, save_table, table_reading
 
@@ -28,8 +28,6 @@ MAX_BYTES = 2**29
 """The longest JSON text that is read, once unpacked: its objects take ten times as much memory."""
 
 _CHUNK = 2**20
-
-Path = str | os.PathLike[str]
 
 
 def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
@@ -162,39 +160,38 @@ def _written(write: Callable[[Forest, BinaryIO], None]) -> Callable[[Forest, str
     return whole
 
 
-def _read_json(name: str, _: TableOptions) -> Forest:
-    with open(name, "rb") as file:
-        return json_reader.forest(parse(_bounded(file, MAX_BYTES)))
+def _opened(read: Callable[[BinaryIO], Forest]) -> Callable[[str, TableOptions], Forest]:
+    def whole(name: str, _: TableOptions) -> Forest:
+        with open(name, "rb") as file:
+            return read(file)
+
+    return whole
 
 
-def _read_gzip(name: str, _: TableOptions) -> Forest:
+def _read_json(file: IO[bytes]) -> Forest:
+    return json_format.forest(parse(_bounded(file, MAX_BYTES)))
+
+
+def _read_gzip(file: IO[bytes]) -> Forest:
+    most = min(MAX_BYTES, packed_limit(os.fstat(file.fileno()).st_size))
     try:
-        with gzip.open(name, "rb") as file:
-            data = _bounded(cast(IO[bytes], file), min(MAX_BYTES, packed_limit(_size(name))))
+        with gzip.GzipFile(fileobj=file) as packed:
+            data = _bounded(cast(IO[bytes], packed), most)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
-    return json_reader.forest(parse(data))
-
-
-def _read_binary(name: str, _: TableOptions) -> Forest:
-    with open(name, "rb") as file:
-        return binary.read(file)
+    return json_format.forest(parse(data))
 
 
 def _write_json(forest: Forest, file: BinaryIO) -> None:
-    for piece in json_writer.pieces(forest):
+    for piece in json_format.pieces(forest):
         file.write(piece.encode())
 
 
 def _write_gzip(forest: Forest, file: BinaryIO) -> None:
     # no name and no date: equal forests give equal files
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-        for piece in json_writer.pieces(forest):
+        for piece in json_format.pieces(forest):
             packed.write(piece.encode())
-
-
-def _size(name: str) -> int:
-    return os.path.getsize(name)
 
 
 def _bounded(file: IO[bytes], most: int) -> bytes:
@@ -219,9 +216,9 @@ def _table(suffix: str, magic: bytes = b"") -> Format:
 
 
 FORMATS = (
-    Format(".json", b"", _read_json, _written(_write_json)),
-    Format(".json.gz", b"\x1f\x8b", _read_gzip, _written(_write_gzip)),
-    Format(".wz", binary.MAGIC, _read_binary, _written(binary.write)),
+    Format(".json", b"", _opened(_read_json), _written(_write_json)),
+    Format(".json.gz", b"\x1f\x8b", _opened(_read_gzip), _written(_write_gzip)),
+    Format(".wz", binary.MAGIC, _opened(binary.read), _written(binary.write)),
     _table(WORKBOOK, b"PK\x03\x04"),
     *(_table(suffix) for suffix in SUFFIXES if suffix != WORKBOOK),
 )

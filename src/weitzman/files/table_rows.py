@@ -13,11 +13,10 @@ from .._common.numbers import such
 from ..errors import InvalidForest
 from ..forest.columns import default_outside, label, short
 from ..forest.fields import Field, beside
-from ..forest.forms import CLOSED
+from ..forest.forms import CLOSED, check_dense
 from ..forest.model import FIELDS, Forest
 from ..forest.pools import Pool, intern_pool, starts
 from ..forest.rules import MAX_COUNT, SUM_TOLERANCE, check_time_given, like
-from .parsing import check_dense
 
 COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
 
@@ -152,7 +151,7 @@ class Rows:
         )
 
     def opening(self, field: Field) -> Pool:
-        """Cost, factor or duration of each box: a number, one per parent's state, or a matrix."""
+        """A cost and the like of each box: a number, one per parent's state, or a matrix."""
         cost = self._numbers(field.headings[0], needed=self._probability > 0)
         real = ~np.isnan(cost)
         box, given, own, cost = self.box[real], self.given[real], self.own[real], cost[real]

@@ -36,6 +36,8 @@ It has no reward, is certain then, and costs nothing, so the index is minus infi
 opens the box, and in a fixed set it is passed over.
 """
 
+MAX_DENSE = 10_000_000  # entries of a law that a file tells by its states
+
 T = TypeVar("T")
 
 
@@ -79,13 +81,14 @@ class Source(NamedTuple):
             found[state] = entry
         return found
 
-    def check_dense(self, entries: int) -> None:
-        """Refuse a short text that stands for a huge matrix, before memory is spent on it."""
-        if entries > self.most:
-            raise InvalidForest(
-                f"{self.called('outcomes')}: the law must have at most {self.most:,} entries, but "
-                f"it has {entries:,}. Build the forest in Python and save it as .wz."
-            )
+
+def check_dense(entries: int, where: str, most: float = MAX_DENSE) -> None:
+    """Refuse a short text that stands for a huge matrix, before memory is spent on it."""
+    if entries > most:
+        raise InvalidForest(
+            f"{where}: the law must have at most {most:,} entries, but it has {entries:,}. "
+            f"Build the forest in Python and save it as .wz."
+        )
 
 
 class BoxOutcomes(NamedTuple):
@@ -111,8 +114,7 @@ def read_outcomes(
     what = source.called("outcomes")
     if isinstance(outcomes, Discretized) or is_distribution(outcomes):
         law = outcomes if isinstance(outcomes, Discretized) else discretize(outcomes, n_states)
-        _no_rewards(source, rewards)
-        return _made_discrete(law.rewards, {ANY: law.probabilities}, law.error)
+        return _made_discrete(source, rewards, law.rewards, {ANY: law.probabilities}, law.error)
     if not isinstance(outcomes, Mapping) or not outcomes:
         raise InvalidForest(
             f"{what} must be a mapping such as {{10: 0.5, 0: 0.5}}, for a child perhaps one for "
@@ -129,9 +131,8 @@ def read_outcomes(
     if any(map(is_distribution, given.values())):
         if not all(map(is_distribution, given.values())):
             raise InvalidForest(f"{what} must be all distributions or all mappings, but are mixed.")
-        _no_rewards(source, rewards)
         nodes, laws, error = discretize_rows(list(given.values()), n_states)
-        return _made_discrete(nodes, dict(zip(given, laws, strict=True)), error)
+        return _made_discrete(source, rewards, nodes, dict(zip(given, laws, strict=True)), error)
     return _read_mappings(source, given, rewards)
 
 
@@ -169,7 +170,7 @@ def _read_mappings(
         )
     amounts = sorted((x, s) for s, x in rest.items() if x is not None)
     states = (*priced, *(s for _, s in amounts))
-    source.check_dense(len(rows) * len(states))
+    check_dense(len(rows) * len(states), source.called("outcomes"), source.most)
     return BoxOutcomes(
         states,
         (*priced.values(), *(x for x, _ in amounts)),
@@ -178,17 +179,14 @@ def _read_mappings(
 
 
 def _made_discrete(
-    rewards: FloatArray, rows: Mapping[Any, FloatArray], error: float
+    source: Source, given: object, rewards: FloatArray, rows: Mapping[Any, FloatArray], error: float
 ) -> BoxOutcomes:
-    return BoxOutcomes(tuple(map(label, rewards)), rewards.tolist(), rows=rows, error=error)
-
-
-def _no_rewards(source: Source, rewards: object) -> None:
-    if rewards is not None:
+    if given is not None:
         raise InvalidForest(
             f"the states of a distribution are its rewards, but there is also "
             f"{source.called('rewards')}. Leave them out."
         )
+    return BoxOutcomes(tuple(map(label, rewards)), rewards.tolist(), rows=rows, error=error)
 
 
 # -- boxes together -----------------------------------------------------------------------------
@@ -217,7 +215,7 @@ class WrittenBox:
             wanted = [s for s in titles if s != CLOSED] if endless else []
             check_keys(rows, titles, wanted, what, self.source.above)
             left_out = [s for s in titles if s not in rows]
-        self.source.check_dense(len(titles) * len(o.rewards))
+        check_dense(len(titles) * len(o.rewards), what, self.source.most)
         if left_out and CLOSED not in o.titles:
             o = o._replace(states=(*o.titles, CLOSED), rewards=(*o.rewards, None))
             rows = {after: np.append(row, 0.0) for after, row in rows.items()}

@@ -9,9 +9,8 @@ May import ``policy``, ``engine`` and what lies below them.
 from .curves import Curves, sample
 from .diagnosis import Bootstrap, Diagnosis, bootstrap, diagnose
 from .first_runs import FirstRuns, from_nothing
-from .fitting import fit
 from .model_files import load, save
-from .resemblance import FitOptions, ResemblanceModel
+from .resemblance import FitOptions, ResemblanceModel, fit
 from .run_model import RunModel, Shown
 
 __all__ = [

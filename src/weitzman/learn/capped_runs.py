@@ -263,7 +263,7 @@ class CappedRuns:
         for r in reversed(range(len(runs.stages))):
             stage = runs.stages[r]
             worth = np.repeat(price * runs.ladder.best[stage.runs, r][:, None], _ATOMS, axis=1)
-            going = runs.goes_on(r)
+            going = runs.continues(r)
             if going.any():
                 assert law is not None
                 worth[going] = np.maximum(worth[going], out._ahead(law))
@@ -276,21 +276,36 @@ class CappedRuns:
         return out
 
     def _ahead(self, law: SegmentLaw) -> FloatArray:
-        """What going on was worth to the runs that stood before a stage, at most their indices.
+        """What continuing was worth to the runs that stood before a stage, at most their indices.
 
         The values of this stage come first, since the stages before it are not known yet.
         """
         ahead, cut = self.value[0][law.place], np.flatnonzero(law.place < 0)
         for which, value, row, center in self.frame[0].parts(law.of(cut)):
-            ahead[cut[which]] = _quantiles(value, row) + center[:, None]
+            # a run that was cut off has capped values spread like those that its row expects
+            flat, size = value.ravel(), value.shape[1]
+            up = np.argsort(flat, kind="stable")
+            reached = np.cumsum(np.repeat(row / size, size, axis=1)[:, up], axis=1)
+            levels = (np.arange(size) + 0.5) / size
+            places = (reached[:, :, None] < levels).sum(axis=1)
+            spread = flat[up][np.minimum(places, len(flat) - 1)]
+            ahead[cut[which]] = spread + center[:, None]
         return np.minimum(self.index(0, law)[:, None], ahead)
 
     def index(self, r: int, law: SegmentLaw) -> FloatArray:
         """The index of going through stage r by these laws."""
         out = np.empty(len(law.row))
         for which, value, row, center in self.frame[r].parts(law):
-            lost = _excess(value, row, self.most - center)  # no run is worth more than the most
-            out[which] = center + _roots(value, row, law.cost[which] + lost)
+            # no run is worth more than the most: what values exceed it by counts as cost
+            cost, bar = law.cost[which], self.most - center
+            for j in np.flatnonzero(value.max(axis=1) > bar.min()):
+                cost += row[:, j] * np.maximum(value[j] - bar[:, None], 0.0).mean(axis=1)
+            flat = value.ravel()
+            up = np.argsort(flat, kind="stable")
+            up = up[flat[up] > -np.inf]
+            share = row[:, up // value.shape[1]] / value.shape[1]
+            tails = np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
+            out[which] = center + Law(flat[up], tails).root(cost)
         return np.minimum(out, self.most)
 
     def tails(self, r: int, law: SegmentLaw, index: FloatArray, worth: FloatArray) -> FloatArray:
@@ -310,30 +325,3 @@ def _exceeding(value: FloatArray, row: FloatArray, bar: FloatArray) -> FloatArra
     above[:, :-1] = np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
     place = np.searchsorted(flat[up], bar.ravel(), "right").reshape(bar.shape)
     return np.take_along_axis(above, place, axis=1)
-
-
-def _excess(value: FloatArray, row: FloatArray, bar: FloatArray) -> FloatArray:
-    """By how much the values of each row exceed its bar in the mean."""
-    out = np.zeros(len(row))
-    for j in np.flatnonzero(value.max(axis=1) > bar.min()):
-        out += row[:, j] * np.maximum(value[j] - bar[:, None], 0.0).mean(axis=1)
-    return out
-
-
-def _roots(value: FloatArray, row: FloatArray, cost: FloatArray) -> FloatArray:
-    """The index of every row over runs with these capped values."""
-    flat = value.ravel()
-    up = np.argsort(flat, kind="stable")
-    up = up[flat[up] > -np.inf]
-    share = row[:, up // value.shape[1]] / value.shape[1]
-    return Law(flat[up], np.cumsum(share[:, ::-1], axis=1)[:, ::-1]).root(cost)
-
-
-def _quantiles(value: FloatArray, row: FloatArray) -> FloatArray:
-    """Capped values spread like the capped values of the runs that each row resembles."""
-    flat = value.ravel()
-    up = np.argsort(flat, kind="stable")
-    reached = np.cumsum(np.repeat(row / value.shape[1], value.shape[1], axis=1)[:, up], axis=1)
-    levels = (np.arange(value.shape[1]) + 0.5) / value.shape[1]
-    places = (reached[:, :, None] < levels).sum(axis=1)
-    return np.asarray(flat[up][np.minimum(places, len(flat) - 1)])

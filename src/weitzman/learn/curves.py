@@ -10,45 +10,57 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._common.log_names import is_cumulative, is_loss
 from .._common.numbers import counted, such
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..forest.rules import like
-from .features import Config
-from .log_joining import OWN, frame_columns, joined_columns
-from .log_sources import LogSources
+from .features import Config, flat
+from .log_readers import (
+    LoggedRun,
+    as_table,
+    file_runs,
+    huggingface_runs,
+    mlflow_runs,
+    optuna_runs,
+    ray_runs,
+    studies_of,
+    tensorboard_runs,
+    wandb_runs,
+)
 from .log_tables import (
+    OWN,
     Blank,
     LogColumns,
-    check_scores,
     columns_of,
     kept_rows,
-    numbers,
     settings_of,
     step_costs,
-    steps,
     with_skipped,
-    words,
 )
 
 if TYPE_CHECKING:
     import pandas
 
-BoolArray = NDArray[np.bool_]
+_USUAL = "run", "step", "score", "cost"
+_COPY = re.compile(r" \(\d+\)$")
+_DTYPES: dict[str, Any] = {
+    "start": np.int64, "step": np.int64, "score": np.float64, "cost": np.float64, "ended": np.bool_,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Curves(LogSources):
+class Curves:
     """Curves of many runs, one row for each step that was seen.
 
     Most users call :meth:`read`, or :meth:`from_optuna` and similar methods for the logs of other
@@ -157,62 +169,234 @@ class Curves(LogSources):
         (('a', 'b'), [True, False])
         """
         table = columns_of(source)
-        if table.is_export(OWN) and (run, step, score, cost, kind) == (
-            "run", "step", "score", "cost", None
-        ):  # fmt: skip
+        if table.is_export and (run, step, score, cost, kind) == (*_USUAL, None):
             kind, ended = "kind", "ended" if ended is None else ended
-            minimize = bool(table["minimize"].tolist()[:1] in ([1], ["True"])) if (
-                minimize is None) else minimize  # fmt: skip
+            if minimize is None:
+                minimize = table["minimize"].tolist()[:1] in ([1], ["True"])
             if settings is None:
                 settings = [x for x in table.names if x not in OWN] or None
-        run, step, score = (
-            table.role("run", run),
-            table.role("step", step),
-            table.role("score", score),
-        )
-        cost, task = (
-            None if cost is None else table.role("cost", cost),
-            table.optional("task", task),
-        )
-        size = len(table[step])
+        run, step, score = map(table.role, ("run", "step", "score"), (run, step, score))
+        cost = None if cost is None else table.role("cost", cost)
+        task = table.role("task", task)
+        if task == "task" and "task" not in table.names:
+            task = None  # the default, and no column is called so
+        when, size = table.steps(step), len(table[step])
         if size == 0:
             raise InvalidArgument("curves need at least one row, but the table is empty.")
-        tasks = words(table, task) if task is not None else [""] * size
-        names = words(table, run)
+        # number the runs in the order of their first rows, and sort rows by run and step
+        tasks = [""] * size if task is None else table.words(task)
         number: dict[tuple[str, str], int] = {}
-        of_row = np.fromiter(
-            (number.setdefault(k, len(number)) for k in zip(tasks, names, strict=True)),
-            np.int64,
-            size,
-        )
-        when = steps(table, step)
+        of_row = np.array([
+            number.setdefault(key, len(number))
+            for key in zip(tasks, table.words(run), strict=True)
+        ])  # fmt: skip
         order = np.lexsort((when, of_row))
-        keys = list(number)
         ends = np.concatenate([[0], np.cumsum(np.bincount(of_row))])
-        ordered, seen = of_row[order], numbers(table, score, blank=True)[order]
-        check_scores(seen, score)
-        kept = kept_rows(seen, ordered, blank)
-        kinds = words(table, kind) if kind is not None else None
-        paid = numbers(table, cost) if cost is not None else np.ones(size)
-        each = step_costs(
-            paid[order],
-            ordered,
-            cost is not None and is_cumulative(cost) if cumulative is None else cumulative,
-        )
         first, last = order[ends[:-1]], order[ends[1:] - 1]
+        ordered, seen = of_row[order], table.numbers(score, blank=True)[order]
+        if np.isnan(seen).all():
+            raise InvalidArgument(
+                f"column {score!r} must hold scores, but all {size} of its rows are blank. Say "
+                f"which column is meant."
+            )
+        kept = kept_rows(seen, ordered, blank)
+        paid = np.ones(size) if cost is None else table.numbers(cost)[order]
+        if cumulative is None:
+            cumulative = cost is not None and is_cumulative(cost)
+        each = step_costs(paid, ordered, cumulative)
         called = [x for c in (task, run) for x in ([c] if isinstance(c, str) else c or ())]
         return cls(
-            runs=tuple(k[1] for k in keys),
+            runs=tuple(name for _, name in number),
             start=np.concatenate([[0], np.cumsum(np.bincount(ordered[kept]))]),
             step=when[order][kept],
             score=seen[kept],
             cost=with_skipped(each, ordered, kept),
-            task=tuple(k[0] for k in keys),
-            kind=_constant(kinds, of_row, keys) if kinds is not None else ("",) * len(keys),
-            ended=_ended(table, ended, last, when, [k[0] for k in keys]),
+            task=tuple(name for name, _ in number),
+            kind=_constant(table, kind, of_row, list(number)),
+            ended=_ended(table, ended, last, when, [name for name, _ in number]),
             minimize=is_loss(score) if minimize is None else minimize,
             settings=() if settings is None else tuple(settings_of(table, settings, first, called)),
         )
+
+    # -- logs of other libraries. All take ``ended``, ``minimize`` and ``blank`` of :meth:`read`;
+    # settings come with the runs where they were logged. Costs are seconds where times were logged.
+
+    @classmethod
+    def from_optuna(cls, studies: Any, **options: Any) -> Curves:
+        """The trials of an Optuna study, or of several studies; then each study is a task.
+
+        A trial that was pruned, has failed or still runs was cut off; a complete trial has
+        ended. Optuna does not log when a value was reported, so each report costs the same part of
+        the time that its trial took, unless :func:`weitzman.tune.optuna.optimize` has noted costs.
+        If no trial reports anything on the way, trials are runs of one step.
+
+        Parameters
+        ----------
+        studies : optuna.Study, several, or str
+            A text is the URL of a storage, such as ``sqlite:///study.db``: all of its studies.
+        **options
+            ``minimize`` is what the study says; ``ended`` and ``blank`` as in :meth:`Curves.read`.
+        """
+        studies = studies_of(studies)
+        options = {"minimize": studies[0].direction.name == "MINIMIZE"} | options
+        return cls._of(optuna_runs(studies), "", "cost", options)
+
+    @classmethod
+    def from_ray(
+        cls,
+        source: Any,
+        metric: str,
+        *,
+        step: str = "training_iteration",
+        cost: str = "time_this_iter_s",
+        **options: Any,
+    ) -> Curves:
+        """The trials of a Ray Tune experiment.
+
+        Parameters
+        ----------
+        source : ResultGrid, or path
+            What ``Tuner.fit`` returns, or the folder of the experiment, which is read without Ray.
+        metric, step, cost : str
+            Names in the results. Names of nested results are joined by slashes.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(ray_runs(source, metric, step, cost), metric, "cost", options)
+
+    @classmethod
+    def from_mlflow(
+        cls,
+        experiments: Any,
+        metric: str,
+        *,
+        tracking_uri: str | None = None,
+        online: bool = False,
+        **options: Any,
+    ) -> Curves:
+        """The runs of MLflow experiments. With several experiments, each is a task of its own.
+
+        Parameters
+        ----------
+        experiments : str or several
+            Names of experiments, or their ids.
+        metric : str
+        tracking_uri : str, optional
+            By default the tracking URI that MLflow is set to.
+        online : bool
+            Must be said of a tracking server, which is reached over the network.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        runs = mlflow_runs(experiments, metric, tracking_uri, online)
+        return cls._of(runs, metric, "elapsed", options)
+
+    @classmethod
+    def from_wandb(
+        cls, source: Any, metric: str, *, online: bool = False, **options: Any
+    ) -> Curves:
+        """Runs of Weights & Biases.
+
+        Parameters
+        ----------
+        source : str, path, pandas.DataFrame, mapping, or runs
+            The folder ``wandb`` of runs that were logged offline, or one file ``run-ID.wandb``;
+            with ``online``, ``"entity/project"``, which needs wandb; a CSV file exported from a
+            chart, or the same as a table, with a column ``RUN - METRIC`` for each run; a mapping
+            from names to the histories of runs; or runs as ``wandb.Api().runs`` gives them.
+        metric : str
+        online : bool
+            Whether a name that is no file or folder is a project to be read over the network.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(wandb_runs(source, metric, online), metric, "elapsed", options)
+
+    @classmethod
+    def from_tensorboard(
+        cls, folder: Any, tag: str, *, cost: str = "time", **options: Any
+    ) -> Curves:
+        """Scalars of TensorBoard: every folder with event files is a run.
+
+        Parameters
+        ----------
+        folder : path or several
+            Searched with its subfolders.
+        tag : str
+        cost : "time" or "steps"
+            What a row costs: the seconds since the row before, or the steps. Times with a pause in
+            them, or all written at once, give a warning.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(tensorboard_runs(folder, tag, cost), tag, "elapsed", options)
+
+    @classmethod
+    def from_huggingface(cls, source: Any, metric: str, **options: Any) -> Curves:
+        """Runs of Hugging Face's ``Trainer``: the ``trainer_state.json`` of the last checkpoint.
+
+        Rows without the metric are left out; a row costs the steps since the row before.
+
+        Parameters
+        ----------
+        source : path or several
+            Files, or folders that hold them; the checkpoints of a folder are one run.
+        metric : str
+            A name such as ``eval_loss``.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(huggingface_runs(source, metric), metric, "elapsed", options)
+
+    @classmethod
+    def from_keras(cls, source: Any, metric: str, **options: Any) -> Curves:
+        """Files of Keras' ``CSVLogger``: every file is a run, every epoch costs 1.
+
+        Steps count the epochs that are done, from 1.
+
+        Parameters
+        ----------
+        source : path or several
+            Files, or folders that hold ``.csv`` files or files called ``training.log``.
+        metric : str
+            A name such as ``val_accuracy``.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(file_runs("keras", source, metric, "epoch"), metric, "cost", options)
+
+    @classmethod
+    def from_lightning(
+        cls, source: Any, metric: str, *, step: str = "step", **options: Any
+    ) -> Curves:
+        """Logs of Lightning's ``CSVLogger``: every ``metrics.csv`` is a run.
+
+        Rows without the metric are left out; a row costs the steps since the row before. Settings
+        come from ``hparams.yaml`` beside the file; reading it needs PyYAML.
+
+        Parameters
+        ----------
+        source : path or several
+            Files, or folders that hold them.
+        metric : str
+        step : str
+            ``"step"`` or ``"epoch"``.
+        **options
+            As in :meth:`Curves.read`.
+        """
+        return cls._of(file_runs("lightning", source, metric, step), metric, "elapsed", options)
+
+    @classmethod
+    def _of(
+        cls, logged: Iterable[LoggedRun], metric: str, cost: str, options: dict[str, Any]
+    ) -> Curves:
+        """Curves of logged runs; ``cost`` is "elapsed" if costs count from the start of a run."""
+        runs = list(logged)
+        table, names, settings = as_table(runs, metric, cost)
+        known = all(run.ended is not None for run in runs)
+        options = {"ended": "ended" if known else None, "minimize": is_loss(metric)} | options
+        curves = cls.read(table, cost=cost, task="task", **options)
+        return replace(curves, runs=names, settings=settings)
 
     def __len__(self) -> int:
         """The number of runs."""
@@ -253,7 +437,16 @@ class Curves(LogSources):
 
     def select(self, runs: ArrayLike) -> Curves:
         """Some of the runs, by number in the order given, or by a mask of all."""
-        which = _numbers(np.asarray(runs), len(self))
+        which, n = np.asarray(runs), len(self)
+        if which.dtype == bool and which.shape == (n,):
+            which = np.flatnonzero(which)
+        whole = np.issubdtype(which.dtype, np.integer) or which.size == 0
+        if not whole or which.ndim != 1 or ((which < 0) | (which >= n)).any():
+            raise InvalidArgument(
+                f"runs are chosen by numbers from 0 to {n - 1}, or by a mask of {n}, but not by "
+                f"{which!r}."
+            )
+        which = which.astype(np.int64)
         size = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(size)])
         rows = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])
@@ -287,7 +480,28 @@ class Curves(LogSources):
         >>> (a + a).runs
         ('x', 'y')
         """
-        return cls(**joined_columns(list(logs)))
+        every = list(logs)
+        if not every:
+            raise InvalidArgument("joining needs at least one log, but there is none.")
+        if len({log.minimize for log in every}) > 1:
+            raise InvalidArgument("logs to be joined must all maximize or all minimize.")
+        before = np.cumsum([0, *(len(log.step) for log in every)]).tolist()
+        starts = [log.start[1:] + rows for log, rows in zip(every, before, strict=False)]
+        known = any(log.settings for log in every)
+        stacked = cls(
+            runs=tuple(name for log in every for name in log.runs),
+            start=np.concatenate([[0], *starts]),
+            step=np.concatenate([log.step for log in every]),
+            score=np.concatenate([log.score for log in every]),
+            cost=np.concatenate([log.cost for log in every]),
+            task=tuple(task for log in every for task in log.task),
+            kind=tuple(kind for log in every for kind in log.kind),
+            ended=np.concatenate([log.ended for log in every]),
+            minimize=every[0].minimize,
+            settings=tuple(x for log in every for x in log.settings or ({},) * len(log) if known),
+        )
+        kept = _distinct(stacked)
+        return replace(stacked.select(list(kept.values())), runs=tuple(name for _, name in kept))
 
     def __add__(self, other: object) -> Curves:
         return Curves.concat([self, other]) if isinstance(other, Curves) else NotImplemented
@@ -295,15 +509,20 @@ class Curves(LogSources):
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each step, with a column for each setting.
 
+        A setting whose NAME is taken is called ``setting NAME``.
         :meth:`read` knows such a table, also one that was a file in between, and takes the kinds,
         the direction, the ends and the settings from it.
         """
-        return need("pandas", "table").DataFrame(frame_columns(self))
-
-    def worth(self, price: float) -> FloatArray:
-        """What each row's score is worth, in units of cost; minus infinity where it diverged."""
-        signed = (-price if self.minimize else price) * self.score
-        return np.where(np.isnan(signed), -np.inf, signed)
+        run = self.run_of_row
+        by_run = {"task": self.task, "run": self.runs, "kind": self.kind}
+        out: dict[str, Any] = {name: np.array(of, object)[run] for name, of in by_run.items()}
+        out |= {"step": self.step, "score": self.score, "cost": self.cost}
+        out |= {"ended": self.ended[run], "minimize": np.full(len(run), self.minimize)}
+        rows = [flat(config) for config in self.settings]
+        for name in dict.fromkeys(name for row in rows for name in row):
+            values = [row.get(name) for row in rows]
+            out[f"setting {name}" if name in OWN else name] = [values[i] for i in run.tolist()]
+        return need("pandas", "table").DataFrame(out)
 
     @property
     def run_of_row(self) -> IntArray:
@@ -316,34 +535,17 @@ class Curves(LogSources):
         return np.asarray(np.add.reduceat(self.cost, self.start[:-1]))
 
 
-_DTYPES: dict[str, Any] = {
-    "start": np.int64,
-    "step": np.int64,
-    "score": np.float64,
-    "cost": np.float64,
-    "ended": np.bool_,
-}
-
-
-def _numbers(which: NDArray[Any], n: int) -> IntArray:
-    """Which of n runs are selected, by numbers or by a mask."""
-    if which.dtype == bool and which.shape == (n,):
-        return np.flatnonzero(which)
-    whole = np.issubdtype(which.dtype, np.integer) or which.size == 0
-    if not whole or which.ndim != 1 or ((which < 0) | (which >= n)).any():
-        raise InvalidArgument(
-            f"runs are chosen by numbers from 0 to {n - 1}, or by a mask of {n}, but not by "
-            f"{which!r}."
-        )
-    return which.astype(np.int64)
-
-
 def _constant(
-    values: Sequence[str], of_row: IntArray, keys: Sequence[tuple[str, str]]
+    table: LogColumns,
+    column: str | Sequence[str] | None,
+    of_row: IntArray,
+    keys: Sequence[tuple[str, str]],
 ) -> tuple[str, ...]:
-    """What is said about each run, which must be the same in all of its rows."""
+    """The kind of each run, which must be the same in all of its rows."""
+    if column is None:
+        return ("",) * len(keys)
     found: dict[int, str] = {}
-    for run, value in zip(of_row.tolist(), values, strict=True):
+    for run, value in zip(of_row.tolist(), table.words(column), strict=True):
         if found.setdefault(run, value) != value:
             raise InvalidArgument(
                 f"a run has one kind, but run {keys[run][1]!r} is both {found[run]!r} and "
@@ -360,7 +562,7 @@ def _ended(
     tasks: Sequence[str],
 ) -> BoolArray:
     if isinstance(ended, str):
-        flags = numbers(table, ended)[last]
+        flags = table.numbers(ended)[last]
         if not np.isin(flags, (0.0, 1.0)).all():
             raise InvalidArgument(f"column {ended!r} must be true or false in a run's last row.")
         return np.asarray(flags == 1.0)
@@ -388,15 +590,15 @@ def _check(c: Curves) -> None:
             raise InvalidArgument(
                 f"`{name}` must have {counted(wanted, 'entry')}, but it has {found}."
             )
-    _refuse(c, np.isinf(c.score), "a score must be finite, or NaN where a run diverged", c.score)
-    _refuse(c, ~(c.cost >= 0) | np.isinf(c.cost), "a cost must be at least 0 and finite", c.cost)
+    _reject(c, np.isinf(c.score), "a score must be finite, or NaN where a run diverged", c.score)
+    _reject(c, ~(c.cost >= 0) | np.isinf(c.cost), "a cost must be at least 0 and finite", c.cost)
     again = np.diff(c.step, prepend=c.step[:1] - 1) <= 0
     again[c.start[:-1]] = False
     advice = " If these are rows of several runs, name all the columns that tell them apart."
-    _refuse(c, again, "the steps of a run must rise, each once", c.step, advice)
+    _reject(c, again, "the steps of a run must rise, each once", c.step, advice)
 
 
-def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any], advice: str = "") -> None:
+def _reject(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any], advice: str = "") -> None:
     where = np.flatnonzero(bad)
     if len(where):
         row = int(where[0])
@@ -405,6 +607,43 @@ def _refuse(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any], advice: 
             f"{rule}, but run {c.runs[run]!r} has {values[row]} at step {c.step[row]} "
             f"({such(len(where), 'row')}).{advice}"
         )
+
+
+def _distinct(log: Curves) -> dict[tuple[str, str], int]:
+    """The number of each different run, its longest curve, by its task and a name of its own."""
+    kept: dict[tuple[str, str], int] = {}
+    alike: dict[Any, list[tuple[str, str]]] = {}  # curves that begin alike, under one name
+    copies: dict[tuple[str, str], int] = {}
+    size = np.diff(log.start).tolist()
+    # blank settings are left out: NaN would differ from itself
+    settings = [
+        {name: x for name, x in flat(config).items() if x is not None and x == x}
+        for config in log.settings or ({},) * len(log)
+    ]
+
+    def continues(a: int, b: int) -> bool:
+        """Whether one curve is the other one, or its beginning, with the same settings."""
+        i, j, n = int(log.start[a]), int(log.start[b]), min(size[a], size[b])
+        return settings[a] == settings[b] and all(
+            np.array_equal(column[i : i + n], column[j : j + n], equal_nan=True)
+            for column in (log.step, log.score, log.cost)
+        )
+
+    for r, key in enumerate(zip(log.task, log.runs, strict=True)):
+        row = int(log.start[r])
+        begin = [repr(float(column[row])) for column in (log.step, log.score, log.cost)]
+        name = _COPY.sub("", key[1])
+        known = alike.setdefault((key[0], name, *begin), [])
+        copied = (x for x in known if x == key or _COPY.sub("", x[1]) == key[1])
+        called = next((x for x in copied if continues(kept[x], r)), None)
+        if called is None:
+            called = key
+            while called in kept:  # the names of copies may be taken as well
+                copies[key] = copies.get(key, 1) + 1
+                called = (key[0], f"{key[1]} ({copies[key]})")
+            known.append(called)
+        kept[called] = max(r, kept.get(called, r), key=lambda x: (size[x], bool(log.ended[x])))
+    return kept
 
 
 def sample() -> Curves:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import as_html, columns
 from ..engine.indices import choose
@@ -16,6 +16,7 @@ from ..engine.plan import Progress
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..policy.frontier import Offers
+from .capped_runs import shared_errors
 from .curves import Curves
 from .features import CURVE, Encoder, features, is_category
 from .ladder import Ladder, climb_all, usual_cost
@@ -177,47 +178,25 @@ def knowledge(
     known, category = features(runs, r, level), is_category(encoder, r)
     curve = np.arange(known.shape[1]) < (CURVE if r else 0)
     first = np.arange(known.shape[1]) < (1 if r else 0)
-    nothing, both = np.zeros(len(category), bool), np.ones(len(category), bool)
-    errors, inside = {}, 0.0
+    nothing, both = np.zeros_like(curve), np.ones_like(curve)
+    errors = {}
     for name, used in zip(_KINDS, (nothing, first, curve, first | ~curve, both), strict=True):
-        row = _rows(known[:, used], category[used], final, runs.weight, options)
-        errors[name] = float(np.mean(ranked_errors(row, final)))
-        inside = float(np.mean(_covered(row, final)))
-    return errors, inside
-
-
-def _rows(
-    known: FloatArray,
-    category: BoolArray,
-    final: FloatArray,
-    weight: FloatArray,
-    options: FitOptions,
-) -> FloatArray:
-    """How much each run resembles each other run. No run resembles itself."""
-    if not known.shape[1]:
-        row = (1.0 - np.eye(len(final))) * weight
-        return np.asarray(row / row.sum(axis=1, keepdims=True))
-    grown = Trees.grown(
-        known, category, final[:, None], weight, trees=options.trees, leaf=options.leaf,
-        random=np.random.default_rng(_SEED),
-    )  # fmt: skip
-    return grown.rows(known, np.arange(len(final)))
-
-
-def ranked_errors(row: FloatArray, final: FloatArray) -> FloatArray:
-    """The continuous ranked probability score of each forecast."""
-    gap = np.abs(final[:, None] - final[None])
-    return np.asarray((row * gap).sum(axis=1) - 0.5 * ((row @ gap) * row).sum(axis=1))
-
-
-def _covered(row: FloatArray, final: FloatArray) -> BoolArray:
-    """Whether each score lies between the ends of its forecast."""
+        if used.any():
+            grown = Trees.grown(
+                known[:, used], category[used], final[:, None], runs.weight, trees=options.trees,
+                leaf=options.leaf, random=np.random.default_rng(_SEED),
+            )  # fmt: skip
+            row = grown.rows(known[:, used], np.arange(len(final)))
+        else:  # all other runs alike
+            row = (1.0 - np.eye(len(final))) * runs.weight
+            row /= row.sum(axis=1, keepdims=True)
+        errors[name] = float(np.mean(shared_errors(final, row, final)))
     up = np.argsort(final, kind="stable")
     reached = np.cumsum(row[:, up], axis=1)
     low, high = (
         final[up][np.minimum((reached < end).sum(axis=1), len(final) - 1)] for end in _TAILS
     )
-    return np.asarray((low <= final) & (final <= high))
+    return errors, float(np.mean((low <= final) & (final <= high)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,14 +279,8 @@ def bootstrap(
     ladder = model.ladder
     weights = random.dirichlet(ladder.weight, size=n) * ladder.weight.sum()
     weights = np.maximum(weights, 1e-9)  # no weight may be 0, or a row might rest on no run
-    if executor is None:
-        found = []
-        for i, w in enumerate(weights, 1):
-            found.append(_relearned(model, w))
-            if progress is not None:
-                progress(i, n)
-        return Bootstrap(tuple(found))
-    check_executor(executor)
+    if executor is not None:
+        check_executor(executor)
     return Bootstrap(tuple(spread(executor, _relearned, model, list(weights), progress)))
 
 

@@ -38,8 +38,7 @@ from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .curves import Curves
 from .features import NO_SETTINGS, Config, Encoder
-from .fitting import price_of
-from .resemblance import as_curves, ceiling_of, check_price
+from .resemblance import as_curves, ceiling_of, check_price, price_of
 from .resembling_runs import Trees
 from .run_model import RunModel, Shown
 

@@ -1,8 +1,11 @@
-"""Curves as seen from a few rungs: the steps at which to decide whether to go on."""
+"""Curves as seen from a few rungs: the steps at which to decide whether to continue."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +16,11 @@ from .features import NO_SETTINGS, Encoder
 _EXCESS = np.array([0.35, 1.0, 2.2])  # imagined runs, in mean excesses above the best,
 _CHANCE = np.array([0.5, 0.35, 0.15])  # and their shares: an exponential tail in three points
 _LEAST_LEVEL = -6.0  # log of the least relative cost: cheaper runs are as cheap as that
+_FACTOR = 2.0  # a difference in costs is believed if it is larger than this,
+_SURE = 2.0  # by so many standard errors
+_NEWS = 1.5  # a ratio of costs that differs from the one in the last warning by this is news
+_FEWEST = 3  # runs whose first scores are compared
+_AWAY = 3.0  # scores this many widths of the log's scores away are in other units
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +73,7 @@ class Ladder:
 
 
 def choose_rungs(curves: Curves, ratio: float) -> IntArray:
-    """Steps such that a run that goes on to the next has paid about ``ratio`` times as much.
+    """Steps such that a run that continues to the next has paid about ``ratio`` times as much.
 
     The first one is the first step that costs anything; the last one is the last step of all.
     """
@@ -98,7 +106,14 @@ def climb_all(curves: Curves, rungs: IntArray, encoder: Encoder = NO_SETTINGS) -
     best = np.full((n, size), -np.inf)
     np.fmax.at(best, at, score[inside])
     best = np.maximum.accumulate(best, axis=1)
-    last, mean = _shown(score[inside], at, (n, size))
+    # the last score and the mean score of each segment, NaN where there is none
+    good = ~np.isnan(score[inside])
+    place = at[0][good], at[1][good]
+    last, total, count = np.full((n, size), np.nan), np.zeros((n, size)), np.zeros((n, size))
+    last[place] = score[inside][good]  # rows ascend, so the last one of a segment stays
+    np.add.at(total, place, score[inside][good])
+    np.add.at(count, place, 1.0)
+    mean = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
     cost = np.zeros((n, size))
     np.add.at(cost, at, curves.cost[inside])
 
@@ -106,7 +121,9 @@ def climb_all(curves: Curves, rungs: IntArray, encoder: Encoder = NO_SETTINGS) -
     final = np.minimum(segment[end], size - 1)
     whole = curves.ended | (curves.step[end] >= rungs[final])
     seen, gone = final + whole, curves.ended | (final + whole == size)
-    lost = _diverged(np.isnan(score[inside]), at, (n, size))
+    blank = np.zeros((n, size), bool)
+    blank[at] = ~good  # whether the last row of a segment is blank: the run diverged there
+    lost = np.where(blank.any(axis=1), blank.argmax(axis=1), size)
     cut = lost < seen
     seen, gone = np.where(cut, lost + 1, seen), gone | cut
     some = np.isfinite(best)
@@ -114,26 +131,6 @@ def climb_all(curves: Curves, rungs: IntArray, encoder: Encoder = NO_SETTINGS) -
     config = encoder.numbers(curves.settings, n)
     best = np.maximum(best, floor)
     return Ladder(rungs, best, last, mean, cost, config, seen, gone, np.ones(n))
-
-
-def _shown(
-    score: FloatArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]
-) -> tuple[FloatArray, FloatArray]:
-    """The last score and the mean score of each segment; NaN where there is none."""
-    good = ~np.isnan(score)
-    place = at[0][good], at[1][good]
-    last, total, count = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
-    last[place] = score[good]  # rows ascend, so the last one of a segment stays
-    np.add.at(total, place, score[good])
-    np.add.at(count, place, 1.0)
-    return last, np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
-
-
-def _diverged(bad: BoolArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> IntArray:
-    """The first segment that each run ended without a score; a large number if there is none."""
-    state = np.zeros(shape, bool)
-    state[at] = bad  # rows ascend, so the last one of a segment stays
-    return np.where(state.any(axis=1), state.argmax(axis=1), np.iinfo(np.int64).max)
 
 
 def usual_cost(ladder: Ladder) -> FloatArray:
@@ -148,7 +145,21 @@ def cost_levels(cost: FloatArray, usual: FloatArray) -> FloatArray:
     level = np.log(np.where(cost > 0, cost / usual, 1.0))
     for r in range(1, level.shape[1]):
         level[:, r] = np.where(cost[:, r] > 0, level[:, r], level[:, r - 1])
-    return np.maximum(level, _LEAST_LEVEL)
+    # rounded, so that the same costs in another unit make the same splits
+    return np.maximum(level, _LEAST_LEVEL).round(12)
+
+
+def top_excess(score: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """The best score, and the mean excess of the best few over the next one.
+
+    Parts of runs count as parts. Runs with the same score count once.
+    """
+    up, place = np.unique(score, return_inverse=True)
+    down, runs = up[::-1], np.minimum(np.bincount(place, weight), 1.0)[::-1]
+    enough = max(3, int(np.cbrt(runs.sum() + 1e-9)))
+    few = min(int(np.searchsorted(np.cumsum(runs), enough - 1e-9)) + 1, len(down) - 1)
+    excess = float(np.average(down[:few] - down[few], weights=runs[:few])) if few else 0.0
+    return float(down[0]), excess
 
 
 def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> Ladder:
@@ -162,10 +173,11 @@ def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> La
     best = ladder.best
     size = best.shape[1]
     top, excess = np.zeros(size), np.zeros(size)
-    for r in range(int(ladder.seen.max())):
-        top[r], mean = _top(best[ladder.seen > r, r], ladder.weight[ladder.seen > r])
-        excess[r] = max(mean, least)
     last = int(ladder.seen.max()) - 1
+    for r in range(last + 1):
+        there = ladder.seen > r
+        top[r], mean = top_excess(best[there, r], ladder.weight[there])
+        excess[r] = max(mean, least)
     top[last + 1 :], excess[last + 1 :] = top[last], excess[last]
     # early scores are spread wider than late ones: none may exceed what it leads to
     ahead = (top + _EXCESS[:, None] * excess)[:, ::-1]
@@ -173,26 +185,106 @@ def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> La
     # each lasts and costs as one of the best runs did, the furthest out as the very best
     final = best[np.arange(len(best)), ladder.seen - 1]
     like = np.argsort(final, kind="stable")[-len(_EXCESS) :]
-    like = np.resize(like, len(_EXCESS))
-    runs = ladder.select(like)
-    rise = scores - runs.best
+    better = ladder.select(np.resize(like, len(_EXCESS)))
+    rise = scores - better.best
     return replace(
-        runs,
+        better,
         best=scores,
-        last=runs.last + rise,
-        mean=runs.mean + rise,
+        last=better.last + rise,
+        mean=better.mean + rise,
         weight=tail * _CHANCE,
     )
 
 
-def _top(score: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """The best score, and by how much the best few are above the next one on average.
+# -- runs of a search compared with the log: do they cost, and score, what the log says? -----------
 
-    Parts of runs count as parts. Runs with the same score count once.
+
+class CostRatio(NamedTuple):
+    """How the costs of a search compare with the costs in the log.
+
+    Attributes
+    ----------
+    ratio : float
+        The geometric mean of what runs cost over what the log says; 1 if the evidence is weak.
+    runs : int
+        How many runs were compared.
+    paid, expected : float
+        What these runs cost together, and what the log says about the same segments.
     """
-    up, place = np.unique(score, return_inverse=True)
-    down, runs = up[::-1], np.minimum(np.bincount(place, weight), 1.0)[::-1]
-    enough = max(3, int(np.cbrt(runs.sum() + 1e-9)))
-    few = min(int(np.searchsorted(np.cumsum(runs), enough - 1e-9)) + 1, len(down) - 1)
-    excess = float(np.average(down[:few] - down[few], weights=runs[:few])) if few else 0.0
-    return float(down[0]), excess
+
+    ratio: float
+    runs: int
+    paid: float
+    expected: float
+
+
+def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> CostRatio:
+    """Compare the costs of new runs with the costs of known runs, from the first segment on.
+
+    Each new run is compared with the usual cost of the segments that it was seen to finish, times
+    ``level``, the relative cost of runs with these settings. The log shows how much evidence a
+    single run is: where costs vary a lot in the log, they must differ a lot here.
+    """
+    usual = usual_cost(known)
+
+    def apart_of(runs: Ladder, level: FloatArray | float) -> tuple[FloatArray, float, float]:
+        """The logarithm of what each run cost over the usual cost, and both sums."""
+        seen = np.arange(runs.cost.shape[1]) < runs.seen[:, None]
+        paid = (runs.cost * seen).sum(axis=1)
+        expected = (usual * seen).sum(axis=1) * level
+        both = (paid > 0) & (expected > 0)
+        paid, expected = paid[both], expected[both]
+        return np.log(paid / expected), float(paid.sum()), float(expected.sum())
+
+    apart, paid, expected = apart_of(new, level)
+    if not len(apart):
+        return CostRatio(1.0, 0, 0.0, 0.0)
+    varies = max(float(apart_of(known, 1.0)[0].std()), float(apart.std()))
+    sure = math.log(_FACTOR) + _SURE * varies / math.sqrt(len(apart))
+    mean = float(apart.mean())
+    return CostRatio(math.exp(mean) if abs(mean) >= sure else 1.0, len(apart), paid, expected)
+
+
+def say_costs_differ(found: CostRatio, named: float) -> float:
+    """Warn that costs were scaled, unless the last warning named about the same ratio.
+
+    Returns the ratio named last.
+    """
+    ratio, runs, paid, expected = found
+    if ratio == 1.0 or abs(math.log(ratio / named)) < math.log(_NEWS):
+        return named
+    warnings.warn(
+        f"the runs of this search cost {ratio:.3g} times what the log says (mean of {runs} "
+        f"run{'s' * (runs > 1)}: {paid:.4g} instead of {expected:.4g} for the same steps), so the "
+        f"costs of the log were scaled. Are costs and steps in the same units?",
+        UserWarning,
+        stacklevel=4,
+    )
+    return ratio
+
+
+def check_scores_alike(known: Ladder, new: Ladder, minimize: bool) -> None:
+    """Warn if the first scores of a search lie far from all that the log has shown there.
+
+    The check compares the scores of the first few runs at the first rung. It detects a log and a
+    search in different units (percent and shares, for example).
+    """
+    first = new.best[new.seen > 0, 0]
+    there = known.best[known.seen > 0, 0]
+    if len(first) < _FEWEST or not len(there):
+        return
+    low, high = float(there.min()), float(there.max())
+    ends = np.quantile(known.best[np.arange(len(known)), known.seen - 1], (0.05, 0.95))
+    room = _AWAY * max(high - low, float(ends[1]) - low)
+    if float(first.min()) <= high + room and float(first.max()) >= low - room:
+        return
+    sign = -1.0 if minimize else 1.0
+    there_are = (float(first.min()), float(first.max())), (low, high)
+    found, logged = (sorted(sign * x for x in pair) for pair in there_are)
+    warnings.warn(
+        f"the first scores of this search, at step {new.rungs[0]}, go from {found[0]:.4g} to "
+        f"{found[1]:.4g} ({len(first)} runs), but those of the log from {logged[0]:.4g} to "
+        f"{logged[1]:.4g}. Are both in the same unit?",
+        UserWarning,
+        stacklevel=4,
+    )

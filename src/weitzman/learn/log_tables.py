@@ -1,28 +1,159 @@
-"""Tables of logs in any form, tables of settings, and rows of a log that can be misread."""
+"""Tables of logs: files, data frames and rows as columns, and rows that can be misread.
+
+A small file can stand for a huge table: packed rows, rows shorter than the heading, one value that
+a Parquet file repeats a billion times. Such files are rejected before memory is spent on them.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.disk import check_regular
 from .._common.log_names import usual
 from .._common.numbers import such
-from ..errors import InvalidArgument
-from .features import Config
-from .log_files import read_log
-from .logged_runs import by_column
+from .._common.optional import need
+from ..errors import InvalidArgument, InvalidFile
+from ..files.sheets import unpacked
+from .features import Config, flat
 
 Blank = Literal["diverged", "skipped"]
 
+_CELLS = 10_000_000  # of a table, beyond one for each byte of its file
+_COLUMNS = 10_000
+_BYTES = 2**27  # of a Parquet file once unpacked, beyond 24 for each byte of the file
+_BATCH = 2**13  # rows that are read between checks of memory
 _TIME_OF_DAY = 1e8  # seconds: three years; no step takes that long
 _EVEN = 0.3  # spread of the rises of costs over their mean below which they rise evenly
 _ROWS = 4  # rows of a run from which a pattern can be seen
 _BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
+
+OWN = ("task", "run", "kind", "step", "score", "cost", "ended", "minimize")
+"""The columns of an export of curves; all others are settings."""
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def read_log(path: str, *, text: bool = False) -> Any:
+    """The table in a file, as a pandas table; the ending of the name gives the kind of file.
+
+    With ``text`` it is a table like .csv, whatever its name.
+    """
+    pandas = need("pandas", "learn")
+    try:
+        check_regular(os.stat(path))
+        if path.endswith(".parquet"):
+            return _parquet(path)
+        if text or path.endswith((".csv", ".csv.gz")):
+            data = unpacked(path)
+            _check_text(data)
+            return pandas.read_csv(io.BytesIO(data), low_memory=False)
+        if path.endswith((".jsonl", ".ndjson")):
+            data = unpacked(path)
+            rows = json_lines(data)
+            names = {name for row in rows for name in flat(row)}
+            _check_cells(len(names), len(rows), _CELLS + len(data))
+            return by_column(rows)
+    except InvalidFile as error:
+        raise InvalidFile(f"{path}: {error}") from error.__cause__
+    except OSError as error:
+        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except (ValueError, OverflowError, ArithmeticError) as error:
+        raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
+    except MemoryError as error:
+        raise InvalidFile(f"{path}: cannot be read: it does not fit into memory.") from error
+    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz, .parquet or .jsonl.")
+
+
+def json_lines(data: bytes) -> list[dict[str, Any]]:
+    """The objects of a file, one in each line; a last line that was cut short is left out."""
+    lines = data.decode("utf-8").splitlines()
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):  # still being written
+                break
+            raise InvalidFile(f"line {number} is not JSON: {error}.") from error
+        if not isinstance(row, dict):
+            raise InvalidFile(f"line {number} must be a JSON object, but it is {line[:40]!r}.")
+        rows.append(row)
+    return rows
+
+
+def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns. Missing entries are None, and nested mappings are flattened."""
+    even = [flat(row) for row in rows]
+    names = dict.fromkeys(name for row in even for name in row)
+    return {name: [row.get(name) for row in even] for name in names}
+
+
+def _check_text(data: bytes) -> None:
+    """Each cell takes a byte, a comma or the end of a line, unless rows are cut short."""
+    ends = max(data.count(b"\n"), data.count(b"\r"))
+    heading = data.lstrip()[: 2**20].splitlines()[:1]
+    columns = 1 + (heading[0].count(b",") if heading else 0)
+    _check_cells(columns, ends + 1, _CELLS + len(data))
+
+
+def _check_cells(columns: int, rows: int, most: int) -> None:
+    if columns > _COLUMNS:
+        raise InvalidFile(
+            f"a table must have at most {_COLUMNS:,} columns, but it has {columns:,}. Keep those "
+            f"that are needed."
+        )
+    if columns * rows > most:
+        raise InvalidFile(
+            f"a table in a file of this size must have at most {most:,} cells, but it has "
+            f"{rows:,} rows and {columns:,} columns. Keep the columns that are needed."
+        )
+
+
+def _parquet(path: str) -> Any:
+    """The flat columns of a Parquet file; texts stay numbers of a list of texts."""
+    arrow, parquet = need("pyarrow", "learn"), need("pyarrow.parquet", "learn")
+    most = _BYTES + 24 * os.path.getsize(path)
+    try:
+        with parquet.ParquetFile(path) as file:
+            plain = [x for x in file.schema_arrow if not arrow.types.is_nested(x.type)]
+            _check_cells(len(plain), file.metadata.num_rows, most // 8)
+            groups = range(file.metadata.num_row_groups)
+            _check_bytes(sum(file.metadata.row_group(i).total_byte_size for i in groups), most)
+        kinds = arrow.types.is_string, arrow.types.is_large_string, arrow.types.is_binary
+        texts = [x.name for x in plain if any(is_kind(x.type) for is_kind in kinds)]
+        with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
+            found, size, names = [], 0, [x.name for x in plain]
+            for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
+                found.append(batch)
+                size += batch.nbytes
+                _check_bytes(size, most)
+            schema = found[0].schema if found else arrow.schema(plain)
+            return arrow.Table.from_batches(found, schema).to_pandas()
+    except arrow.ArrowException as error:
+        said = " ".join(str(error).split())[:200]
+        raise InvalidFile(f"not a table: {said.rstrip('.')}.") from None
+
+
+def _check_bytes(size: int, most: int) -> None:
+    if size > most:
+        raise InvalidFile(
+            f"a Parquet file of this size must have at most {most:,} bytes once unpacked, but it "
+            f"has more. Keep the columns that are needed."
+        )
+
+
+# -- columns --------------------------------------------------------------------------------------
 
 
 class LogColumns:
@@ -30,41 +161,22 @@ class LogColumns:
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        self._texts: set[str] = set()  # columns of texts in which blanks are empty texts
-        self._names = [str(name) for name in source]
-
-    @property
-    def texts(self) -> Collection[str]:
-        """The columns of texts in which a blank is an empty text."""
-        return self._texts
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return self._names
-
-    def is_export(self, own: Sequence[str]) -> bool:
+        self.names = [str(name) for name in source]
+        if self.names[:1] == ["Unnamed: 0"] and tuple(self.names[1 : len(OWN) + 1]) == OWN:
+            del self.names[0]  # the index of a table that pandas wrote
+        self.is_export = tuple(self.names[: len(OWN)]) == OWN
         """Whether this is a table of :meth:`Curves.to_pandas`, in which texts may be blank."""
-        found = tuple(self._names[: len(own)]) == tuple(own)
-        if found:
-            self._texts |= {"task", "kind"}
-        return found
 
     def role(self, role: str, name: Any) -> Any:
         """The column of a role: the one named, or else the first that has a usual name."""
-        if name != role or name in self._names:
+        if name != role or name in self.names:
             return name
-        return usual(role, self._names) or name
-
-    def optional(self, role: str, name: Any) -> Any:
-        """The column of a role; None if the default name is given and no column has the role."""
-        found = self.role(role, name)
-        return None if found == role and role not in self._names else found
+        return usual(role, self.names) or name
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
+        if name not in self.names:
             raise InvalidArgument(
-                f"the table has no column {name!r}; its columns are {', '.join(self._names)}. Say "
+                f"the table has no column {name!r}; its columns are {', '.join(self.names)}. Say "
                 f"which one is meant."
             )
         given = self._source[name]
@@ -73,14 +185,65 @@ class LogColumns:
         except ValueError:  # lists among other values
             column = np.empty(len(given), object)
             column[:] = given
-        size = len(self._source[self._names[0]])
+        size = len(self._source[self.names[0]])
         if column.ndim != 1 or len(column) != size:
             raise InvalidArgument(f"column {name!r} must have {size} entries like the first one.")
         return column
 
+    def words(self, names: str | Sequence[str]) -> list[str]:
+        """A column as text, in which nothing may be missing; several are joined by slashes."""
+        columns = []
+        for name in [names] if isinstance(names, str) else names:
+            entries = self[name].tolist()
+            blank = [not isinstance(x, str) and str(x) in _BLANK for x in entries]
+            if self.is_export and name in ("task", "kind"):
+                entries = ["" if missing else x for x, missing in zip(entries, blank, strict=True)]
+            else:
+                _check_filled(name, np.flatnonzero(blank))
+            columns.append([str(x) for x in entries])
+        return columns[0] if len(columns) == 1 else list(map("/".join, zip(*columns, strict=True)))
+
+    def numbers(self, name: str, *, blank: bool = False) -> FloatArray:
+        """A column of numbers; blank entries only where they have a meaning."""
+        column = self[name]
+        try:
+            values = column.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            values = np.array([_number(x, name, i, blank) for i, x in enumerate(column.tolist())])
+        if not blank:
+            _check_filled(name, np.flatnonzero(np.isnan(values)))
+        return np.asarray(values)
+
+    def steps(self, name: str) -> IntArray:
+        """A column of whole numbers."""
+        values = self.numbers(name)
+        odd = np.flatnonzero((values != np.round(values)) | (np.abs(values) > 2**53))
+        if len(odd):
+            raise InvalidArgument(
+                f"column {name!r} must hold whole numbers, but row {odd[0]} is {values[odd[0]]:g} "
+                f"({such(len(odd), 'row')})."
+            )
+        return values.astype(np.int64)
+
+    def settings(self, names: Sequence[str], rows: IntArray) -> list[Config]:
+        """The settings in these rows; a name stands for all columns that it was flattened to."""
+        inner = {name: [x for x in self.names if x.startswith(f"{name}/")] for name in names}
+        chosen = [
+            x for name in names for x in (inner[name] if name not in self.names else []) or [name]
+        ]
+        columns = {name: self[name][rows].tolist() for name in chosen}
+        if self.is_export:
+            columns = {k.removeprefix("setting "): v for k, v in columns.items()}
+        return [
+            # in our own export a cell is blank where a run has no such setting
+            {k: x for k, x in zip(columns, row, strict=True)
+             if not (self.is_export and str(x) in _BLANK)}
+            for row in zip(*columns.values(), strict=True)
+        ]  # fmt: skip
+
 
 def columns_of(source: Any) -> LogColumns:
-    """The columns of a mapping, a data frame, or a file."""
+    """The columns of a mapping, a data frame, a list of rows, or a file."""
     if isinstance(source, (str, os.PathLike)):
         return LogColumns(read_log(os.fspath(source)))
     if isinstance(source, Mapping) or hasattr(source, "columns"):
@@ -93,41 +256,12 @@ def columns_of(source: Any) -> LogColumns:
     )
 
 
-def words(table: LogColumns, names: str | Sequence[str]) -> list[str]:
-    """A column as text; several are joined by slashes."""
-    columns = [_filled(table, name) for name in ([names] if isinstance(names, str) else names)]
-    return columns[0] if len(columns) == 1 else ["/".join(x) for x in zip(*columns, strict=True)]
-
-
-def _filled(table: LogColumns, name: str) -> list[str]:
-    """A column as text, in which nothing may be missing."""
-    entries = table[name].tolist()
-    blank = [i for i, x in enumerate(entries) if not isinstance(x, str) and str(x) in _BLANK]
-    if name in table.texts:
-        entries = [x if isinstance(x, str) or str(x) not in _BLANK else "" for x in entries]
-        blank = []
-    if blank:
+def _check_filled(name: str, blank: Any) -> None:
+    if len(blank):
         raise InvalidArgument(
             f"column {name!r} must be filled, but row {blank[0]} is blank "
             f"({such(len(blank), 'row')})."
         )
-    return [str(x) for x in entries]
-
-
-def numbers(table: LogColumns, name: str, *, blank: bool = False) -> FloatArray:
-    """A column of numbers; blank entries only where they have a meaning."""
-    column = table[name]
-    try:
-        values = column.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        values = np.array([_number(x, name, i, blank) for i, x in enumerate(column.tolist())])
-    missing = np.flatnonzero(np.isnan(values))
-    if len(missing) and not blank:
-        raise InvalidArgument(
-            f"column {name!r} must be filled, but row {missing[0]} is blank "
-            f"({such(len(missing), 'row')})."
-        )
-    return np.asarray(values)
 
 
 def _number(x: Any, name: str, row: int, blank: bool) -> float:
@@ -142,44 +276,16 @@ def _number(x: Any, name: str, row: int, blank: bool) -> float:
         ) from None
 
 
-def steps(table: LogColumns, name: str) -> IntArray:
-    """A column of whole numbers."""
-    values = numbers(table, name)
-    odd = np.flatnonzero((values != np.round(values)) | (np.abs(values) > 2**53))
-    if len(odd):
-        raise InvalidArgument(
-            f"column {name!r} must hold whole numbers, but row {odd[0]} is {values[odd[0]]:g} "
-            f"({such(len(odd), 'row')})."
-        )
-    return values.astype(np.int64)
-
-
 def settings_of(
     log: LogColumns, source: Any, first: IntArray, names: Sequence[str]
 ) -> list[Config]:
-    """The settings of each run: from columns of the log, or from another table.
+    """The settings of each run: from columns of the log, or from a table with a row for each run.
 
-    Parameters
-    ----------
-    log : Columns
-    source : list of str, or anything that is a table
-        Columns of the log that are settings, or a table with one row for each run. It is joined by
-        the columns that it shares with ``names``.
-    first : (n,) array of int
-        The first row of each run in the log.
-    names : sequence of str
-        The columns that name a run.
+    Such a table is joined by the columns that it shares with ``names``, which name a run; ``first``
+    is the first row of each run in the log.
     """
     if isinstance(source, (list, tuple)):
-        chosen = [inner for name in source for inner in _within(log, name)]
-        columns = {name: log[name][first].tolist() for name in chosen}
-        if log.texts:  # our own export: blank where a run has no such setting
-            columns = {k.removeprefix("setting "): v for k, v in columns.items()}
-            return [
-                {k: x for k, x in zip(columns, row, strict=True) if str(x) not in _BLANK}
-                for row in zip(*columns.values(), strict=True)
-            ]
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return log.settings(source, first)
     table = columns_of(source)
     shared = [name for name in names if name in table.names]
     if not shared:
@@ -187,53 +293,31 @@ def settings_of(
             f"a table of settings must share a column that names a run ({', '.join(names)}), but "
             f"its columns are {', '.join(table.names)}."
         )
-    rows = _rows(table, shared)
-    keys = list(zip(*(words(log, name) for name in shared), strict=True))
+
+    def said(key: Sequence[str]) -> str:
+        return ", ".join(f"{name} {value}" for name, value in zip(shared, key, strict=True))
+
+    columns = {name: table[name].tolist() for name in table.names if name not in shared}
+    rows: dict[tuple[str, ...], Config] = {}
+    for i, key in enumerate(zip(*map(table.words, shared), strict=True)):
+        row = {name: column[i] for name, column in columns.items()}
+        if rows.setdefault(key, row) is not row:
+            raise InvalidArgument(
+                f"a table of settings must have one row for each run, but it has several for "
+                f"{said(key)}."
+            )
+    keys = list(zip(*map(log.words, shared), strict=True))
     wanted = [keys[i] for i in first.tolist()]
     lost = [key for key in wanted if key not in rows]
     if lost:
         raise InvalidArgument(
-            f"every run must have a row in the table of settings, but {_said(shared, lost[0])} has "
+            f"every run must have a row in the table of settings, but {said(lost[0])} has "
             f"none ({such(len(lost), 'run')})."
         )
     return [rows[key] for key in wanted]
 
 
-def _within(log: LogColumns, name: str) -> list[str]:
-    """A column, or all columns that a mapping of this name was laid out in."""
-    inner = [x for x in log.names if x.startswith(f"{name}/")]
-    return inner if inner and name not in log.names else [name]
-
-
-def _rows(table: LogColumns, shared: Sequence[str]) -> dict[tuple[str, ...], Config]:
-    """The settings by what names them."""
-    keys = list(zip(*(words(table, name) for name in shared), strict=True))
-    columns = {name: table[name].tolist() for name in table.names if name not in shared}
-    rows: dict[tuple[str, ...], Config] = {}
-    for i, key in enumerate(keys):
-        row = {name: column[i] for name, column in columns.items()}
-        if rows.setdefault(key, row) is not row:
-            raise InvalidArgument(
-                f"a table of settings must have one row for each run, but it has several for "
-                f"{_said(shared, key)}."
-            )
-    return rows
-
-
-def _said(names: Sequence[str], key: Sequence[str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in zip(names, key, strict=True))
-
-
 # -- blanks, cumulative costs, times of day -------------------------------------------------------
-
-
-def check_scores(score: FloatArray, name: str) -> None:
-    """Raise InvalidArgument if there is no score at all."""
-    if np.isnan(score).all():
-        raise InvalidArgument(
-            f"column {name!r} must hold scores, but all {len(score)} of its rows are blank. Say "
-            f"which column is meant."
-        )
 
 
 def kept_rows(score: FloatArray, run: IntArray, blank: Blank | None) -> BoolArray:
@@ -264,17 +348,29 @@ def with_skipped(cost: FloatArray, run: IntArray, kept: BoolArray) -> FloatArray
 
 def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
     """What each row cost; for cumulative costs, the differences within a run."""
+    first = np.diff(run, prepend=-1) != 0  # rows of a run lie together
+    clock = len(cost) and cost.min() > _TIME_OF_DAY
+    starts = np.flatnonzero(first)
     if cumulative:
-        first = np.diff(run, prepend=-1) != 0
-        each = cost - np.where(first, 0.0, np.roll(cost, 1))
-        clock = len(cost) and cost.min() > _TIME_OF_DAY
-        return _without_start(each, first) if clock else np.asarray(each)
-    if len(cost) and cost.min() > _TIME_OF_DAY:
+        each = np.asarray(cost - np.where(first, 0.0, np.roll(cost, 1)))
+        if clock:
+            # when a run started is unknown: its first row costs the median of its other rows, or
+            # the median of all rows if it has no other
+            usual = float(np.median(each[~first])) if not first.all() else 1.0
+            parts = np.split(each.copy(), starts[1:])
+            each[starts] = [np.median(x[1:]) if len(x) > 1 else usual for x in parts]
+        return each
+    if clock:
         raise InvalidArgument(
             f"a cost counts from the row before, but the lowest one is {cost.min():.10g}: these "
             f"look like times of day. Say `cumulative=True`, so that the differences count."
         )
-    if _rises_evenly(cost, run):
+    runs = [x for x in np.split(cost, starts[1:]) if len(x) >= _ROWS and np.isfinite(x).all()]
+    rises = [np.diff(x) for x in runs]
+    if len(rises) > 1 and all(
+        x.min() > 0 and x.std() < _EVEN * x.mean() and paid[-1] > 2 * paid[0]
+        for x, paid in zip(rises, runs, strict=True)
+    ):
         warnings.warn(
             "the costs of every run rise evenly from row to row, as if they were counted from the "
             "start of the run; they are taken as counted from the row before. If they are not, say "
@@ -283,28 +379,3 @@ def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
             stacklevel=4,
         )
     return cost
-
-
-def _without_start(each: FloatArray, first: BoolArray) -> FloatArray:
-    """Costs by the clock. The start of a run is unknown, so its first row costs what its rows do.
-
-    A run of one row costs the median of all rows.
-    """
-    usual = float(np.median(each[~first])) if not first.all() else 1.0
-    out, start = each.copy(), np.flatnonzero(first)  # rows of a run lie together
-    for row, mine in zip(start, np.split(each, start[1:]), strict=True):
-        out[row] = np.median(mine[1:]) if len(mine) > 1 else usual
-    return out
-
-
-def _rises_evenly(cost: FloatArray, run: IntArray) -> bool:
-    """Whether the costs of all runs of some length rise by about the same from row to row."""
-    if not np.isfinite(cost).all():  # rejected elsewhere
-        return False
-    starts = np.flatnonzero(np.diff(run, prepend=-1))
-    parts = [x for x in np.split(cost, starts[1:]) if len(x) >= _ROWS]
-    rises = [np.diff(x) for x in parts]
-    return len(rises) > 1 and all(
-        x.min() > 0 and x.std() < _EVEN * x.mean() and part[-1] > 2 * part[0]
-        for x, part in zip(rises, parts, strict=True)
-    )

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 
+from .._common.arrays import FloatArray
 from .._common.disk import replacing
 from ..errors import InvalidArgument, InvalidFile
-from ..files import parsing as check
+from ..files import documents as check
+from ..files.documents import explained, read_document
 from ..files.instances import MAX_BYTES
-from ..files.safely import explained, read_document
 from .features import Encoder
 from .ladder import Ladder
 from .noise import Belief, ScoreNoise
@@ -44,6 +47,10 @@ def save(model: ResemblanceModel, path: Path) -> None:
     ladder, encoder = model.ladder, model.encoder
     sign = -1.0 if model.minimize else 1.0
     pairs = zip(encoder.names, encoder.categories, strict=True)
+
+    def with_nulls(x: FloatArray) -> list[float | None]:
+        return [None if np.isnan(v) else v for v in x.tolist()]
+
     head = {
         "format": FORMAT,
         "price": model.price,
@@ -53,30 +60,25 @@ def save(model: ResemblanceModel, path: Path) -> None:
         "settings": [[name, None if kind is None else list(kind)] for name, kind in pairs],
     }
     if model.noise is not None:
-        head["noise"] = model.noise.as_dict()
+        found = model.noise
+        lists = {name: getattr(found, name).tolist() for name in _NOISE_KEYS[2:]}
+        head["noise"] = {"noise": found.noise, "first": list(found.first[:2]), **lists}
     runs = [
         {
             "best": (sign * ladder.best[i, :seen]).tolist(),
             "cost": ladder.cost[i, :seen].tolist(),
             "gone": bool(ladder.gone[i]),
             "weight": float(ladder.weight[i]),
-            "last": _with_nulls(sign * ladder.last[i, :seen]),
-            "mean": _with_nulls(sign * ladder.mean[i, :seen]),
-            "settings": _with_nulls(ladder.config[i]),
+            "last": with_nulls(sign * ladder.last[i, :seen]),
+            "mean": with_nulls(sign * ladder.mean[i, :seen]),
+            "settings": with_nulls(ladder.config[i]),
         }
         for i, seen in enumerate(ladder.seen.tolist())
     ]
     lines = ",\n".join(f"  {json.dumps(run)}" for run in runs)
     top = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items())
-    name = os.fspath(path)
-    with explained(name, "written"):
-        _check_name(name)
-        with replacing(name) as file:
-            file.write(f'{{\n{top},\n "runs": [\n{lines}\n ]\n}}\n'.encode())
-
-
-def _with_nulls(x: np.ndarray) -> list[float | None]:
-    return [None if np.isnan(v) else v for v in x.tolist()]
+    with _named(path, "written") as name, replacing(name) as file:
+        file.write(f'{{\n{top},\n "runs": [\n{lines}\n ]\n}}\n'.encode())
 
 
 def load(path: Path) -> ResemblanceModel:
@@ -87,18 +89,21 @@ def load(path: Path) -> ResemblanceModel:
     InvalidFile
         The file cannot be read or breaks a rule; the message says which and where.
     """
-    name = os.fspath(path)
-    with explained(name, "read"):
-        _check_name(name)
+    with _named(path, "read") as name:
         x = read_document(name, MAX_BYTES)
         model = _model(x)
         model.noise = _noise(x["noise"]) if "noise" in x else None
         return model
 
 
-def _check_name(name: str) -> None:
-    if not name.lower().endswith(".json"):
-        raise InvalidFile("the name of a model file must end in .json.")
+@contextmanager
+def _named(path: Path, done: str) -> Iterator[str]:
+    """The name of a file; errors within name it."""
+    name = os.fspath(path)
+    with explained(name, done):
+        if not name.lower().endswith(".json"):
+            raise InvalidFile("the name of a model file must end in .json.")
+        yield name
 
 
 def _model(x: Any) -> ResemblanceModel:
@@ -175,16 +180,15 @@ def _options(x: Any) -> FitOptions:
         raise InvalidFile(f"options: {error}") from None
 
 
-def _ladder(runs: list[Any], rungs: np.ndarray, sign: float, settings: int) -> Ladder:
+def _ladder(runs: list[Any], rungs: FloatArray, sign: float, settings: int) -> Ladder:
     n, size = len(runs), len(rungs)
-    config = np.full((n, settings), np.nan)
     if n * size > _MOST_ENTRIES:
         raise InvalidFile(
             f"runs times rungs must be at most {_MOST_ENTRIES:,}, but there are {n:,} and {size:,}."
         )
-    best, cost = np.zeros((n, size)), np.zeros((n, size))
-    last, mean = np.full((n, size), np.nan), np.full((n, size), np.nan)
-    seen, gone, weight = np.zeros(n, np.int64), np.zeros(n, bool), np.zeros(n)
+    best, cost, weight = np.zeros((n, size)), np.zeros((n, size)), np.zeros(n)
+    last, mean, config = (np.full((n, x), np.nan) for x in (size, size, settings))
+    seen, gone = np.zeros(n, np.int64), np.zeros(n, bool)
     for i, run in enumerate(runs):
         where = f"runs[{i}]"
         run = _all_fields(run, where, _RUN_KEYS)
@@ -198,26 +202,16 @@ def _ladder(runs: list[Any], rungs: np.ndarray, sign: float, settings: int) -> L
             raise InvalidFile(f"{where}: the best score so far must never get worse.")
         if (paid < 0).any():
             raise InvalidFile(f"{where}: a cost must be at least 0.")
-        seen[i], gone[i] = len(shown), _bool(run["gone"], f"{where}: gone")
+        k = seen[i] = len(shown)
+        gone[i] = _bool(run["gone"], f"{where}: gone")
         weight[i] = _number(run["weight"], f"{where}: weight", above=0.0)
-        best[i], cost[i, : seen[i]] = sign * shown[-1], paid
-        best[i, : seen[i]] = sign * shown
-        last[i, : seen[i]] = sign * _blanks(run["last"], f"{where}: last", len(shown))
-        mean[i, : seen[i]] = sign * _blanks(run["mean"], f"{where}: mean", len(shown))
-        config[i] = _blanks(run["settings"], f"{where}: settings", settings)
-    over = gone | (seen == size)
+        best[i], cost[i, :k] = sign * shown[-1], paid
+        best[i, :k] = sign * shown
+        last[i, :k] = sign * _array(run["last"], f"{where}: last", k)
+        mean[i, :k] = sign * _array(run["mean"], f"{where}: mean", k)
+        config[i] = _array(run["settings"], f"{where}: settings", settings)
     steps = rungs.astype(np.int64)
-    return Ladder(steps, best, last, mean, cost, config, seen, over, weight)
-
-
-def _blanks(x: Any, where: str, size: int) -> np.ndarray:
-    """Numbers, NaN where there is null."""
-    if not isinstance(x, list) or len(x) != size:
-        check.wrong(where, f"a list of {size} numbers or nulls", x)
-    told = _array([v for v in x if v is not None], where)
-    out = np.full(size, np.nan)
-    out[[i for i, v in enumerate(x) if v is not None]] = told
-    return out
+    return Ladder(steps, best, last, mean, cost, config, seen, gone | (seen == size), weight)
 
 
 def _all_fields(
@@ -230,15 +224,19 @@ def _all_fields(
     return found
 
 
-def _array(x: Any, where: str) -> np.ndarray:
-    if not isinstance(x, list):
-        check.wrong(where, "a list of numbers", x)
-    found = check.numbers(x, where)
-    if (np.abs(found) > _LARGEST).any():
+def _array(x: Any, where: str, blank: int | None = None) -> FloatArray:
+    """A vector of numbers; with ``blank``, of so many numbers or nulls, which are NaN."""
+    if not isinstance(x, list) or blank not in (None, len(x)):
+        of = "a list of numbers" if blank is None else f"a list of {blank} numbers or nulls"
+        check.wrong(where, of, x)
+    some = [i for i, v in enumerate(x) if blank is None or v is not None]
+    out = np.full(len(x), np.nan)
+    out[some] = check.numbers([x[i] for i in some], where)
+    if len(some) and np.nanmax(np.abs(out)) > _LARGEST:
         raise InvalidFile(
-            f"{where} must be at most {_LARGEST:g} in size, but one is {np.abs(found).max():g}."
+            f"{where} must be at most {_LARGEST:g} in size, but one is {np.nanmax(np.abs(out)):g}."
         )
-    return found
+    return out
 
 
 def _number(x: Any, where: str, above: float | None = None) -> float:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,10 +76,18 @@ class ScoreNoise:
         odd = change - rise[place]
         wide = _NORMAL * _medians(np.abs(odd), place)  # a few runs far out do not change it
         near = np.abs(odd) <= _FAR * wide[place]
-        square = _noise(curves, row, odd, near) if noise is None else _stated(noise)
+        if noise is None:
+            square = _noise(curves, row, odd, near)
+        elif isinstance(noise, bool) or not 0 <= noise < np.inf:
+            raise InvalidArgument(
+                f"the noise of scores must be a number, finite and at least 0, but it is {noise!r}."
+            )
+        else:
+            square = float(noise) ** 2
         begun = curves.score[curves.start[:-1]]
         begun = begun[np.isfinite(begun)]
-        mean, spread = (float(np.median(begun)), _width(begun)) if len(begun) else (0.0, 0.0)
+        mean = float(np.median(begun)) if len(begun) else 0.0
+        spread = _NORMAL * float(np.median(np.abs(begun - mean))) if len(begun) else 0.0
         return cls(
             math.sqrt(square),
             Belief(mean, max(spread**2 - square, 0.0)),
@@ -114,16 +122,6 @@ class ScoreNoise:
                     score[i] = belief.mean
         return replace(curves, score=score)
 
-    def as_dict(self) -> dict[str, Any]:
-        """As plain numbers and lists."""
-        return {
-            "noise": self.noise,
-            "first": list(self.first[:2]),
-            "step": self.step.tolist(),
-            "rise": self.rise.tolist(),
-            "drift": self.drift.tolist(),
-        }
-
 
 def noise_of(curves: Curves) -> float:
     """The noise of scores that a log shows; NaN if its curves are too short to tell."""
@@ -133,24 +131,11 @@ def noise_of(curves: Curves) -> float:
         return math.nan
 
 
-def _stated(noise: float) -> float:
-    if isinstance(noise, bool) or not 0 <= noise < np.inf:
-        raise InvalidArgument(
-            f"the noise of scores must be a number, finite and at least 0, but it is {noise!r}."
-        )
-    return float(noise) ** 2
-
-
 def _medians(x: FloatArray, place: IntArray) -> FloatArray:
     """The median of the numbers of each step, by one sort: logs may have thousands of steps."""
     count = np.bincount(place)
     first, up = np.cumsum(count) - count, x[np.lexsort((x, place))]
     return np.asarray((up[first + (count - 1) // 2] + up[first + count // 2]) / 2)
-
-
-def _width(x: FloatArray) -> float:
-    """A standard deviation that a few runs far out do not change."""
-    return _NORMAL * float(np.median(np.abs(x - np.median(x))))
 
 
 def _drift(odd: FloatArray, place: IntArray, size: int, square: float) -> FloatArray:

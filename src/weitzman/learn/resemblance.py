@@ -1,12 +1,11 @@
-"""A model of runs learned from a log: a run goes on like the logged runs that it resembles."""
+"""A model of runs learned from a log: a run continues like the logged runs that it resembles."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +16,21 @@ from ..forest.model import Forest
 from .capped_runs import CappedRuns, Center, SegmentLaw
 from .curves import Curves
 from .features import Config, Encoder
-from .ladder import Ladder, climb, climb_all, cost_levels, imagined, usual_cost
-from .log_drift import at_live_costs, check_scores_alike, compared_costs, say_costs_differ
+from .ladder import (
+    Ladder,
+    check_scores_alike,
+    choose_rungs,
+    climb,
+    climb_all,
+    compared_costs,
+    cost_levels,
+    imagined,
+    say_costs_differ,
+    usual_cost,
+)
+from .noise import ScoreNoise
 from .resembling_runs import ResemblingRuns, thinned
 from .run_model import RunModel, Shown
-
-if TYPE_CHECKING:
-    from .noise import ScoreNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +83,7 @@ _FINE = 400  # worths at which the gain is computed
 
 
 class ResemblanceModel(RunModel):
-    """The law of a run, learned from a log: a run goes on as the logged runs that resemble it.
+    """The law of a run, learned from a log: a run continues as the logged runs that resemble it.
 
     Made by :func:`weitzman.learn.fit` or :func:`~weitzman.learn.load`.
 
@@ -89,7 +96,7 @@ class ResemblanceModel(RunModel):
     options : FitOptions
         How the law was learned.
     rungs : (R,) array of int
-        The steps at which to decide whether a run goes on.
+        The steps at which to decide whether a run continues.
     ladder : Ladder
         The runs that the law was learned from, as seen from the rungs.
     encoder : Encoder
@@ -135,8 +142,17 @@ class ResemblanceModel(RunModel):
         self.minimize, self.options = minimize, options
         self.ladder, self.encoder = ladder, encoder
         self._ceiling = ceiling_of(options.limit, minimize)
-        check_limit(ladder, options.limit, minimize)
         self.price = check_price(price)
+        best = float(ladder.best.max())
+        if options.limit is not None and not np.isfinite(options.limit):
+            raise InvalidArgument(
+                f"the limit must be finite, or None, but it is {options.limit!r}."
+            )
+        if best > self._ceiling:
+            raise InvalidArgument(
+                f"no score may be better than the limit of {options.limit:g}, but a run showed "
+                f"{-best if minimize else best:g}. Give the best possible score, or none."
+            )
         interruptible(lambda: self._learn(ladder, last))  # one thread for all kernels
 
     def _learn(self, ladder: Ladder, last: ResemblanceModel | None) -> None:
@@ -148,7 +164,11 @@ class ResemblanceModel(RunModel):
         known = known.joined(ladder.select(rest)) if len(rest) else known
         real = len(known)
         if options.tail > 0:
-            tail = options.tail * _hope_left(known, real - len(rest))
+            # by the rule of succession, every run of the search since the last record is a failure:
+            # otherwise the hope that one lucky run of the log raises would outlive all of them
+            final = known.best[np.arange(real), known.seen - 1]
+            vain = real - max(int(final.argmax()) + 1, real - len(rest))
+            tail = options.tail * _VAIN / (_VAIN + vain)
             better = imagined(known, tail=tail, least=options.least, ceiling=self._ceiling)
             known = known.joined(better)
         self._runs = ResemblingRuns.of(
@@ -176,7 +196,8 @@ class ResemblanceModel(RunModel):
         known = f", {count} setting{'s' * (count > 1)}" if count else ""
         return (
             f"ResemblanceModel({len(self.ladder)} runs{known}, {len(self.rungs)} rungs up to "
-            f"step {self.rungs[-1]}, {self.priced}{', minimize' if self.minimize else ''})"
+            f"step {self.rungs[-1]}, price {self.price:.6g}: a full run costs "
+            f"{self.full_run_cost:.3g} points{', minimize' if self.minimize else ''})"
         )
 
     @property
@@ -187,11 +208,6 @@ class ResemblanceModel(RunModel):
         seen = np.arange(ladder.cost.shape[1]) < ladder.seen[:, None]
         paid = (ladder.cost * seen).sum(axis=1)[over]
         return float(np.average(paid, weights=ladder.weight[over])) / self.price
-
-    @property
-    def priced(self) -> str:
-        """The price in words: of a point in units of cost, and of a full run in points."""
-        return f"price {self.price:.6g}: a full run costs {self.full_run_cost:.3g} points"
 
     def at_price(self, price: float) -> ResemblanceModel:
         """The model with another price of a score."""
@@ -219,7 +235,7 @@ class ResemblanceModel(RunModel):
         costs: Sequence[float] | None = None,
         settings: Config | None = None,
     ) -> float:
-        """The index of going on with a run that has shown these scores, in units of cost.
+        """The index of continuing a run that has shown these scores, in units of cost.
 
         Minus infinity at the end of a run, and if its last score is NaN: such a run has diverged.
 
@@ -244,7 +260,7 @@ class ResemblanceModel(RunModel):
         return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
-        """The index of going on with each of several runs."""
+        """The index of continuing each of several runs."""
         out = np.full(len(runs), -np.inf)
         for r, which, law in self._laws(runs):
             out[which] = self._capped.index(r, law)
@@ -264,7 +280,7 @@ class ResemblanceModel(RunModel):
     # -- promises ------------------------------------------------------------------------------
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
-        """What going on adds to a worth in hand, after costs, with these runs and new ones.
+        """What continuing adds to a worth in hand, after costs, with these runs and new ones.
 
         The value of lines side by side is the mean of the best capped value.
         """
@@ -353,14 +369,14 @@ class ResemblanceModel(RunModel):
 
         The states of a box are runs of the log, about ``states`` of them: the best ones by
         themselves, others in groups with neighboring scores. A forest remembers only the state of a
-        box, so a run goes on from rung to rung like runs that it resembles, and what is known is
+        box, so a run continues from rung to rung like runs that it resembles, and what is known is
         blurred.
         """
         runs, usual = self._runs, self._runs.stages[0].usual()
         worth = [self.price * runs.ladder.best[s.runs, r] for r, s in enumerate(runs.stages)]
         # shares[r][g, j]: the part of run j in group g; runs that are over are grouped apart
         shares = [
-            _groups(x, runs.goes_on(r), runs.stages[r].trees.weight, states)
+            _groups(x, runs.continues(r), runs.stages[r].trees.weight, states)
             for r, x in enumerate(worth)
         ]
         rewards = [share @ x for share, x in zip(shares, worth, strict=True)]
@@ -369,7 +385,7 @@ class ResemblanceModel(RunModel):
         paid: list[FloatArray | float] = [float(usual.cost[0])]
         for r in range(1, len(runs.stages)):
             before = runs.stages[r - 1].runs
-            going = (shares[r - 1] > 0) @ runs.goes_on(r - 1)
+            going = (shares[r - 1] > 0) @ runs.continues(r - 1)
             # a box after a run that is over shows the lowest score and costs so much that no policy
             # opens it
             matrix = np.zeros((len(going), len(rewards[r])))
@@ -410,7 +426,10 @@ class ResemblanceModel(RunModel):
         cost = self._runs.law(0, new, np.zeros_like(new.cost)).cost
         level = cost / self._usual[0] if self._usual[0] > 0 else 1.0
         found = compared_costs(self.ladder, new, level)
-        model = self.relearned(at_live_costs(self.ladder, found).joined(new), last)
+        log = self.ladder
+        if found.ratio != 1.0:
+            log = replace(log, cost=log.cost * found.ratio)
+        model = self.relearned(log.joined(new), last)
         model.noise = self.noise
         model.warned_ratio = say_costs_differ(found, 1.0 if last is None else last.warned_ratio)
         return model
@@ -428,6 +447,98 @@ class ResemblanceModel(RunModel):
             options=self.options,
             last=last,
         )
+
+
+def fit(
+    curves: Curves,
+    *,
+    price: float | None = None,
+    full_run_cost: float | None = None,
+    limit: float | None = None,
+    options: FitOptions | None = None,
+    rescored: bool | float = False,
+) -> ResemblanceModel:
+    """Learn the law of a run from curves.
+
+    Parameters
+    ----------
+    curves : Curves
+        The log, of one task: scores must mean the same in all runs. If the curves have settings,
+        the model says which settings to start.
+    price : float
+        What one point of score is worth, in units of cost.
+    full_run_cost : float
+        Instead of ``price``: how many points of score a full run costs, on average.
+    limit : float, optional
+        The best possible score, such as 1 for an accuracy, if it is known.
+    options : FitOptions, optional
+        How curves become a model.
+    rescored : bool or float
+        The prize is what a re-evaluation of the chosen run shows, not the score that it has shown:
+        the best of many noisy scores is too high. With True the noise of scores is learned from the
+        log; a number states its standard deviation. Then every score counts as the mean of its
+        re-evaluations, in the log and in the search. See :mod:`weitzman.learn.noise`.
+
+    Returns
+    -------
+    ResemblanceModel
+
+    Examples
+    --------
+    >>> from weitzman import learn
+    >>> curves = learn.Curves.read({
+    ...     "run": ["a", "a", "b", "b", "c", "c"], "step": [1, 2, 1, 2, 1, 2],
+    ...     "score": [0.5, 0.7, 0.4, 0.5, 0.6, 0.9], "cost": [1, 1, 1, 1, 1, 1]})
+    >>> model = learn.fit(curves, price=40)
+    >>> model
+    ResemblanceModel(3 runs, 2 rungs up to step 2, price 40: a full run costs 0.05 points)
+    >>> bool(model.fresh_index > model.worth(0.7))
+    True
+    """
+    if len(curves.tasks) > 1:
+        raise InvalidArgument(
+            f"a model needs curves of one task, but these are of {len(curves.tasks)}. Choose one "
+            f"with `of_task`, or read them without `task` if their scores mean the same."
+        )
+    if options is not None and not isinstance(options, FitOptions):
+        raise InvalidArgument(
+            f"`options` must be a `learn.FitOptions`, but it is {options!r}. The settings of runs "
+            f"belong to the curves."
+        )
+    worth = price_of(curves, price, full_run_cost)
+    if rescored is not False:
+        noise = ScoreNoise.of(curves, None if rescored is True else rescored)
+        model = fit(noise.without(curves), price=worth, limit=limit, options=options)
+        model.noise = noise
+        return model
+    options = options or FitOptions()
+    if limit is not None:
+        options = replace(options, limit=float(limit))
+    encoder = Encoder.of(curves.settings)
+    ladder = climb(curves, choose_rungs(curves, options.ratio), encoder)
+    if not len(ladder):
+        raise InvalidArgument(
+            "no run was seen as far as the first rung: nothing can be learned from this log."
+        )
+    return ResemblanceModel(ladder, encoder, price=worth, minimize=curves.minimize, options=options)
+
+
+def price_of(curves: Curves, price: float | None, full_run_cost: float | None) -> float:
+    """What a point of score is worth, given directly or by the points that a full run costs."""
+    if (price is None) == (full_run_cost is None):
+        raise InvalidArgument("give either `price` or `full_run_cost`.")
+    if full_run_cost is None:
+        assert price is not None
+        return price
+    if not 0 < full_run_cost < np.inf:
+        raise InvalidArgument(
+            f"`full_run_cost` must be above 0 and finite, but it is {full_run_cost!r}."
+        )
+    whole = curves.ended if curves.ended.any() else np.ones(len(curves), bool)
+    mean = float(curves.total_cost[whole].mean())
+    if not mean > 0:
+        raise InvalidArgument("the runs of the log cost nothing: state `price` instead.")
+    return mean / full_run_cost
 
 
 def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) -> FloatArray:
@@ -449,24 +560,12 @@ def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) 
     return np.array(rows)
 
 
-def _hope_left(runs: Ladder, log: int) -> float:
-    """The share that is left of the hope for a run better than all, by the rule of succession.
-
-    Every run of the search since the last record is a failure. Without it, the hope that one lucky
-    run of the log raises would outlive any number of failures.
-    """
-    final = runs.best[np.arange(len(runs)), runs.seen - 1]
-    vain = len(runs) - max(int(final.argmax()) + 1, log)
-    return _VAIN / (_VAIN + vain)
-
-
 def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
     """Runs under way as curves. A run without costs, or with no costs above 0, costs the usual."""
-    for run in runs:
-        costs = run.steps if run.costs is None else run.costs
+    paid = [np.zeros(len(run.steps)) if run.costs is None else run.costs for run in runs]
+    for run, costs in zip(runs, paid, strict=True):
         if not len(run.steps) == len(run.scores) == len(costs):
             raise InvalidArgument("a run must have one score and one cost per step.")
-    paid = [np.zeros(len(run.steps)) if run.costs is None else run.costs for run in runs]
     blank = ("",) * len(runs)
     return Curves(
         runs=tuple(map(str, range(len(runs)))),
@@ -493,17 +592,3 @@ def ceiling_of(limit: float | None, minimize: bool) -> float:
     if limit is None:
         return np.inf
     return -limit if minimize else limit
-
-
-def check_limit(ladder: Ladder, limit: float | None, minimize: bool) -> None:
-    """Raise InvalidArgument if a run is better than the limit."""
-    if limit is None:
-        return
-    if not np.isfinite(limit):
-        raise InvalidArgument(f"the limit must be finite, or None, but it is {limit!r}.")
-    best = float(ladder.best.max())
-    if best > ceiling_of(limit, minimize):
-        raise InvalidArgument(
-            f"no score may be better than the limit of {limit:g}, but a run showed "
-            f"{-best if minimize else best:g}. Give the best possible score, or none."
-        )

@@ -1,10 +1,10 @@
-r"""A run goes on as the logged runs that it resembles, each in its own way.
+r"""A run continues as the logged runs that it resembles, each in its own way.
 
 Before segment r, a run about which :math:`x` is known resembles the logged runs j that were seen to
 its end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
 :math:`K_{jr}` be what run j was worth from there on to a searcher who follows indices: its *capped
 value*.
-The index of going on is the root of
+The index of continuing is the root of
 
 .. math:: \sum_j w_r(x, j)\, (m_r(x) + K_{jr} - m_r(j) - \sigma)^+ = c_r(x),
 
@@ -29,7 +29,6 @@ the runs that it resembles.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -89,7 +88,12 @@ class Trees:
         bags: BoolArray | None = None,
     ) -> Trees:
         """Trees that separate runs with different targets, by what is known about the runs."""
-        bags = _bags(len(known), trees, random) if bags is None else bags
+        if bags is None:  # about two thirds of the runs in each tree; a single run is in every tree
+            n = len(known)
+            places = random.random((trees, n)).argsort(axis=1)
+            bags = np.zeros((trees, n), bool)
+            mine = places[:, : max(1, min(n - 1, round(_SHARE * n)))]
+            np.put_along_axis(bags, mine, True, axis=1)
         seeds = random.integers(1, 2**31 - 1, trees)
         seen = Known(np.ascontiguousarray(known), category)
         nodes = grow(seen, Outcomes(target, weight), bags, seeds, leaf)
@@ -116,41 +120,6 @@ class Trees:
             leaf[:, new] = fall(Known(np.ascontiguousarray(known[new]), self.category), self.nodes)
         runs = Fallen(self.leaf, self.bags, self.weight)
         return np.asarray(resemblance(leaf, own, runs, len(self.nodes.feature)))
-
-
-def _bags(n: int, trees: int, random: np.random.Generator) -> BoolArray:
-    """The runs of each tree: about two thirds of them; a single run is in every tree."""
-    size = max(1, min(n - 1, round(_SHARE * n)))
-    places = random.random((trees, n)).argsort(axis=1)
-    bags = np.zeros((trees, n), bool)
-    np.put_along_axis(bags, places[:, :size], True, axis=1)
-    return bags
-
-
-def _lasting_bags(n: int, trees: int, r: int) -> BoolArray:
-    """The bags of segment r for any number of runs: more runs leave those of the first as they are.
-
-    So a run that joins the trees later never meets itself in a tree that it helped to grow.
-    """
-    return np.asarray(np.random.default_rng([_SEED, r]).random((n, trees)).T < _SHARE)
-
-
-def _none_empty(bags: BoolArray) -> BoolArray:
-    """A tree that would have no runs has all of them."""
-    return bags | ~bags.any(axis=1, keepdims=True)
-
-
-class Before(NamedTuple):
-    """What was seen of runs before a segment.
-
-    ``known`` are their features, ``level`` is the cost level of the segment before, ``best`` the
-    best score so far, 0 at the start, and ``group`` the number of their settings in the log.
-    """
-
-    known: FloatArray
-    level: FloatArray
-    best: FloatArray
-    group: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +155,7 @@ class SegmentCosts:
         """The mean cost for runs by their law, and by the cost level of the segment before."""
         cost = self._mean(law.row, level, 0.0, np.zeros(len(self.cost)))
         if np.isfinite(self.doubt):
-            growth = self._expected(law, peers, self.doubt)
+            growth = Forecast.of(law, peers.alike(law)).expected(self._growth, self.doubt)
             known = np.isfinite(self.own)
             some = np.isfinite(growth) & (law.row @ known > 0)
             row = np.where(known, law.row[some], 0.0)
@@ -197,30 +166,24 @@ class SegmentCosts:
 
     def by_settings(self, law: SegmentLaw, peers: Peers) -> SegmentCosts:
         """With costs by settings if they forecast better, by the law of the runs themselves."""
-        known = peers.alike(law).any(axis=1) & peers.real
-        if not known.any() or not self._paid.all():
+        alike = peers.alike(law)
+        known = alike.any(axis=1) & peers.real
+        if not known.any() or not (self.cost > 0).all():
             return self
-        growth = self._growth
+        growth, forecast = self._growth, Forecast.of(law, alike)
         best, least = self, float(np.square(law.row @ growth - growth)[known].sum())
         for doubt in DOUBTS:
-            own = self._expected(law, peers, doubt)
+            own = forecast.expected(growth, doubt)
             error = float(np.square(own - growth)[known].sum())
             if error < least:
                 best, least = replace(self, doubt=doubt, own=own), error
         return best
 
     @property
-    def _paid(self) -> BoolArray:
-        return np.asarray(self.cost > 0)
-
-    @property
     def _growth(self) -> FloatArray:
         """The logarithm of the cost over that of the segment before; 0 for a free segment."""
-        paid = np.where(self._paid, self.cost, 1.0)
-        return np.where(self._paid, np.log(paid) - self.level, 0.0)
-
-    def _expected(self, law: SegmentLaw, peers: Peers, doubt: float) -> FloatArray:
-        return Forecast.of(law, peers.alike(law)).expected(self._growth, doubt)
+        paid = self.cost > 0
+        return np.where(paid, np.log(np.where(paid, self.cost, 1.0)) - self.level, 0.0)
 
     def _mean(
         self, row: FloatArray, level: FloatArray, growth: FloatArray | float, own: FloatArray
@@ -228,8 +191,9 @@ class SegmentCosts:
         """Costs around a growth, with errors by the runs around their own growth."""
         if not self.level.any():
             return np.asarray(np.exp(growth) * (row @ (self.cost * np.exp(-own))))
-        share = row @ self._paid
-        error = row @ np.where(self._paid, self._growth - own, 0.0) / np.maximum(share, 1e-300)
+        paid = self.cost > 0
+        share = row @ paid
+        error = row @ np.where(paid, self._growth - own, 0.0) / np.maximum(share, 1e-300)
         return np.asarray(share * np.exp(level + growth + error))
 
 
@@ -257,27 +221,38 @@ class Stage:
     grown: int
     peers: Peers
 
-    def law(self, seen: Before, own: IntArray | None = None) -> SegmentLaw:
+    def law(
+        self,
+        known: FloatArray,
+        level: FloatArray,
+        best: FloatArray,
+        group: IntArray,
+        own: IntArray | None = None,
+    ) -> SegmentLaw:
         """The law of runs by what was seen of them before the segment.
 
-        ``own`` gives the numbers of these runs in the ladder, if they are in the ladder.
+        That is their features, the cost level of the segment before, the best score so far (0 at
+        the start), and the number of their settings in the log. ``own`` gives the numbers of these
+        runs in the ladder, if they are in the ladder.
         """
-        place = np.full(len(seen.known), -1)
+        place = np.full(len(known), -1)
         if own is not None:
             at = np.minimum(np.searchsorted(self.runs, own), len(self.runs) - 1)
             place = np.where(self.runs[at] == own, at, -1)
-        row = self._open(self.trees.rows(seen.known, place), place)
-        law = SegmentLaw(row, np.zeros(len(row)), seen.group, place, seen.best)
-        return law._replace(cost=self.costs.mean(law, self.peers, seen.level))
-
-    def _open(self, row: FloatArray, place: IntArray) -> FloatArray:
-        """Rows with a share for a run unlike all that it resembles: one more run, as any other."""
-        any_run = np.repeat(self.trees.weight[None], len(row), axis=0)
+        row, weight = self.trees.rows(known, place), self.trees.weight
+        # one more run may be unlike all that it resembles, and then it is as any other run
         mine = np.flatnonzero(place >= 0)
-        any_run[mine, place[mine]] = 0.0
-        total = any_run.sum(axis=1, keepdims=True)
+        total = np.full((len(row), 1), weight.sum())
+        total[mine, 0] -= weight[place[mine]]
+        if len(weight) == 1:  # no other run is left
+            total[mine] = 0.0
         unlike = np.where(total > 0, 1.0 / (1.0 + 1.0 / np.square(row).sum(axis=1)[:, None]), 0.0)
-        return np.asarray((1.0 - unlike) * row + unlike * any_run / np.where(total > 0, total, 1.0))
+        row *= 1.0 - unlike
+        myself = row[mine, place[mine]]
+        row += (unlike / np.where(total > 0, total, 1.0)) * weight
+        row[mine, place[mine]] = myself
+        law = SegmentLaw(row, np.zeros(len(row)), group, place, best)
+        return law._replace(cost=self.costs.mean(law, self.peers, level))
 
     def usual(self) -> SegmentLaw:
         """The law of a run about which nothing is known."""
@@ -293,18 +268,19 @@ class ResemblingRuns:
     Attributes
     ----------
     ladder : Ladder
-    encoder : Encoder
     levels : (n, R) array of float
         The cost level of each segment of each run; 0 where runs cost about the same.
     repeats : Repeats
         The different settings.
+    group : (n,) array of int
+        The number of the settings of each run; -1 for none.
     stages : list of Stage
     """
 
     ladder: Ladder
-    encoder: Encoder
     levels: FloatArray
     repeats: Repeats
+    group: IntArray
     stages: list[Stage]
 
     @classmethod
@@ -328,38 +304,48 @@ class ResemblingRuns:
         levels = levels_of(ladder, usual)
         if last is not None and levels.any() != last.levels.any():
             last = None
-        kept = [] if last is None else _lasting(ladder, last.stages)
+        kept: list[Stage | None] = []
+        if last is not None:
+            # growing takes long, so one stage at a time grows anew, the one with the most new runs
+            # for each old run; all stages that new runs outnumber grow anew
+            times = np.array([(ladder.seen > r).sum() / s.grown for r, s in enumerate(last.stages)])
+            anew = times >= _OUTNUMBERED
+            most = int(times.argmax())
+            anew[most] |= times[most] >= _OUTGROWN
+            kept = [None if new else old for new, old in zip(anew, last.stages, strict=True)]
         repeats = Repeats.of(ladder.config)
         group, stages = repeats.find(ladder.config), []
         for r in range(int(ladder.seen.max())):
             runs = np.flatnonzero(ladder.seen > r)
             mine, level = ladder.select(runs), levels[runs]
-            known, bags = features(mine, r, level), _lasting_bags(len(ladder), trees, r)[:, runs]
-            old = kept[r] if r < len(kept) else None
+            known, old = features(mine, r, level), kept[r] if r < len(kept) else None
+            # more runs leave the bags of the first ones as they are: so a run that joins the trees
+            # later never meets itself in a tree that it helped to grow
+            drawn = np.random.default_rng([_SEED, r]).random((len(ladder), trees))
+            bags = drawn.T[:, runs] < _SHARE
             if old is not None:
                 grown = old.trees.joined_by(known, bags, mine.weight)
             else:
+                # trees tell apart the score at the end of the segment, the last one, and the cost
+                final = mine.best[np.arange(len(mine)), mine.seen - 1]
+                target = [_standard(upper_half(mine.best[:, r])), _standard(upper_half(final))]
+                if level.any():
+                    target.append(_COST * _standard(level[:, r]))
                 grown = Trees.grown(
-                    known, is_category(encoder, r), _target(mine, r, level), mine.weight,
+                    known, is_category(encoder, r), np.column_stack(target), mine.weight,
                     trees=trees, leaf=leaf, random=np.random.default_rng([_SEED, r]),
-                    bags=_none_empty(bags),
+                    bags=bags | ~bags.any(axis=1, keepdims=True),  # an empty tree has all runs
                 )  # fmt: skip
             before = level[:, r - 1] if r else np.zeros(len(runs))
             count = len(runs) if old is None else old.grown
             costs, peers = SegmentCosts.of(mine.cost[:, r], before), Peers(group[runs], runs < real)
             stages.append(Stage(grown, runs, costs, count, peers))
-        made = cls(ladder, encoder, levels, repeats, stages)
-        for r in range(len(stages)):
-            stages[r] = made._priced(r)
+        made = cls(ladder, levels, repeats, group, stages)
+        for r, stage in enumerate(stages):
+            if levels.any() and stage.peers.repeated:  # costs by settings, if they forecast better
+                law = made.logged_law(r, stage.runs)
+                stages[r] = replace(stage, costs=stage.costs.by_settings(law, stage.peers))
         return made
-
-    def _priced(self, r: int) -> Stage:
-        """A stage with costs by settings where they forecast better."""
-        stage = self.stages[r]
-        if not self.levels.any() or not stage.peers.repeated:
-            return stage
-        law = self.logged_law(r, stage.runs)
-        return replace(stage, costs=stage.costs.by_settings(law, stage.peers))
 
     def center(self, r: int, law: SegmentLaw, worth: FloatArray) -> Center:
         """The center that forecasts what runs of stage r were worth best, by their own law."""
@@ -378,13 +364,13 @@ class ResemblingRuns:
         """The law of segment r for these runs, by what they had shown before it."""
         none = np.zeros(len(runs))
         level, best = (levels[:, r - 1], runs.best[:, r - 1]) if r else (none, none)
-        group = self.repeats.find(runs.config)
-        return self.stages[r].law(Before(features(runs, r, levels), level, best, group), own)
+        group = self.repeats.find(runs.config) if own is None else self.group[own]
+        return self.stages[r].law(features(runs, r, levels), level, best, group, own)
 
     def start_law(self, config: FloatArray) -> SegmentLaw:
         """The law of the first segment for runs with these settings."""
         none = np.zeros(len(config))
-        return self.stages[0].law(Before(config, none, none, self.repeats.find(config)))
+        return self.stages[0].law(config, none, none, self.repeats.find(config))
 
     def logged_law(self, r: int, own: IntArray) -> SegmentLaw:
         """The law for runs of the log, each learned from the other runs."""
@@ -394,26 +380,13 @@ class ResemblingRuns:
         """The numbers of the runs that stood before segment r, whether it was seen or not."""
         if r == 0:
             return np.arange(len(self.ladder))
-        return np.asarray(self.stages[r - 1].runs[self.goes_on(r - 1)])
+        return np.asarray(self.stages[r - 1].runs[self.continues(r - 1)])
 
-    def goes_on(self, r: int) -> BoolArray:
-        """Which runs that were seen to the end of segment r can go on."""
+    def continues(self, r: int) -> BoolArray:
+        """Which runs that were seen to the end of segment r can continue."""
         runs = self.stages[r].runs
         over = self.ladder.gone[runs] & (self.ladder.seen[runs] == r + 1)
         return ~over if r + 1 < len(self.stages) else np.zeros(len(runs), bool)
-
-
-def _lasting(ladder: Ladder, stages: list[Stage]) -> list[Stage | None]:
-    """The stages whose trees serve again; None where they grow anew.
-
-    Growing takes long, so one stage at a time grows anew, the one with the most new runs for each
-    old run. All stages that new runs outnumber grow anew.
-    """
-    times = np.array([int((ladder.seen > r).sum()) / s.grown for r, s in enumerate(stages)])
-    anew = times >= _OUTNUMBERED
-    most = int(times.argmax())
-    anew[most] |= times[most] >= _OUTGROWN
-    return [None if new else stage for new, stage in zip(anew, stages, strict=True)]
 
 
 def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
@@ -422,15 +395,6 @@ def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
     seen = np.arange(level.shape[1]) < ladder.seen[:, None]
     alike = not seen.any() or float(np.std(level[seen])) <= _ALIKE
     return np.zeros_like(level) if alike else level
-
-
-def _target(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
-    """What trees tell apart: the score at the end of a segment, the last score, and the cost."""
-    final = ladder.best[np.arange(len(ladder)), ladder.seen - 1]
-    columns = [_standard(upper_half(ladder.best[:, r])), _standard(upper_half(final))]
-    if level.any():
-        columns.append(_COST * _standard(level[:, r]))
-    return np.column_stack(columns)
 
 
 def _standard(x: FloatArray) -> FloatArray:

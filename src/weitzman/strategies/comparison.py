@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arguments import check_counts
-from .._common.arrays import FloatArray, error_of_mean
+from .._common.arrays import FloatArray, check_counts, error_of_mean
 from .._common.numbers import about
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable
@@ -377,9 +376,10 @@ def _estimated(
     low = min(float(x.min()), float(y.min()))
     if tau is not None:  # certainty equivalents are means of utilities, read back
         x, y, known = (-np.exp((low - z) / tau) for z in (x, y, known))
-    slope = 0.0
-    if n > 2 and float(y.var()) > 0:
-        slope = float(np.cov(x, y)[0, 1] / y.var(ddof=1))
+    slope, scale = 0.0, float(np.abs([x, y]).max()) or 1.0  # squares of 1e200 are beyond all floats
+    together = np.cov(x / scale, y / scale) if n > 2 else np.zeros((2, 2))
+    if together[1, 1] > 0:
+        slope = float(together[0, 1] / together[1, 1])
     left = x - slope * (y - known)
     mean, error = float(left.mean()), error_of_mean(left) if n > 1 else 0.0
     if tau is not None:

@@ -17,8 +17,8 @@ from zlib import crc32
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..learn.features import Config
+from ..learn.log_readers import CONTINUES, RUN
 from ..learn.run_model import check_model
-from ..learn.tuner_logs import CONTINUES, RUN
 from .full_runs import full_run_index
 from .loop import Callback, Catch, Loop, Missing, checked
 from .optuna_store import REASON, StudyStore, enqueued

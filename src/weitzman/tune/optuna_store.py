@@ -25,10 +25,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._common.system import Heartbeats, Process, this_process
+from .._common.disk import Heartbeats, Process, this_process
 from ..errors import InvalidArgument
 from ..learn.features import Config
-from ..learn.tuner_logs import CONTINUES, COSTS, ENDED, RUN
+from ..learn.log_readers import CONTINUES, COSTS, ENDED, RUN
 from .race import Race
 from .run_store import NoMore, TakenOver
 from .runs import Row

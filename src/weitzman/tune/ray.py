@@ -26,12 +26,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from .._common.disk import Process, is_alive, this_process
 from .._common.optional import need
-from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
 from ..learn.features import flat
+from ..learn.log_readers import rising_results
 from ..learn.run_model import check_model
-from ..learn.tuner_logs import rising_results
 from .full_runs import full_run_index
 from .prices import Allowance
 from .race import Move, Race, Run, RunModel

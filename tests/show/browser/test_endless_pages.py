@@ -9,7 +9,7 @@ import pytest
 from test_report_page import _embedded, read  # noqa: F401
 
 import weitzman
-from weitzman.show.page.data import problem
+from weitzman.show.report.findings import problem
 
 STEP = {0: {0: 0.6, 5: 0.3, 10: 0.1}, 5: {0: 0.3, 5: 0.4, 10: 0.3}, 10: {0: 0.1, 5: 0.3, 10: 0.6}}
 

@@ -13,7 +13,7 @@ from conftest import Visitor
 from plain_forests import paper_example as paper
 
 import weitzman
-from weitzman.show.page.data import problem
+from weitzman.show.report.findings import problem
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
-import { el, plural, refill } from "../page/text.js";
+import { el, plural, refill, useWords } from "../page/text.js";
 import { asked } from "./ask.js";
 import {
   EMPTY, addBox, addState, boxOf, fromFile, moveBox, removeBox, removeState, shapePrice, toFile,
@@ -243,6 +243,7 @@ function alertUser(text) {
 
 function show() {
   const { doc, problem, solved, solvedDoc } = state;
+  useWords(given.words, doc.boxes.flatMap((box) => [box.name, ...(box.states ?? [])]));
   const current = solvedDoc === doc && !state.message;
   const same = (box, v) => box.key === doc.boxes[v].key && box.law.length === doc.boxes[v].law.length;
   const fits = problem && problem.boxes.length === doc.boxes.length && problem.boxes.every(same);

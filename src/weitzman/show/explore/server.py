@@ -27,7 +27,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...errors import InvalidArgument
-from ..page import Markup, escape, linked, policy, script, style
+from ..page import Markup, escape, linked, policy, script, style, worded
 from .workbench import Workbench
 
 _MOST = 2**26  # bytes of a request
@@ -137,6 +137,7 @@ class Server(ThreadingHTTPServer):
             body = Markup(files(__package__).joinpath("explore.html").read_text("utf-8"))
             links = {"style": "explore.css", "script": "explore.js"}
             data = self.workbench.start()
+            body = worded(body, data["words"], ())
             return "text/html", linked("weitzman explore", body, **links, data=data)
         if name == "explore.js":
             return "text/javascript", script(__package__, *_SCRIPTS)

@@ -9,31 +9,36 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from copy import deepcopy
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
+from ..._common.arrays import FloatArray
 from ..._common.disk import one_at_a_time
 from ...engine.evaluation import evaluate
 from ...engine.solution import Solution
 from ...engine.solver import solve
+from ...engine.what_if import break_even
 from ...errors import InvalidArgument, InvalidFile, WeitzmanError
-from ...files import json_reader as _json
-from ...files import json_writer as _write
+from ...files import json_format as _json
+from ...files.documents import parse
 from ...files.instances import load, save
-from ...files.safely import parse
 from ...forest.model import Forest
-from ...forest.pools import Pool
 from ...policy.frontier import Id
+from ...policy.payoff_laws import state_called
 from ...policy.walk import Walk
-from ..page import finite
-from ..page.data import answers
+from ...questions.sweeps import tolerances
+from ..page import finite, forms
 from ..report import render
-from ..report.findings import content
-from .what_if_curve import curve
+from ..report.findings import answers, content
 
 TABLES = (".csv", ".tsv", ".xlsx")
 SAVED = (".json", ".json.gz", ".wz", *TABLES)
 """What the explorer can save as."""
+
+READ = (*SAVED, ".xlsm", ".ods")
 
 _LONGEST = 200  # letters of a name: file systems take 255 bytes
 
@@ -82,17 +87,9 @@ class OwnFile:
     ) -> dict[str, Any]:
         """Write a forest; ``taken`` says that it was not written because another file is there.
 
-        Parameters
-        ----------
-        forest : Forest
-        name : str, optional
-            By default, the current file.
-        own : bool
-            Whether the boxes come from that file, so that the user means to replace it.
-        anyway : bool
-            Whether the user wants to replace what is there.
-        version : str, optional
-            The version that the page has read: another tab may have saved since.
+        ``own`` says that the boxes come from that file, so that the user means to replace it;
+        ``anyway``, that the user wants to replace what is there. ``version`` is what the page has
+        read: another tab may have saved since.
         """
         path = self._target(name)
         if path is None:
@@ -113,23 +110,19 @@ class OwnFile:
         return path.lower().endswith(TABLES) and path not in self._written
 
     def _taken(self, path: str, version: object) -> str:
-        strange = path in self._stamps and self._stamps[path] != _stamp(path)
-        if strange or version not in (None, _stamp(path)):
+        file, now = os.path.basename(path), _stamp(path)
+        strange = path in self._stamps and self._stamps[path] != now
+        if strange or version not in (None, now):
             who = "by another program" if strange else "in another tab"
-            return (
-                f"{os.path.basename(path)} was changed {who} since it was read. Nothing was saved. "
-                f"Replace the file, or save under another name."
+            why = f"{file} was changed {who} since it was read. Nothing was saved."
+        elif path in self._stamps and self._holds_more(path):
+            why = (
+                f"{file} may hold more than its boxes: titles, formulas, other sheets. Only the "
+                f"boxes would be saved."
             )
-        if path in self._stamps and self._holds_more(path):
-            return (
-                f"{os.path.basename(path)} may hold more than its boxes: titles, formulas, other "
-                f"sheets. Only the boxes would be saved. Replace the file, or save under another "
-                f"name."
-            )
-        return (
-            f"{os.path.basename(path)} already exists, with other boxes. Nothing was saved. "
-            f"Replace the file, or save under another name."
-        )
+        else:
+            why = f"{file} already exists, with other boxes. Nothing was saved."
+        return f"{why} Replace the file, or save under another name."
 
     def _target(self, name: object) -> str | None:
         """Where to write: a plain name in the folder, never a way out of it."""
@@ -173,7 +166,7 @@ def document(forest: Forest) -> dict[str, Any]:
             f"report and weitzman solve have no such limit. Boxes that are alike can be one box "
             f"with a count."
         )
-    text: dict[str, Any] = json.loads("".join(_write.pieces(forest)))
+    text: dict[str, Any] = json.loads("".join(_json.pieces(forest)))
     kinds = text.pop("kinds", {})
     for v, box in enumerate(text["boxes"]):
         kind = kinds.get(box.pop("kind", None), {})
@@ -193,8 +186,6 @@ def forest(document: Any) -> Forest:
 
 
 _KEPT = 16  # solutions that may be asked about
-_READ = (".json", ".json.gz", ".wz", ".csv", ".tsv", ".xlsx")
-
 Answer = dict[str, Any]
 
 
@@ -207,12 +198,15 @@ class Workbench:
         The file that is read now and written by ``save``. It may not exist yet.
     read : function, optional
         How the problem is read, if not by :func:`load` from ``path``.
+    words : (str, str)
+        What a box is called, and what is done with it.
     """
 
     def __init__(
-        self, path: str | None = None, *, read: Callable[[], Forest] | None = None
-    ) -> None:
-        self.own, self._read_own = OwnFile(path), read
+        self, path: str | None = None, *, read: Callable[[], Forest] | None = None,
+        words: tuple[str, str] = ("box", "open"),
+    ) -> None:  # fmt: skip
+        self.own, self._read_own, self.words = OwnFile(path), read, words
         self._solved: OrderedDict[int, Solution] = OrderedDict()
         self._lock = threading.Lock()
         self._number = 0
@@ -232,6 +226,7 @@ class Workbench:
         return {
             "file": self.own.name, "folder": self.own.folder, "document": found,
             "isNew": found is None, "message": message, "version": self.own.version,
+            "words": forms(*self.words),
         }  # fmt: skip
 
     def _load(self) -> Answer | None:
@@ -286,8 +281,10 @@ class Workbench:
             "amounts": f.amounts._asdict(),
             "risk": f.risk_tolerance,
             "prizes": int(f.prizes),
-            "factors": _by_box(f, f.factors),
-            "durations": _by_box(f, f.durations),
+            **{
+                name: None if pool is None else [pool[i].tolist() for i in f.cost.tolist()]
+                for name, pool in (("factors", f.factors), ("durations", f.durations))
+            },
             "milliseconds": 1000 * (time.perf_counter() - start),
         }
 
@@ -301,7 +298,13 @@ class Workbench:
         walk = Walk(solution.policy())
         try:
             for v, copy, *shown in _field(request, "steps"):
-                _step(walk, (solution.forest.box(v), tuple(copy)), shown)
+                box: Id = (solution.forest.box(v), tuple(copy))
+                if shown:
+                    walk.show(box, *shown)
+                elif walk.hands is not None and (won := walk.answers[box].reward) is not None:
+                    walk.hands.take(box, won)
+                else:
+                    raise LookupError
         except (TypeError, ValueError, LookupError):
             raise InvalidFile("each of the steps must be [box, copy, state].") from None
         return {"value": walk.worth()}
@@ -332,12 +335,12 @@ class Workbench:
         """A report on the document, as one HTML page."""
         title = request.get("title") if isinstance(request, dict) else None
         found = content(forest(_field(request, "document")))
-        return {"html": render(found, title if isinstance(title, str) else None)}
+        return {"html": render(found, title if isinstance(title, str) else None, self.words)}
 
     def _read(self, content: bytes, name: str) -> Answer:
-        suffix = next((s for s in _READ if name.lower().endswith(s)), None)
+        suffix = next((s for s in READ if name.lower().endswith(s)), None)
         if suffix is None:
-            known = f"{', '.join(_READ[:-1])} or {_READ[-1]}"
+            known = f"{', '.join(READ[:-1])} or {READ[-1]}"
             raise InvalidFile(f"{name}: a file of boxes must end in {known}.")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, f"instance{suffix}")
@@ -351,24 +354,136 @@ class Workbench:
                 raise InvalidFile(text.replace("Say which: --sheet", start)) from None
 
 
-def _by_box(f: Forest, pool: Pool | None) -> list[Any] | None:
-    """The matrix of each box beside its costs, where there are any."""
-    return None if pool is None else [pool[i].tolist() for i in f.cost.tolist()]
-
-
-def _step(walk: Walk, box: Id, shown: list[Any]) -> None:
-    """Open a box that shows a state; or, if none is given, take its reward for good."""
-    if shown:
-        (state,) = shown
-        walk.show(box, state)
-        return
-    reward = walk.answers[box].reward
-    if walk.hands is None or reward is None:
-        raise ValueError
-    walk.hands.take(box, reward)
-
-
 def _field(request: Any, key: str) -> Any:
     if not isinstance(request, dict) or key not in request:
         raise InvalidFile(f"the request must have a {key!r}.")
     return request[key]
+
+
+# -- what if one number were different ---------------------------------------------------------
+
+_STEPS = 32  # points of the curve in a small problem
+_LARGE, _LARGE_STEPS = 600, 8  # larger problems get fewer points
+_WIDER = 20.0  # the curve goes up and down by this factor of the risk tolerance
+_ROOM = 1.25  # the curve ends at this many times the highest cost that pays
+
+TERMS = ("rate", "risk_tolerance")
+WHAT = ("cost", "duration", "factor", "chance", "reward", *TERMS)
+
+
+def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str, Any]:
+    """The value against one number of the document (one of ``WHAT``), by exact solves.
+
+    ``row`` and ``state`` are the state of the parent (0 for a root) and that of the box itself.
+    ``now`` is the place of the current number in ``x``.
+    """
+    f = forest(document)
+    whole = all(type(i) is int and i >= 0 for i in (box, row, state))
+    if not whole or what not in WHAT or box >= len(f):
+        raise InvalidFile(
+            "what to change must be a cost, a chance, a reward, a duration or a factor of a box, "
+            "the rate, or the risk tolerance."
+        )
+    rows, states = f.laws[int(f.law[box])].shape
+    if row >= rows or state >= states:
+        raise InvalidFile(f"box {f.name(box)!r} has no such state.")
+    try:
+        holder, key = _place(document, box, what, row, state)
+        number = holder[key]
+    except (KeyError, TypeError):
+        raise InvalidFile(f"there is no {what.replace('_', ' ')} to change.") from None
+    if number is None:
+        raise InvalidFile("this state has no reward to change.")
+    now = float(number)
+    grid, at = _grid(f, (box, what, row, state), now)
+    x = [float(f"{number:.12g}") for number in grid.tolist()]  # 0.35, not 0.35000000000000003
+    x[at] = now
+    value, first = [], []
+    for i, tried in enumerate(x):
+        changed = document if i == at else _changed(document, (box, what, row, state), tried)
+        solution = solve(forest(changed))
+        value.append(solution.value)
+        first.append(solution.first_box)
+    return {"x": x, "value": value, "first": first, "now": at}
+
+
+def _place(document: Any, box: int, what: str, row: int, state: int) -> tuple[Any, Any]:
+    """The list or object that holds a number of the document, and its key there."""
+    if what in TERMS:
+        return document, what
+    entry = document["boxes"][box]
+    if what == "reward":
+        return entry["rewards"], state
+    if what == "chance":
+        return (entry["law"][row] if entry.get("parent") is not None else entry["law"]), state
+    cost = entry[what]
+    if not isinstance(cost, list):
+        return entry, what
+    if entry.get("parent") is None:
+        return cost, min(state, len(cost) - 1)
+    inner = cost[min(row, len(cost) - 1)]
+    if isinstance(inner, list):
+        return inner, min(state, len(inner) - 1)
+    return cost, min(row, len(cost) - 1)
+
+
+def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, int]:
+    """Numbers evenly spaced, the current number among them."""
+    box, what, row, _ = place
+    steps = _STEPS if len(f) <= _LARGE else _LARGE_STEPS
+    low, high = 0.0, 1.0
+    if what == "risk_tolerance":
+        least = max(now / _WIDER, float(tolerances(f, 2)[-1]))
+        down, up = np.geomspace(min(least, now), now, steps // 2 + 1), now * _WIDER
+        return np.append(down, np.geomspace(now, up, steps // 2 + 1)[1:]), steps // 2
+    if what == "factor":
+        x = np.linspace(now / (steps + 1), 1.0, steps + 1, dtype=np.float64)
+        at = int(np.argmin(np.abs(x - now)))
+        x[at] = now
+        return x, at
+    if what == "cost":
+        up = int(f.parent[box])
+        try:  # above this cost opening never pays
+            pays = break_even(solve(f), box, None if up < 0 else state_called(f, up, row))
+            worth = pays.opened_below if np.isfinite(pays.opened_below) else 0.0
+        except WeitzmanError:
+            worth = 0.0
+        high = max(_ROOM * worth, 2 * now) or 1.0
+    elif what in ("duration", "rate"):
+        high = 2 * now or (1.0 if what == "duration" else 0.2)
+    elif what == "reward":
+        rewards = f.rewards.data[np.isfinite(f.rewards.data)]
+        span = float(np.ptp(rewards)) or abs(now) or 1.0
+        low, high = now - span / 2, now + span / 2
+    elif f.laws[int(f.law[box])].shape[1] == 1:
+        raise InvalidFile("a box with one state has no chance to change.")
+    step = (high - low) / steps
+    before = round((now - low) / step)
+    if before == 0 and now > low:
+        before = 1
+    if what == "chance":  # ends are 0 and 1: the current number replaces the nearest one
+        x = np.linspace(low, high, steps + 1, dtype=np.float64)
+        at = min(max(before, 1 if now > 0 else 0), steps - 1 if now < 1 else steps)
+        x[at] = now
+        return x, at
+    step = (now - low) / before if before else step
+    return np.asarray(low + step * np.arange(steps + 1), np.float64), before
+
+
+def _changed(document: Any, place: tuple[Any, ...], number: float) -> Any:
+    """The document with another number; the other chances of a row share what is left."""
+    if place[1] in TERMS:
+        return {**document, place[1]: number}
+    boxes = list(document["boxes"])
+    boxes[place[0]] = deepcopy(boxes[place[0]])
+    changed = {**document, "boxes": boxes}
+    holder, key = _place(changed, *place)
+    if place[1] == "chance":
+        chances = np.array(holder, np.float64)
+        others = np.delete(np.arange(len(chances)), key)
+        rest = chances[others].sum()
+        share = chances[others] / rest if rest > 0 else np.full(len(others), 1 / len(others))
+        chances[others] = (1 - number) * share
+        holder[:] = chances.tolist()
+    holder[key] = number
+    return changed

@@ -67,6 +67,52 @@ def name(text: str) -> Markup:
     return h("bdi", text)
 
 
+def forms(box: str, verb: str) -> dict[str, str]:
+    """The forms of "box" and "open" and what to write instead, from the user's noun and verb.
+
+    >>> found = forms("study", "plan")
+    >>> found["Boxes"], found["opened"], found["opens"]
+    ('Studies', 'planned', 'plans')
+    """
+    if (box, verb) == ("box", "open"):
+        return {}
+
+    def ending(word: str, s: str) -> str:
+        if re.search("[^aeiou]y$", word):
+            return f"{word[:-1]}ie{s}" if s != "ing" else f"{word}ing"
+        if s == "s":
+            return word + ("es" if re.search("(s|x|z|ch|sh)$", word) else "s")
+        if re.search("^[^aeiou]*[aeiou][^aeiouwxy]$", word):
+            word += word[-1]
+        return (word[:-1] if re.search("[^e]e$", word) else word) + ("ing" if s == "ing" else "ed")
+
+    past = _PAST.get(verb) or ending(verb, "d").replace("iedd", "ied")
+    a = "an" if box[:1].lower() in tuple("aeiou") else "a"
+    found = {
+        "a box": f"{a} {box}", "box": box, "boxes": ending(box, "s"), "open": verb,
+        "opens": ending(verb, "s"), "opened": past, "opening": ending(verb, "ing"),
+        "openings": f"{ending(box, 's')} {past}",
+    }  # fmt: skip
+    return found | {key.capitalize(): x[:1].upper() + x[1:] for key, x in found.items()}
+
+
+_PAST = {
+    "run": "run", "do": "done", "make": "made", "take": "taken", "buy": "bought", "begin": "begun",
+    "build": "built", "hold": "held", "read": "read", "send": "sent", "set": "set", "see": "seen",
+}  # fmt: skip
+
+
+def worded(html: Markup, words: dict[str, str], names: Iterable[str]) -> Markup:
+    """A page in the words of the user; names, attributes and drawings stay."""
+    if not words:
+        return html
+    keys = sorted(words, key=len, reverse=True)
+    own = [escape(x) for x in names if re.search(rf"\b({'|'.join(keys)})\b", x)]
+    kept = "".join(f"{re.escape(x)}|" for x in sorted(own, key=len, reverse=True))
+    pattern = re.compile(rf"<svg.*?</svg>|<[^>]*>|{kept}\b({'|'.join(keys)})\b", re.DOTALL)
+    return Markup(pattern.sub(lambda m: words[m[1]] if m[1] else m[0], html))
+
+
 _IMPORT = re.compile(r"^import\b[^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=async |function |class |const |let )", re.MULTILINE)
 

@@ -1,5 +1,5 @@
 // Which numbers matter, what knowing is worth, budgets, and how careful searchers decide. All
-// numbers come from Python (page/further_answers.py); both pages show them alike.
+// numbers come from Python (report/findings.py); both pages show them alike.
 
 import { Curve } from "./chart.js";
 import { about, amount, el, inUnit, margin, name, percent, refill, svg } from "./text.js";
@@ -26,7 +26,8 @@ export function showAnswer(place, key, data, problem) {
     return;
   }
   const hint = HINTS[key].replace("$share", percent(found.share ?? 0));
-  refill(place, el("p", { class: "hint" }, hint));
+  const stated = found.stated ? " A number with a range of its own moves from its low to its high end." : "";
+  refill(place, el("p", { class: "hint" }, hint + stated));
   SHOWN[key](place, found, problem);
 }
 
@@ -67,7 +68,8 @@ function showSwings(place, { value, rows }) {
   }
   const ends = rows.flatMap((r) => [r.low, r.high, value]);
   const [low, high] = [Math.min(...ends), Math.max(...ends)];
-  const title = (r) => (r.box === "" ? "outside option" : [`${r.number} of `, name(r.box)]);
+  const title = (r) => (r.title ? name(r.title)
+    : r.box === "" ? "outside option" : [`${r.number} of `, name(r.box)]);
   place.append(answerTable("The value when one number is lowered or raised",
     ["Number", "Lowered|", "Raised|", "", "First decision"],
     rows.map((r) => el("tr", {}, el("th", { scope: "row" }, title(r)), numberCell(amount(r.low)),

@@ -78,9 +78,10 @@ function thousands(text) {
 /** A written number with its unit: a currency sign before it, any other unit after it. */
 export function withUnit(text, unit) {
   if (!unit || text === "none") return text;
-  if (!isCurrency(unit)) return `${text} ${unit}`;
-  const money = /\.\d$/.test(text) ? `${text}0` : text;
-  return money.startsWith("−") ? `−${unit}${money.slice(1)}` : `${unit}${money}`;
+  const [, before, scale] = unit.match(/^(.*?)(mn|bn|[kKmMB])?$/s);
+  if (!isCurrency(before)) return `${text} ${unit}`;
+  const money = `${/\.\d$/.test(text) && !scale ? `${text}0` : text}${text === "0" ? "" : scale ?? ""}`;
+  return money.startsWith("−") ? `−${before}${money.slice(1)}` : `${before}${money}`;
 }
 
 function isCurrency(unit) {
@@ -166,7 +167,7 @@ export function percent(p) {
 
 /** "1 box", "2 boxes". */
 export function plural(n, one, many = `${one}s`) {
-  return `${number(n)} ${n === 1 ? one : many}`;
+  return worded(`${number(n)} ${n === 1 ? one : many}`);
 }
 
 /** A name in running text: shown whatever it contains, without disturbing the text around it. */
@@ -209,7 +210,7 @@ export function put(node, children) {
       bdi.textContent = child.name;
       node.append(bdi);
     } else {
-      node.append(child);
+      node.append(typeof child === "string" && node.tagName !== "BDI" ? worded(child) : child);
     }
   }
   return node;
@@ -219,6 +220,24 @@ export function put(node, children) {
 export function refill(node, ...children) {
   node.replaceChildren();
   return put(node, children);
+}
+
+/** What the user calls a box and opening it, if not that. Names are left as they are. */
+let wording = null;
+
+/** Write `forms[word]` for each word from here on; `names` of boxes and states stay. */
+export function useWords(forms, names) {
+  const keys = Object.keys(forms ?? {}).sort((a, b) => b.length - a.length);
+  if (!keys.length) return;
+  const word = new RegExp(`\\b(${keys.join("|")})\\b`);
+  const own = names.filter((x) => word.test(x)).sort((a, b) => b.length - a.length);
+  const kept = own.map((x) => `${x.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}|`).join("");
+  wording = { forms, pattern: new RegExp(`${kept}${word.source}`, "g") };
+}
+
+/** A text in the words of the user. */
+export function worded(text) {
+  return wording ? text.replace(wording.pattern, (all, word) => (word ? wording.forms[word] : all)) : text;
 }
 
 /** At most this many characters, cut between letters and not within a letter. */

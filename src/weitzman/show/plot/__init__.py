@@ -23,7 +23,8 @@
 
 Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
 global settings. Names are drawn as they are: ``$`` does not start a formula. The numbers behind
-each picture come from functions that do not draw: ``capped_law``, ``payoff_law`` and others.
+each picture come from functions that do not draw: ``Solution.capped_law``,
+``policy.payoff_law``, ``evaluate``, ``compare``; ``tree``, ``line_grid`` and ``search_path`` here.
 """
 
 from __future__ import annotations
@@ -33,26 +34,18 @@ from typing import TYPE_CHECKING
 from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...engine.solution import Solution
-from ...policy.simulation import payoff_law
 from ...strategies.graphs import Dag
-from .answer_pictures import (
+from .answers import (
     backtest,
-    capped_law,
+    break_even,
     capped_value,
     frontier,
+    openings,
     payoff,
     phi,
     risk_sweep,
-    tornado,
-)  # fmt: skip
-from .box_pictures import (
-    break_even,
-    break_even_data,
-    check_solution,
-    openings,
-    openings_data,
     strategies,
-    strategies_data,
+    tornado,
 )  # fmt: skip
 from .paths import (
     decision_region,
@@ -63,9 +56,9 @@ from .paths import (
     search,
     search_path,
     truncation,
-    truncation_data,
 )  # fmt: skip
-from .trees import bounds, bounds_data, dag, endless, endless_data, forest, graph_places, tree
+from .style import check_solution
+from .trees import bounds, dag, endless, forest, graph_places, tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,15 +66,11 @@ if TYPE_CHECKING:
 __all__ = [
     "backtest",
     "bounds",
-    "bounds_data",
     "break_even",
-    "break_even_data",
-    "capped_law",
     "capped_value",
     "dag",
     "decision_region",
     "endless",
-    "endless_data",
     "forest",
     "frontier",
     "graph_places",
@@ -89,20 +78,16 @@ __all__ = [
     "line",
     "line_grid",
     "openings",
-    "openings_data",
     "payoff",
-    "payoff_law",
     "phi",
     "risk_sweep",
     "search",
     "search_path",
     "solution",
     "strategies",
-    "strategies_data",
     "tornado",
     "tree",
     "truncation",
-    "truncation_data",
 ]
 
 _SMALL = 30  # boxes that can be drawn one by one

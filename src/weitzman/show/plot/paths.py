@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +15,8 @@ from ..._common.optional import need
 from ...engine.solution import Solution
 from ...errors import InvalidArgument
 from ...forest.model import Forest
-from ...learn.run_model import RunModel
 from ...policy.payoff_laws import state_called
 from ...policy.search import Search
-from .box_pictures import check_solution
 from .style import (
     BLUE,
     ORANGE,
@@ -29,6 +26,7 @@ from .style import (
     amount_axis,
     axes,
     calm,
+    check_solution,
     heading,
     ink,
     key,
@@ -41,6 +39,9 @@ from .trees import children
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ...learn.curves import Curves
+    from ...learn.run_model import RunModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,15 +195,14 @@ def follow_line(f: Forest, top: int) -> list[int] | None:
     below, way = children(f), [top]
     while next_boxes := below(way[-1]):
         v = next_boxes[0]
-        if len(next_boxes) > 1 or (f.reward[v] != f.reward[top] and not _same_states(f, v, top)):
+        a, b = int(f.reward[v]), int(f.reward[top])
+        same = a == b or (
+            np.array_equal(f.rewards[a], f.rewards[b]) and f.states(v) == f.states(top)
+        )
+        if len(next_boxes) > 1 or not (a == b or same):
             return None
         way.append(v)
     return way if len(way) > 1 else None
-
-
-def _same_states(f: Forest, a: int, b: int) -> bool:
-    same = np.array_equal(f.rewards[int(f.reward[a])], f.rewards[int(f.reward[b])])
-    return same and f.states(a) == f.states(b)
 
 
 def decision_region(
@@ -233,46 +233,6 @@ def decision_region(
         for j, step in enumerate(steps.tolist()):
             go_on[i, j] = model.next_index([step], [score]) > in_hand
     return steps, go_on
-
-
-class Cut(Protocol):
-    """A forest cut off at some depth, with bounds on the value of the whole."""
-
-    @property
-    def forest(self) -> Forest:
-        """The part that is kept."""
-        ...
-
-    @property
-    def depth(self) -> int:
-        """How many levels are kept."""
-        ...
-
-    @property
-    def lower(self) -> float:
-        """A lower bound on the value of the whole forest."""
-        ...
-
-    @property
-    def upper(self) -> float:
-        """An upper bound on the value of the whole forest."""
-        ...
-
-
-def truncation_data(cuts: Sequence[Cut], value: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Depth, certified bound and true loss of several cuts of one forest.
-
-    Parameters
-    ----------
-    cuts : Truncations
-        What ``weitzman.truncate`` returns for several gaps.
-    value : float
-        The true value of the whole forest.
-    """
-    depth = np.array([c.depth for c in cuts], np.float64)
-    bound = np.array([c.upper - c.lower for c in cuts])
-    loss = np.array([c.upper - value if c.forest.minimize else value - c.lower for c in cuts])
-    return depth, bound, loss
 
 
 _NAMED = 16  # steps up to which names are written
@@ -312,26 +272,19 @@ def search(search: Search, *, ax: Axes | None = None) -> Axes:
         ax.step(x, best, where="post", color=ink(), lw=2, label="best so far")
     small = 3 if n > 60 else 6
     ax.plot(np.arange(n) + 1, d.reward, "o", color=VERMILION, ms=small, label="found", zorder=3)
-    _name_steps(ax, d)
+    if n > _NAMED:
+        ax.set_xlabel("opening" + ("; then it stops" if d.done else ""))
+    else:
+        names = [*map(plain, d.names), "stop" if d.done else "next"]
+        short = max(map(len, names)) <= max(3, 40 // len(names))
+        turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        look: dict[str, Any] = {**({} if short else turn), **PLAIN}
+        ax.set_xticks(np.arange(n + 1) + 1, names, fontsize="small", **look)
     ax.set_xlim(0.5, n + 1.5)
     ax.set_ylabel("loss" if d.minimize else "reward")
     amount_axis(ax, "y", search.policy.forest.amounts)
     key(ax)
     return ax
-
-
-def _name_steps(ax: Axes, d: SearchPath) -> None:
-    n = len(d.names)
-    if n > _NAMED:
-        ax.set_xlabel("opening" + ("; then it stops" if d.done else ""))
-        return
-    end = "stop" if d.done else "next"
-    names = [*map(plain, d.names), end]
-    short = max(map(len, names)) <= max(3, 40 // len(names))
-    turn: dict[str, Any] = (
-        {} if short else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-    )
-    ax.set_xticks(np.arange(n + 1) + 1, names, fontsize="small", **turn, **PLAIN)
 
 
 def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = None) -> Axes:
@@ -361,9 +314,20 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
         shown, origin="lower", aspect="auto", cmap=colors, vmin=low, vmax=high,
         interpolation="nearest", extent=(1.5, t + 1.5, -0.5, k - 0.5),
     )  # fmt: skip
-    if k * t <= _NUMBERED:
-        _write_cells(ax, d, (low + high) / 2, say)
-    _line_ticks(ax, d)
+    bare = Amounts("", say.spread)  # the bar beside the map has the unit
+    for (s, j), index in np.ndenumerate(d.index) if k * t <= _NUMBERED else ():
+        dark = index > (low + high) / 2
+        color: Any = muted(ax) if not d.go_on[s, j] else "white" if dark else ink()
+        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "x-small"}
+        ax.text(j + 2, s, number(index, bare), color=color, **look)
+    some = np.unique(np.linspace(0, k - 1, min(k, 14)).round().astype(int))
+    ax.set_yticks(some, [plain(d.states[s]) for s in some], fontsize="small", **PLAIN)
+    steps = np.unique(np.linspace(2, t + 1, min(t, 10)).round().astype(int))
+    ax.set_xticks(steps, [f"{s:,}" for s in steps])
+    ax.tick_params(length=0)
+    ax.spines[:].set_color(mixed(ax, 0.25))
+    ax.set_ylabel("state just seen" if d.named else "reward just seen")
+    ax.set_xlabel("box to open next")
     if shown.count():
         bar = ax.figure.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
         bar.outline.set_visible(False)
@@ -374,48 +338,8 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
     return ax
 
 
-def _write_cells(ax: Axes, d: LineGrid, middle: float, say: Amounts) -> None:
-    bare = Amounts("", say.spread)  # the bar beside the map has the unit
-    for (s, j), index in np.ndenumerate(d.index):
-        color = muted(ax) if not d.go_on[s, j] else "white" if index > middle else ink()
-        ax.text(
-            j + 2, s, number(index, bare), ha="center", va="center", fontsize="x-small", color=color
-        )
-
-
-def _line_ticks(ax: Axes, d: LineGrid) -> None:
-    k, t = d.index.shape
-    some = np.unique(np.linspace(0, k - 1, min(k, 14)).round().astype(int))
-    ax.set_yticks(some, [plain(d.states[s]) for s in some], fontsize="small", **PLAIN)
-    steps = np.unique(np.linspace(2, t + 1, min(t, 10)).round().astype(int))
-    ax.set_xticks(steps, [f"{s:,}" for s in steps])
-    ax.tick_params(length=0)
-    ax.spines[:].set_color(mixed(ax, 0.25))
-    ax.set_ylabel("state just seen" if d.named else "reward just seen")
-    ax.set_xlabel("box to open next")
-
-
-class CurveRows(Protocol):
-    """Logged curves: run r has the rows ``start[r]`` to ``start[r + 1]``."""
-
-    @property
-    def start(self) -> IntArray:
-        """Where the rows of each run begin."""
-        ...
-
-    @property
-    def step(self) -> IntArray:
-        """The step of each row."""
-        ...
-
-    @property
-    def score(self) -> FloatArray:
-        """The score of each row."""
-        ...
-
-
 def learning_curves(
-    curves: CurveRows,
+    curves: Curves,
     model: RunModel | None = None,
     *,
     best: float | None = None,
@@ -447,7 +371,14 @@ def learning_curves(
     room = 0.04 * (high - low) or 1.0
     low, high = float(low - room), float(high + room)
     if model is not None:
-        _shade(ax, model, low, high, best)
+        edges = np.linspace(low, high, 121)
+        steps, go_on = decision_region(model, (edges[1:] + edges[:-1]) / 2, best)
+        if len(steps):
+            only = need("matplotlib.colors", "plot").ListedColormap([SKY])
+            shown = np.ma.array(np.ones(go_on.shape), mask=~go_on)
+            ends = np.append(steps, float(np.asarray(model.rungs)[-1]))
+            ax.pcolormesh(ends, edges, shown, cmap=only, alpha=0.6, zorder=0)
+            ax.fill_between([], [], color=SKY, alpha=0.6, lw=0, label="worth continuing")
     thin = 0.15 + min(0.5, 4 / runs)  # a few curves are lines, many curves are a cloud
     for r in np.unique(np.linspace(0, runs - 1, min(runs, limit)).round().astype(int)):
         rows = slice(int(curves.start[r]), int(curves.start[r + 1]))
@@ -465,24 +396,10 @@ def learning_curves(
     return ax
 
 
-def _shade(ax: Axes, model: RunModel, low: float, high: float, best: float | None) -> None:
-    edges = np.linspace(low, high, 121)
-    steps, go_on = decision_region(model, (edges[1:] + edges[:-1]) / 2, best)
-    if not len(steps):
-        return
-    last = float(np.asarray(model.rungs)[-1])
-    only = need("matplotlib.colors", "plot").ListedColormap([SKY])
-    shown = np.ma.array(np.ones(go_on.shape), mask=~go_on)
-    ax.pcolormesh(np.append(steps, last), edges, shown, cmap=only, alpha=0.6, zorder=0)
-    ax.fill_between([], [], color=SKY, alpha=0.6, lw=0, label="worth continuing")
-
-
 def truncation(
     depth: ArrayLike, bound: ArrayLike, loss: ArrayLike | None = None, *, ax: Axes | None = None
 ) -> Axes:
     """What cutting lines off at some depth can lose, and what it does lose.
-
-    ``plot.truncation(*plot.truncation_data(cuts, value))`` draws what ``weitzman.truncate`` found.
 
     Parameters
     ----------

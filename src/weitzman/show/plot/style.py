@@ -16,6 +16,8 @@ from ..._common.arrays import FloatArray
 from ..._common.numbers import Amounts
 from ..._common.optional import need
 from ..._common.text import cell
+from ...engine.solution import Solution
+from ...errors import InvalidArgument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,3 +166,15 @@ def named_rows(ax: Axes, names: list[str]) -> None:
     size = "small" if len(names) <= 40 else "x-small"
     ax.set_yticks(np.arange(len(names)), [plain(x) for x in names], fontsize=size, **PLAIN)
     ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def check(source: object, kind: type, what: str = "this picture", needs: str = "") -> None:
+    """Raise an error unless a picture got what it is made of."""
+    if not isinstance(source, kind):
+        got = f"but got a {type(source).__name__}"
+        raise InvalidArgument(f"{what} needs {needs or f'a {kind.__name__}'}, {got}.")
+
+
+def check_solution(solution: object, what: str) -> None:
+    """Most pictures need a solution."""
+    check(solution, Solution, what, "a solution, from solve(forest)")

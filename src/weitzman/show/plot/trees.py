@@ -8,12 +8,11 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..._common.arguments import check_counts
-from ..._common.arrays import FloatArray, IntArray
+from ..._common.arrays import FloatArray, IntArray, check_counts
 from ..._common.numbers import counted, percent, rough
 from ..._common.optional import need
+from ..._common.text import shortened
 from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...engine.evaluation import evaluate
@@ -22,7 +21,6 @@ from ...engine.solution import Solution, mean_cost
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...strategies.graphs import Dag, Exhaustive
-from .box_pictures import check_solution
 from .style import (
     BLUE,
     PLAIN,
@@ -31,6 +29,8 @@ from .style import (
     amount_axis,
     axes,
     calm,
+    check,
+    check_solution,
     heading,
     ink,
     key,
@@ -109,16 +109,35 @@ def tree(solution: Solution, limit: int = 30, levels: int = 7) -> TreeLayout:
     check_counts(limit=limit, levels=levels)
     f, policy, below = solution.forest, solution.policy(), children(solution.forest)
     opened = evaluate(policy).opened
-    box, above, depth = _most_opened(f, below, opened, limit, levels)
-    sizes, place = _sizes(f, below), {int(v): i for i, v in enumerate(box)}
+    heap = sorted((-opened[v], 0, int(v), -1) for v in f.roots)
+    chosen: list[tuple[int, int, int]] = []
+    while heap and len(chosen) < limit:  # by falling number of openings, each after its parent
+        _, level, v, up = heappop(heap)
+        if level + 1 < levels:
+            for u in below(v):
+                heappush(heap, (-opened[u], level + 1, u, v))
+        chosen.append((level, v, up))
+    chosen.sort()  # by depth, then number: parents come first
+    place = {v: i for i, (_, v, _) in enumerate(chosen)}
+    box = np.array([v for _, v, _ in chosen], np.int64)
+    above = np.array([place.get(up, -1) for _, _, up in chosen], np.int64)
+    depth = np.array([float(level) for level, _, _ in chosen])
+    order, sizes = f.roots.tolist(), np.ones(len(f), np.int64)
+    for v in order:  # grows as it goes: parents before children
+        order.extend(below(v))
+    for v in reversed(order):  # boxes, as described, of each subtree
+        if f.parent[v] >= 0:
+            sizes[f.parent[v]] += sizes[v]
     hidden = np.array([sizes[v] - 1 for v in box], np.int64)
     for i, up in enumerate(above):
         if up >= 0:
             hidden[up] -= sizes[box[i]]
     rest = len(f) - int(sum(sizes[v] for v in box[above < 0]))
     row, hidden_row, rows = _rows(policy, below, box, place, hidden)
-    ends = [(_ends(mean_cost(f, int(v))), _ends(solution.indices(int(v)))) for v in box]
-    cost, index = (np.array(column) for column in zip(*ends, strict=True))
+    ends = [(mean_cost(f, int(v)), solution.indices(int(v))) for v in box]
+    cost, index = (
+        np.array([(x.min(), x.max()) for x in column]) for column in zip(*ends, strict=True)
+    )
     return TreeLayout(
         box, above, depth, row, opened[box], cost, index, hidden, hidden_row, rest,
         float(rows) if rest else np.nan, rows + (rest > 0),
@@ -134,41 +153,6 @@ def children(forest: Forest) -> Below:
     order = np.argsort(forest.parent, kind="stable")
     start = np.searchsorted(forest.parent[order], np.arange(len(forest) + 1))
     return lambda box: order[start[box] : start[box + 1]].tolist()
-
-
-def _most_opened(
-    f: Forest, below: Below, opened: FloatArray, limit: int, levels: int
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Boxes by falling number of openings, each after its parent; then in forest order."""
-    heap = [(-opened[v], 0, int(v), -1) for v in f.roots]
-    heap.sort()
-    chosen: list[tuple[int, int, int]] = []
-    while heap and len(chosen) < limit:
-        _, depth, v, up = heappop(heap)
-        if depth + 1 < levels:
-            for u in below(v):
-                heappush(heap, (-opened[u], depth + 1, u, v))
-        chosen.append((depth, v, up))
-    chosen.sort()  # by depth, then number: parents come first
-    place = {v: i for i, (_, v, _) in enumerate(chosen)}
-    place[-1] = -1
-    return (
-        np.array([v for _, v, _ in chosen], np.int64),
-        np.array([place[up] for _, _, up in chosen], np.int64),
-        np.array([float(d) for d, _, _ in chosen]),
-    )
-
-
-def _sizes(f: Forest, below: Below) -> IntArray:
-    """Boxes (as described) of the subtree of each box, itself included."""
-    order, parent = f.roots.tolist(), f.parent
-    for v in order:  # grows as it goes: parents before children
-        order.extend(below(v))
-    sizes = np.ones(len(parent), np.int64)
-    for v in reversed(order):
-        if parent[v] >= 0:
-            sizes[parent[v]] += sizes[v]
-    return sizes
 
 
 def _rows(
@@ -195,10 +179,6 @@ def _rows(
         else:
             row[i] = (row[shown[0]] + row[shown[-1]]) / 2
     return row, note, rows
-
-
-def _ends(x: FloatArray) -> tuple[float, float]:
-    return float(np.min(x)), float(np.max(x))
 
 
 _COLUMN, _ROW = 1.9, 0.58  # inches, at full size
@@ -237,9 +217,22 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     ax.set_axis_off()
     ax.set_xlim(-0.3, columns - 0.02)
     ax.set_ylim(t.rows - 0.2, -0.6)
-    size = _scale(ax, columns, t.rows)
-    _edges(ax, t)
-    _circles(ax, t, size)
+    room = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    # how much smaller than full size everything has to be
+    size = float(min(1.0, room.width / (_COLUMN * columns), room.height / (_ROW * t.rows)))
+    for i, up in enumerate(t.above):
+        if up >= 0:
+            width = 0.9 + 1.6 * min(1.0, t.opened[i])
+            _bend(ax, (t.depth[up], t.row[up]), (t.depth[i], t.row[i]), lw=width)
+    faces = [mixed(ax, 0.06 + 0.94 * p, BLUE) for p in np.clip(t.opened, 0, 1)]
+    ax.scatter(
+        t.depth, t.row, s=(_CIRCLE * size) ** 2, c=faces, edgecolors=mixed(ax, 0.8), lw=0.8,
+        zorder=2,
+    )  # fmt: skip
+    for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
+        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else rough(p) if p < 99.5 else ">99"
+        color = "white" if p > 0.5 else ink()
+        ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
     _labels(ax, solution, t, size)
     _folded(ax, t, size)
     gain = "costs" if solution.forest.minimize else "earns"
@@ -247,19 +240,6 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     value = number(solution.value, solution.forest.amounts, solution.gap)
     heading(ax, f"Searching well {gain} {value} on average\nIn the circles: {what}")
     return ax
-
-
-def _scale(ax: Axes, columns: int, rows: int) -> float:
-    """How much smaller than full size everything has to be."""
-    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    return float(min(1.0, box.width / (_COLUMN * columns), box.height / (_ROW * rows)))
-
-
-def _edges(ax: Axes, t: TreeLayout) -> None:
-    for i, up in enumerate(t.above):
-        if up >= 0:
-            width = 0.9 + 1.6 * min(1.0, t.opened[i])
-            _bend(ax, (t.depth[up], t.row[up]), (t.depth[i], t.row[i]), lw=width)
 
 
 def _bend(ax: Axes, start: tuple[float, float], end: tuple[float, float], **line: Any) -> None:
@@ -271,19 +251,6 @@ def _bend(ax: Axes, start: tuple[float, float], end: tuple[float, float], **line
     ax.add_patch(patches.PathPatch(bend, fill=False, ec=mixed(ax, 0.35), zorder=1, **line))
 
 
-def _circles(ax: Axes, t: TreeLayout, size: float) -> None:
-    shade = np.clip(t.opened, 0, 1)
-    faces = [mixed(ax, 0.06 + 0.94 * p, BLUE) for p in shade]
-    ax.scatter(
-        t.depth, t.row, s=(_CIRCLE * size) ** 2, c=faces, edgecolors=mixed(ax, 0.8), lw=0.8,
-        zorder=2,
-    )  # fmt: skip
-    for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
-        text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else rough(p) if p < 99.5 else ">99"
-        color = "white" if p > 0.5 else ink()
-        ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
-
-
 def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
     """A caption beside a leaf, or below a box that has others to its right."""
     f, say, inner = solution.forest, solution.forest.amounts, set(t.above.tolist())
@@ -291,7 +258,7 @@ def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
     letters = max(6, int(1.25 * _COLUMN * 72 * size / font))
     for i, v in enumerate(t.box.tolist()):
         copies = f" ×{f.count[v]}" if f.count[v] > 1 else ""
-        name = _cut(plain(f.name(v)), letters - len(copies)) + copies
+        name = shortened(plain(f.name(v)), letters - len(copies)) + copies
         more = f"; {t.hidden[i]:,} more" if t.hidden[i] and i not in inner else ""
         detail = f"cost {span(t.cost[i], say)}, index {span(t.index[i], say)}{more}"
         where = (0, -0.62 * _CIRCLE * size) if i in inner else (0.68 * _CIRCLE * size, 0)
@@ -315,10 +282,6 @@ def _folded(ax: Axes, t: TreeLayout, size: float) -> None:
             ax.text(t.depth[i] + 0.88, t.hidden_row[i], f"{t.hidden[i]:,} more", **said)
     if t.rest:
         ax.text(-0.1, t.rest_row, f"and {counted(t.rest, 'more box')}, opened less often", **said)
-
-
-def _cut(name: str, letters: int) -> str:
-    return name if len(name) <= letters else name[: letters - 1] + "…"
 
 
 _SWEEPS = 6  # rounds of ordering rows by their neighbors; more rounds change little
@@ -361,9 +324,9 @@ def graph_places(dag: Dag) -> GraphPlaces:
     >>> places.depth.tolist(), places.row.tolist()
     ([0, 0, 1], [0.0, 1.0, 0.5])
     """
-    if not isinstance(dag, Dag) or not len(dag):
-        got = "an empty one" if isinstance(dag, Dag) else f"a {type(dag).__name__}"
-        raise InvalidArgument(f"the picture of a graph needs a Dag with boxes, but got {got}.")
+    check(dag, Dag, "the picture of a graph", "a Dag")
+    if not len(dag):
+        raise InvalidArgument("the picture of a graph needs a Dag with boxes, but it has none.")
     depth = np.zeros(len(dag), np.int64)
     for i in dag.order:
         depth[i] = max((depth[p] + 1 for p in dag.parents[i]), default=0)
@@ -394,57 +357,6 @@ def _graph_rows(depth: IntArray, edges: list[tuple[int, int]]) -> FloatArray:
             column.sort(key=lambda v: float(np.mean(row[near[v]])) if near[v] else row[v])
         settle()
     return row
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EndlessIndices:
-    """Rewards and indices of an endless line, by rising reward.
-
-    Attributes
-    ----------
-    states : list of str
-    reward, index : (k,) arrays of float
-        A state without a reward has minus infinity.
-    go_on : (k,) array of bool
-        Whether to open the next box when the state just seen is the best so far.
-    """
-
-    states: list[str]
-    reward: FloatArray
-    index: FloatArray
-    go_on: NDArray[np.bool_]
-
-
-def endless_data(line: EndlessLine) -> EndlessIndices:
-    """The indices after each state of an endless line.
-
-    Examples
-    --------
-    >>> from weitzman.chains import Chain, solve_line
-    >>> d = endless_data(solve_line(Chain([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 8]), cost=1))
-    >>> d.index.tolist(), d.go_on.tolist()
-    ([6.0, 6.0], [True, False])
-    """
-    if not isinstance(line, EndlessLine):
-        raise InvalidArgument(
-            f"the picture of an endless line needs the result of solve_line, but got a "
-            f"{type(line).__name__}."
-        )
-    reward = np.asarray(line.chain.rewards, np.float64)
-    by = np.argsort(reward, kind="stable")
-    names = [f"state {s}" for s in by]
-    return EndlessIndices(names, reward[by], line.index[by], line.index[by] > reward[by])
-
-
-def bounds_data(found: LazySolution) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes expanded, lower and upper bound after each round of a lazy solve."""
-    if not isinstance(found, LazySolution):
-        raise InvalidArgument(
-            f"the picture of bounds needs the result of solve(lazy_forest), but got a "
-            f"{type(found).__name__}."
-        )
-    rounds = np.array([*found.history, (found.expanded, found.lower, found.upper)], np.float64)
-    return rounds[:, 0], rounds[:, 1], rounds[:, 2]
 
 
 _GRAPH_COLUMN, _GRAPH_ROW = 1.9, 0.72  # inches
@@ -481,7 +393,14 @@ def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -
     ax.set_axis_off()
     ax.set_xlim(-0.5, columns - 0.5)
     ax.set_ylim(t.rows - 0.3, -0.6)
-    _arrows(ax, t)
+    patches = need("matplotlib.patches", "plot")
+    for p, i in t.edges:
+        ax.add_patch(
+            patches.FancyArrowPatch(
+                (t.depth[p], t.row[p]), (t.depth[i], t.row[i]), arrowstyle="-|>",
+                mutation_scale=9, color=mixed(ax, 0.45), lw=0.9, shrinkA=7, shrinkB=8, zorder=1,
+            )
+        )  # fmt: skip
     first = None if best is None else best.first_box
     for chosen, face, label in ((False, ax.get_facecolor(), "box"), (True, BLUE, "open first")):
         some = [v for v in range(len(graph)) if (graph.names[v] == first) is chosen]
@@ -490,37 +409,24 @@ def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -
                 t.depth[some], t.row[some], s=150, color=face, edgecolors=mixed(ax, 0.8), lw=1,
                 zorder=2, label=label,
             )  # fmt: skip
-    _captions(ax, graph, t)
+    # captions have a background of their own: arrows pass behind the text
+    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6}
+    for v, name in enumerate(graph.names):
+        lines: Any = (
+            (shortened(plain(name), _LETTERS), ink(), 8.5, 9),
+            (f"cost {span(t.cost[v])}", muted(ax), 7.5, 19),
+        )
+        for text, color, size, down in lines:
+            ax.annotate(
+                text, (t.depth[v], t.row[v]), (0, -down), textcoords="offset points", ha="center",
+                va="top", color=color, fontsize=size, zorder=3, bbox=ground, **PLAIN,
+            )  # fmt: skip
     if first is not None:
         key(ax)
     if best is not None:
         gain = "costs" if graph.minimize else "earns"
         heading(ax, f"Searching well {gain} {number(best.value)} on average")
     return ax
-
-
-def _arrows(ax: Axes, t: GraphPlaces) -> None:
-    patches = need("matplotlib.patches", "plot")
-    for p, i in t.edges:
-        arrow = patches.FancyArrowPatch(
-            (t.depth[p], t.row[p]), (t.depth[i], t.row[i]), arrowstyle="-|>", mutation_scale=9,
-            color=mixed(ax, 0.45), lw=0.9, shrinkA=7, shrinkB=8, zorder=1,
-        )  # fmt: skip
-        ax.add_patch(arrow)
-
-
-def _captions(ax: Axes, graph: Dag, t: GraphPlaces) -> None:
-    """Name and cost below each box, on a background of their own: arrows pass behind the text."""
-    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6}
-    for v, name in enumerate(graph.names):
-        title = plain(name)
-        title = title if len(title) <= _LETTERS else title[: _LETTERS - 1] + "…"
-        lines: Any = ((title, ink(), 8.5, 9), (f"cost {span(t.cost[v])}", muted(ax), 7.5, 19))
-        for text, color, size, down in lines:
-            ax.annotate(
-                text, (t.depth[v], t.row[v]), (0, -down), textcoords="offset points", ha="center",
-                va="top", color=color, fontsize=size, zorder=3, bbox=ground, **PLAIN,
-            )  # fmt: skip
 
 
 def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
@@ -535,49 +441,49 @@ def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.chains.solve_line`.
     ax : Axes, optional
     """
-    d = endless_data(line)
-    known = np.concatenate([d.reward[np.isfinite(d.reward)], d.index[np.isfinite(d.index)]])
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    check(line, EndlessLine, "the picture of an endless line", "the result of solve_line")
+    reward = np.asarray(line.chain.rewards, np.float64)
+    by = np.argsort(reward, kind="stable")
+    reward, index = reward[by], line.index[by]
+    seen, known = np.isfinite(reward), np.concatenate([reward, index])
+    marks = ((True, BLUE, "o", "reward: go on"), (False, VERMILION, "s", "reward: stop"))
+    if len(by) > _SMOOTH:  # the index against the reward, with the diagonal below which to stop
+        ax = axes(ax, 5.4, 4.0)
+        calm(ax, grid="y")
+        some = seen & np.isfinite(index)
+        ax.plot(
+            reward[some], reward[some], "--", color=muted(ax), lw=1,
+            label="stop below: the reward itself",
+        )  # fmt: skip
+        for go_on, color, mark, label in marks:
+            here = some & ((index > reward) == go_on)
+            ax.plot(reward[here], index[here], mark, color=color, ms=3, label=label)
+        ax.set_xlabel("reward just seen")
+        ax.set_ylabel("index of the next box")
+        amount_axis(ax, "xy")
+        key(ax)
+        return ax
+    ends = known[np.isfinite(known)]
+    low, high = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 1.0)
     room = 0.05 * (high - low) or 1.0
-    if len(d.states) > _SMOOTH:
-        return _endless_curve(line, ax)
-    ax = axes(ax, 6.0, 1.4 + 0.26 * len(d.states))
+    ax = axes(ax, 6.0, 1.4 + 0.26 * len(by))
     calm(ax, grid="x")
-    rows = np.arange(len(d.states))
-    ends = np.where(np.isfinite(d.index), d.index, low - room)
-    ax.barh(rows, ends - (low - room), 0.62, left=low - room, color=SKY, label="go on")
-    for go_on, face, label in ((True, BLUE, "reward: go on"), (False, VERMILION, "reward: stop")):
-        some = (d.go_on == go_on) & np.isfinite(d.reward)
-        mark = "o" if go_on else "s"
+    rows, left = np.arange(len(by)), low - room
+    width = np.where(np.isfinite(index), index, left) - left
+    ax.barh(rows, width, 0.62, left=left, color=SKY, label="go on")
+    for go_on, color, mark, label in marks:
+        some = seen & ((index > reward) == go_on)
         if some.any():
             ax.scatter(
-                d.reward[some], rows[some], s=34, color=face, marker=mark, zorder=3, clip_on=False,
+                reward[some], rows[some], s=34, color=color, marker=mark, zorder=3, clip_on=False,
                 label=label,
             )  # fmt: skip
-    named_rows(ax, d.states)
-    ax.set_xlim(low - room, high + room)
+    named_rows(ax, [f"state {s}" for s in by])
+    ax.set_xlim(left, high + room)
     ax.set_xlabel("best reward in hand")
     amount_axis(ax, "x")
     key(ax)
     heading(ax, "After each state, go on while the best in hand is within the bar")
-    return ax
-
-
-def _endless_curve(line: EndlessLine, ax: Axes | None) -> Axes:
-    """Many states: the index against the reward, with the diagonal below which to stop."""
-    d = endless_data(line)
-    ax = axes(ax, 5.4, 4.0)
-    calm(ax, grid="y")
-    some = np.isfinite(d.reward) & np.isfinite(d.index)
-    x, y = d.reward[some], d.index[some]
-    ax.plot(x, x, "--", color=muted(ax), lw=1, label="stop below: the reward itself")
-    for go_on, color, mark, label in ((True, BLUE, ".", "go on"), (False, VERMILION, "x", "stop")):
-        here = d.go_on[some] == go_on
-        ax.plot(x[here], y[here], mark, color=color, ms=5, label=label)
-    ax.set_xlabel("reward just seen")
-    ax.set_ylabel("index of the next box")
-    amount_axis(ax, "xy")
-    key(ax)
     return ax
 
 
@@ -590,7 +496,9 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.solve` of a :class:`weitzman.LazyForest`.
     ax : Axes, optional
     """
-    expanded, lower, upper = bounds_data(found)
+    check(found, LazySolution, "the picture of bounds", "the result of solve(lazy_forest)")
+    rounds = np.array([*found.history, (found.expanded, found.lower, found.upper)], np.float64)
+    expanded, lower, upper = rounds.T
     ax = axes(ax, 5.6, 3.6)
     calm(ax, grid="y")
     ax.fill_between(

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ..._common.disk import replacing
 from ..._common.numbers import percent
-from ...engine.indices import Policy
 from ...engine.plan import Progress
 from ...engine.solution import Solution
 from ...engine.solver import solve
 from ...errors import InvalidArgument
-from ...files.safely import explained
+from ...files.documents import explained
 from ...forest.model import Forest
 from ...policy.search import Search
-from ..page import Child, Markup, data, h, join, script, style, whole
+from ..page import Child, Markup, forms, h, join, script, style, whole, worded
 from . import replayed, sections
 from .decision_tree import chart, decisions, table, write_workbook
-from .findings import RUNS, TOP, Content, content, cost_now
+from .findings import RUNS, TOP, Content, content, cost_now, problem, steps
 
 if TYPE_CHECKING:
+    from ...files.ranges import Ranges
     from ...learn.run_model import RunModel
 
 Source: TypeAlias = "Forest | Solution | Search | RunModel | Summarized"
@@ -37,9 +37,16 @@ class Summarized(Protocol):
         ...
 
 
-ENDINGS = (".html", ".htm", ".xlsx", ".svg", ".csv")
+ENDINGS = (".html", ".htm", ".pptx", ".xlsx", ".svg", ".csv")
 """How the name of a report may end."""
 
+_STEPS = (
+    "Enter what you saw to get the next box. Nothing leaves this file, and you can always go back."
+)
+_DRAWN = (
+    "Roots are on the left. A box can be opened once the box to its left is open. The bar "
+    "shows how likely a box is to be opened. The drawing follows the steps taken above."
+)
 _SCRIPT = "This part needs JavaScript. The text and the tables do not."
 
 
@@ -50,12 +57,15 @@ def write_report(
     title: str | None = None,
     limit: int = TOP,
     runs: int = RUNS,
+    ranges: Ranges | None = None,
+    words: tuple[str, str] = ("box", "open"),
     progress: Progress | None = None,
 ) -> None:
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     The ending of the path selects other formats: ``.svg`` gives the decisions as a flow chart,
-    ``.csv`` a table, and ``.xlsx`` a workbook.
+    ``.csv`` a table, ``.xlsx`` a workbook, and ``.pptx`` four slides with the decision, the tree,
+    the tornado and the risk profile (``pip install "weitzman[slides]"``).
 
     Parameters
     ----------
@@ -70,6 +80,10 @@ def write_report(
         About how many boxes to show: the boxes opened most often. The other boxes are counted.
     runs : int
         How many runs may be started, if a fitted model is given.
+    ranges : Ranges, optional
+        Numbers that are not known for sure, as :func:`weitzman.files.read_ranges` finds them.
+    words : (str, str)
+        What a box is called, and what is done with it: ``("stage", "run")``.
     progress : callable, optional
         Called with (done, total).
 
@@ -101,42 +115,49 @@ def write_report(
         write_workbook(source, name, progress)
         return
     elif kind in (".svg", ".csv"):
-        policy = _policy(source, runs)
+        policy = (
+            source.policy if isinstance(source, Search)
+            else source.policy() if isinstance(source, Solution)
+            else solve(source).policy() if isinstance(source, Forest)
+            else content(source, limit=1, runs=runs).policy
+        )  # fmt: skip
         found = decisions(policy)
-        text = table(found) if kind == ".csv" else chart(found, policy.forest.amounts.typeset)
+        text = (
+            table(found)
+            if kind == ".csv"
+            else chart(found, policy.forest.amounts.typeset, verb=forms(*words).get("Open", "Open"))
+        )
     else:
-        text = render(content(source, limit=limit, runs=runs, progress=progress), title)
+        c = content(source, limit=limit, runs=runs, ranges=ranges, progress=progress)
+        if kind == ".pptx":
+            from .slides import write_slides  # so that other reports do not load its charts
+
+            write_slides(c, name, title, words)
+            return
+        text = render(c, title, words)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
 
 
-def _policy(source: Forest | Solution | Search | RunModel, runs: int) -> Policy:
-    """The policy to follow from the start."""
-    if isinstance(source, Search):
-        return source.policy
-    if isinstance(source, Solution):
-        return source.policy()
-    if isinstance(source, Forest):
-        return solve(source).policy()
-    return content(source, limit=1, runs=runs).policy
-
-
-def render(c: Content, title: str | None = None) -> str:
+def render(c: Content, title: str | None = None, words: tuple[str, str] = ("box", "open")) -> str:
     """The whole page."""
+    called, f = forms(*words), c.forest
+    states = {x for v in c.keep.tolist() if called for x in f.states(v)}
+    names = [title or "", *(f.name(v) for v in c.keep.tolist() if called), *states]
     return whole(
-        title or "Which boxes to open",
-        join([_body(c, title)]),
+        title or str(worded(Markup("Which boxes to open"), called, ())),
+        worded(join([_body(c, title, called.get("Open", "Open"))]), called, names),
         style=style(__name__, "report.css"),
         script=script(__name__, "report.js"),
-        data=_data(c),
+        data={**_data(c), "words": called},
     )
 
 
 def _data(c: Content) -> dict[str, Any]:
     place = {v: i for i, v in enumerate(c.keep.tolist())}
     return {
-        "problem": data.problem(c.policy, c.keep),
-        "told": data.steps(c.told, c.keep, [box for box, _ in c.taken]),
+        "problem": problem(c.policy, c.keep),
+        "told": steps(c.told, c.keep, [box for box, _ in c.taken]),
         "answers": c.answers,
         "value": c.solution.value,
         "opened": c.evaluation.opened[c.keep].tolist(),
@@ -160,13 +181,13 @@ def _data(c: Content) -> dict[str, Any]:
 # -- the page ----------------------------------------------------------------------------------
 
 
-def _body(c: Content, title: str | None) -> Markup:
+def _body(c: Content, title: str | None, verb: str) -> Markup:
     parts = [s for s in _sections(c) if s is not None]
     links = [h("a", text, href=f"#{key}") for key, text, _ in parts]
     return h(
         "main",
         h("p", title or "A search", class_="kicker"),
-        h("header", *sections.first_screen(c), id="decision"),
+        h("header", *sections.first_screen(c, verb), id="decision"),
         h("nav", links, aria_label="Parts of this report"),
         [h("section", h("h2", text), inner, id=key, aria_label=text) for key, text, inner in parts],
         sections.footer(),
@@ -175,7 +196,7 @@ def _body(c: Content, title: str | None) -> Markup:
 
 Section = tuple[str, str, Child]
 
-_ANSWERS = {  # by what page/further_answers.py calls them: the name of the section, and its title
+_ANSWERS = {  # by what findings.answers calls them: the name of the section, and its title
     "swings": ("matters", "Which numbers matter"),
     "knowing": ("knowing", "Value of perfect information"),
     "budget": ("budget", "If the budget is limited"),
@@ -186,19 +207,21 @@ _COMPARED = "compare", "Compared with other strategies"
 
 def _sections(c: Content) -> list[Section | None]:
     found = sections.strategies(c)
+    drawn = [h("p", _DRAWN, class_="hint"), _filled("drawing", tabindex=0)]
     missing = [h("li", f"{text}: {reason}") for text, reason in _left_out(c)]
     return [
         ("history", "What was seen", sections.history(c)) if c.told else None,
-        ("try", "Try it", _stepper(c)),
+        ("try", "Try it", [h("p", _STEPS, class_="hint"), _filled("stepper")]),
         ("plan", "Step by step", sections.plan(c)) if not c.told else None,
         ("whatif", "What if costs were different", [_from_start(c), _what_if(c)]),
         *(
-            (key, text, [_from_start(c), _answer(answer)])
+            (key, text, [_from_start(c), _filled(f"answer-{answer}", "answer-place")])
             for answer, (key, text) in _ANSWERS.items()
             if c.answers[answer] is not None
         ),
+        ("uncertain", "Uncertain numbers", [*sections.uncertain(c)]) if c.uncertain else None,
         (*_COMPARED, [_from_start(c), found]) if found is not None else None,
-        ("forest", "The boxes drawn", _drawing(c)),
+        ("forest", "The boxes drawn", drawn),
         ("boxes", "All boxes", [_from_start(c), _boxes(c)]),
         ("rule", "The rule behind it", [*sections.rule(c)]),
         ("sure", "How sure this is", [*sections.certainty(c)]),
@@ -221,29 +244,9 @@ def _from_start(c: Content) -> Child:
     return h("p", text, class_="hint") if c.told else None
 
 
-def _stepper(c: Content) -> Child:
-    text = (
-        "Enter what you saw to get the next box. Nothing leaves this file, and you can always go "
-        "back."
-    )
-    place = h("div", id="stepper", class_="stepper")
-    return [h("p", text, class_="hint"), place, h("noscript", _SCRIPT)]
-
-
-def _answer(key: str) -> Child:
+def _filled(key: str, kind: str | None = None, **more: int) -> Markup:
     """A place that the script fills."""
-    return h("div", h("noscript", _SCRIPT), id=f"answer-{key}", class_="answer-place")
-
-
-def _drawing(c: Content) -> Child:
-    hint = (
-        "Roots are on the left. A box can be opened once the box to its left is open. The bar "
-        "shows how likely a box is to be opened. The drawing follows the steps taken above."
-    )
-    return [
-        h("p", hint, class_="hint"),
-        h("div", h("noscript", _SCRIPT), id="drawing", class_="drawing", tabindex=0),
-    ]
+    return h("div", h("noscript", _SCRIPT), id=key, class_=kind or key, **more)
 
 
 def _boxes(c: Content) -> Child:

@@ -14,23 +14,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._common.arrays import FloatArray
 from ..._common.disk import replacing
 from ..._common.numbers import Amounts, percent
-from ..._common.text import printable
+from ..._common.text import printable, shortened
 from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
 from ...engine.plan import Progress
 from ...engine.solution import Solution, mean_cost
 from ...engine.solver import solve
-from ...files.safely import explained
+from ...files.documents import explained
 from ...files.written_tables import Block, money_formats, write_blocks
 from ...forest.columns import label
 from ...forest.model import Forest
 from ...policy.frontier import Box
 from ...policy.search import Search
 from ..page import Markup, h
-from ..page.data import alone
+from .findings import alone
 
 LIMIT = 40
 """Decisions that are written out unless told otherwise."""
@@ -126,8 +125,11 @@ def decisions(policy: Policy, limit: int = LIMIT, levels: int | None = None) -> 
             continue
         opened += 1
         here = len(found) - 1
-        law = _law(f, box, steps)
-        for y in _likeliest(law):
+        law = np.asarray(f.laws[int(f.law[box.number])][_row(f, box, steps)], np.float64)
+        some = np.flatnonzero(law)
+        if len(some) > _STATES:  # the likeliest of many, in their own order
+            some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])
+        for y in some.tolist():
             seen = shown(f, box.number, y)
             more = (*steps, (box, y))
             waiting.append((here, seen, float(law[y]), reached * float(law[y]), more))
@@ -215,12 +217,6 @@ def _search(policy: Policy, steps: tuple[Step, ...]) -> tuple[Search, tuple[str,
     return search, tuple(str(box) for box, _ in search.taken[taken:])
 
 
-def _law(f: Forest, box: Box, steps: tuple[Step, ...]) -> FloatArray:
-    """The chances of the states of the box, given what its parent showed."""
-    law = f.laws[int(f.law[box.number])]
-    return np.asarray(law[_row(f, box, steps)], np.float64)
-
-
 def _row(f: Forest, box: Box, steps: tuple[Step, ...]) -> int:
     """The state of the parent (of the copy that this box is behind); 0 for a root."""
     v, up = box.number, int(f.parent[box.number])
@@ -229,14 +225,6 @@ def _row(f: Forest, box: Box, steps: tuple[Step, ...]) -> int:
         return next(y for b, y in steps if b.number == v and b.copy == before)
     above = (y for b, y in steps if b.number == up and b.copy == box.copy[: len(b.copy)])
     return next(above, 0)
-
-
-def _likeliest(law: FloatArray) -> list[int]:
-    """The possible states, or the likeliest of many, in their own order."""
-    some = np.flatnonzero(law)
-    if len(some) > _STATES:
-        some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])
-    return [int(y) for y in some]
 
 
 class _Size(NamedTuple):
@@ -251,7 +239,7 @@ class _Size(NamedTuple):
     seen: int
 
 
-_FILE, _PAGE = _Size(190, 40, 118, 14, 23, 31, 16), _Size(138, 38, 86, 9, 16, 24, 9)
+_FILE, PAGE = _Size(190, 40, 118, 14, 23, 31, 16), _Size(148, 38, 96, 9, 17, 24, 9)
 _MARGIN = 4
 _LEAVES = 9  # of a tree that fits a screen
 
@@ -261,8 +249,7 @@ Say = Callable[[float], str]
 _PLAIN = Amounts().typeset
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where the boxes of a flow chart stand, by their upper left corners."""
 
     x: list[float]
@@ -306,23 +293,25 @@ def places(found: list[Situated], size: _Size = _FILE) -> Places:
     )
 
 
-def lines_of(d: Situated, say: Say = _PLAIN) -> tuple[str, str]:
+def lines_of(d: Situated, say: Say = _PLAIN, verb: str = "Open") -> tuple[str, str]:
     """The text in a box: what to do, and the numbers."""
     if d.taken:
-        then = f"stop, {say(d.best)} in all" if d.action == STOP else f"open {d.box}"
+        then = f"stop, {say(d.best)} in all" if d.action == STOP else f"{verb.lower()} {d.box}"
         return f"Take {', '.join(d.taken)}", f"then {then}"
     if d.action == STOP:
-        return f"Stop: take {say(d.best)}", f"from {d.box}" if d.box else "the outside option"
+        return f"Take {say(d.best)}", f"from {d.box}" if d.box else "the outside option"
     so_on = " …" if d.action == MORE else ""
-    return f"Open {d.box}", f"cost {say(d.cost)}{so_on}"
+    return f"{verb} {d.box}", f"cost {say(d.cost)}{so_on}"
 
 
-def chart(found: list[Situated], say: Say = _PLAIN, *, standalone: bool = True) -> Markup:
+def chart(
+    found: list[Situated], say: Say = _PLAIN, *, standalone: bool = True, verb: str = "Open"
+) -> Markup:
     """The flow chart as SVG. Its text takes the color of the text around it."""
-    room = _FILE if standalone else _PAGE
+    room = _FILE if standalone else PAGE
     p = places(found, room)
     edges = [_edge(p, d, i, room) for i, d in enumerate(found) if d.up >= 0]
-    boxes = [_box(p, i, d, lines_of(d, say), room) for i, d in enumerate(found)]
+    boxes = [_box(p, i, d, lines_of(d, say, verb), room) for i, d in enumerate(found)]
     size = {"width": f"{p.wide:g}", "height": f"{p.high:g}"}
     alone = {"xmlns": "http://www.w3.org/2000/svg"} if standalone else {}
     return h(
@@ -348,7 +337,7 @@ def _edge(p: Places, d: Situated, i: int, size: _Size) -> Markup:
         ),
         h(
             "text",
-            f"{_cut(d.seen, size.seen)} ({percent(d.chance)})",
+            f"{shortened(d.seen, size.seen)} ({percent(d.chance)})",
             x=f"{x1 - 5:g}",
             y=f"{y1 - 5:g}",
             text_anchor="end",
@@ -360,6 +349,8 @@ def _edge(p: Places, d: Situated, i: int, size: _Size) -> Markup:
 def _box(p: Places, i: int, d: Situated, lines: tuple[str, str], size: _Size) -> Markup:
     first, second = lines
     stop = d.action == STOP
+    # where verb and name do not fit, the name alone
+    head = first if stop or d.taken or len(first) <= size.letters else d.box
     return h(
         "g",
         h("title", printable(f"{first}; {second}; reached with chance {percent(d.reached)}")),
@@ -370,21 +361,14 @@ def _box(p: Places, i: int, d: Situated, lines: tuple[str, str], size: _Size) ->
             stroke_dasharray="4 3" if d.action == MORE else None,
         ),
         h(
-            "text", _cut(first, size.letters), x=f"{p.x[i] + size.wide / 2:g}",
+            "text", shortened(head, size.letters), x=f"{p.x[i] + size.wide / 2:g}",
             y=f"{p.y[i] + 17:g}", text_anchor="middle", font_weight="600",
         ),
         h(
-            "text", _cut(second, size.small), x=f"{p.x[i] + size.wide / 2:g}",
+            "text", shortened(second, size.small), x=f"{p.x[i] + size.wide / 2:g}",
             y=f"{p.y[i] + 32:g}", text_anchor="middle", font_size="11",
         ),
     )  # fmt: skip
-
-
-def _cut(text: str, most: int) -> str:
-    """A text without its middle if it is long: the ends of two names often tell them apart."""
-    text = printable(text)
-    back = (most - 1) // 2
-    return text if len(text) <= most else f"{text[: most - 1 - back]}…{text[-back:]}"
 
 
 _AMOUNTS = {"cost", "index", "best so far", "spent"}  # columns

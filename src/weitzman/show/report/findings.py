@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._common.arrays import FloatArray, IntArray
-from ..._common.numbers import Amounts
+from ..._common.numbers import Amounts, about, percent
 from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
 from ...engine.plan import Progress
 from ...engine.solution import Solution, mean_cost
 from ...engine.solver import solve
 from ...engine.what_if import BreakEven, break_even
-from ...errors import InvalidArgument
+from ...errors import InvalidArgument, InvalidForest
 from ...forest.model import Forest
+from ...forest.pools import Pool
 from ...policy.frontier import Box
-from ...policy.payoff_laws import exact_payoffs
+from ...policy.payoff_laws import exact_payoffs, state_called
 from ...policy.search import Search
 from ...policy.simulation import PayoffLaw, payoff_law
 from ...policy.walk import Opened, Walk
 from ...policy.words import why
+from ...questions.budget import frontier
+from ...questions.information import value_of_knowing
+from ...questions.robustness import tornado, turning_points
+from ...questions.sweeps import (
+    Scenarios,
+    TwoWay,
+    Uncertainty,
+    risk_sweep,
+    scenarios,
+    two_way,
+    uncertainty,
+)  # fmt: skip
 from ...strategies.comparison import Comparison, compare
 from ...strategies.thumb_rules import by_expected_value, everything
-from ..page.data import answers, important, too_large
 
 if TYPE_CHECKING:
+    from ...files.ranges import Ranges
     from ...learn.run_model import RunModel
 
 TOP = 300
@@ -40,6 +55,9 @@ _EPISODES = 20_000  # where exact evaluation is too large
 _PLAYED = 2_000_000  # openings in all these episodes, about: seconds in plain Python
 _POINTS = 400  # of a risk profile
 _SETS = 300  # and orders to examine in a comparison
+_PAIRS = 15  # values of each of two numbers
+_DRAWN = 500  # times all uncertain numbers are drawn
+_NUMBERS = {"cost": "cost", "reward": "reward", "probability": "chance", "duration": "duration"}
 _DRAWS = 20  # models that the log might have led to
 _LARGE = 2000  # boxes; in larger problems the second best start is left out
 _EXAMINED = 8  # boxes whose costs are varied
@@ -93,6 +111,14 @@ class Profile(NamedTuple):
     mean: float
 
 
+class Uncertain(NamedTuple):
+    """What the ranges of a sheet do: in cases, for two numbers at once, and in random draws."""
+
+    cases: Scenarios
+    pair: TwoWay | None
+    drawn: Uncertainty | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
     """The numbers of a report.
@@ -103,7 +129,7 @@ class Content:
     answered, ``advice`` what to do next, ``now`` what stopping would give, ``expected`` what the
     search will have earned in the end. ``between`` is where the value lies for nine in ten of the
     models that the same log might have led to; None if the model was not learned. ``answers`` is
-    for the script of the page.
+    for the script of the page. ``uncertain`` is None without ranges.
     """
 
     solution: Solution
@@ -124,6 +150,7 @@ class Content:
     between: tuple[float, float] | None
     answers: dict[str, Any]
     amounts: Amounts
+    uncertain: Uncertain | None
 
     @property
     def exact(self) -> bool:
@@ -153,6 +180,7 @@ def content(
     *,
     limit: int = TOP,
     runs: int = RUNS,
+    ranges: Ranges | None = None,
     progress: Progress | None = None,
 ) -> Content:
     """Compute all numbers of a report on a problem, a fitted model or a search under way."""
@@ -176,6 +204,9 @@ def content(
     found = evaluate(solution)
     episodes = int(min(_EPISODES, max(_PLAYED / max(found.openings, 1.0), 200.0)))
     law = payoff_law(policy, episodes=episodes)
+    found_answers, uncertain = answers(solution, found), None
+    if ranges and found_answers["swings"] is not None:
+        uncertain = _uncertain(solution, ranges, found_answers["swings"])
     what_if = []
     for i, v in enumerate(examined := _examined(found)):
         if progress is not None:
@@ -198,9 +229,39 @@ def content(
         now=solution.forest.outside if search is None else search.payoff,
         expected=walk.worth() if told else solution.value,
         between=between,
-        answers=answers(solution, found),
+        answers=found_answers,
         amounts=solution.forest.amounts,
+        uncertain=uncertain,
     )
+
+
+def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
+    """Numbers with a range move from end to end, in the tornado too; the others by a share."""
+    f, ends = solution.forest, range(len(ranges))
+    moved = scenarios(f, ranges, {f"{i} {e}": {i: e} for i in ends for e in ("low", "high")})
+    stated = {(r.box, _NUMBERS[r.field]) for r in ranges}
+    rows = [row for row in swings["rows"] if (row["box"], row["number"]) not in stated]
+    best, say = solution.first_box, f.amounts.typeset
+    for i, r in enumerate(ranges):
+        (low, high), firsts = (
+            moved.value[2 * i : 2 * i + 2].tolist(),
+            moved.first[2 * i : 2 * i + 2],
+        )
+        text = percent if r.field == "probability" else say if r.field != "duration" else about
+        first = [None if x == "nothing" else x for x in firsts]
+        rows.append({
+            "box": r.box, "number": _NUMBERS[r.field], "low": low, "high": high,
+            "title": f"{r.title}, {text(r.low)} to {text(r.high)}",
+            "firstLow": first[0], "firstHigh": first[1], "turns": any(x != best for x in first),
+            "turnsAt": None, "lookedAt": False,
+        })  # fmt: skip
+    swings["rows"] = sorted(rows, key=lambda row: -abs(row["high"] - row["low"]))[:_ROWS]
+    swings["stated"] = True
+    width = np.abs(moved.value[1::2] - moved.value[::2])
+    widest = np.argsort(-width, kind="stable")[:2].tolist()
+    pair = two_way(f, ranges, *widest, steps=_PAIRS) if len(widest) == 2 else None
+    drawn = None if f.risk_tolerance is not None else uncertainty(f, ranges, draws=_DRAWN)
+    return Uncertain(scenarios(f, ranges), pair, drawn)
 
 
 def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float] | None]:
@@ -276,16 +337,13 @@ def _runner_up(solution: Solution) -> RunnerUp | None:
     for y in np.flatnonzero(law).tolist():
         with walk.supposing(box, y):
             worths.append(walk.worth())
-    return RunnerUp(second, _mean(f, law[law > 0], np.array(worths)))
-
-
-def _mean(f: Forest, chances: FloatArray, payoffs: FloatArray) -> float:
-    """The mean of payoffs; with a risk tolerance, their certainty equivalent."""
+    chances, payoffs = law[law > 0], np.array(worths)
     if f.risk_tolerance is None:
-        return float(chances @ payoffs)
-    scale = -f.sign / f.risk_tolerance
+        return RunnerUp(second, float(chances @ payoffs))
+    scale = -f.sign / f.risk_tolerance  # the certainty equivalent; shifted, so that exp is finite
     worst = float((scale * payoffs).max())
-    return float((np.log(chances @ np.exp(scale * payoffs - worst)) + worst) / scale)
+    mean = float((np.log(chances @ np.exp(scale * payoffs - worst)) + worst) / scale)
+    return RunnerUp(second, mean)
 
 
 def _examined(e: Evaluation) -> list[int]:
@@ -299,10 +357,14 @@ def _examined(e: Evaluation) -> list[int]:
 def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
     f = solution.forest
     state = int(np.argmax(e.opened_after[v]))
-    after: dict[str, Any] = {} if f.parent[v] < 0 else {"state": _state(f, int(f.parent[v]), state)}
-    turns = break_even(solution, v, **after)
-    factor = _factors(turns, _STEPS if too_large(f) is None else _STEPS_LARGE)
-    solved = [_with_cost(solution, v, x) for x in factor]
+    up, steps = int(f.parent[v]), _STEPS if too_large(f) is None else _STEPS_LARGE
+    turns = break_even(solution, v, None if up < 0 else state_called(f, up, state))
+    # even steps from zero to above the highest cost that pays, through the cost now
+    pays = turns.opened_below / turns.cost if turns.cost > 0 else np.inf
+    part = max(1, round(steps / min(max(_CHEAPEST_END, _BEYOND * pays), float(steps))))
+    factor = [i / part for i in range(steps + 1)]
+    cost = f.costs[int(f.cost[v])]
+    solved = [solve(f.changed(cost={v: cost * x})) for x in factor]
     return WhatIf(
         box=v,
         state=state,
@@ -313,26 +375,252 @@ def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
     )
 
 
-def _state(f: Forest, box: int, state: int) -> str | int:
-    """A state in the form that queries take."""
-    names = f.state_names[int(f.reward[box])]
-    return state if names is None else names[state]
-
-
-def _factors(turns: BreakEven, steps: int) -> list[float]:
-    """Even steps from zero to somewhat above the highest cost that pays, through the cost now."""
-    pays = turns.opened_below / turns.cost if turns.cost > 0 else np.inf
-    last = min(max(_CHEAPEST_END, _BEYOND * pays), float(steps))
-    part = max(1, round(steps / last))  # steps up to the current cost
-    return [i / part for i in range(steps + 1)]
-
-
-def _with_cost(solution: Solution, v: int, factor: float) -> Solution:
-    f = solution.forest
-    cost = f.costs[int(f.cost[v])] * factor
-    return solve(f.changed(cost={v: cost}))
-
-
 def cost_now(w: WhatIf, f: Forest) -> float:
     """What the box costs on average after its usual state."""
     return float(mean_cost(f, w.box)[w.state])
+
+
+# -- for the scripts of pages: boxes and indices as plain lists, and answers to questions -------
+
+_BYTES = 700_000  # the most bytes of laws in a page
+_DIGITS = 7  # of a probability; indices, rewards and costs keep all digits
+
+
+def important(
+    policy: Policy, evaluation: Evaluation, most: int, told: Sequence[Opened]
+) -> IntArray:
+    """The numbers of about ``most`` boxes: the boxes opened most often, and all above them."""
+    f = policy.forest
+    rows = f.laws.shape[f.law, 0]
+    highest = [policy.index[a : a + r].max() for a, r in zip(policy.index_at, rows, strict=True)]
+    ranked = np.lexsort((-np.array(highest), -evaluation.opened))
+    kept: set[int] = set()
+    laws: set[int] = set()
+    room = _BYTES
+    seen = [step.box.number for step in told]
+    for i, v in enumerate([*seen, *ranked.tolist()]):
+        if i >= len(seen) and (len(kept) >= most or room < 0):
+            break
+        while v >= 0 and v not in kept:
+            kept.add(v)
+            law = int(f.law[v])
+            if law not in laws:
+                laws.add(law)
+                matrix = f.laws[law]  # about as many bytes as it takes in a page
+                room -= 2 * matrix.size + (_DIGITS + 2) * int(np.count_nonzero(matrix))
+            v = int(f.parent[v])
+    return np.array(sorted(kept), np.int64)
+
+
+def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
+    """Some boxes of a forest, closed upward, with their indices in the user's sign."""
+    f = policy.forest
+    place = np.full(len(f) + 1, -1, np.int64)  # the last entry is that of no parent
+    place[keep] = np.arange(len(keep))
+    law, laws = _used(f.law[keep], f.laws)
+    cost, costs = _used(f.cost[keep], f.costs)
+    reward, rewards = _used(f.reward[keep], f.rewards)
+    rows = np.unique(f.reward[keep])
+    return {
+        "minimize": f.minimize,
+        "outside": f.outside,
+        "amounts": f.amounts._asdict(),
+        "names": [f.name(v) for v in keep.tolist()],
+        "parent": place[f.parent[keep]].tolist(),
+        "count": f.count[keep].tolist(),
+        "endless": f.endless[keep].tolist(),
+        "law": law,
+        "laws": [
+            [[float(f"{p:.{_DIGITS}g}") if p else 0 for p in row] for row in matrix.tolist()]
+            for matrix in laws
+        ],
+        "cost": cost,
+        "costs": [matrix.tolist() for matrix in costs],
+        **terms(f, keep),
+        "reward": reward,
+        "rewards": [matrix[0].tolist() for matrix in rewards],
+        "states": [f.state_names[int(row)] for row in rows],
+        "indices": [_index(policy, v).tolist() for v in keep.tolist()],
+        "folded": _folded(policy, place) if len(keep) < len(f) else None,
+    }
+
+
+def terms(f: Forest, keep: IntArray) -> dict[str, Any]:
+    """Time beside the costs, risk tolerance and prizes, where a forest has them."""
+    time = {"factors": f.factors, "durations": f.durations}
+    found = {
+        name: [matrix.tolist() for matrix in _used(f.cost[keep], pool)[1]]
+        for name, pool in time.items()
+        if pool is not None
+    }
+    return {**found, "risk": f.risk_tolerance, "prizes": int(f.prizes)}
+
+
+def alone(forest: Forest, box: int) -> bool:
+    """Whether a box exists only once: neither the box nor a box before it has copies."""
+    if forest.endless[box]:
+        return False
+    while box >= 0:
+        if forest.count[box] > 1:
+            return False
+        box = int(forest.parent[box])
+    return True
+
+
+def steps(told: Sequence[Opened], keep: IntArray, taken: Iterable[Box] = ()) -> list[list[Any]]:
+    """What was opened, for a stepper: box, copy, state, reward, cost; then what was taken."""
+    place = {v: i for i, v in enumerate(keep.tolist())}
+    opened = [
+        [place[s.box.number], list(s.box.copy), s.state_number, s.reward, s.cost] for s in told
+    ]
+    return opened + [[place[box.number], list(box.copy)] for box in taken]
+
+
+def _index(policy: Policy, v: int) -> FloatArray:
+    """The indices of a box in the user's sign."""
+    f, at = policy.forest, int(policy.index_at[v])
+    return np.asarray(f.sign * policy.index[at : at + int(f.laws.shape[f.law[v], 0])] + 0.0)
+
+
+def _used(column: IntArray, pool: Pool) -> tuple[list[int], list[FloatArray]]:
+    """The matrices that a column points to, and a column that points to these matrices."""
+    which, place = np.unique(column, return_inverse=True)
+    return place.tolist(), [pool[int(i)] for i in which]
+
+
+def _folded(policy: Policy, place: IntArray) -> dict[str, Any]:
+    """The best box left out: among the roots, and behind each box after each state."""
+    f = policy.forest
+    hidden = np.flatnonzero(place[:-1] < 0)
+    below: dict[int, list[Any]] = {}
+    for v in hidden[place[f.parent[hidden]] >= 0].tolist():
+        up, index = int(f.parent[v]), _index(policy, v)
+        best = below.setdefault(int(place[up]), [None] * len(index))
+        for s, x in enumerate(index.tolist()):
+            if best[s] is None or f.sign * x > f.sign * best[s][0]:
+                best[s] = [x, f.name(v)]
+    roots = policy.root[place[policy.root] < 0]  # the highest index comes first
+    root = [float(_index(policy, int(roots[0]))[0]), f.name(int(roots[0]))] if len(roots) else None
+    return {"boxes": len(hidden), "root": root, "below": below}
+
+
+LARGEST = 400
+"""Boxes up to which these questions are answered within seconds."""
+
+MOST_CHANCES = 20_000
+"""Chances, likewise: a box of a fitted model may have thousands."""
+
+
+def too_large(f: Forest) -> str | None:
+    """What makes a forest too large for many solves: its boxes or its chances."""
+    if len(f) > LARGEST:
+        return f"{len(f):,} boxes"
+    entries = int(f.laws.shape[f.law].prod(axis=1).sum())
+    return f"{entries:,} chances" if entries > MOST_CHANCES else None
+
+
+_SHARE = 0.1  # each number is changed by this share
+_MOVED = 6  # boxes whose numbers are changed
+_TURNED = 3  # boxes for which to look for the change that alters the decision
+_KNOWN = 8  # boxes that might be known beforehand
+_ROWS = 12  # rows of a tornado
+_CURVE = 32  # points of a curve
+
+_OPTION = re.compile(r"`(\w+)`")  # pages do not quote options of Python
+
+Found = dict[str, Any]
+
+
+def answers(solution: Solution, evaluation: Evaluation) -> Found:
+    """All answers as plain lists; ``leftOut`` has the reason for each answer that is None."""
+    f = solution.forest
+    parts: dict[str, Callable[[], Any]] = {
+        "swings": lambda: _swings(solution),
+        "knowing": lambda: _knowing(f, evaluation),
+        "budget": lambda: _budget(f, evaluation),
+        "careful": lambda: _careful(solution),
+    }
+    found: Found = {"leftOut": {}}
+    for key, part in parts.items():
+        try:
+            if (size := too_large(f)) is not None:
+                raise InvalidArgument(f"this would take too long with {size}.")
+            found[key] = part()
+        except (InvalidArgument, InvalidForest) as error:
+            reason = _OPTION.sub(lambda m: f"the {m[1].replace('_', ' ')}", str(error))
+            found[key], found["leftOut"][key] = None, reason
+    return found
+
+
+def _swings(solution: Solution) -> Found:
+    """How far the value moves with each number, and what changes the first decision."""
+    found = tornado(solution.forest, share=_SHARE, boxes=_MOVED)
+    turns = {(t.box, t.number): t.share for t in turning_points(solution, boxes=_TURNED)}
+    rows = [
+        {
+            "box": s.box,
+            "number": s.number,
+            "low": s.low,
+            "high": s.high,
+            "firstLow": s.first_low,
+            "firstHigh": s.first_high,
+            "turns": s.turns,
+            "turnsAt": turns.get((s.box, s.number)),
+            "lookedAt": (s.box, s.number) in turns,
+        }
+        for s in found.swings[:_ROWS]
+    ]
+    return {"share": _SHARE, "value": solution.value, "rows": rows}
+
+
+def _knowing(f: Forest, e: Evaluation) -> list[Found]:
+    """What it is worth to know a box before anything is opened, for the boxes opened most often."""
+    boxes = [v for v in np.argsort(-e.opened, kind="stable").tolist() if alone(f, v)][:_KNOWN]
+    if not boxes:
+        raise InvalidArgument(
+            "only a single box can be known beforehand, but all boxes have copies."
+        )
+    found = [(v, value_of_knowing(f, [v])) for v in boxes]
+    rows = [{"box": f.name(v), "worth": max(k.worth, 0.0), "error": k.error} for v, k in found]
+    return sorted(rows, key=lambda row: -float(row["worth"]))
+
+
+def _budget(f: Forest, e: Evaluation) -> Found:
+    """The most reward for each spend on average, the present spend among them."""
+    curve = frontier(f, corners=_CURVE)
+    if len(curve.corners) < 2:
+        raise InvalidArgument("one policy is the best for every budget.")
+    least, most = float(curve.spend[0]), float(curve.spend[-1])
+    x = np.linspace(least, most, _CURVE + 1)
+    now = int(np.argmin(np.abs(x - e.spend)))
+    if least <= e.spend <= most:
+        x[now] = e.spend
+    found, prices = [curve.at(float(b)) for b in x], [*curve.price.tolist(), 0.0]  # to the right
+    reward = [m.reward for m in found]
+    if x[now] == e.spend:  # no policy gets more for this spend; a curve with few corners says less
+        reward[now] = e.reward
+    return {
+        "x": x.tolist(),
+        "value": reward,
+        "price": [prices[np.searchsorted(curve.spend, m.spend, "right") - 1] for m in found],
+        "now": now,
+        "gap": curve.gap,
+    }
+
+
+def _careful(solution: Solution) -> Found:
+    """The value and the first decision for each risk tolerance, the most careful first."""
+    sweep, own = risk_sweep(solution.forest, steps=_CURVE), solution.forest.risk_tolerance
+    x, value = sweep.tolerance[::-1].tolist(), sweep.value[::-1].tolist()
+    first = [*sweep.first[::-1]]
+    now = len(x) - 1
+    if own is not None:
+        near = int(np.argmin(np.abs(np.log(np.array(x) / own))))
+        now = near if x[0] < own < x[-1] else 0 if own <= x[0] else now
+        x[now], value[now], first[now] = own, solution.value, solution.first_box
+    ranges = [
+        {"high": None if high == np.inf else high, "low": low, "first": first_box}
+        for high, low, first_box in sweep.decisions()
+    ]
+    bold = sweep.solution.value
+    return {"x": x, "value": value, "first": first, "now": now, "ranges": ranges, "bold": bold}

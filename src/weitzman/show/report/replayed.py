@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import InvalidFile
 from ..page import Child, Markup, h, join, name, style, whole
-from .sections import footer, number
+from .sections import footer, heads, number, table
 
 _BOUND = "hindsight"  # impossible in practice; shown for comparison
 _MEASURES = ("payoff", "score", "spend", "regret", "behind")
@@ -78,13 +78,32 @@ def read(document: Any) -> PrintedBacktest:
 
 def render(replayed: PrintedBacktest, title: str | None) -> str:
     """The whole page."""
+    sure = (
+        f"Every method searched the same runs, in {replayed.orders} random orders of "
+        f"{replayed.cells} cells (a task with one log). Payoff and regret are in points of score; "
+        f"the intervals are 95% bootstrap intervals of the means over cells. “Behind” is a paired "
+        f"difference: if its interval lies above 0, the method is worse, and not by chance."
+    )
     body = h(
         "main",
         h("p", title or "A back-test on past runs", class_="kicker"),
         h("header", *_decision(replayed), id="decision"),
-        [_section(replayed, price, block) for price, block in replayed.blocks()],
-        _by_task(replayed),
-        h("section", h("h2", "How sure this is"), h("p", _sure(replayed)), id="sure"),
+        [
+            h("section", h("h2", _price(replayed, price)), _table(block, replayed.first))
+            for price, block in replayed.blocks()
+        ],
+        [
+            h(
+                "section",
+                h("h2", name(task)),
+                [
+                    [h("p", _price(replayed, price), class_="hint"), _table(block, replayed.first)]
+                    for price, block in replayed.blocks(task)
+                ],
+            )
+            for task in replayed.tasks
+        ],
+        h("section", h("h2", "How sure this is"), h("p", sure), id="sure"),
         footer(),
     )
     css = style(__package__, "report.css")
@@ -105,18 +124,15 @@ def _decision(r: PrintedBacktest) -> Iterator[Child]:
             chance = [" Its lead over ", name(r.first), " may be due to chance."]
         yield h(
             "p", f"{_price(r, row[r.by])}, ", h("b", name(row["method"])), " earns the most: ",
-            f"{_interval(row, 'payoff')} points on average, {_interval(row, 'regret')} less than "
-            f"the best run stopped at its best moment.", chance, class_="lead",
+            f"{_short(row, 'payoff')} ({_between(row, 'payoff')}) points on average, "
+            f"{_short(row, 'regret')} ({_between(row, 'regret')}) less than the best run stopped "
+            f"at its best moment.", chance, class_="lead",
         )  # fmt: skip
 
 
 def _by_chance(r: PrintedBacktest, row: Row) -> bool:
     """Whether a method is ahead of the first one, but not beyond the interval."""
     return bool(row["method"] != r.first and row["behind_high"] >= 0)
-
-
-def _section(r: PrintedBacktest, price: float, block: list[Row]) -> Markup:
-    return h("section", h("h2", _price(r, price)), _table(block, r.first))
 
 
 def _table(block: list[Row], first: str) -> Markup:
@@ -132,38 +148,9 @@ def _table(block: list[Row], first: str) -> Markup:
         )
         for row in block
     ]  # fmt: skip
-    titles = ("Payoff", "Score", "Spend", "Regret (95%)")
-    head = [h("th", "Method", scope="col")]
-    head += [h("th", title, scope="col", class_="number") for title in titles]
-    head += [h("td"), h("th", "Behind ", name(first), scope="col", class_="number")]
-    return h(
-        "div", h("table", h("caption", "Methods, least regret first"),
-                 h("thead", h("tr", head)), h("tbody", rows), class_="methods"),
-        class_="wide", tabindex=0, role="region", aria_label="Methods, least regret first",
-    )  # fmt: skip
-
-
-def _by_task(r: PrintedBacktest) -> Child:
-    return [
-        h(
-            "section",
-            h("h2", name(task)),
-            [
-                [h("p", _price(r, price), class_="hint"), _table(block, r.first)]
-                for price, block in r.blocks(task)
-            ],
-        )
-        for task in r.tasks
-    ]
-
-
-def _sure(r: PrintedBacktest) -> str:
-    return (
-        f"Every method searched the same runs, in {r.orders} random orders of {r.cells} cells (a "
-        f"task with one log). Payoff and regret are in points of score; the intervals are 95% "
-        f"bootstrap intervals of the means over cells. “Behind” is a paired difference: if its "
-        f"interval lies above 0, the method is worse, and not by chance."
-    )
+    head = heads("Method", "Payoff|", "Score|", "Spend|", "Regret (95%)|", "")
+    head.append(h("th", "Behind ", name(first), scope="col", class_="number"))
+    return table("Methods, least regret first", head, rows, class_="methods")
 
 
 def _price(r: PrintedBacktest, price: float) -> str:
@@ -172,22 +159,17 @@ def _price(r: PrintedBacktest, price: float) -> str:
     return f"If a point is worth {number(price)} units of cost"
 
 
-def _interval(row: Row, measure: str) -> str:
-    return f"{number(_short(row[measure]))} ({_between(row, measure)})"
-
-
 def _cell(row: Row, measure: str) -> Child:
     """A mean above its interval, in two lines: six columns must fit on a sheet of paper."""
-    return [number(_short(row[measure])), h("small", _between(row, measure))]
+    return [_short(row, measure), h("small", _between(row, measure))]
 
 
 def _between(row: Row, measure: str) -> str:
-    low, high = (number(_short(row[measure + end])) for end in ("_low", "_high"))
-    return f"{low} to {high}"
+    return f"{_short(row, measure + '_low')} to {_short(row, measure + '_high')}"
 
 
-def _short(x: float) -> float:
-    return float(f"{x:.3g}")
+def _short(row: Row, key: str) -> str:
+    return number(float(f"{row[key]:.3g}"))
 
 
 def _range(row: Row, top: float) -> Markup:

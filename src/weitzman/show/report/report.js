@@ -7,13 +7,14 @@ import { reveal } from "../page/draw.js";
 import { Stepper, walkDrawing } from "../page/stepper.js";
 import { unpack } from "../page/problem.js";
 import { Walk } from "../page/walk.js";
-import { about, amount, el, inUnit, name, plural, refill } from "../page/text.js";
+import { about, amount, el, inUnit, name, plural, refill, useWords } from "../page/text.js";
 
 const PAPER = 1500; // width of a drawing that can still be read when it is shrunk to a sheet
 const ROWS = 25; // of the table, until the user asks for all
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const problem = unpack(data.problem);
+useWords(data.words, [...data.problem.names, ...data.problem.states.flatMap((s) => s ?? [])]);
 
 function drawWalk(walk) {
   const { picture, left } = walkDrawing(walk, { opened: data.opened, most: 80 });

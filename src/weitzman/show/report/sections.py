@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from ...forest.model import Forest
 from ...policy.simulation import two_sided
 from ...policy.words import explain
 from ..page import Child, Markup, h, name
-from ..page.data import alone
 from .decision_tree import chart, fitting, shown
-from .findings import Content, RunnerUp, WhatIf, cost_now
+from .findings import Content, WhatIf, alone, cost_now
+
+if TYPE_CHECKING:
+    from ...files.ranges import Range
 
 _LINES = 40  # of the plan
 _ROUNDING = 1e-9  # smaller differences, as a share of the value, count as none
@@ -53,17 +55,17 @@ def brief(say: Amounts, x: float) -> str:
 # -- the first screen ------------------------------------------------------------------------------
 
 
-def first_screen(c: Content) -> Iterator[Child]:
+def first_screen(c: Content, verb: str) -> Iterator[Child]:
     """One sentence, three figures, the risk profile and the first decisions."""
     yield headline(c)
     if c.advice is not None:
         yield from _under_way(c)
     yield h("dl", [h("div", h("dt", t), h("dd", x), h("dd", more, class_="hint"))
-                   for t, x, more in _figures(c)], id="glance")  # fmt: skip
-    changing = None if c.told else _changing(c)
-    if changing is not None:
-        yield h("p", h("b", "What would change this: "), changing, class_="changing")
-    yield h("div", _profile(c), _tree(c), class_="pair")
+                   for t, x, more in figures(c)], id="glance")  # fmt: skip
+    turns = None if c.told else changing(c)
+    if turns is not None:
+        yield h("p", h("b", "What would change this: "), turns, class_="changing")
+    yield h("div", _profile(c), _tree(c, verb), class_="pair")
     button = h("button", "Print one page", type="button", id="print", class_="on-screen")
     yield h("p", button)
 
@@ -88,7 +90,8 @@ def headline(c: Content) -> Markup:
     return h("h1", start, gain, f" {kind} than doing nothing, {tail}.")
 
 
-def _figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
+def figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
+    """The three figures: what each is, its number, and a remark."""
     f, e = c.forest, c.evaluation
     later = "discounted to the start; " if f.factors is not None else ""
     nothing = f.prizes * f.outside
@@ -121,7 +124,7 @@ def worth_title(f: Forest) -> str:
     return "Expected loss and costs" if f.minimize else "Expected value"
 
 
-def _changing(c: Content) -> Child:
+def changing(c: Content) -> Child:
     """Changes of single numbers that lead to another first decision, the smallest ones."""
     first = c.solution.first_box
     turns = [
@@ -143,9 +146,7 @@ def _changing(c: Content) -> Child:
         by = f"{percent(abs(row['turnsAt']))} {how}"
         of = [" of ", name(row["box"])] if row["box"] else None
         parts.append([f"the {row['number']}", of, f" {by}"])
-    if not parts:
-        return None
-    return [[" or " if i else "", part] for i, part in enumerate(parts)] + ["."]
+    return [_listed(parts, " or "), "."] if parts else None
 
 
 def _profile(c: Content) -> Markup:
@@ -157,13 +158,13 @@ def _profile(c: Content) -> Markup:
     )  # fmt: skip
 
 
-def _tree(c: Content) -> Child:
+def _tree(c: Content, verb: str) -> Child:
     """The first decisions as a tree that fits beside the risk profile."""
     if c.solution.first_box is None or c.told:
         return None
     found, cut = fitting(c.policy)
     dashed = " A dashed frame continues under “Step by step”." if cut else ""
-    picture = chart(found, partial(brief, c.amounts), standalone=False)
+    picture = chart(found, partial(brief, c.amounts), standalone=False, verb=verb)
     about_it = "The first decisions"
     return h(
         "figure", h("figcaption", h("b", f"{about_it}. "), dashed),
@@ -185,13 +186,10 @@ def _under_way(c: Content) -> Iterator[Child]:
         "expected.",
     )  # fmt: skip
     if c.taken:
-        won = [
-            [", " if i else "", name(str(box)), f" ({c.say(reward)})"]
-            for i, (box, reward) in enumerate(c.taken)
-        ]
-        yield h("p", f"Taken for good, {len(c.taken)} of {f.prizes} prizes: ", won, ".")
+        won = [[name(str(box)), f" ({c.say(reward)})"] for box, reward in c.taken]
+        yield h("p", f"Taken for good, {len(c.taken)} of {f.prizes} prizes: ", _listed(won), ".")
     if c.pending:
-        out = [[", " if i else "", name(str(box))] for i, box in enumerate(c.pending[:_NAMED])]
+        out = _listed([name(str(box)) for box in c.pending[:_NAMED]])
         more = f" and {len(c.pending) - _NAMED} more" if len(c.pending) > _NAMED else ""
         yield h("p", "Handed out and not answered yet: ", out, f"{more}.")
 
@@ -205,13 +203,13 @@ def _over(c: Content) -> bool:
 
 def rule(c: Content) -> Iterator[Child]:
     """The index, when to stop, and what is taken in the end."""
-    yield h("p", index_meaning(c))
+    yield h("p", _index_meaning(c))
     if c.solution.first_box is not None:
         yield h("p", _stop(c))
         yield h("p", _ends(c, c.evaluation.wins))
 
 
-def index_meaning(c: Content) -> str:
+def _index_meaning(c: Content) -> str:
     """What an index is, and what to do with it."""
     f = c.forest
     kind, best, above, held = (
@@ -282,8 +280,8 @@ def _ends(c: Content, wins: FloatArray) -> Markup:
     return h("span", "What is taken in the end: ", _listed(parts), ".")
 
 
-def _listed(parts: Sequence[Child]) -> Child:
-    return [[", " if i else "", part] for i, part in enumerate(parts)]
+def _listed(parts: Sequence[Child], between: str = ", ") -> Child:
+    return [[between if i else "", part] for i, part in enumerate(parts)]
 
 
 def often(c: Content, v: int, times: float) -> str:
@@ -303,18 +301,26 @@ def plan(c: Content) -> Markup:
 
 def certainty(c: Content) -> Iterator[Markup]:
     """How far the numbers can be trusted."""
-    s = c.solution
+    s, f, most = c.solution, c.forest, f"at most {c.amounts.margin(c.solution.gap)}"
+    if is_currency_sign(f.unit) and s.gap < 0.01 and c.amounts.spread >= 10:
+        most = f"less than {c.say(0.01)}"  # nobody needs the digits of a fraction of a cent
     text = {
         Status.EXACT: "The value and the indices are exact up to rounding",
-        Status.CERTIFIED: f"The value is certified: its error is {_at_most(c, s.gap)}",
-        Status.DISCRETIZED: "Distributions were made discrete: the value is off by "
-        f"{_at_most(c, s.gap)}",
-        Status.COARSE: f"The value may be off by {_at_most(c, s.gap)}, which is more than was "
-        "requested",
+        Status.CERTIFIED: f"The value is certified: its error is {most}",
+        Status.DISCRETIZED: f"Distributions were made discrete: the value is off by {most}",
+        Status.COARSE: f"The value may be off by {most}, which is more than was requested",
     }[s.status]
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
     if c.runner_up is not None and not c.told:
-        yield h("p", _margin(c, c.runner_up))
+        second = c.runner_up
+        loss = abs(s.value - second.value)
+        mean = " on average" if f.risk_tolerance is None else ", by the certainty equivalent"
+        verb, less = ("cost", "more") if f.minimize else ("earn", "less")
+        what = f"instead would {verb} {c.say(loss)} {less}{mean}"
+        if loss <= _ROUNDING * abs(s.value):
+            what = "would make no difference"
+        begin = ["Starting with the second best box, ", name(f.name(second.box)), ", "]
+        yield h("p", begin, f"{what}, if the search is optimal after that.")
     if c.between is not None:
         low, high = map(c.say, c.between)
         yield h(
@@ -329,25 +335,6 @@ def certainty(c: Content) -> Iterator[Markup]:
     )  # fmt: skip
 
 
-def _at_most(c: Content, error: float) -> str:
-    """A bound on an error; nobody needs the digits of a fraction of a cent."""
-    if is_currency_sign(c.forest.unit) and error < 0.01 and c.amounts.spread >= 10:
-        return f"less than {c.say(0.01)}"
-    return f"at most {c.amounts.margin(error)}"
-
-
-def _margin(c: Content, second: RunnerUp) -> Markup:
-    """How much the choice of the first box matters."""
-    loss = abs(c.solution.value - second.value)
-    mean = " on average" if c.forest.risk_tolerance is None else ", by the certainty equivalent"
-    verb, less = ("cost", "more") if c.forest.minimize else ("earn", "less")
-    what = f"instead would {verb} {c.say(loss)} {less}{mean}"
-    if loss <= _ROUNDING * abs(c.solution.value):
-        what = "would make no difference"
-    begin = ["Starting with the second best box, ", name(c.forest.name(second.box)), ", "]
-    return h("span", begin, f"{what}, if the search is optimal after that.")
-
-
 def footer() -> Markup:
     """What made the file."""
     try:
@@ -357,6 +344,67 @@ def footer() -> Markup:
     return h("footer", h("p", f"Made with {made}. This file is self-contained."))
 
 
+# -- ranges ----------------------------------------------------------------------------------------
+
+_FILLS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#7F7F7F")
+
+
+def uncertain(c: Content) -> Iterator[Markup]:
+    """How often each first choice is best, what knowing is worth, scenarios, two numbers."""
+    cases, pair, drawn = c.uncertain or (None, None, None)
+    if drawn is not None:
+        best = [[name(x), f" {percent(share)}"] for x, share in drawn.shares().items()]
+        yield h(
+            "p", f"In {len(drawn.first):,} random draws of all ranges, the best box to open first "
+            "is: ", _listed(best), ". Knowing all of these numbers beforehand is worth ",
+            near(c, drawn.knowing), " on average.",
+        )  # fmt: skip
+        rows = [
+            h("tr", h("th", name(r.title), scope="row"),
+              *(h("td", _end(c, r, x), class_="number") for x in (r.low, r.high)),
+              _number(worth, partial(brief, c.amounts)))
+            for r, worth in zip(drawn.ranges, drawn.partial.tolist(), strict=True)
+        ]  # fmt: skip
+        head = heads("Number", "Low|", "High|", "Worth of knowing it|")
+        yield table("What it is worth to know each number", head, rows)
+    if cases is not None:
+        rows = [
+            h("tr", h("th", f"All numbers: {key}", scope="row"), _number(x, c.say),
+              h("td", name(first)))
+            for key, x, first in zip(cases.names, cases.value.tolist(), cases.first, strict=True)
+        ]  # fmt: skip
+        yield table("Scenarios", heads("Scenario", "Value|", "First decision"), rows)
+    if pair is not None:
+        firsts = list(dict.fromkeys(pair.choice.ravel().tolist()))
+        fill = {first: _FILLS[i % len(_FILLS)] for i, first in enumerate(firsts)}
+        n = len(pair.x)
+        cells = [
+            h("rect", x=i, y=n - 1 - j, width="1.02", height="1.02",
+              fill=fill[str(pair.choice[i, j])])
+            for i in range(n) for j in range(n)
+        ]  # fmt: skip
+        key = [
+            [h("svg", h("rect", width=10, height=10, fill=fill[x]), viewBox="0 0 10 10",
+               width=10, height=10, aria_hidden="true"), " ", name(x)]
+            for x in firsts
+        ]  # fmt: skip
+        ends = [
+            [name(r.title), f" from {_end(c, r, r.low)} to {_end(c, r, r.high)}"]
+            for r in (pair.first, pair.second)
+        ]  # fmt: skip
+        what = "The first decision by two numbers"
+        yield h(
+            "figure", h("figcaption", h("b", f"{what}. "), "Rightward: ", ends[0], ". Upward: ",
+                        ends[1], "."),
+            h("svg", cells, viewBox=f"0 0 {n} {n}", role="img", aria_label=what, class_="two-way"),
+            h("p", _listed(key, "   "), class_="hint"),
+        )  # fmt: skip
+
+
+def _end(c: Content, r: Range, x: float) -> str:
+    return percent(x) if r.field == "probability" else c.say(x)
+
+
 # -- tables ----------------------------------------------------------------------------------------
 
 
@@ -364,11 +412,20 @@ def boxes(c: Content) -> Markup:
     """A row for each box that is shown. The boxes opened most often come first."""
     f, e, spend = c.forest, c.evaluation, c.evaluation.columns()["spend"]
     deep = bool((f.parent[c.keep] >= 0).any())
+
+    def copies(v: int) -> Child:
+        if f.endless[v]:
+            return h("small", " and on without end")
+        return h("small", f" ×{f.count[v]:,}") if f.count[v] > 1 else None
+
+    def up(v: int) -> int:
+        return max(int(f.parent[v]), 0)
+
     rows = [
         h(
             "tr",
-            _text(_title(c, v), f.name(v), head=True),
-            _text(*_behind(c, v)) if deep else None,
+            _text([name(f.name(v)), copies(v)], f.name(v), head=True),
+            _text("" if f.parent[v] < 0 else name(f.name(up(v))), f.name(up(v))) if deep else None,
             _range(c, mean_cost(f, v)),
             _indices(c, v),
             _number(float(e.opened[v]), percent if alone(f, v) else about),
@@ -390,13 +447,25 @@ def break_even_costs(c: Content) -> Markup:
     f = c.forest
     slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are not chances
     opened = c.evaluation.worth.opened_after.totals()
+
+    def after(w: WhatIf) -> Child:
+        up = int(f.parent[w.box])
+        if up < 0:
+            return None
+        return h("small", " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state)))
+
+    def turns(first: float | None) -> str:
+        if first is None:
+            return "never"
+        return c.say(first) if math.isfinite(first) else "any cost"
+
     rows = [
         h(
             "tr",
-            _text(_after(c, w), f.name(w.box), head=True),
+            _text([name(f.name(w.box)), after(w)], f.name(w.box), head=True),
             _number(cost_now(w, f), c.say),
             _number(w.break_even.opened_below, c.say),
-            _turns(c, w),
+            h("td", turns(w.break_even.first_below), class_="number"),
             _number(-f.sign * float(opened[w.box]), about) if slopes else None,
         )
         for w in c.what_if
@@ -539,32 +608,6 @@ def _indices(c: Content, v: int) -> Markup:
         for y, x in enumerate(index)
     ]
     return h("td", h("div", parts), data_key=repr(float(index.max())), class_="number")
-
-
-def _title(c: Content, v: int) -> Child:
-    count = int(c.forest.count[v])
-    copies = h("small", f" ×{count:,}") if count > 1 else None
-    on = h("small", " and on without end") if c.forest.endless[v] else None
-    return [name(c.forest.name(v)), copies, on]
-
-
-def _behind(c: Content, v: int) -> tuple[Child, str]:
-    up = int(c.forest.parent[v])
-    return ("", "") if up < 0 else (name(c.forest.name(up)), c.forest.name(up))
-
-
-def _after(c: Content, w: WhatIf) -> Child:
-    f, up = c.forest, int(c.forest.parent[w.box])
-    if up < 0:
-        return name(f.name(w.box))
-    after = h("small", " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state)))
-    return [name(f.name(w.box)), after]
-
-
-def _turns(c: Content, w: WhatIf) -> Markup:
-    first = w.break_even.first_below
-    said = "never" if first is None else c.say(first) if math.isfinite(first) else "any cost"
-    return h("td", said, class_="number")
 
 
 def estimate(c: Content, x: float, error: float) -> str:

@@ -1,22 +1,24 @@
-"""Pictures of answers: capped values, payoffs, budgets, caution, swings, back-tests."""
+"""Pictures of answers: openings, strategies, values, payoffs, budgets, risk, back-tests."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..._common.arrays import FloatArray
-from ..._common.numbers import percent
+from ..._common.arrays import FloatArray, IntArray, check_counts
+from ..._common.numbers import percent, rough
 from ...backtest.backtest_result import Backtest
+from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
-from ...engine.solution import CappedLaw, Solution
-from ...errors import InvalidArgument
-from ...policy.simulation import PayoffLaw, payoff_law
+from ...engine.solution import Solution
+from ...engine.what_if import break_even as break_even_costs
+from ...policy.payoff_laws import state_called
+from ...policy.simulation import PayoffLaw, payoff_law, two_sided
 from ...questions.budget import SpendFrontier
-from ...questions.caution import RiskSweep
 from ...questions.robustness import Tornado
-from .box_pictures import check_solution
+from ...questions.sweeps import RiskSweep
+from ...strategies.comparison import Comparison
 from .style import (
     BLUE,
     ORANGE,
@@ -26,6 +28,8 @@ from .style import (
     amount_axis,
     axes,
     calm,
+    check,
+    check_solution,
     colors,
     heading,
     ink,
@@ -39,18 +43,163 @@ from .style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..._common.arrays import FloatArray, IntArray
+_FAR = 4.0  # times the gain of the optimal policy; worse strategies are not drawn to scale
+
+
+def _size(names: list[str]) -> tuple[float, float]:
+    """Inches for rows with names. Long names make the figure wider, not the picture smaller."""
+    return 4.9 + 0.085 * min(40, max(map(len, names))), 1.3 + 0.24 * len(names)
+
+
+def openings(
+    source: Evaluation | Solution | Policy, *, limit: int = 25, ax: Axes | None = None
+) -> Axes:
+    """How likely each box is to be opened, and how likely its reward is to be taken.
+
+    Parameters
+    ----------
+    source : Evaluation, Solution or Policy
+        What to draw; for a solution, its optimal policy is evaluated.
+    limit : int
+        Show at most this many boxes: the boxes opened most often.
+    ax : Axes, optional
+    """
+    check_counts(limit=limit)
+    e = source if isinstance(source, Evaluation) else evaluate(source)
+    f, copies = e.forest, bool(e.forest.count.max() > 1)
+    top = np.argsort(-e.opened, kind="stable")[:limit]
+    opened, chosen, names = e.opened[top], e.wins[top], [f.name(int(v)) for v in top]
+    if e.outside > 0:
+        chosen, names = np.append(chosen, e.outside), [*names, "(outside option)"]
+    ax = axes(ax, *_size(names))
+    calm(ax, grid="x")
+    rows = np.arange(len(names))
+    ax.barh(rows[: len(top)], opened, 0.72, color=SKY, label="opened")
+    ax.barh(rows, chosen, 0.3, color=BLUE, label="chosen in the end")
+    named_rows(ax, names)
+    ax.set_xlim(0, max(1.12 * float(max(opened.max(), chosen.max())), 1e-12))
+    for y, p in enumerate(opened):
+        ax.annotate(
+            number(p) if copies else percent(p), (p, y), (4, 0), textcoords="offset points",
+            va="center", fontsize="small", color=muted(ax),
+        )  # fmt: skip
+    what = "copies, on average" if copies else "probability"
+    if len(top) < len(f):
+        rest = float(e.opened.sum() - opened.sum())
+        often = "<0.01" if 0 < rest < 0.01 else rough(max(rest, 0.0))
+        what += f"\n{len(top)} of {len(f):,} boxes; the others are opened {often} times in all"
+    ax.set_xlabel(what)
+    key(ax)
+    return ax
+
+
+def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
+    """What strategies earn, from :func:`weitzman.compare`.
+
+    A dot is the expected payoff, with a 95 % confidence interval where it was simulated. A triangle
+    at the edge stands for a payoff far beyond the axis, and its number is written beside it. Where
+    only a bound is known, a vertical mark shows the most that this kind of strategy can earn.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    ax : Axes, optional
+    """
+    check(comparison, Comparison, "the picture of strategies", "the result of compare(forest)")
+    c, f = comparison.columns(), comparison.forest
+    value, bound = np.array(c["value"]), np.array(c["bound"])
+    bound[np.isclose(bound, value, rtol=1e-9)] = np.nan
+    half = two_sided(0.95) * np.array(c["error"])  # of the interval
+    ax = axes(ax, *_size(c["name"]))
+    calm(ax, grid="x")
+    rows = np.arange(len(value))
+    nothing = f.prizes * f.outside  # without an outside option, nothing is worth −∞
+    start = nothing if np.isfinite(nothing) else float(value[np.isfinite(value)].min())
+    shades: list[Any] = [BLUE, *[muted(ax)] * (len(rows) - 1)]
+    # a hopeless strategy must not hide the rest
+    reach = _FAR * abs(value[0] - start) or np.inf
+    shown = np.clip(value, start - reach, start + reach)
+    ax.hlines(rows, start, shown, color=shades, lw=[3.0, *[1.2] * (len(rows) - 1)])
+    what = "expected loss and cost" if f.minimize else "expected payoff"
+    sides = ((shown == value, "o", what), (shown > value, "<", "far lower"))
+    for side, marker, label in (*sides, (shown < value, ">", "far higher")):
+        if side.any():
+            ax.scatter(
+                shown[side], rows[side], s=46, c=[shades[i] for i in np.flatnonzero(side)],
+                marker=marker, zorder=3, clip_on=False, label=label,
+            )  # fmt: skip
+    error = np.where(shown == value, half, np.nan)
+    if (error > 0).any():
+        ax.errorbar(shown, rows, xerr=error, fmt="none", ecolor=ink(), lw=1, label="95% interval")
+    if np.isfinite(bound).any():
+        most = "least that this kind can cost" if f.minimize else "most that this kind can earn"
+        ax.scatter(bound, rows, s=90, color=ink(), marker="|", label=most)
+    named_rows(ax, c["name"])
+    for y, (x, wide) in enumerate(zip(value, np.nan_to_num(half), strict=True)):  # in a column
+        ax.text(
+            1.01, y, number(x, f.amounts, wide), transform=ax.get_yaxis_transform(), va="center",
+            fontsize="small",
+        )  # fmt: skip
+    ax.set_xlabel(what)
+    amount_axis(ax, "x", f.amounts)
+    key(ax)
+    return ax
+
+
+def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -> Axes:
+    """What boxes cost, and at which costs decisions would change.
+
+    A dot is the cost now. The bar ends where the box would never be worth opening; a triangle
+    marks the cost at which the search would begin elsewhere.
+
+    Parameters
+    ----------
+    solution : Solution
+    limit : int
+        Show at most this many boxes: the boxes opened most often.
+    ax : Axes, optional
+    """
+    check_solution(solution, "the picture of break-even costs")
+    check_counts(limit=limit)
+    f, e = solution.forest, evaluate(solution)
+    top, names, found = np.argsort(-e.opened, kind="stable")[:limit].tolist(), [], []
+    for v in top:  # a child is looked at after the state that most often leads to it
+        up, state = int(f.parent[v]), int(np.argmax(e.opened_after[v]))
+        names.append(f.name(v) if up < 0 else f"{f.name(v)} after {f.states(up)[state]}")
+        after = None if up < 0 else state_called(f, up, state)
+        found.append(break_even_costs(solution, v, after))
+    cost = np.array([b.cost for b in found])
+    below = np.array([b.opened_below for b in found])
+    first = np.array([np.nan if b.first_below is None else b.first_below for b in found])
+    ax = axes(ax, *_size(names))
+    calm(ax, grid="x")
+    rows = np.arange(len(top))
+    known = np.concatenate([cost, below, first])
+    right = 1.08 * float(known[np.isfinite(known)].max()) or 1.0
+    ax.barh(rows, np.minimum(below, right), 0.5, color=SKY, label="worth opening")
+    pays, turns = cost < below, np.isfinite(first)
+    for x, some, size, look in (
+        (cost, pays, 36, {"color": BLUE, "label": "cost now"}),
+        (cost, ~pays, 42, {"color": VERMILION, "marker": "X", "label": "too expensive"}),
+        (first, turns, 40, {"marker": "v", "facecolors": "none", "edgecolors": ink(),
+                            "label": "begin elsewhere from here on"}),
+    ):  # fmt: skip
+        if some.any():
+            marks: dict[str, Any] = {**look, "zorder": 3, "clip_on": False}
+            ax.scatter(x[some], rows[some], s=size, **marks)
+    named_rows(ax, names)
+    ax.set_xlim(0, right)
+    ax.set_xlabel("cost of opening")
+    amount_axis(ax, "x", f.amounts)
+    if len(top) < len(f):
+        more = f"\nthe {len(top)} most often opened of {len(f):,}"
+        ax.set_xlabel(ax.get_xlabel() + more, **PLAIN)
+    key(ax)
+    return ax
+
 
 _STEMS = 40  # at most so many values are drawn one by one
 _BINS = 50
-
-
-def capped_law(
-    solution: Solution, box: str | int | None = None, state: str | int | float | None = None
-) -> CappedLaw:
-    """See :meth:`Solution.capped_law <weitzman.Solution.capped_law>`."""
-    check_solution(solution, "the law of a capped value")
-    return solution.capped_law(box, state)
 
 
 def phi(
@@ -73,7 +222,8 @@ def phi(
         What the parent of the box showed.
     ax : Axes, optional
     """
-    law = capped_law(solution, box, state)
+    check_solution(solution, "the picture of Φ")
+    law, f = solution.capped_law(box, state), solution.forest
     x = np.unique(np.concatenate([np.linspace(law.low, law.high, 257), law.points]))
     x = x[(x >= law.low) & (x <= law.high)]
     y = law.phi(x)
@@ -82,24 +232,19 @@ def phi(
     ax.fill_between(x, x, y, color=SKY, alpha=0.5, lw=0)
     ax.plot(x, x, "--", color=muted(ax), lw=1, label="stop: x")
     ax.plot(x, y, color=BLUE, lw=2, label="search on: Φ(x)")
-    _mark_turn(ax, solution, law, box)
+    here, text = law.index, f"index {f.amounts.typeset(law.index)}"
+    if box is None:
+        value = f.amounts.typeset(solution.value, solution.gap)
+        here, text = f.outside, f"value {value} at {f.amounts.typeset(f.outside)}"
+    if law.low <= here <= law.high:
+        ax.plot([here], law.phi(np.array([here])), "o", color=ink(), ms=6, zorder=4, label=text)
     ax.set_xlim(law.low, law.high)
     ax.set_xlabel("x, the best reward in hand" if not law.minimize else "x, the least loss in hand")
     ax.set_ylabel("expected payoff" if not law.minimize else "expected loss and cost")
-    amount_axis(ax, "xy", solution.forest.amounts)
+    amount_axis(ax, "xy", f.amounts)
     key(ax)
     heading(ax, _title("What searching on is worth", solution, box, state))
     return ax
-
-
-def _mark_turn(ax: Axes, solution: Solution, law: CappedLaw, box: str | int | None) -> None:
-    f, say = solution.forest, solution.forest.amounts.typeset
-    x, text = law.index, f"index {say(law.index)}"
-    if box is None:
-        x, text = f.outside, f"value {say(solution.value, solution.gap)} at {say(f.outside)}"
-    if not law.low <= x <= law.high:
-        return
-    ax.plot([x], law.phi(np.array([x])), "o", color=ink(), ms=6, zorder=4, label=text)
 
 
 def capped_value(
@@ -122,11 +267,16 @@ def capped_value(
         What the parent of the box showed.
     ax : Axes, optional
     """
-    law, outside = capped_law(solution, box, state), solution.forest.outside
+    check_solution(solution, "the law of a capped value")
+    law, outside = solution.capped_law(box, state), solution.forest.outside
     say = solution.forest.amounts
     ax = axes(ax, 5.2, 3.4)
     calm(ax, grid="y")
-    x, y, how = _steps(law)
+    # the corners of P(κ >= x), or of P(κ <= x) when minimizing
+    x, tails = np.concatenate([[law.low], law.points, [law.high]]), law.tails
+    how: Literal["pre", "post"] = "post" if law.minimize and len(tails) else "pre"
+    ends = ([0.0], tails[-1:]) if law.minimize else (tails[:1], [0.0])
+    y = np.concatenate([ends[0], tails, ends[1]]) if len(tails) else np.zeros(2)
     ax.step(x, y, where=how, color=BLUE, lw=2)
     if np.isfinite(outside):
         x = np.minimum(x, outside) if law.minimize else np.maximum(x, outside)
@@ -143,16 +293,6 @@ def capped_value(
     ax.set_ylabel("probability that κ ≤ x" if law.minimize else "probability that κ ≥ x")
     heading(ax, _title("Capped value", solution, box, state))
     return ax
-
-
-def _steps(law: CappedLaw) -> tuple[FloatArray, FloatArray, Literal["pre", "post"]]:
-    """The corners of P(kappa >= x), or of P(kappa <= x) when minimizing."""
-    x = np.concatenate([[law.low], law.points, [law.high]])
-    if not len(law.points):
-        return x, np.zeros(2), "pre"
-    if law.minimize:
-        return x, np.concatenate([[0.0], law.tails, law.tails[-1:]]), "post"
-    return x, np.concatenate([law.tails[:1], law.tails, [0.0]]), "pre"
 
 
 def payoff(
@@ -236,7 +376,7 @@ def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.questions.frontier`.
     ax : Axes, optional
     """
-    _check(curve, SpendFrontier)
+    check(curve, SpendFrontier)
     ax = axes(ax, 5.2, 3.4)
     calm(ax, grid="y")
     ax.plot(curve.spend, curve.reward, color=BLUE, marker="o", markersize=4, label="best policies")
@@ -261,7 +401,7 @@ def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.questions.risk_sweep`.
     ax : Axes, optional
     """
-    _check(sweep, RiskSweep)
+    check(sweep, RiskSweep)
     ax = axes(ax, 5.2, 3.4)
     calm(ax, grid="y")
     ranges = sweep.decisions()
@@ -300,7 +440,7 @@ def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
         Show at most this many numbers: the numbers with the widest swing.
     ax : Axes, optional
     """
-    _check(found, Tornado)
+    check(found, Tornado)
     swings = found.swings[:limit]
     names = [f"{s.number} of {s.box}" if s.box else s.number for s in swings]
     names = [f"{n}, turns" if s.turns else n for n, s in zip(names, swings, strict=True)]
@@ -320,13 +460,6 @@ def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _check(source: object, kind: type) -> None:
-    if not isinstance(source, kind):
-        raise InvalidArgument(
-            f"this picture needs a {kind.__name__}, but got a {type(source).__name__}."
-        )
-
-
 _MARKERS = "osD^vP*X<>hp"
 _WORDS = {
     "payoff": "payoff (points)",
@@ -335,28 +468,6 @@ _WORDS = {
     "regret": "regret to hindsight (points)",
     "behind": "points behind the first method",
 }
-
-
-class Curve(NamedTuple):
-    """One line of the figure: prices ascending, means and ends of the intervals."""
-
-    method: str
-    x: FloatArray
-    mean: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-
-def curves_of(found: Backtest, measure: str, task: str | None = None) -> list[Curve]:
-    """What is drawn: a line for each method, hindsight left out where it is 0 by definition."""
-    means = found.means(measure, task)
-    order = np.argsort(found.quoted)
-    x = np.array(found.quoted)[order]
-    drawn = slice(None, -1) if measure == "regret" else slice(None)
-    return [
-        Curve(method, x, *values[order].T)
-        for method, values in zip(found.methods[drawn], means[drawn], strict=True)
-    ]
 
 
 def backtest(
@@ -372,21 +483,23 @@ def backtest(
         Draw this task only.
     ax : Axes, optional
     """
-    lines = curves_of(found, measure, task)
+    means, order = found.means(measure, task), np.argsort(found.quoted)
+    x = np.array(found.quoted)[order]
+    drawn = found.methods[: -1 if measure == "regret" else None]  # that of hindsight is 0
     ax = axes(ax, 7, 4.5)
     calm(ax, "y")
-    palette = colors(len(lines))
-    for i, line in enumerate(lines):
-        hindsight = line.method == found.methods[-1]
-        color = ink() if hindsight else palette[i]
+    palette = colors(len(drawn))
+    for i, (method, color) in enumerate(zip(drawn, palette, strict=True)):
+        mean, low, high = means[i][order].T
+        color = ink() if method == found.methods[-1] else color
         ax.plot(
-            line.x, line.mean, marker=_MARKERS[i % len(_MARKERS)], color=color, markersize=5,
-            linewidth=2.4 if i == 0 else 1.2, zorder=3 if i == 0 else 2, label=line.method,
+            x, mean, marker=_MARKERS[i % len(_MARKERS)], color=color, markersize=5,
+            linewidth=2.4 if i == 0 else 1.2, zorder=3 if i == 0 else 2, label=method,
         )  # fmt: skip
         if i == 0:
             ax.fill_between(
-                line.x, line.low, line.high, color=color, alpha=0.2, linewidth=0,
-                label=f"95% interval of {line.method}",
+                x, low, high, color=color, alpha=0.2, linewidth=0,
+                label=f"95% interval of {method}",
             )  # fmt: skip
     ax.set_xscale("log")
     if measure in ("regret", "spend"):

@@ -1,0 +1,702 @@
+"""Logs of other libraries: each reader yields :class:`LoggedRun`, and :func:`as_table` joins them.
+
+Whatever a damaged log holds, the only errors are InvalidFile and InvalidArgument.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._common.optional import need
+from ..errors import InvalidArgument, InvalidFile, WeitzmanError
+from .features import Config, flat
+from .log_tables import LogColumns, columns_of, json_lines, read_log
+
+RUN = "weitzman:run"  # user attribute of a trial: its number in a search of this package
+COSTS = "weitzman:costs"  # of its steps, in their order
+ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that was left
+CONTINUES = "weitzman:continues"  # number of the trial whose place it takes, rows and all
+
+_MOST_SETTINGS = 10_000  # of a run, laid out: a few lines of YAML can stand for billions
+_LONGEST, _LONGEST_STATE = 2**20, 2**28  # bytes of hparams.yaml and of trainer_state.json
+_PAGE = 1000  # runs asked for at once
+_STEP, _TIME = "_step", "_runtime"  # columns of Weights & Biases
+_FEW, _AT_ONCE, _PAUSE = 4, 1e-3, 20.0  # rows; seconds a row; times the usual step
+
+Study = Any  # Optuna need not be installed here
+Trial = Any
+
+
+class LoggedRun(NamedTuple):
+    """One run as a library has logged it.
+
+    Attributes
+    ----------
+    name : str
+    steps, scores : sequences of equal length
+        In the order of the log. A score of NaN means that nothing was seen in that step.
+    costs : sequence, or None
+        What each row cost, or the time since the run started; None if not known.
+    settings : mapping
+    task : str
+    ended : bool or None
+        Whether the run came to its own end; None if not known.
+    names : collection of str
+        What the log of the run has scores of, for messages.
+    """
+
+    name: str
+    steps: Sequence[int] = ()
+    scores: Sequence[float] = ()
+    costs: Sequence[float] | None = None
+    settings: Config = {}  # noqa: RUF012  a tuple's default is never changed
+    task: str = ""
+    ended: bool | None = None
+    names: Collection[str] = ()
+
+    @classmethod
+    def of(cls, name: str, rows: Iterable[tuple[float, Any, Any]], **more: Any) -> LoggedRun:
+        """A run from rows (time, step, score) in any order; of a step logged twice the last row.
+
+        A row without a step is left out. If all rows have the same step, they are counted from 1 in
+        the order of time.
+        """
+        known = [(float(time), a_number(x), a_number(y)) for time, x, y in rows]
+        known = [row for row in known if not math.isnan(row[1])]
+        if any(math.isinf(step) for _, step, _ in known):
+            raise InvalidFile("steps must be finite, but one is not.")
+        known.sort(key=lambda row: row[0])
+        if len(known) > 1 and len({step for _, step, _ in known}) == 1:
+            known = [(time, number, score) for number, (time, _, score) in enumerate(known, 1)]
+        last = {int(step): (score, time) for time, step, score in known}
+        order = sorted(last)
+        return cls(name, order, [last[x][0] for x in order], [last[x][1] for x in order], **more)
+
+
+def as_table(
+    runs: Iterable[LoggedRun], metric: str, cost: str
+) -> tuple[dict[str, Any], tuple[str, ...], tuple[dict[str, Any], ...]]:
+    """The columns of a log, and the names and settings of the runs that show something.
+
+    ``cost`` is the name of the column of costs, which says whether they are cumulative.
+    """
+    runs = list(runs)
+    shown = [run for run in runs if len(run.steps)]
+    if not shown:
+        there = ", ".join(sorted({str(x) for run in runs for x in run.names})[:20])
+        raise InvalidArgument(
+            f"at least one run must show {repr(metric) if metric else 'a score'}, but none does."
+            f"{f' There are {there}.' if there else ''}"
+        )
+    table: dict[str, list[Any]] = {x: [] for x in ("task", "run", "step", "score", cost, "ended")}
+    timed = any(run.costs is not None for run in shown)
+    taken: dict[tuple[str, str], None] = {}
+    for number, run in enumerate(shown):
+        odd = [x for x in run.steps if not math.isfinite(x) or x != int(x)]
+        if odd:
+            raise InvalidArgument(
+                f"steps must be whole numbers, but run {run.name!r} has {odd[0]}."
+            )
+        if timed and run.costs is None:
+            raise InvalidArgument(
+                f"either all runs or none must give their costs, but run {run.name!r} does not."
+            )
+        size, name, copy = len(run.steps), run.name, 1
+        table["task"] += [run.task] * size
+        table["run"] += [number] * size
+        table["step"] += [int(x) for x in run.steps]
+        table["score"] += [a_number(x) for x in run.scores]
+        table[cost] += [1.0] * size if run.costs is None else [float(x) for x in run.costs]
+        table["ended"] += [run.ended] * size
+        while (run.task, name) in taken:
+            copy += 1
+            name = f"{run.name} ({copy})"
+        taken[run.task, name] = None
+    settings = tuple(flat(run.settings) for run in shown)
+    return table, tuple(name for _, name in taken), settings if any(settings) else ()
+
+
+def a_number(x: Any) -> float:
+    """A number of a log; NaN where it is blank."""
+    return math.nan if x is None or x == "" else float(x)
+
+
+def number_or_text(x: Any) -> Any:
+    """A setting that was logged as text, as a number if it is one."""
+    if not isinstance(x, str):
+        return x
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(x)
+    return {"True": True, "False": False, "None": None, "": None}.get(x, x)
+
+
+def plain_settings(x: Any) -> dict[str, Any]:
+    """Settings as a file holds them: a mapping that is not endless once it is laid out."""
+    sizes: dict[int, int] = {}
+
+    def size(part: Any, depth: int) -> int:
+        if not isinstance(part, (dict, list, tuple)):
+            return 1
+        if id(part) not in sizes:
+            if depth > 100:  # or it holds itself
+                raise InvalidFile("settings are nested too deeply.")
+            inner = part.values() if isinstance(part, dict) else part
+            sizes[id(part)] = 1 + sum(size(one, depth + 1) for one in inner)
+        return sizes[id(part)]
+
+    if size(x, 0) > _MOST_SETTINGS:
+        raise InvalidFile(f"a run must have at most {_MOST_SETTINGS:,} settings.")
+    if not isinstance(x, dict):
+        return {}
+    blank = (None if isinstance(v, float) and math.isnan(v) else v for v in x.values())
+    return dict(zip(map(str, x), blank, strict=True))
+
+
+# -- files and folders ----------------------------------------------------------------------------
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Whatever a damaged log brings about becomes one message that names the file."""
+    try:
+        yield
+    except InvalidFile as error:
+        text = str(error)
+        raise InvalidFile(text if text.startswith(str(path)) else f"{path}: {text}") from None
+    except (WeitzmanError, MemoryError):
+        raise
+    except OSError as error:
+        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except Exception as error:
+        text = " ".join(str(error).split())[:200].rstrip(".")
+        raise InvalidFile(f"{path}: not {what}: {text or type(error).__name__}.") from None
+
+
+def files_below(source: Any, name: str, other: str = "") -> list[tuple[str, Path]]:
+    """Files of a name (or another one) in a folder and below, each with a name for its run.
+
+    ``source`` is a folder, a file, or several of them. A run is named after its file if ``name`` is
+    a pattern, otherwise after its folder.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return [found for each in source for found in files_below(each, name, other)]
+    path = Path(source)
+    if not path.exists():
+        raise InvalidFile(f"{path}: there is no such file or folder.")
+    if path.is_file():
+        return [(path.stem if "*" in name else path.parent.name or path.stem, path)]
+    found = sorted([*path.rglob(name), *(path.rglob(other) if other else ())])
+    if not found:
+        raise InvalidFile(f"{path}: the folder must hold a file {name}, but it holds none.")
+    out = []
+    for file in found:
+        part = file.relative_to(path)
+        part = part.with_suffix("") if "*" in name and file.name != other else part.parent
+        out.append((part.as_posix() if str(part) != "." else path.resolve().name, file))
+    return out
+
+
+def file_runs(
+    kind: str, source: Any, metric: str, step: str = "step", cost: str = ""
+) -> Iterator[LoggedRun]:
+    """The runs in the files of a library, one of ``FORMATS``."""
+    what, pattern, other, read = FORMATS[kind]
+    for name, path in files_below(source, pattern, other):
+        with reading(path, what):
+            run = read(name, path, metric, step, cost)
+        yield run
+
+
+def _keras(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+    """Epochs count from 1, and cost 1. After a restart epochs are logged again: the last counts."""
+    epoch, score = _columns(path, step, metric)
+    run = LoggedRun.of(name, zip(range(len(epoch)), epoch + 1, score, strict=True))
+    return run._replace(costs=None)
+
+
+def _lightning(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+    """Steps count from 0, rows without the metric are left out; settings are beside the file."""
+    when, score = _columns(path, step, metric)
+    seen = ~np.isnan(score)
+    run = LoggedRun.of(name, zip(np.flatnonzero(seen), when[seen] + 1, score[seen], strict=True))
+    return _by_steps(run, _hyperparameters(path.with_name("hparams.yaml")))
+
+
+def _columns(path: Path, step: str, metric: str) -> tuple[Any, Any]:
+    table = LogColumns(read_log(str(path), text=True))
+    for name in (step, metric):
+        if name not in table.names:
+            raise InvalidFile(
+                f"{path}: there is no column {name!r}; the columns are {', '.join(table.names)}."
+            )
+    return table.numbers(step, blank=True), table.numbers(metric, blank=True)
+
+
+def _by_steps(run: LoggedRun, settings: dict[str, Any]) -> LoggedRun:
+    return run._replace(costs=[float(x) for x in run.steps], settings=settings)
+
+
+def _hyperparameters(path: Path) -> dict[str, Any]:
+    """What Lightning has saved; tagged Python objects in it are left out."""
+    if not path.exists():
+        return {}
+    yaml = need("yaml", "learn")
+    with reading(path, "YAML"):
+        if path.stat().st_size > _LONGEST:
+            raise InvalidFile(f"{path}: must have at most {_LONGEST:,} bytes.")
+        text = path.read_text("utf-8")
+        try:
+            found = yaml.safe_load(text)
+        except yaml.YAMLError:
+            kept = [line for line in text.splitlines() if "!!python" not in line]
+            found = yaml.safe_load("\n".join(kept))
+        return plain_settings(found)
+
+
+def huggingface_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
+    """Runs of Hugging Face's Trainer; of the checkpoints of a run the one that got furthest."""
+    furthest: dict[Path, tuple[float, str, Path, Any]] = {}
+    for name, path in files_below(source, "trainer_state.json"):
+        with reading(path, "a log of Hugging Face"):
+            if path.stat().st_size > _LONGEST_STATE:
+                raise InvalidFile(f"{path}: must have at most {_LONGEST_STATE:,} bytes.")
+            state = json.loads(path.read_text("utf-8"))
+            if not isinstance(state, dict) or not isinstance(state.get("log_history"), list):
+                raise InvalidFile(f"{path}: there must be an object with a log_history.")
+            reached = a_number(state.get("global_step"))
+        run = path.parent
+        if run.name.startswith("checkpoint-"):
+            run, name = run.parent, Path(name).parent.as_posix()
+        called = run.resolve().name if name in (".", "") else name
+        there = furthest.get(run)
+        if there is None or not reached <= there[0]:
+            furthest[run] = (reached, called, path, state)
+    for _, name, path, state in furthest.values():
+        with reading(path, "a log of Hugging Face"):
+            rows = [x for x in state["log_history"] if isinstance(x, dict)]
+            seen = [(i, x.get("step"), x[metric]) for i, x in enumerate(rows) if metric in x]
+            there_are = {key for row in rows for key in row} - {"step", "epoch"}
+            found = LoggedRun.of(name, seen, names=there_are)
+            found = _by_steps(found, plain_settings(state.get("trial_params") or {}))
+        yield found
+
+
+def _ray(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+    params, settings = path.with_name("params.json"), {}
+    if params.exists():
+        with reading(params, "settings of Ray"):
+            settings = plain_settings(json.loads(params.read_text("utf-8")))
+    return _results(name, json_lines(path.read_bytes()), settings, (metric, step, cost))
+
+
+def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedRun]:
+    """The trials of a ResultGrid, or those in the folder of an experiment."""
+    if isinstance(source, (str, os.PathLike)):
+        yield from file_runs("ray", source, metric, step, cost)
+        return
+    if not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
+        raise InvalidArgument(
+            f"trials are read from a ResultGrid or the folder of an experiment, but got a "
+            f"{type(source).__name__}."
+        )
+    for i in range(len(source)):
+        result = source[i]
+        frame = result.metrics_dataframe
+        rows = [] if frame is None else frame.to_dict("records")
+        name = Path(result.path).name if result.path else f"trial {i}"
+        yield _results(name, rows, result.config or {}, (metric, step, cost))
+
+
+def _results(
+    name: str, results: Sequence[Mapping[str, Any]], settings: Any, names: tuple[str, str, str]
+) -> LoggedRun:
+    rows = list(rising_results(results, *names))
+    steps, scores, paid = ([row[k] for row in rows] for k in range(3))
+    there = {key for result in results[-3:] for key in flat(result)}
+    return LoggedRun(name, [int(x) for x in steps], scores, paid, settings, names=there)
+
+
+def rising_results(
+    results: Iterable[Mapping[str, Any]], metric: str, step: str, cost: str
+) -> Iterator[tuple[int, float, float]]:
+    """(step, score, cost) of results of Ray; rising steps only.
+
+    Results that repeat a step (trained again since a checkpoint) count with their cost. The last
+    result of a trial is logged again when it is done, which costs nothing.
+    """
+    last, extra = -1, 0.0
+    seen: dict[int, Mapping[str, Any]] = {}
+    for result in map(flat, results):
+        if metric not in result or math.isnan(a_number(result.get(step))):
+            continue
+        paid = a_number(result.get(cost))
+        paid = 0.0 if math.isnan(paid) else paid
+        if int(result[step]) <= last:
+            # the same moment is one result that was logged twice
+            clocks = [x for x in ("timestamp", "time_total_s") if x in result]
+            before = seen.get(int(result[step]), {})
+            again = clocks and all(result[x] == before.get(x) for x in clocks)
+            extra += 0.0 if again else paid
+            continue
+        last = int(result[step])
+        seen[last] = result
+        yield last, a_number(result[metric]), paid + extra
+        extra = 0.0
+
+
+# -- TensorBoard ----------------------------------------------------------------------------------
+
+
+def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
+    """The folders whose event files have a tag, with the settings of the HParams plugin.
+
+    ``SummaryWriter.add_hparams`` makes a folder of its own within the folder of the run.
+    """
+    if cost not in ("time", "steps"):
+        raise InvalidArgument(f'`cost` must be "time" or "steps", but it is {cost!r}.')
+    backend = need("tensorboard.backend.event_processing.event_accumulator", "tensorboard")
+    make = need("tensorboard.util.tensor_util", "tensorboard").make_ndarray
+    folders: dict[Path, str] = {}
+    logs: dict[Path, Any] = {}
+    settings: dict[Path, dict[str, Any]] = {}
+    for name, path in files_below(folder, "*tfevents*"):
+        part = Path(name).parent
+        folders[path.parent] = part.as_posix() if str(part) != "." else path.parent.name
+    for path in folders:
+        with reading(path, "a log of TensorBoard"):
+            every = {"scalars": 0, "tensors": 0}
+            logs[path] = backend.EventAccumulator(str(path), size_guidance=every).Reload()
+            settings[path] = _hparams(logs[path])
+    for path, log in logs.items():
+        with reading(path, "a log of TensorBoard"):
+            tags, rows = log.Tags(), []
+            if tag in tags["scalars"]:  # written by PyTorch's writer
+                rows = [(x.wall_time, x.step, x.value) for x in log.Scalars(tag)]
+            elif tag in tags["tensors"]:  # by TensorFlow's
+                found = log.Tensors(tag)
+                rows = [(x.wall_time, x.step, float(make(x.tensor_proto))) for x in found]
+        inner = (x for at, x in settings.items() if at.parent == path and x)
+        start = log.FirstEventTimestamp() if rows else 0.0
+        run = LoggedRun.of(
+            folders[path],
+            [(max(time - start, 0.0), step, score) for time, step, score in rows],
+            settings=settings[path] or next(inner, {}),
+            names={*tags["scalars"], *tags["tensors"]},
+        )
+        if cost == "steps":
+            run = run._replace(costs=[float(x) for x in run.steps])
+        elif odd := odd_times(run.costs or ()):
+            warnings.warn(f"run {run.name!r}: {odd}", UserWarning, stacklevel=5)
+        yield run
+
+
+def odd_times(times: Sequence[float]) -> str:
+    """What is wrong with the times of a run as costs: a pause, or all written at once."""
+    rises = np.diff(times)
+    if len(rises) < _FEW:
+        return ""
+    usual, longest = float(np.median(rises)), float(rises.max())
+    if times[-1] < _AT_ONCE * len(times):
+        return (
+            "all of its scores were written at about the same time, so that they seem to cost "
+            'nothing. Say `cost="steps"` if steps cost about the same.'
+        )
+    if longest > _PAUSE * max(usual, float(np.mean(np.sort(rises)[:-1]))):
+        return (
+            f"one step took {longest:.3g} seconds where {usual:.3g} are usual: a pause, perhaps "
+            f'between two parts of a resumed run, counts as cost. Say `cost="steps"` if steps '
+            f"cost about the same."
+        )
+    return ""
+
+
+def _hparams(log: Any) -> dict[str, Any]:
+    """The hyperparameters that were logged, as numbers, texts and truth values."""
+    metadata = need("tensorboard.plugins.hparams.metadata", "tensorboard")
+    content = log.summary_metadata.get(metadata.SESSION_START_INFO_TAG)
+    if content is None:
+        return {}
+    info = metadata.parse_session_start_info_plugin_data(content.plugin_data.content)
+    kinds = {name: value.WhichOneof("kind") for name, value in info.hparams.items()}
+    known = {name: kind for name, kind in kinds.items() if kind not in (None, "null_value")}
+    return {name: getattr(info.hparams[name], kind) for name, kind in known.items()}
+
+
+# -- Weights & Biases -----------------------------------------------------------------------------
+
+
+def wandb_runs(source: Any, metric: str, online: bool) -> Iterator[LoggedRun]:
+    """Runs of a project, of a folder, of the table of a chart, of histories, or of run objects."""
+    if isinstance(source, (str, os.PathLike)):
+        path = os.fspath(source)
+        if os.path.isdir(path) or path.endswith(".wandb"):
+            yield from file_runs("wandb", path, metric)
+            return
+        if os.path.exists(path) or path.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
+            yield from _charted(columns_of(path), metric)
+            return
+        if not online:
+            raise InvalidFile(
+                f"{path}: there is no such file or folder. If it is a project ENTITY/PROJECT of "
+                f"Weights & Biases, say `online=True`: it is read over the network."
+            )
+        source = need("wandb", "wandb").Api().runs(path)
+    if hasattr(source, "columns"):
+        yield from _charted(columns_of(source), metric)
+    elif isinstance(source, Mapping):
+        for name, history in source.items():
+            yield _history(str(name), columns_of(history), metric, {})
+    else:
+        for run in source:
+            rows = list(run.scan_history(keys=[_STEP, _TIME, metric]))
+            settings = {k: v for k, v in dict(run.config).items() if not k.startswith("_")}
+            if rows:
+                yield _history(run.name or run.id, columns_of(rows), metric, settings)
+
+
+def _history(name: str, table: LogColumns, metric: str, settings: Any) -> LoggedRun:
+    """One run; rows without the metric were not evaluated."""
+    score = table.numbers(metric, blank=True)
+    when = table.numbers(table.role("step", "step"), blank=True)
+    seen = ~np.isnan(score) & ~np.isnan(when)
+    times = table.numbers(_TIME)[seen] if _TIME in table.names else when[seen] + 1
+    return LoggedRun.of(name, zip(times, when[seen], score[seen], strict=True), settings=settings)
+
+
+def _charted(table: LogColumns, metric: str) -> Iterator[LoggedRun]:
+    """The table of a chart: a column for the step, and one called "RUN - METRIC" for each run."""
+    end = f" - {metric}"
+    columns = [name for name in table.names if name.endswith(end)]
+    if not columns:
+        raise InvalidArgument(
+            f"the export of a chart must have a column 'RUN{end}' for each run, but its columns "
+            f"are {', '.join(table.names[:6])}. Read a table with a column that names the run by "
+            f"`Curves.read`."
+        )
+    when = next((x for x in table.names if " - " not in x), "Step")
+    for name in columns:
+        score = table.numbers(name, blank=True)
+        seen = ~np.isnan(score)
+        steps = table.numbers(when, blank=True)[seen]
+        yield LoggedRun.of(name.removesuffix(end), zip(steps + 1, steps, score[seen], strict=True))
+
+
+def _offline(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+    """A run that was logged offline: its name, configuration and history from run-ID.wandb."""
+    record = need("wandb.proto.wandb_internal_pb2", "wandb").Record
+    name, config, rows = path.stem.removeprefix("run-"), {}, []
+
+    def values(items: Any) -> dict[str, Any]:
+        return {"/".join(x.nested_key) or x.key: json.loads(x.value_json) for x in items}
+
+    for data in _records(path):
+        try:
+            said = record.FromString(data)
+        except Exception as error:  # protobuf's own kinds differ between its versions
+            raise InvalidFile(f"{path}: a record is damaged: {error}") from None
+        if said.HasField("run"):
+            name = said.run.display_name or said.run.run_id or name
+            config.update(values(said.run.config.update))
+        elif said.HasField("config"):
+            config.update(values(said.config.update))
+        elif said.HasField("history"):
+            rows.append({_STEP: said.history.step.num, **values(said.history.item)})
+    there = {key for row in rows for key in row if not key.startswith("_")}
+    kept = [
+        {k: row[k] for k in (_STEP, _TIME, metric) if k in row}
+        for row in rows
+        if row.get(metric) is not None
+    ]
+    if not kept:
+        return LoggedRun(name, names=there)
+    settings = plain_settings({k: v for k, v in config.items() if not k.startswith("_")})
+    return _history(name, columns_of(kept), metric, settings)
+
+
+# A file of a run is a log in the format of LevelDB: blocks of 32 KiB with records, each with a
+# checksum, a length and a kind (whole, or the first, a middle or the last part), after seven bytes
+# that name the format. A record is a message of wandb's protocol.
+_BLOCK, _HEAD, _MARK = 2**15, 7, b":W&B"
+_FIRST, _MIDDLE = 2, 3
+
+
+def _records(path: Path) -> Iterator[bytes]:
+    """The records of a file; a last one that was cut off is left out."""
+    data = path.read_bytes()
+    if not data.startswith(_MARK):
+        raise InvalidFile(f"{path}: it is no log of Weights & Biases.")
+    at, whole = _HEAD, b""
+    while at + _HEAD <= len(data):
+        if (room := _BLOCK - at % _BLOCK) < _HEAD:  # padding at the end of a block
+            at += room
+            continue
+        size, kind = int.from_bytes(data[at + 4 : at + 6], "little"), data[at + 6]
+        part = data[at + _HEAD : at + _HEAD + size]
+        at += _HEAD + size
+        if kind == 0 or len(part) < size:
+            return
+        whole += part
+        if kind not in (_FIRST, _MIDDLE):
+            yield whole
+            whole = b""
+
+
+Reader = Callable[[str, Path, str, str, str], LoggedRun]
+
+FORMATS: dict[str, tuple[str, str, str, Reader]] = {
+    "keras": ("a log of Keras", "*.csv", "training.log", _keras),
+    "lightning": ("a log of Lightning", "metrics.csv", "", _lightning),
+    "ray": ("a log of Ray", "result.json", "", _ray),
+    "wandb": ("a log of Weights & Biases", "*.wandb", "", _offline),
+}
+"""What a library's log is called, the names of its files, and the reader of one."""
+
+
+# -- MLflow and Optuna ----------------------------------------------------------------------------
+
+
+def mlflow_runs(
+    experiments: Any, metric: str, tracking_uri: str | None, online: bool
+) -> Iterator[LoggedRun]:
+    """The runs that have logged a metric, with their parameters as settings."""
+    mlflow = need("mlflow", "mlflow")
+    uri = str(tracking_uri or mlflow.get_tracking_uri())
+    if not (online or "://" not in uri or uri.startswith(("file:", "sqlite:"))):
+        raise InvalidArgument(
+            f"the tracking server {uri} is reached over the network. Say `online=True`, or give "
+            f"the folder or database as `tracking_uri`."
+        )
+    with reading(uri, "a store of MLflow"):
+        client = mlflow.MlflowClient(tracking_uri=tracking_uri)
+        wanted = [experiments] if isinstance(experiments, str) else list(experiments)
+        found = []
+        for name in map(str, wanted):
+            experiment = client.get_experiment_by_name(name)
+            if experiment is None and name.isdigit():
+                experiment = client.get_experiment(name)
+            if experiment is None:
+                there = ", ".join(repr(x.name) for x in client.search_experiments()) or "none"
+                raise InvalidArgument(f"MLflow has no experiment {name!r}; there are {there}.")
+            found.append(experiment)
+        for experiment in found:
+            for run in _all_runs(client, experiment.experiment_id):
+                start = run.info.start_time
+                rows = [
+                    (max((x.timestamp - start) / 1000, 0.0), x.step, x.value)
+                    for x in client.get_metric_history(run.info.run_id, metric)
+                ]
+                yield LoggedRun.of(
+                    run.info.run_name or run.info.run_id,
+                    rows,
+                    settings={name: number_or_text(x) for name, x in run.data.params.items()},
+                    task=experiment.name if len(wanted) > 1 else "",
+                    names=getattr(run.data, "metrics", ()),
+                )
+
+
+def _all_runs(client: Any, experiment: str) -> Iterator[Any]:
+    token, order = None, ["attributes.start_time ASC"]
+    while True:
+        page = client.search_runs([experiment], max_results=_PAGE, order_by=order, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def studies_of(source: Any) -> Sequence[Study]:
+    """Studies of one objective: one, several, or all of a storage URL such as sqlite:///study.db.
+
+    They all maximize or all minimize.
+    """
+    studies = source
+    if isinstance(source, str):
+        if "://" not in source:
+            raise InvalidArgument(
+                f"studies are an optuna.Study, several, or the URL of a storage such as "
+                f"sqlite:///study.db, but got {source!r}."
+            )
+        path = source.partition(":///")[2].partition("?")[0]
+        if source.startswith("sqlite") and not os.path.isfile(path):  # it would be made
+            raise InvalidFile(f"{path}: there is no such file.")
+        optuna = need("optuna", "optuna")
+        with reading(source, "a storage of Optuna"):
+            names = optuna.get_all_study_names(source)
+            studies = [optuna.load_study(study_name=name, storage=source) for name in names]
+        if not studies:
+            raise InvalidArgument(f"{source}: the storage holds no study.")
+    found = list(studies) if isinstance(studies, (list, tuple)) else [studies]
+    for study in found:
+        if not hasattr(study, "get_trials"):
+            raise InvalidArgument(
+                f"trials are read from an optuna.Study or a list of them, but got a "
+                f"{type(study).__name__}."
+            )
+        if len(study.directions) != 1:
+            raise InvalidArgument(
+                f"a study must have one objective, but {study.study_name!r} has "
+                f"{len(study.directions)}."
+            )
+    with reading(source if isinstance(source, str) else "studies", "a storage of Optuna"):
+        directions = {study.direction for study in found}
+    if len(directions) != 1:
+        raise InvalidArgument("studies to be read together must all maximize or all minimize.")
+    return found
+
+
+def optuna_runs(studies: Sequence[Study]) -> Iterator[LoggedRun]:
+    """The trials that show something, with their parameters as settings."""
+    for study in studies:
+        with reading(f"study {study.study_name!r}", "a study of Optuna"):
+            yield from _trials_of(study, study.study_name if len(studies) > 1 else "")
+
+
+def _trials_of(study: Study, task: str) -> Iterator[LoggedRun]:
+    """The trials of one study."""
+    trials = _without_copies(study.get_trials(deepcopy=False))
+    whole = not any(trial.intermediate_values for trial in trials)
+    shown, seconds = {}, {}
+    for t in trials:
+        shown[t.number] = t.intermediate_values
+        if whole:  # no trial reports on the way: trials are runs of one step
+            over = t.state.name == "COMPLETE" and t.value is not None
+            shown[t.number] = {1: t.value} if over else {}
+        seconds[t.number] = None if t.duration is None else float(t.duration.total_seconds())
+    # what a report costs on average, for trials that are not over; 1 if unknown
+    paid = [(took, len(shown[n])) for n, took in seconds.items() if took is not None]
+    total, reports = (sum(x) for x in zip((0.0, 0), *(x for x in paid if x[1]), strict=True))
+    usual = total / reports if total > 0 else 1.0
+    for trial in trials:
+        rows, took = sorted(shown[trial.number].items()), seconds[trial.number]
+        noted = trial.user_attrs.get(COSTS) or ()
+        each = usual if took is None else took / max(len(rows), 1)
+        known = len(noted) >= len(rows)
+        ours = RUN in trial.user_attrs
+        yield LoggedRun(
+            f"trial {trial.number}",
+            [step for step, _ in rows],
+            [score for _, score in rows],
+            [float(x) for x in noted[: len(rows)]] if known else [each] * len(rows),
+            trial.params,
+            task,
+            ENDED in trial.user_attrs if ours else trial.state.name == "COMPLETE",
+        )
+
+
+def _without_copies(trials: Sequence[Trial]) -> list[Trial]:
+    """Each run once: a trial that was taken over counts in its first copy."""
+    first: dict[int, int] = {}
+    for trial in trials:
+        first.setdefault(trial.user_attrs.get(CONTINUES, -1 - trial.number), trial.number)
+    kept = [trial for trial in trials if trial.number in first.values()]
+    return [t for t in kept if not (t.number in first and t.state.name == "FAIL")]
