@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent / "src")]
@@ -22,6 +24,15 @@ extensions = [
     "mathml",
     "notebooks",
 ]
+# links into the reference of other projects, where their indexes can be downloaded
+if os.environ.get("READTHEDOCS") or os.environ.get("WEITZMAN_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+        "networkx": ("https://networkx.org/documentation/stable", None),
+    }
 exclude_patterns = ["_build", "_extensions"]
 
 # pages are read on GitHub, too: plain Markdown with formulas and anchors as GitHub makes them
@@ -35,7 +46,9 @@ napoleon_use_rtype = False
 napoleon_preprocess_types = False
 autodoc_class_signature = "mixed"
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the text says it for people
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {x: x for x in ("ArrayLike", "BoolArray", "FloatArray", "IntArray")}
 autodoc_inherit_docstrings = False
 
 html_math_renderer = "mathml"
@@ -48,3 +61,15 @@ html_show_copyright = False
 html_copy_source = False
 pygments_style = "friendly"
 pygments_dark_style = "native"
+
+
+def _without_private(
+    app: Any, what: str, name: str, obj: Any, options: Any, arguments: str | None, returns: Any
+) -> tuple[str, Any] | None:
+    """Results are not made by users: a signature with private fields is left out."""
+    return ("", returns) if what == "class" and arguments and ", _" in arguments else None
+
+
+def setup(app: Any) -> None:
+    """Connect what the extensions leave to this project."""
+    app.connect("autodoc-process-signature", _without_private)

@@ -301,10 +301,11 @@ ELSEWHERE = {
     "chains.value_together": "chains/test_endless.py",
     "chains.solve_line": "chains/test_endless.py",
     "policy.difference": "policy/test_simulation.py",  # two policies
-    "questions.as_ranges": "questions/test_uncertain_numbers.py",  # ranges
-    "questions.two_way": "questions/test_uncertain_numbers.py",
-    "questions.scenarios": "questions/test_uncertain_numbers.py",
-    "questions.uncertainty": "questions/test_uncertain_numbers.py",
+    "questions.as_ranges": "questions/test_sweeps.py",  # ranges
+    "questions.solve_many": "questions/test_sweeps.py",  # many forests
+    "questions.two_way": "questions/test_sweeps.py",
+    "questions.scenarios": "questions/test_sweeps.py",
+    "questions.uncertainty": "questions/test_sweeps.py",
     "questions.capped": "questions/test_budget.py",  # a cap
     "questions.cheapest": "questions/test_budget.py",  # a target
     "questions.value_of_tests": "questions/test_information.py",  # tests

@@ -284,9 +284,9 @@ ELSEWHERE = {
     "MissBounds": "chains/test_hitting.py",
     "LazySearch": "bounds/test_lazy_search.py", "FileSolution": "bounds/test_streaming.py",
     "CappedSpend": "questions/test_budget.py", "Corner": "questions/test_budget.py",
-    "Turning": "questions/test_information.py", "TwoWay": "questions/test_uncertain_numbers.py",
-    "Scenarios": "questions/test_uncertain_numbers.py",
-    "Uncertainty": "questions/test_uncertain_numbers.py",
+    "Turning": "questions/test_information.py", "TwoWay": "questions/test_sweeps.py",
+    "Scenarios": "questions/test_sweeps.py", "SolvedMany": "questions/test_sweeps.py",
+    "Uncertainty": "questions/test_sweeps.py",
     "PayoffTable": "test_paper_objects.py",
 }  # fmt: skip
 # Results whose numbers are compared in the rows of their functions, in the other two files.

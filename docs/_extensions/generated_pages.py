@@ -43,7 +43,7 @@ def directive(name: str, value: Any) -> str:
 
 
 def _told_here(module: str, name: str, value: Any) -> bool:
-    """Whether a name of a module is neither told at the top nor in the room that defines it."""
+    """Whether a name of a module is neither told at the top nor in the package that defines it."""
     home = getattr(value, "__module__", module) or module
     return getattr(_top(), name, None) is not value and home.startswith(module)
 

@@ -2,10 +2,10 @@
 
 Boxes on a forest: opening one costs something and shows a state, which has a reward and decides the
 chances of the boxes behind it. Stop at any time with the best reward found. ``solve`` gives the
-value of the best policy and the index of every box; ``evaluate`` and ``simulate`` tell beforehand
+value of the best policy and the index of every box; ``evaluate`` and ``simulate`` predict
 what it will do; ``Search`` runs it on real boxes.
 
-The rest is found by room: ``weitzman.bounds``, ``chains``, ``engine``, ``errors``, ``files``,
+The rest is in packages: ``weitzman.bounds``, ``chains``, ``engine``, ``errors``, ``files``,
 ``forest``, ``learn``, ``plot``, ``policy``, ``questions``, ``backtest``, ``strategies``, ``tune``.
 
 >>> import weitzman
@@ -124,8 +124,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = import_module(f".{_LATER[name]}", __name__)
-    value = import_module(".show.plot", __name__) if name == "plot" else getattr(room, name)
+    package = import_module(f".{_LATER[name]}", __name__)
+    value = import_module(".show.plot", __name__) if name == "plot" else getattr(package, name)
     globals()[name] = value
     return value
 

@@ -40,6 +40,24 @@ def test_columns_are_found_and_told(usual, capsys):
         assert out.count(name) == 2
 
 
+def test_a_storage_of_optuna_is_a_log(tmp_path, capsys):
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = optuna.create_study(study_name="s", storage=url, direction="minimize")
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        trial, level = study.ask(), rng.random()
+        for step in range(1, 4):
+            trial.report(level / step, step)
+        study.tell(trial, level / 3)
+    said = ["backtest", url, "--full-run-costs", "0.01", "--json"]
+    assert cli.main([*said, *METHODS]) == 0
+    assert json.loads(capsys.readouterr().out)["minimize"] is True
+    assert cli.main([*said, "--score", "loss", *METHODS]) != 0
+    assert "--score names a column of a table" in capsys.readouterr().err
+
+
 def test_columns_can_be_said(tmp_path, capsys):
     file = write(tmp_path / "c.csv", "a,b,c,d,e")
     said = ["--run", "a", "--step", "b", "--score", "c", "--cost", "d"]

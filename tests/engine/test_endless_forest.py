@@ -338,12 +338,12 @@ def test_the_rest_of_a_line_is_a_line():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"endless": [True, False]}, "must have a parent, but '0' has none"),
+        ({"endless": [True, False]}, "must have a parent, but box '0' has none"),
         ({"law": [[0.5, 0.5], [[1], [1]]], "rewards": [[0, 10], [1]]}, "as many states as its par"),
-        ({"count": [1, 2]}, "must have no copies, but '1' has some"),
+        ({"count": [1, 2]}, "must have no copies, but box '1' has some"),
         (
             {"parent": [-1, 0, 1], "law": [[1, 0], *[STICKY] * 2], "endless": [False, True, False]},
-            "must have no children, but '1' has some",
+            "must have no children, but box '1' has some",
         ),
         ({"endless": [0, 1]}, "must hold True or False"),
         ({"endless": [True]}, "must have one entry per box"),

@@ -230,6 +230,12 @@ SWEEPS: dict[str, Any] = {
     "commit, one at a time": lambda f, **how: repr(
         questions.commit(f, unseen=f.roots[:10].tolist(), **how)
     ),
+    "solve_many": lambda f, **how: questions.solve_many(
+        [f.changed(outside=x) for x in range(200)], **how
+    ).columns(),
+    "solve_many, arrays": lambda f, **how: questions.solve_many(
+        f, cost=np.linspace(0, 2, 5 * len(f)).reshape(5, -1), **how
+    ).columns(),
     "frontier": lambda f, **how: questions.frontier(f, corners=9, **how).columns(),
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weitzman
-from weitzman import Builder, strategies
+from weitzman import Builder, questions, strategies
 from weitzman.errors import UnknownName
 
 CHEST = (
@@ -60,6 +60,7 @@ def test_every_result_has_a_short_text_and_a_view_for_notebooks() -> None:
         strategies.best_nonadaptive(CHEST),
         strategies.best_partially_adaptive(CHEST),
         strategies.exhaustive(CHEST),
+        CHEST,
     ]
     for result in results:
         assert repr(result).startswith(type(result).__name__ + "(")
@@ -68,6 +69,32 @@ def test_every_result_has_a_short_text_and_a_view_for_notebooks() -> None:
         assert page.startswith("<p>")
         assert "<b>" not in page
     assert "&lt;b&gt;" in solution._repr_html_()
+
+
+def test_views_for_notebooks_have_units_and_hold_names_that_disturb_nothing() -> None:
+    """Forests, policies and what knowing is worth had none; a risk sweep printed its arrays."""
+    name = "a\x1b[31mb\u202e<b>"
+    b = weitzman.Builder().add("A", cost=20_000, outcomes={0: 0.7, 1_000_000: 0.3})
+    b.add(name, cost=5, outcomes={0: 0.5, 12_345.678: 0.5})
+    forest = b.build().changed(unit="$")
+    solution, ranges = weitzman.solve(forest), {("A", "cost"): (1, 900_000), (name, "cost"): (1, 9)}
+    shown = [
+        forest, solution, solution.policy(), questions.tornado(forest),
+        questions.risk_sweep(forest), weitzman.compare(forest), questions.frontier(forest),
+        questions.value_of_knowing(forest, name), questions.scenarios(forest, ranges),
+        questions.two_way(forest, ranges, 0, 1, steps=3),
+        questions.uncertainty(forest, ranges, draws=9),
+    ]  # fmt: skip
+    for result in shown:
+        for text in (result._repr_html_(), str(result)):
+            assert "\x1b" not in text
+            assert "\u202e" not in text
+            assert "array(" not in result._repr_html_()
+    for result in shown[:6]:
+        assert "$" in result._repr_html_()
+    assert "<td>$933,333</td>" in solution._repr_html_()
+    assert "<td>$933,333</td>" in solution.policy()._repr_html_()
+    assert "<td>$0 to $1,000,000</td>" in forest._repr_html_()
 
 
 def test_random_numbers_are_the_same_in_two_calls() -> None:

@@ -224,7 +224,7 @@ def broken(**change: Any) -> Builder:
             r"own state that can occur, but '-9' has none"),
         ({"cost": {1: {21: 1, -9: 1, 5: 1}, 900: 2}}, r"each own state, but '5' is none"),
         ({"cost": {1: None, 900: 2}}, r"cost of box 'B' of '1' must be a number, but it is None"),
-        ({"count": 0}, r"a count must be from 1 to .*'B' is 0"),
+        ({"count": 0}, r"a count must be from 1 to .*'B' has 0"),
         ({"count": 1.5}, r"`count` must hold whole numbers"),
     ],
 )  # fmt: skip

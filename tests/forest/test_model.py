@@ -59,7 +59,7 @@ BROKEN = {
     "vector for a child": (but(law=[[0.5, 0.5], [1], GOOD["law"][2]]), "box 'b' .a child. has a"),
     "ragged law": (but(law=[[0.5, 0.5], [[1], [1, 2]], GOOD["law"][2]]), "rows differ in length"),
     "cost of wrong shape": (but(cost=[1, [1, 2, 3], 3]), "cost of shape .3, 1."),
-    "zero count": (but(count=[1, 0, 1]), "that of box 'b' is 0 .1 such box."),
+    "zero count": (but(count=[1, 0, 1]), "but box 'b' has 0 .1 such box."),
     "huge count": (but(count=[1, 10**17, 1]), "a count must be from 1 to 9007199254740991"),
     "nan outside": (but(outside=np.nan), "outside option must be a finite number"),
     "outside on the wrong side": (but(outside=np.inf), "or -inf if something must be taken"),
@@ -268,33 +268,6 @@ def test_rows_that_miss_one_by_rounding_are_rescaled():
     """Otherwise the miss would grow with every box, unseen by the certified gap."""
     forest = Forest.from_arrays(parent=[-1], cost=[0], rewards=[0.0, 1.0], law=[[0.5, 0.5 + 8e-10]])
     assert forest.laws[0].sum() == pytest.approx(1.0, abs=1e-15)
-
-
-def test_initial_laws_of_roots_beside_one_matrix_or_a_stack():
-    rng = np.random.default_rng(0)
-    parent = np.array([1, -1, 1, -1, 3, 0])
-    stack, first = rng.dirichlet(np.ones(3), (6, 3)), rng.dirichlet(np.ones(3), 2)
-    given = {"parent": parent, "cost": np.full(6, 0.1), "rewards": [0.0, 1.0, 2.0]}
-    listed = [first[(v > 1) * 1] if up < 0 else stack[v] for v, up in enumerate(parent)]
-    expected = Forest.from_arrays(law=listed, **given)
-    spoilt = stack.copy()
-    spoilt[parent < 0] = np.nan  # not looked at
-    assert Forest.from_arrays(law=spoilt, initial=first, **given) == expected
-    one = [first[0] if up < 0 else stack[0] for up in parent]
-    found = Forest.from_arrays(law=stack[0], initial=first[0], **given)
-    assert found == Forest.from_arrays(law=one, **given)
-    assert len(found.laws) == 2
-    assert Forest.from_arrays(law=[m.tolist() for m in listed], **given) == expected
-    with pytest.raises(
-        InvalidForest, match=r"one for each of the 2 roots, but its shape is \(3, 3\)"
-    ):
-        Forest.from_arrays(law=stack, initial=stack[0], **given)
-    with pytest.raises(InvalidForest, match=r"must be one matrix .* its shape is \(5, 3, 3\)"):
-        Forest.from_arrays(law=stack[1:], initial=first, **given)
-    only_roots = Forest.from_arrays(
-        parent=[-1, -1], cost=[1, 1], rewards=[0, 1, 2], law=np.empty((2, 3, 3)), initial=first
-    )
-    assert only_roots.laws.shape.tolist() == [[1, 3], [1, 3]]
 
 
 def test_one_array_object_for_many_boxes_is_kept_once():

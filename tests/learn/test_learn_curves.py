@@ -25,7 +25,6 @@ def test_rows_are_sorted_into_runs():
     assert curves.step.tolist() == [1, 2, 3, 1, 2]
     assert curves.cost.tolist() == [1.0, 1.5, 1.0, 2.0, 0.0]
     assert curves.total_cost.tolist() == [3.5, 2.0]
-    assert curves.worth(10.0).tolist() == [5.0, 6.0, 5.5, 4.0, -np.inf]
     assert len(curves) == 2
     assert repr(curves) == "Curves(2 runs, 5 rows, 1 task, 1 cut off)"
 

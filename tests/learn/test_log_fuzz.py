@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from log_specimens import BOMB, LOGS, damaged, written
@@ -95,7 +96,19 @@ def test_checkpoints_of_the_trainer_are_one_run(tmp_path):
         Curves.from_ray(tmp_path, "x")
 
 
-def test_the_network_must_be_asked_for(tmp_path):
+def test_the_network_must_be_asked_for(tmp_path, monkeypatch):
+    asked = []
+    server = SimpleNamespace(
+        get_tracking_uri=lambda: "https://server", MlflowClient=lambda **uri: asked.append(uri)
+    )
+    monkeypatch.setitem(sys.modules, "mlflow", server)
+    for uri in (None, "http://localhost:5000", "databricks://x"):
+        with pytest.raises(InvalidArgument, match=r"reached over the network\. Say `online=True`"):
+            Curves.from_mlflow("tuning", "loss", tracking_uri=uri)
+    assert not asked
+    with pytest.raises(InvalidFile, match="https://server: not a store of MLflow"):
+        Curves.from_mlflow("tuning", "loss", online=True)
+    assert asked == [{"tracking_uri": None}]
     with pytest.raises(InvalidFile, match=r"no such file or folder.*`online=True`"):
         Curves.from_wandb("entity/project", "acc")
     with pytest.raises(InvalidFile, match="no such file"):
@@ -111,13 +124,22 @@ def test_a_storage_of_optuna(tmp_path):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     url = f"sqlite:///{tmp_path}/study.db"
     study = optuna.create_study(study_name="s", storage=url, direction="maximize")
-    study.add_trial(optuna.trial.create_trial(value=0.5))
+    trial = study.ask({"kind": optuna.distributions.CategoricalDistribution(["a", "b"])})
+    trial.report(0.4, 1)
+    study.tell(trial, 0.5)
     curves = Curves.from_optuna(url)
     assert (curves.runs, curves.tasks) == (("trial 0",), ("",))
     del study
+    whole = (tmp_path / "study.db").read_bytes()
     (tmp_path / "study.db").write_bytes(b"SQLite format 3\0" + b"x" * 500)
     with pytest.raises(InvalidFile, match="not a storage of Optuna"):
         Curves.from_optuna(url)
+    damages = [b"CategoricalDist", b"CategoqicalDist"], [b"FINITE", b"FINITk"], [b"choic", b"chouc"]
+    for number, damage in enumerate(damages):
+        path = tmp_path / f"damaged{number}.db"
+        path.write_bytes(whole.replace(*damage))
+        with pytest.raises(InvalidFile, match="study 's': not a study of Optuna"):
+            Curves.from_optuna(f"sqlite:///{path}")
 
 
 def test_times_that_are_no_costs():

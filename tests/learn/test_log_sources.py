@@ -139,7 +139,7 @@ def test_logs_that_do_not_fit_are_not_joined():
         log({"a": [1.0]}) + 3
 
 
-def test_a_pandas_table_and_back():
+def test_a_pandas_table_and_back(tmp_path):
     pytest.importorskip("pandas")
     table = {
         "task": ["d", "d", "e"], "run": ["a", "a", "b"], "step": [1, 2, 1],
@@ -156,6 +156,10 @@ def test_a_pandas_table_and_back():
     assert again.ended.tolist() == curves.ended.tolist()
     for name in ("start", "step", "score", "cost"):
         assert np.array_equal(getattr(again, name), getattr(curves, name), equal_nan=True)
+    frame.to_csv(tmp_path / "export.csv")  # with the index, as pandas writes it
+    written = Curves.read(tmp_path / "export.csv")
+    assert written.settings == ({"rate": 0.1}, {})
+    assert (curves + written).runs == curves.runs
     named = Curves.read(table | {"cost": [1, 1, 1]}, settings={"run": ["a", "b"], "step": [7, 8]})
     assert named.to_pandas()["setting step"].tolist() == [7, 7, 8]
 

@@ -27,7 +27,7 @@ from weitzman.errors import InvalidAnswer, InvalidFile, InvalidForest, JournalEr
 from weitzman.files import event_log as _log
 from weitzman.forest.builder import Builder
 from weitzman.forest.model import Forest
-from weitzman.policy.record import Record
+from weitzman.policy.ledger import Record
 from weitzman.policy.search import Search
 
 KILLS = int(os.environ.get("WEITZMAN_KILLS", "40"))

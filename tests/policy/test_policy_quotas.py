@@ -182,6 +182,19 @@ def test_what_is_expected_from_here_is_what_comes(given_: Any, minimize: bool) -
         assert walk.worth() == pytest.approx(earned(walk), abs=1e-8)
 
 
+def test_what_is_in_hand_counts_by_group_even_if_no_group_can_be_opened_any_more() -> None:
+    """Two rewards of one place in hand: the better one counts, and the free box fills another."""
+    forest = Forest.from_arrays(
+        parent=[-1, -1], cost=[0.25, 0.125], rewards=[[3, 1], [0, 2]],
+        law=[[0.75, 0.25], [0.5, 0.5]], count=[2, 2], group=["a", ""], quotas={"a": 1}, prizes=2,
+    )  # fmt: skip
+    search = Search(solve(forest))
+    for box, reward in (("0#1", 1), ("0#2", 1), ("1#1", 0)):
+        search.tell(box, reward=reward)
+    paid = 0.25 + 0.25 + 0.125
+    assert search.expected == pytest.approx(1 + 0.5 * 2 - 0.125 - paid, abs=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_large_and_small_problems_are_played_with_the_same_numbers(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -22,7 +23,7 @@ from weitzman import Builder, Forest, Policy, evaluate, solve
 from weitzman._kernels import episodes as kernel
 from weitzman.errors import InvalidArgument, UnknownName
 from weitzman.forest import expand
-from weitzman.policy.simulation import difference, payoff_law, share_interval, simulate
+from weitzman.policy.simulation import difference, payoff_law, simulate
 
 NAMES = ("payoff", "reward", "spend", "openings", "rounds")
 
@@ -323,7 +324,9 @@ def test_intervals_hold_what_they_should():
         low, high = simulate(solution, 2000, seed).payoff.interval(0.9)
         hits += low <= 94.325 <= high
     assert 180 - 4 * 4.3 < hits < 180 + 4 * 4.3  # 200 * 0.9, with 4 standard deviations
-    assert share_interval(0.0, 10, 0.95) == (0.0, pytest.approx(0.2775, abs=1e-3))
+    played = simulate(solution, 10)
+    none = replace(played, loss_share=0.0, exact_loss=None)  # Wilson: 10 episodes without a loss
+    assert none.loss_interval() == (0.0, pytest.approx(0.2775, abs=1e-3))
 
 
 def test_tables_and_frames():

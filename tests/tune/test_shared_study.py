@@ -16,7 +16,7 @@ import pytest
 from test_tune_optuna import CURVES, MODEL, database, journal, objective
 
 from weitzman import learn, tune
-from weitzman._common.system import this_process
+from weitzman._common.disk import this_process
 from weitzman.tune.run_store import TakenOver
 from weitzman.tune.runs import Row
 

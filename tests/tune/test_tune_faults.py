@@ -272,14 +272,12 @@ def test_a_run_that_resumes_does_not_report_step_0_twice():
 
 def test_settings_that_the_log_lacks_are_named():
     log = tune.optimize(rising, pool(20), full_run_cost=0.01).curves
+    space = {"x": (0.0, 1.0), "depth": (1, 3), "fixed": 7}
     with pytest.warns(UserWarning, match=r"does not say what 'depth' was .*\(1 of"):
-        tune.optimize(
-            rising,
-            {"x": (0.0, 1.0), "depth": (1, 3), "fixed": 7},
-            log,
-            full_run_cost=0.1,
-            max_runs=1,
-        )
+        tune.optimize(rising, space, log, full_run_cost=0.1, max_runs=1)
+    model = learn.fit(log, full_run_cost=0.1)
+    with pytest.warns(UserWarning, match=r"does not say what 'depth' was .*\(1 of"):
+        tune.optimize(rising, space, model, max_runs=1)
 
 
 def test_scores_far_outside_the_log_are_named_at_once():

@@ -16,7 +16,7 @@ import tuning_ray
 from tuning_worlds import Chained, four_grades, slow_starters
 
 from weitzman import tune
-from weitzman._common.system import this_process
+from weitzman._common.disk import this_process
 from weitzman.errors import InvalidArgument, JournalError
 
 pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: its driver is not tested")

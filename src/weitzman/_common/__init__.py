@@ -1,4 +1,4 @@
-"""What every room may use: type aliases, optional packages, text for people, workers, processes.
+"""What every package may use: type aliases, optional packages, text for people, workers, processes.
 
 Imports nothing else of the package.
 """

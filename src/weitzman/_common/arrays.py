@@ -1,12 +1,15 @@
-"""Array types used all over the package, and the error of a mean."""
+"""Array types, the error of a mean, and checks of counts and amounts with one message each."""
 
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..errors import InvalidArgument
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -37,3 +40,27 @@ def error_of_mean(values: FloatArray) -> float:
         return math.nan
     scale = float(np.abs(values).max()) or 1.0  # squares of 1e200 are beyond all floats
     return scale * (float(np.std(values / scale, ddof=1)) / math.sqrt(len(values)))
+
+
+def check_counts(least: int = 1, **named: object) -> None:
+    """Reject arguments that are not whole numbers from ``least`` on; None counts as left out.
+
+    >>> check_counts(episodes=10, budget=None)
+    """
+    for name, n in named.items():
+        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < least):
+            raise InvalidArgument(
+                f"`{name}` must be a whole number from {least} on, but it is {n!r}."
+            )
+
+
+def check_amounts(least: float = 0.0, **named: object) -> None:
+    """Reject arguments that are not numbers from ``least`` on; infinity is a number.
+
+    >>> check_amounts(budget=2.5, cap=math.inf)
+    """
+    for name, x in named.items():
+        if isinstance(x, bool) or not isinstance(x, Real) or math.isnan(float(x)):
+            raise InvalidArgument(f"`{name}` must be a number from {least:g} on, but it is {x!r}.")
+        if x < least:
+            raise InvalidArgument(f"`{name}` must be at least {least:g}, but it is {x:g}.")

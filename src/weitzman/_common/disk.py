@@ -1,4 +1,4 @@
-"""Durable files, and old files that stay whole until the new ones are complete.
+"""Durable files, old files that stay whole until the new ones are complete, and other processes.
 
 Every file that a user asks for is written by `replacing` or `replaced`: a full disk, an error or a
 kill in the middle leaves the old file as it was, and of two processes that write at once the last
@@ -13,11 +13,13 @@ import importlib
 import os
 import secrets
 import shutil
+import socket
 import stat
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 _PATIENCE, _SOON = 5.0, 0.002  # seconds to wait for another process in all, and at a time
 _NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
@@ -104,19 +106,15 @@ def _beside(name: str, ending: str) -> Iterator[str]:
             shutil.copymode(target, new)
         with open_folder(target) as folder:
             os.replace(new, target)
-            _sync_name(folder)
+            try:
+                folder.sync()
+            except OSError as error:
+                why = f"it is written, but its name may be lost in a power cut ({error.strerror})"
+                raise OSError(error.errno, f"{why}; write it again") from error
     except BaseException:
         with suppress(OSError):
             os.unlink(new)
         raise
-
-
-def _sync_name(folder: Folder) -> None:
-    try:
-        folder.sync()
-    except OSError as error:
-        why = f"it is written, but its name may be lost in a power cut ({error.strerror})"
-        raise OSError(error.errno, f"{why}; write it again") from error
 
 
 @contextmanager
@@ -127,18 +125,110 @@ def one_at_a_time(path: str) -> Iterator[None]:
     """
     with ExitStack() as stack:
         with suppress(OSError, ImportError):  # there is no fcntl on Windows
-            folder = stack.enter_context(open_folder(path))
-            _lock(folder, time.monotonic() + _PATIENCE)
+            folder, until = stack.enter_context(open_folder(path)), time.monotonic() + _PATIENCE
+            locks: Any = importlib.import_module("fcntl")
+            while time.monotonic() <= until:
+                try:
+                    locks.flock(folder.handle, locks.LOCK_EX | locks.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(_SOON)
         yield  # closing the folder gives up the lock
 
 
-def _lock(folder: Folder, until: float) -> None:
-    locks: Any = importlib.import_module("fcntl")
-    while True:
+# -- processes -------------------------------------------------------------------------------------
+
+
+class Process(NamedTuple):
+    """A process, distinct from all others on all machines.
+
+    ``machine`` changes with every boot and differs between containers. ``born`` distinguishes a
+    process from a later one with the same number.
+    """
+
+    host: str
+    machine: str
+    pid: int
+    born: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+def this_process() -> Process:
+    """The process that calls."""
+    pid = os.getpid()
+    return Process(socket.gethostname(), _machine(), pid, _born(pid) or "")
+
+
+def is_alive(other: Process) -> bool | None:
+    """Whether a process is alive; None if that cannot be known from here."""
+    if other.machine != _machine() or other.host != socket.gethostname():
+        return None
+    if _machine():  # Linux
+        return _born(other.pid) == other.born
+    if sys.platform == "win32":
+        return True if other.pid == os.getpid() else None
+    with suppress(PermissionError):  # it is there, and someone else's
         try:
-            locks.flock(folder.handle, locks.LOCK_EX | locks.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > until:
-                return
-        time.sleep(_SOON)
+            os.kill(other.pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+class Heartbeats:
+    """Which other processes are gone, told by the system or by the signs of life that they give."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, float]] = {}  # how many by name, and since when
+
+    def is_gone(self, name: str, process: Process, beats: Callable[[], int], lease: float) -> bool:
+        """Whether a process has ended, or has given no sign for so many seconds of this clock.
+
+        ``beats`` counts the signs; it is called only for a process on another machine.
+        """
+        alive = is_alive(process)
+        if alive is not None:
+            return not alive
+        count, now = beats(), time.monotonic()
+        seen, since = self._seen.setdefault(name, (count, now))
+        if seen != count:
+            self._seen[name] = count, now
+            return False
+        return now - since > lease
+
+
+def lock_holders(path: str) -> list[str]:
+    """Other processes that keep a file locked, as far as the system tells (on Linux)."""
+    found: dict[int, str] = {}
+    with suppress(OSError, ValueError):
+        status = os.stat(path)
+        device = os.major(status.st_dev), os.minor(status.st_dev)
+        with open("/proc/locks", encoding="ascii") as file:
+            for line in file:
+                kind, _, _, pid, place = line.partition(": ")[2].split()[:5]
+                major, minor, inode = place.split(":")
+                here = (int(major, 16), int(minor, 16)) == device and int(inode) == status.st_ino
+                if kind == "POSIX" and here and int(pid) not in (os.getpid(), 0, -1):
+                    found[int(pid)] = f"process {pid} on {socket.gethostname()}"
+    return list(found.values())
+
+
+def _machine() -> str:
+    parts = []
+    with suppress(OSError):
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            parts.append(file.read().strip())
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)
+
+
+def _born(pid: int) -> str | None:
+    """When a process began, in ticks since the boot; None if it is gone or a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state, *fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if state in (b"Z", b"X") else fields[18].decode()

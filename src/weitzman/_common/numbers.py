@@ -131,13 +131,21 @@ def number(
         return "∞" if x > 0 else "-∞"
     if x == 0 or abs(x) < _NOISE * spread:
         return "0"
-    decimals = _decimals(x, spread, digits)
+    own = -_power(x, digits)
+    decimals = max(0, digits - 1 + own)
+    if spread > 0 and math.isfinite(spread):
+        # from the spread on, no fewer than three digits of the number, and none that it has not
+        most, fewest = max(0, 15 + own), max(0, _FEWEST - 1 + own)
+        decimals = min(most, max(fewest, digits - 1 - _power(spread, digits)))
     if error > 0 and math.isfinite(error) and 1 - _power(error, 2) <= decimals:
         decimals = 1 - _power(error, 2)
     elif cents:
         decimals = min(decimals, max(_CENTS, 1 - _power(x, _CENTS)))
     if abs(x) >= _LARGE or abs(x) < _SMALL:
-        return _with_power(x, _DIGITS if abs(x) > 1 else _FEWEST)
+        digits = _DIGITS if abs(x) > 1 else _FEWEST
+        power = _power(x, digits)
+        mantissa = Decimal(x).scaleb(-power, _EXACT).quantize(Decimal(1).scaleb(1 - digits))
+        return f"{_bare(f'{mantissa:f}')}e{power}"
     text = f"{_rounded(x, decimals):,f}"
     return _bare(text) if text != "-0" else "0"
 
@@ -246,15 +254,6 @@ def is_currency_sign(unit: str) -> bool:
     return unit != "" and unicodedata.category(unit[-1]) == "Sc"
 
 
-def _decimals(x: float, spread: float, digits: int) -> int:
-    """Digits after the point: counted from the spread on, and no fewer than three of the number."""
-    own = -_power(x, digits)
-    if spread <= 0 or not math.isfinite(spread):
-        return max(0, digits - 1 + own)
-    most = max(0, 15 + own)  # a number has no more digits than that
-    return min(most, max(0, digits - 1 - _power(spread, digits), _FEWEST - 1 + own))
-
-
 def _power(x: float, digits: int) -> int:
     """The power of ten of a number that is rounded to this many digits."""
     return int(f"{x:.{digits - 1}e}".partition("e")[2]) if x else 0
@@ -264,12 +263,6 @@ def _rounded(x: float, decimals: int) -> Decimal:
     """Rounded at a decimal, halves away from zero; without an exponent."""
     found = Decimal(x).quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
     return found.quantize(Decimal(1), context=_EXACT) if decimals < 0 else found
-
-
-def _with_power(x: float, digits: int) -> str:
-    power = _power(x, digits)
-    mantissa = Decimal(x).scaleb(-power, _EXACT).quantize(Decimal(1).scaleb(1 - digits))
-    return f"{_bare(f'{mantissa:f}')}e{power}"
 
 
 def _bare(text: str) -> str:
@@ -351,9 +344,11 @@ def typed_number(text: str, comma: Comma | None = None) -> Typed:
     Typed(value=30000.0, currency='€', scale=0)
     """
     plain = plain_number(text) if comma is not Comma.DECIMAL else None
-    plain = _fraction(text) if plain is None else plain
     if plain is not None:
         return Typed(plain)
+    top, _, bottom = text.translate(_SPACES).partition("/")
+    if top.isdecimal() and bottom.isdecimal() and len(text) <= _LONGEST and int(bottom):
+        return Typed(int(top) / int(bottom))
     parts = taken_apart(text)
     if parts is None:
         raise ValueError(f"{text[:40]!r} is not a number such as 1500, 1,500, 40%, 1/2, $2M.")
@@ -418,14 +413,6 @@ def plain_number(text: str) -> float | None:
     return x if math.isfinite(x) and "_" not in text else None
 
 
-def _fraction(text: str) -> float | None:
-    """``1/2``, or None."""
-    top, slash, bottom = text.translate(_SPACES).partition("/")
-    if not slash or not (top.isdecimal() and bottom.isdecimal()) or len(text) > _LONGEST:
-        return None
-    return int(top) / int(bottom) if int(bottom) else None
-
-
 def taken_apart(text: str) -> Parts | None:
     """A number with its sign, currency, percent sign and ``k``; None if it is not a number."""
     if _PLAIN.fullmatch(text) and len(text) <= _LONGEST:  # most cells of long tables
@@ -436,8 +423,15 @@ def taken_apart(text: str) -> Parts | None:
     sign = 1.0
     if text[0] == "(" and text[-1] == ")":  # accountants write negative numbers like this
         sign, text = -1.0, text[1:-1]
-    text, currency = _without_currency(text)
-    scale = 0
+    currency, scale = "", 0
+    signs = "".join(c for c in text if unicodedata.category(c) == "Sc")
+    if len(signs) == 1:
+        prefix = text.partition(signs)[0].strip("+-")
+        named = prefix.isalpha() and prefix.isupper() and len(prefix) <= 3 and signs != "€"
+        currency = prefix + signs if named and prefix.lower() not in _ASKED else signs  # US$
+    elif (code := _CODE.search(text)) is not None:
+        currency = code[0]
+    text = text.replace(currency, "", 1)
     if text.endswith("%"):
         text, scale = text[:-1], -2
     else:
@@ -449,19 +443,3 @@ def taken_apart(text: str) -> Parts | None:
         return None
     sign *= -1.0 if found["sign"] == "-" else 1.0
     return Parts(found["digits"], sign, int(found["power"] or 0), scale, currency)
-
-
-def _without_currency(text: str) -> tuple[str, str]:
-    """A number without the sign or code of its currency, and that sign or code."""
-    signs = "".join(c for c in text if unicodedata.category(c) == "Sc")
-    if len(signs) == 1:
-        before = text.partition(signs)[0]
-        prefix = before.strip("+-")
-        named = prefix.isalpha() and prefix.isupper() and len(prefix) <= 3 and signs != "€"
-        if named and prefix.lower() not in _ASKED:  # US$
-            return text.replace(prefix + signs, "", 1), prefix + signs
-        return text.replace(signs, "", 1), signs
-    code = _CODE.search(text)
-    if code is None:
-        return text, ""
-    return text.replace(code[0], "", 1), code[0]

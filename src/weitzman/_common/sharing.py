@@ -77,20 +77,14 @@ def spread(
     ``task`` is a function of a module, and everything can be pickled. ``progress`` is called with
     the pieces done and the pieces in all.
     """
-    if executor is None:
-        return _done_here(task, data, pieces, progress)
-    with team(executor, data) as workers:
-        return workers.do(task, pieces, progress)
-
-
-def _done_here(
-    task: Callable[[Any, Piece], Result], data: Any, pieces: Sequence[Piece],
-    progress: Callable[[int, int], None] | None,
-) -> list[Result]:  # fmt: skip
+    if executor is not None:
+        with team(executor, data) as workers:
+            return workers.do(task, pieces, progress)
     results = []
     for piece in pieces:
         results.append(task(data, piece))
-        _tell(progress, len(results), len(pieces))
+        if progress is not None:
+            progress(len(results), len(pieces))
     return results
 
 
@@ -119,66 +113,55 @@ class Team(NamedTuple):
         ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         given: dict[int, Any] = {}
 
+        broken: dict[int, Exception] = {}  # pieces that no worker finishes, and why
+
         def give(i: int) -> None:
-            with _large_is_fine():
-                given[i] = future = self.executor.submit(_work, task, self.common, pieces[i])
-            future.add_done_callback(lambda f: ended.put((i, f)))
+            try:
+                with _large_is_fine():
+                    given[i] = future = self.executor.submit(_work, task, self.common, pieces[i])
+                future.add_done_callback(lambda f: ended.put((i, f)))
+            except Exception as error:  # the executor takes no more work
+                broken[i] = error
+
+        def tell() -> None:
+            if progress is not None:
+                progress(len(results), len(pieces))
 
         tries = dict.fromkeys(range(len(pieces)), 1)
         try:
-            broken = _give_all(give, list(tries))
+            for i in tries:
+                give(i)
             while len(results) + len(broken) < len(pieces):
                 i, future = ended.get()
                 try:
                     outcome = future.result()
                 except Exception as error:  # the worker, not the work
-                    if tries[i] == _TRIES or not _gave(give, i):
+                    if tries[i] < _TRIES:
+                        give(i)
+                    if tries[i] == _TRIES or i in broken:
                         broken[i] = error
                     tries[i] += 1
                     continue
                 if outcome.error is not None:
                     raise outcome.error
                 results[i] = outcome.result
-                _tell(progress, len(results), len(pieces))
+                tell()
         finally:
             for future in given.values():
                 future.cancel()
         if broken:
-            _warn(broken, len(pieces))
+            first = broken[min(broken)]
+            warnings.warn(
+                f"the executor did not finish {len(broken)} of {len(pieces)} pieces of the work "
+                f"({type(first).__name__}: {first}). This process does them now; the result is the "
+                f"same.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         for i in sorted(broken):
             results[i] = task(self.data, pieces[i])
-            _tell(progress, len(results), len(pieces))
+            tell()
         return [results[i] for i in range(len(pieces))]
-
-
-def _give_all(give: Callable[[int], None], numbers: Sequence[int]) -> dict[int, Exception]:
-    """Submit pieces; returns those that the executor no longer accepts, and why."""
-    broken: dict[int, Exception] = {}
-    for i in numbers:
-        try:
-            give(i)
-        except Exception as error:
-            broken[i] = error
-    return broken
-
-
-def _gave(give: Callable[[int], None], i: int) -> bool:
-    return not _give_all(give, [i])
-
-
-def _tell(progress: Callable[[int, int], None] | None, done: int, total: int) -> None:
-    if progress is not None:
-        progress(done, total)
-
-
-def _warn(broken: dict[int, Exception], total: int) -> None:
-    error = broken[min(broken)]
-    warnings.warn(
-        f"the executor did not finish {len(broken)} of {total} pieces of the work "
-        f"({type(error).__name__}: {error}). This process does them now; the result is the same.",
-        RuntimeWarning,
-        stacklevel=5,
-    )
 
 
 def _work(task: Callable[[Any, Any], Any], common: Any, piece: Any) -> _Outcome:
@@ -203,6 +186,7 @@ class _File(NamedTuple):
 def _common_data(executor: Any, data: Any) -> Iterator[Any]:
     """The data as it is passed to every piece: the data itself, or a short reference."""
     client: Any = getattr(executor, "_client", None)  # of Dask
+    kinds = [kind.__module__.partition(".")[0] for kind in type(executor).__mro__]
     if data is None or isinstance(executor, ThreadPoolExecutor):
         yield data
     elif callable(getattr(executor, "scatter", None)):
@@ -211,7 +195,7 @@ def _common_data(executor: Any, data: Any) -> Iterator[Any]:
         with _large_is_fine():
             kept = client.submit(_same, data, pure=False)
         yield kept
-    elif isinstance(executor, ProcessPoolExecutor) or _is_loky(executor):
+    elif isinstance(executor, ProcessPoolExecutor) or "loky" in kinds:
         handle, path = tempfile.mkstemp(suffix=".weitzman")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -233,10 +217,6 @@ def _large_is_fine() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph")
         yield
-
-
-def _is_loky(executor: object) -> bool:
-    return any(kind.__module__.partition(".")[0] == "loky" for kind in type(executor).__mro__)
 
 
 @functools.lru_cache(maxsize=1)

@@ -67,11 +67,12 @@ def as_html(result: Any) -> str:
     head = str(result).splitlines()[0]
     if hasattr(result, "columns"):
         return columns_html(head, result.columns())
-    pairs = [(f.name, getattr(result, f.name)) for f in fields(result) if f.name[0] != "_"]
-    pairs = [(name, x) for name, x in pairs if _is_plain(x)]
-    if not pairs:
+    plain = (str, bool, int, float, Enum, type(None))
+    found = {f.name: getattr(result, f.name) for f in fields(result) if f.name[0] != "_"}
+    found = {name: x for name, x in found.items() if isinstance(x, plain)}
+    if not found:
         return f"<p>{escape(clean(head))}</p>"
-    return columns_html(head, {"": [n for n, _ in pairs], "value": [x for _, x in pairs]})
+    return columns_html(head, {"": list(found), "value": list(found.values())})
 
 
 class ResultTable:
@@ -102,7 +103,7 @@ class ResultTable:
     def table(self) -> str:
         """The table as text."""
         head = self.headline()
-        return "\n".join([*([head] if head else []), *columns(self.cells(), right=1)])
+        return "\n".join([*([clean(head)] if head else []), *columns(self.cells(), right=1)])
 
     def to_pandas(self) -> pd.DataFrame:
         """The columns as a data frame."""
@@ -134,10 +135,6 @@ def cells_html(paragraphs: Sequence[str], cells: Sequence[Sequence[str]], more: 
     said = "".join(f"<p>{escape(clean(line))}</p>" for line in paragraphs)
     rest = f"<p>… and {counted(more, 'more row')}</p>" if more > 0 else ""
     return f"{said}<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{rest}"
-
-
-def _is_plain(x: object) -> bool:
-    return x is None or isinstance(x, (str, bool, int, float, Enum))
 
 
 def _cell(x: object) -> str:

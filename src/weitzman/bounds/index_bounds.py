@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from .._common.arrays import FloatArray
 from ..engine.plan import Plan
 from ..errors import InvalidArgument, InvalidForest
-from ..forest.columns import as_entry, law_columns, reward_columns
+from ..forest.columns import matrix_of
 from ..forest.model import Forest
 from .lazy_tree import LazyTree, Node
 
@@ -61,11 +61,11 @@ class GivenBound:
 
     def _as_box(self, given: ArrayLike | Node, node: Node, own: FloatArray) -> StandIn:
         if isinstance(given, Node):
-            title = [f"(bound below {node.name})"]
+            title = f"(bound below {node.name})"
             return StandIn(
-                law_columns([given.law], np.zeros(1, np.int64), 1, title)[0][0],
-                reward_columns([given.rewards], None, 1, title)[0][0],
-                as_entry(given.cost, False, title[0]), given.count,
+                matrix_of("law", given.law, False, title, "law"),
+                matrix_of("rewards", given.rewards, False, title, "rewards"),
+                matrix_of("opening", given.cost, False, title, "cost"), given.count,
             )  # fmt: skip
         try:
             levels = np.asarray(given, np.float64)

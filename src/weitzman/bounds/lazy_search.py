@@ -18,8 +18,7 @@ from ..engine.indices import Policy
 from ..errors import UnknownName
 from ..forest.model import Forest
 from ..policy.frontier import Box
-from ..policy.ledger import Event
-from ..policy.record import changed
+from ..policy.ledger import Event, Record, changed
 from ..policy.search import Search
 from ..policy.walk import Opened, Walk
 from .in_play import Closed, InPlay, Situation
@@ -83,7 +82,7 @@ class LazySearch:
     ) -> None:
         self._set(lazy, gap, budget)
         policy = self._decide([], lazy.outside)
-        self._search = Search._lazily(policy, rewards, journal)
+        self._search = Search._of(Record.start(policy, rewards, journal, lazy=True))
 
     @classmethod
     def resume(
@@ -109,7 +108,7 @@ class LazySearch:
             forest = self._visible(opened)[1]
             return Policy.of(forest, *_no_indices(forest))
 
-        self._search = Search._resume_lazily(path, model, take_over=take_over)
+        self._search = Search._of(Record.open(path, alone=True, take_over=take_over, model=model))
         self._told = -1  # the model has no indices yet
         return self
 
@@ -246,7 +245,7 @@ class LazySearch:
         """Decide again if there are answers that the model does not have."""
         history = self._search.history
         if len(history) != self._told:
-            self._search._substitute(self._decide(history, self._search.best))
+            self._search._record.substitute(self._decide(history, self._search.best))
             self._told = len(history)
 
     def _decide(self, history: list[Opened], best: float) -> Policy:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidForest
-from ..forest.columns import as_entry, label, law_columns, reward_columns
+from ..forest.columns import label, matrix_of
 from ..forest.model import Forest
 from ..forest.pools import Pool, starts
 from ..forest.rules import SUM_TOLERANCE
@@ -199,7 +199,7 @@ class LazyTree:
         cost: object = node.cost
         if isinstance(cost, float):  # the usual case, quickly: there may be very many
             return _Row(node, law, reward, float(cost), None, int(count))
-        costs = as_entry(cost, root, name)
+        costs = matrix_of("opening", cost, root, name, "cost")
         if costs.size == 1:
             return _Row(node, law, reward, float(costs[0, 0]), None, int(count))
         return _Row(node, law, reward, np.nan, costs, int(count))
@@ -235,13 +235,13 @@ class LazyTree:
         if law is not None and law.ndim == 1 and root:
             law = law.reshape(1, -1)
         if law is None or law.ndim != 2:  # converts what can be, complains about what cannot
-            law = law_columns([node.law], np.array([-1 if root else 0]), 1, [node.name])[0][0]
+            law = matrix_of("law", node.law, root, node.name, "law")
         return self.laws.number(law)
 
     def _reward(self, node: Node) -> int:
         rewards = _plain(node.rewards)
         if rewards is None or rewards.ndim != 1:
-            rewards = reward_columns([node.rewards], None, 1, [node.name])[0][0]
+            rewards = matrix_of("rewards", node.rewards, False, node.name, "rewards")
         states = None if node.states is None else tuple(label(x) for x in node.states)
         found = self.rewards.number(rewards.reshape(1, -1), states)
         if found == len(self.state_names):

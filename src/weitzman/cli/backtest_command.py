@@ -57,7 +57,11 @@ def _column_options(command: F) -> F:
 
 @command(_ABOUT, short="What methods would have earned on past runs.", epilog=_JSON)
 @click.argument(
-    "file", metavar="FILE", type=PATH, help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv."
+    "file",
+    metavar="FILE",
+    type=PATH,
+    help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv. Or the URL of a storage of Optuna, "
+    "such as sqlite:///study.db.",
 )
 @click.option(
     "--price", type=Several(POSITIVE), metavar="X,...", help="Worth of one point in units of cost."
@@ -163,9 +167,18 @@ def _found(options: Options) -> Backtest:
 
 def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
+    from ..errors import InvalidArgument
     from ..learn.curves import Curves
     from ..learn.log_tables import read_log
 
+    if "://" in options.file:
+        said = [f"--{x}" for x in (*USUAL, "instance", "settings") if getattr(options, x)]
+        if said:
+            raise InvalidArgument(
+                f"{said[0]} names a column of a table, but {options.file} is a storage of Optuna."
+            )
+        minimize = {"minimize": True} if options.minimize else {}
+        return Curves.from_optuna(options.file, ended=True, **minimize), None
     table = read_log(options.file)
     names = _columns(options, [str(name) for name in table])
     _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))

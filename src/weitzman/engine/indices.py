@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import such
+from .._common.text import ROWS, columns_html
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 
@@ -80,6 +81,18 @@ class Policy:
     root: IntArray
     child_at: IntArray
     child: IntArray
+
+    def _repr_html_(self) -> str:
+        """The indices for a notebook, one row for each box and state of its parent."""
+        f, rows = self.forest, []
+        for v in range(min(len(f), ROWS)):
+            up, at = int(f.parent[v]), int(self.index_at[v])
+            for s, state in enumerate(("",) if up < 0 else f.states(up)):
+                after = f"{f.name(up)} = {state}" if state else ""
+                rows.append((f.name(v), after, f.amounts(f.sign * float(self.index[at + s]))))
+        head = f"Open the box with the {'lowest' if f.minimize else 'highest'} index."
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        return columns_html(head, dict(zip(("box", "after", "index"), columns, strict=True)))
 
     @classmethod
     def of(

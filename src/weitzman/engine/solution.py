@@ -238,7 +238,10 @@ class Solution:
         return f"Solution(value={self.value:.10g}, gap={self.gap:.2g}, {self.status.name})"
 
     def _repr_html_(self) -> str:
-        return columns_html(str(self).splitlines()[0], self.columns(ROWS), self._rows())
+        say, c = self.forest.amounts, self.columns(ROWS)
+        c |= {key: [say(x) for x in c[key]] for key in ("cost", "index")}
+        value = f"value {say(self.value, self.gap)}, open first {self.first_box or 'nothing'}"
+        return columns_html(f"{value}. {self.status.value}", c, self._rows())
 
 
 def as_policy(policy: object, what: str) -> Policy:

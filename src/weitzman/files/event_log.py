@@ -40,11 +40,18 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
-from .._common.disk import check_regular, open_folder
-from .._common.system import Heartbeats, Process, is_alive, lock_holders, this_process
+from .._common.disk import (
+    Heartbeats,
+    Process,
+    check_regular,
+    is_alive,
+    lock_holders,
+    open_folder,
+    this_process,
+)
 from ..errors import InvalidFile, InvalidForest, JournalError
 
 Path = str | os.PathLike[str]
@@ -135,7 +142,18 @@ class EventLog:
                 with open(new, "xb"):
                     pass
                 _check_locks(new)
-                self._write(new, {"kind": kind, **settings}, parts, owner)
+                with closing(connect(new, "rwc")) as db:
+                    db.executescript(
+                        f"BEGIN; {'; '.join(_TABLES)}; PRAGMA application_id={APPLICATION}; "
+                        f"PRAGMA user_version={VERSION};"
+                    )
+                    for key, value in {"kind": kind, **settings}.items():
+                        row = key, json.dumps(value), checksum(json.dumps(value))
+                        db.execute("INSERT INTO setting VALUES (?, ?, ?)", row)
+                    for part, data in parts.items():
+                        _write_part(db, 0, part, data)
+                    self.workers.enter(db, owner=owner)
+                    db.execute("COMMIT")
                 _publish(new, self.path)
             finally:
                 for left in (new, f"{new}-journal"):
@@ -196,23 +214,20 @@ class EventLog:
                     if first and not turn.acquire(timeout=max(0.0, until - time.monotonic())):
                         why = f"another thread has held it for {PATIENCE:g} seconds"
                         raise self._unwritten(why)
-                    return self._transact(do, until)
+                    self._before = None
+                    try:
+                        db = self._begin(until)
+                        result = do(db)
+                        _patiently(db, "COMMIT", until)
+                    except BaseException:
+                        self._last = self._before or self._last
+                        self._roll_back()  # the next turn may open the file again
+                        raise
+                    return result
             finally:
                 _give_back(turn, first)
         finally:  # an interrupt may have come where the turn was to be given back
             _give_back(turn, first)
-
-    def _transact(self, do: Callable[[sqlite3.Connection], T], until: float) -> T:
-        self._before = None
-        try:
-            db = self._begin(until)
-            result = do(db)
-            _patiently(db, "COMMIT", until)
-        except BaseException:
-            self._last = self._before or self._last
-            self._roll_back()  # the next turn may open the file again
-            raise
-        return result
 
     def news(self, db: sqlite3.Connection) -> Iterator[Entry]:
         """Events since the last one seen; each counts as seen once the next is asked for."""
@@ -242,11 +257,9 @@ class EventLog:
                 self._last = number, crc
 
     def add(
-        self,
-        db: sqlite3.Connection,
-        contents: Sequence[Any],
+        self, db: sqlite3.Connection, contents: Sequence[Any],
         parts: Mapping[str, bytes] | None = None,
-    ) -> int:
+    ) -> int:  # fmt: skip
         """Write events, and bytes that belong to the last of them; returns the number of that."""
         self._before = self._before or self._last
         number, crc = self._last
@@ -281,25 +294,6 @@ class EventLog:
         return InvalidFile(f"{self.path}: the journal is damaged: {why}. Use a copy of it.")
 
     # -- details -------------------------------------------------------------------------------
-
-    def _write(
-        self, new: str, settings: Mapping[str, Any], parts: Mapping[str, bytes], owner: bool
-    ) -> None:
-        db = connect(new, "rwc")
-        try:
-            db.executescript(
-                f"BEGIN; {'; '.join(_TABLES)}; PRAGMA application_id={APPLICATION}; "
-                f"PRAGMA user_version={VERSION};"
-            )
-            for name, value in settings.items():
-                text = json.dumps(value)
-                db.execute("INSERT INTO setting VALUES (?, ?, ?)", (name, text, checksum(text)))
-            for part, data in parts.items():
-                _write_part(db, 0, part, data)
-            self.workers.enter(db, owner=owner)
-            db.execute("COMMIT")
-        finally:
-            db.close()
 
     def _read_settings(self, db: sqlite3.Connection) -> None:
         for name, value, crc in db.execute("SELECT name, value, crc FROM setting").fetchall():

@@ -16,6 +16,7 @@ from ..errors import InvalidFile
 from ..forest.fields import Field
 from ..forest.model import FIELDS
 from ..forest.rules import like
+from .ranges import RANGED
 from .sheets import NoValue, Sheet, SheetRow
 
 NEEDED = ("box", "probability", "cost")
@@ -29,7 +30,6 @@ NUMBERS = tuple(
     for column, f in PER_BOX.items()
     if f.form in ("law", "rewards", "opening") or (f.form == "entry" and f.type in (int, float))
 )
-RANGED = ("cost", "reward", "probability", "duration")  # numbers that may have a range
 
 _MORE = {
     "parent_state": (

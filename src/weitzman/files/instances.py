@@ -160,23 +160,26 @@ def _written(write: Callable[[Forest, BinaryIO], None]) -> Callable[[Forest, str
     return whole
 
 
-def _read_json(name: str, _: TableOptions) -> Forest:
-    with open(name, "rb") as file:
-        return json_format.forest(parse(_bounded(file, MAX_BYTES)))
+def _opened(read: Callable[[BinaryIO], Forest]) -> Callable[[str, TableOptions], Forest]:
+    def whole(name: str, _: TableOptions) -> Forest:
+        with open(name, "rb") as file:
+            return read(file)
+
+    return whole
 
 
-def _read_gzip(name: str, _: TableOptions) -> Forest:
+def _read_json(file: IO[bytes]) -> Forest:
+    return json_format.forest(parse(_bounded(file, MAX_BYTES)))
+
+
+def _read_gzip(file: IO[bytes]) -> Forest:
+    most = min(MAX_BYTES, packed_limit(os.fstat(file.fileno()).st_size))
     try:
-        with gzip.open(name, "rb") as file:
-            data = _bounded(cast(IO[bytes], file), min(MAX_BYTES, packed_limit(_size(name))))
+        with gzip.GzipFile(fileobj=file) as packed:
+            data = _bounded(cast(IO[bytes], packed), most)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
     return json_format.forest(parse(data))
-
-
-def _read_binary(name: str, _: TableOptions) -> Forest:
-    with open(name, "rb") as file:
-        return binary.read(file)
 
 
 def _write_json(forest: Forest, file: BinaryIO) -> None:
@@ -189,10 +192,6 @@ def _write_gzip(forest: Forest, file: BinaryIO) -> None:
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         for piece in json_format.pieces(forest):
             packed.write(piece.encode())
-
-
-def _size(name: str) -> int:
-    return os.path.getsize(name)
 
 
 def _bounded(file: IO[bytes], most: int) -> bytes:
@@ -217,9 +216,9 @@ def _table(suffix: str, magic: bytes = b"") -> Format:
 
 
 FORMATS = (
-    Format(".json", b"", _read_json, _written(_write_json)),
-    Format(".json.gz", b"\x1f\x8b", _read_gzip, _written(_write_gzip)),
-    Format(".wz", binary.MAGIC, _read_binary, _written(binary.write)),
+    Format(".json", b"", _opened(_read_json), _written(_write_json)),
+    Format(".json.gz", b"\x1f\x8b", _opened(_read_gzip), _written(_write_gzip)),
+    Format(".wz", binary.MAGIC, _opened(binary.read), _written(binary.write)),
     _table(WORKBOOK, b"PK\x03\x04"),
     *(_table(suffix) for suffix in SUFFIXES if suffix != WORKBOOK),
 )

@@ -37,10 +37,8 @@ def from_pandas(
         * ``reward``: of the own state, missing where it has none;
         * ``probability``: rows of probability 0 may be left out;
         * ``cost``: may differ between the rows of a box;
-        * ``count``: copies of the box; may be left out;
-        * ``endless``: whether boxes like it follow without end; may be left out;
-        * ``factor`` or ``duration``: what time the opening takes; may be left out;
-        * ``group`` of the tree; may be left out.
+        * ``count``, ``endless``, ``group`` and all other fields of a box, as in
+          :meth:`Forest.from_arrays`; may be left out.
     outside, minimize : optional
         As in :meth:`Forest.from_arrays`; by default taken from ``table.attrs``, if present. All
         other settings come from there; :meth:`Forest.changed` changes them.
@@ -58,7 +56,10 @@ def from_pandas(
     need("pandas", "table")
     terms = _settings(table.attrs, outside, minimize)
     outside, minimize = terms.pop("outside", None), bool(terms.pop("minimize", False))
-    columns = {str(c): _objects(table[c]) for c in table.columns}
+    columns = {}
+    for name in table.columns:
+        cells = zip(table[name].tolist(), table[name].isna().to_numpy(), strict=True)
+        columns[str(name)] = [None if missing else x for x, missing in cells]
     rows = Rows(columns, lambda i: f"row {i} of the table")
     return forest_of_rows(rows, outside=outside, minimize=minimize, terms=terms)
 
@@ -100,12 +101,6 @@ def _settings(
     return found | {name: x for name, x in new.items() if x is not None}
 
 
-def _objects(column: Any) -> list[Any]:
-    """The values of a column, None for those that are missing."""
-    missing = column.isna().to_numpy()
-    return [None if gone else x for x, gone in zip(column.tolist(), missing, strict=True)]
-
-
 def from_networkx(
     graph: nx.DiGraph[Any], *, outside: float | None = None, minimize: bool | None = None
 ) -> Forest:
@@ -116,7 +111,7 @@ def from_networkx(
     graph : networkx.DiGraph
         Every node has the attributes ``cost``, ``rewards`` and ``law``, and may have those of all
         other arguments of :meth:`Forest.from_arrays` that take an entry for each box: ``count``,
-        ``states``, ``duration`` and so on. Nodes 0 to n - 1 keep their numbers; otherwise nodes
+        ``states`` and so on. Nodes 0 to n - 1 keep their numbers; otherwise nodes
         come in the order of the graph and their labels become names. Settings such as ``prizes``
         are attributes of the graph.
     outside, minimize : optional
@@ -175,7 +170,8 @@ def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
         if x is None or one.form in ("names", "parent"):
             continue
         at = getattr(forest, one.pointer).tolist() if one.pointer else range(len(forest))
-        views = _views(x) if isinstance(x, Pool) else x
+        # each matrix whole and by rows, so that equal boxes get the same objects
+        views = [(x[i], list(x[i])) for i in range(len(x))] if isinstance(x, Pool) else x
         for v, node in enumerate(nodes):
             value = views[at[v]]
             if isinstance(x, Pool):
@@ -186,11 +182,6 @@ def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
     below = np.flatnonzero(forest.parent >= 0)
     graph.add_edges_from((nodes[forest.parent[v]], nodes[v]) for v in below)
     return graph
-
-
-def _views(pool: Pool) -> list[tuple[Any, list[Any]]]:
-    """Each matrix of a pool, whole and by rows, so that equal boxes get the same objects."""
-    return [(m, list(m)) for m in (pool[i] for i in range(len(pool)))]
 
 
 def _shortest(view: tuple[Any, list[Any]], root: bool, form: str) -> Any:

@@ -17,6 +17,8 @@ from ..forest.model import FIELDS, Forest
 _STATED = {"law": "probability", "rewards": "reward"}
 _CALLED = {"probability": "chance"}
 _BY_COLUMN = {f.headings[0]: f for f in FIELDS}
+RANGED = tuple(f.headings[0] for f in reversed(FIELDS) if f.ranged)
+"""The columns whose numbers may have a range."""
 _MOST = 1e100  # of a distribution in a cell: its tails must not overflow
 _DECILE = 1.2815515655446004  # of the normal distribution
 _SPREAD = re.compile(r"([A-Za-z][A-Za-z0-9/ _-]{0,30})\(([^()]{1,200})\)")
@@ -46,7 +48,7 @@ class Range(NamedTuple):
     box : str
         The name of the box.
     field : str
-        ``"cost"``, ``"reward"``, ``"probability"`` or ``"duration"``.
+        The column of a table that holds such numbers: ``"cost"``, ``"reward"`` and so on.
     base, low, high : float
         The number in the problem, and its ends; of a distribution its tenth and ninetieth
         percentile.
@@ -100,9 +102,9 @@ class Ranges(Sequence[Range]):
     def __init__(self, ranges: Iterable[Range] = ()) -> None:
         self._ranges = tuple(ranges)
         for r in self._ranges:
-            if r.field not in ("cost", "reward", "probability", "duration"):
+            if r.field not in RANGED:
                 raise InvalidArgument(
-                    f"a range is one of a cost, reward, probability or duration, but that of "
+                    f"a range is one of a {', '.join(RANGED[:-1])} or {RANGED[-1]}, but that of "
                     f"{r.box!r} is one of {r.field!r}."
                 )
             if not (-math.inf < r.low <= r.base <= r.high < math.inf):
@@ -168,21 +170,8 @@ class Ranges(Sequence[Range]):
                 given[r.box][row] = rows if r.given is None else rows[0]
             else:
                 given[r.box][row if field.form == "opening" else 0, col] = x
-        for each in new.values():
-            for name, matrix in each.items():
-                root = forest.parent[forest.box(name)] < 0
-                if matrix.size == 1:
-                    each[name] = matrix[0, 0] if matrix is not None else 0.0
-                elif root or matrix.shape[0] == 1:
-                    each[name] = matrix[0]
-                elif matrix.shape[1] == 1:
-                    each[name] = matrix[:, 0]
-        for name in ("law", "rewards"):  # vectors and matrices even of one entry
-            for box_name, matrix in new.get(name, {}).items():
-                root = name == "rewards" or forest.parent[forest.box(box_name)] < 0
-                states = forest.rewards[int(forest.reward[forest.box(box_name)])].shape[1]
-                matrix = np.asarray(matrix, float)
-                new[name][box_name] = matrix.reshape(states) if root else matrix.reshape(-1, states)
+        if "rewards" in new:
+            new["rewards"] = {name: matrix[0] for name, matrix in new["rewards"].items()}
         return forest.changed(**new)  # type: ignore[arg-type]
 
 
@@ -206,7 +195,9 @@ def typed_spread(text: str, number: Callable[[str], float], decimal: bool) -> Sp
             low, base, high = map(number, parts)
         except ValueError:
             return None
-        return _rising(low, base, high, text)
+        if not low <= base <= high:
+            raise InvalidFile(f"a range must rise from low to base to high, but there is {text!r}.")
+        return Spread(low, base, high)
     name = re.sub(r"[^a-z0-9]", "", found[1].lower())
     if name not in _MAKE:
         raise InvalidFile(
@@ -230,12 +221,6 @@ def typed_parts(text: str) -> list[str]:
     if found is not None:
         return found[2].split(";" if ";" in found[2] else ",")
     return text.split("/") if text.count("/") == 2 else [text]
-
-
-def _rising(low: float, base: float, high: float, text: str) -> Spread:
-    if not low <= base <= high:
-        raise InvalidFile(f"a range must rise from low to base to high, but there is {text!r}.")
-    return Spread(low, base, high)
 
 
 def triangular(low: float, mode: float, high: float) -> Any:

@@ -112,21 +112,15 @@ def sheets(path: str) -> list[Sheet]:
 
 def decoded(data: bytes) -> str:
     """Decode text: by its byte order mark, else as UTF-8, else as Windows writes it."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "")):
-        if data.startswith(mark):
-            return _strictly(data, encoding or "utf-8-sig")
-    if data[1:2] == b"\0" or data[:1] == b"\0":
-        return _strictly(data, "utf-16-le" if data[1:2] == b"\0" else "utf-16-be")
+    marks = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+    encoding = next((name for mark, name in marks.items() if data.startswith(mark)), "")
+    if not encoding and b"\0" in data[:2]:
+        encoding = "utf-16-le" if data[1:2] == b"\0" else "utf-16-be"
     try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")
-
-
-def _strictly(data: bytes, encoding: str) -> str:
-    try:
-        return data.decode(encoding)
+        return data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
+        if not encoding:
+            return data.decode("cp1252", errors="replace")
         raise InvalidFile(
             f"the text begins as {encoding.upper()}, but byte {error.start} does not fit. Save the "
             f"file again."

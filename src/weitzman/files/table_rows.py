@@ -151,7 +151,7 @@ class Rows:
         )
 
     def opening(self, field: Field) -> Pool:
-        """Cost, factor or duration of each box: a number, one per parent's state, or a matrix."""
+        """A cost and the like of each box: a number, one per parent's state, or a matrix."""
         cost = self._numbers(field.headings[0], needed=self._probability > 0)
         real = ~np.isnan(cost)
         box, given, own, cost = self.box[real], self.given[real], self.own[real], cost[real]

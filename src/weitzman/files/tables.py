@@ -13,7 +13,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .._common.disk import replacing
@@ -38,8 +37,8 @@ from ..forest.distributions import discretize
 from ..forest.model import FIELDS, Forest
 from ..forest.rules import MAX_UNIT
 from .documents import explained
-from .headings import NUMBERS, PER_BOX, RANGED, TEST, Heading, Said, heading, yes_or_no
-from .ranges import Range, Ranges, Spread, typed_parts, typed_spread
+from .headings import NUMBERS, PER_BOX, TEST, Heading, Said, heading, yes_or_no
+from .ranges import RANGED, Range, Ranges, Spread, typed_parts, typed_spread
 from .sheets import NoValue, ShownNumber, sheets
 from .table_rows import Rows, forest_of_rows
 from .written_tables import TOTALS, write_forest
@@ -49,7 +48,7 @@ _ENDS = ("low", "high", "range")
 _FILLED = tuple(  # blank: as in the row above
     [c for c, f in PER_BOX.items() if f.form in ("parent", "opening", "entry")]
     + ["parent_state", *TEST]
-    + [f"{c} {end}" for c in ("cost", "duration") for end in _ENDS]
+    + [f"{c} {end}" for c in RANGED if PER_BOX[c].form == "opening" for end in _ENDS]
 )
 _SHOWN = 40
 _STATES = 25  # that a distribution in a cell is made into
@@ -285,8 +284,10 @@ class _Table:
                 pass
             spread = None
             if column.partition(" ")[0] in RANGED:
-                with _in_row(self.numbers[i]):
+                try:
                     spread = typed_spread(x, one, self.comma is Comma.DECIMAL)
+                except InvalidFile as error:
+                    raise InvalidFile(f"row {self.numbers[i]}: {error}") from None
             if spread is not None:
                 return spread
         date = " Spreadsheets turn 1/2 into a date: format the cell as text."
@@ -357,9 +358,12 @@ class _Table:
                 amounts[said.key] = self._amount(said)
                 if not math.isfinite(amounts[said.key].value) and said.key != "outside":
                     raise InvalidFile(f"{said.where} must be a finite number.")
-                found[said.key] = amounts[said.key].value
-                if field.type is int:
-                    found[said.key] = _whole(found[said.key], said)
+                x = amounts[said.key].value
+                if field.type is int and (x != math.floor(x) or abs(x) > 2**53):
+                    raise InvalidFile(
+                        f"{said.where} must be a whole number, but it is {said.value!r}."
+                    )
+                found[said.key] = int(x) if field.type is int else x
             else:
                 found[said.key] = _worded(said, field.type, field.words)
         unit = self._unit(amounts, found)
@@ -468,9 +472,10 @@ class _Table:
             )
         per = rate.per or ("year" if rate.compounded is not None else "")
         if period and not per and rate.continuous:
+            ways = " or ".join(f"{name} per {x}" for x in dict.fromkeys(("year", period)))
             raise InvalidFile(
                 f"the rate must say its unit of time, since durations are in {period}s, but it is "
-                f"{name}. Write {name} per year, or {name} per {period}."
+                f"{name}. Write {ways}."
             )
         found = rate.continuous
         if period and per:
@@ -583,8 +588,8 @@ class _Table:
         if any(self.spreads["probability"][i] for i in tested):
             raise InvalidFile(f"{place} needs chances behind it that are numbers, not ranges.")
         prior = [self.columns["probability"][i] for i in tested]
-        told = any(self.columns["parent_state"][i] is not None for i in tested)
-        if len(behind) != 1 or len(tested) != 2 or told or None in prior:
+        given = any(self.columns["parent_state"][i] is not None for i in tested)
+        if len(behind) != 1 or len(tested) != 2 or given or None in prior:
             raise InvalidFile(
                 f"{place} must have one box behind it, with two states and their chances before "
                 f"the test, and without a parent_state."
@@ -745,21 +750,6 @@ def _as_float(x: float) -> float:
         return float(x)
     except OverflowError:  # a whole number of 400 digits
         return math.inf
-
-
-@contextmanager
-def _in_row(row: int) -> Iterator[None]:
-    """Say in which row something is wrong."""
-    try:
-        yield
-    except InvalidFile as error:
-        raise InvalidFile(f"row {row}: {error}") from None
-
-
-def _whole(x: float, said: Said) -> int:
-    if x != math.floor(x) or abs(x) > 2**53:
-        raise InvalidFile(f"{said.where} must be a whole number, but it is {said.value!r}.")
-    return int(x)
 
 
 def _worded(said: Said, kind: type, words: Mapping[Any, str]) -> Any:

@@ -9,6 +9,8 @@ import math
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files as data_of
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from .._common.arrays import IntArray
 from .._common.disk import replacing
-from .._common.numbers import is_currency_sign
+from .._common.numbers import is_currency_sign, plain_number
 from .._common.optional import need
 from ..errors import InvalidForest
 from ..forest.model import FIELDS, Forest
@@ -35,46 +37,6 @@ TOTALS = {
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
 
 _HEAD = ("box", "parent", "parent_state", "state", "reward", "probability", "cost")
-_SETTINGS = (
-    ("A search with two stages at each of two sites (change it to yours)",),
-    ("objective", "maximize"),
-    ("outside option", 0),
-    ("unit", "$"),
-)
-_ROWS = (
-    ("Survey North", None, None, "promising", None, 0.4, 20_000),
-    (None, None, None, "poor", None, 0.6, None),
-    ("Drill North", "Survey North", "promising", "dry", 0, 0.5, 80_000),
-    (None, None, None, "oil", 400_000, 0.5, None),
-    (None, None, "poor", "dry", 0, 0.95, None),
-    (None, None, None, "oil", 400_000, 0.05, None),
-    ("Survey South", None, None, "promising", None, 0.3, 10_000),
-    (None, None, None, "poor", None, 0.7, None),
-    ("Drill South", "Survey South", "promising", "dry", 0, 0.4, 90_000),
-    (None, None, None, "oil", 350_000, 0.6, None),
-    (None, None, "poor", "dry", 0, 0.9, None),
-    (None, None, None, "oil", 350_000, 0.1, None),
-)
-_NOTES = (
-    (
-        "box",
-        "What can be opened: a stage, a test, a candidate. Blank: the box above.",
-    ),
-    ("parent", "The box that must be opened first. Blank for a box that can be opened at once."),
-    ("parent_state", "What the parent showed. Each state of the parent needs rows of its own."),
-    ("state", "What the box may show, in a word or a number."),
-    ("reward", "What can be taken once the box has shown this. Blank: nothing can be taken."),
-    (
-        "probability",
-        "How likely the state is: 0.4, 40% or 2/5. Sums to 1 for each parent_state.",
-    ),
-    ("cost", "What opening the box costs, in the unit of the rewards. Blank: as in the row above."),
-    ("count", "A column that may be added: how many copies of the box there are."),
-    ("outside option", "What you have if you open nothing; none: something must be taken."),
-    ("objective", "maximize rewards, or minimize losses."),
-    ("unit", "$, EUR, hours: shown with every amount."),
-    ("then", "weitzman solve FILE, or weitzman report FILE -o report.html"),
-)
 
 
 def written_columns(forest: Forest) -> dict[str, list[Any]]:
@@ -157,7 +119,8 @@ def check_writable(forest: Forest, path: str) -> None:
             raise InvalidForest(
                 f"a name in a table {why}, but there is {name[:40]!r}. Rename it, or write .json."
             )
-    for group, _ in forest.quotas:
+    pairs = (getattr(forest, one.stored) for one in FIELDS if one.type is dict)
+    for group, _ in chain.from_iterable(pairs):
         if re.search(r"[,;]|[\s:=]$|^\W*$", group):
             raise InvalidForest(
                 f"a group with a quota must have no comma or semicolon in a table, but there is "
@@ -328,19 +291,27 @@ def _write_text(rows: Iterable[Sequence[Any]], file: BinaryIO, path: str) -> Non
 
 def write_template(path: str) -> None:
     """Write a sheet to fill in, ``.xlsx``, ``.csv`` or ``.tsv``."""
-    columns: dict[str, list[Any]] = {
-        name: [row[i] for row in _ROWS] for i, name in enumerate(_HEAD)
-    }
+    rows, notes = (_template_rows(name) for name in ("template.csv", "template_notes.csv"))
     with explained(path, "written"), replacing(path) as file:
-        if not path.lower().endswith(TEXT):
-            formats = {key: money_formats(columns[key], "$") for key in _MONEY}
-            formats["probability"] = ["0%"] * len(_ROWS)
-            notes = {"column": [a for a, _ in _NOTES], "what to fill in": [b for _, b in _NOTES]}
-            write_blocks(
-                [Block("boxes", _SETTINGS, columns, formats), Block("notes", (), notes)], file
-            )
+        if path.lower().endswith(TEXT):
+            _write_text(rows, file, path)
             return
-        _write_text([*_SETTINGS, _HEAD, *_ROWS], file, path)
+        head = rows.index(list(_HEAD))
+        boxes, about = ({str(c[0]): list(c[1:]) for c in zip(*rows_, strict=True)}
+                        for rows_ in (rows[head:], notes))  # fmt: skip
+        formats = {key: money_formats(boxes[key], "$") for key in _MONEY}
+        formats["probability"] = ["0%"] * len(boxes["probability"])
+        blocks = [Block("boxes", rows[:head], boxes, formats), Block("notes", (), about)]
+        write_blocks(blocks, file)
+
+
+def _template_rows(name: str) -> list[list[Any]]:
+    """The rows of a sheet that comes with the package."""
+    text = data_of(__package__).joinpath(name).read_text("utf-8")
+    return [
+        [(text or None) if (x := plain_number(text)) is None else int(x) if x % 1 == 0 else x
+         for text in row] for row in csv.reader(io.StringIO(text))
+    ]  # fmt: skip
 
 
 def is_template(path: str) -> bool:

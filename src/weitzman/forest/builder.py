@@ -223,9 +223,9 @@ class Builder:
 
 @spelled_out(GivenColumns)
 def line(
-    law: Sequence[ArrayLike] | FloatArray,
+    law: Sequence[Any] | FloatArray,
     *,
-    rewards: ArrayLike | Sequence[ArrayLike],
+    rewards: ArrayLike | Sequence[ArrayLike] | None = None,
     cost: ArrayLike | Sequence[ArrayLike],
     length: float | None = None,
     names: Sequence[object] | None = None,
@@ -239,8 +239,9 @@ def line(
     law : list
         The distribution of the first box, then for each further box a matrix (states of the box
         before, own states). With ``length``: one distribution and one matrix, used for all boxes
-        but the first and kept in memory once.
+        but the first and kept in memory once. A :class:`weitzman.Chain` may stand for this matrix.
     rewards : one shared vector, or one per box
+        By default those of the chain.
     cost : number, or one entry per box
         As in :meth:`Forest.from_arrays`.
     length : int or inf, optional
@@ -268,8 +269,16 @@ def line(
     >>> endless = weitzman.line(([0.5, 0.5], sticky), length=np.inf, rewards=[0, 10], cost=0.5)
     >>> weitzman.solve(endless).index(1, 0), weitzman.solve(endless).value
     (5.0, 7.0)
+    >>> chain = weitzman.Chain(sticky, rewards=[0, 10])
+    >>> weitzman.line(([0.5, 0.5], chain), length=1000, cost=0.5) == long
+    True
     """
     laws: Any = law if isinstance(law, np.ndarray) else list(law)
+    if len(laws) == 2 and hasattr(laws[1], "rewards"):  # a chain
+        rewards = laws[1].rewards if rewards is None else rewards
+        laws[1] = laws[1].law
+    if rewards is None:
+        raise InvalidForest("a line needs rewards: one vector, or one per box. Give `rewards`.")
     if len(laws) == 0 or np.ndim(laws[0]) == 0:
         raise InvalidForest(
             "the law of a line must be a list: the distribution of the first box, then a matrix "

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._common.numbers import counted, such
 from ..errors import InvalidForest
-from .pools import Pool, concat_pools, joined_pool, list_pool, stack_pool
+from .pools import Pool, joined_pool, list_pool, stack_pool
 
 _DTYPE, _NDIM, _SHAPE = attrgetter("dtype"), attrgetter("ndim"), attrgetter("shape")
 
@@ -92,11 +92,10 @@ def reward_columns(
         raise InvalidForest(
             f"`rewards` must be one vector, or one per box, but got {short(rewards)}."
         )
-    shared_states = states is not None and (len(states) == 0 or not _nested(states[0]))
     if len(rewards) and not isinstance(rewards, np.ndarray) and not _nested(rewards[0]):
         rewards = np.asarray(_numbers(rewards, "`rewards`"))
     if isinstance(rewards, np.ndarray) and rewards.ndim == 1 and rewards.dtype.kind in "iuf":
-        pool, place = stack_pool(rewards.astype(np.float64).reshape(1, 1, -1))
+        pool, _ = stack_pool(rewards.astype(np.float64).reshape(1, 1, -1))
         number = np.zeros(n, np.int64)
     elif _is_stack(rewards, 2, n):
         pool, number = stack_pool(rewards.astype(np.float64)[:, None, :])
@@ -109,116 +108,62 @@ def reward_columns(
         )
     if states is None:
         return pool, number, (None,) * len(pool)
-    if shared_states:
-        given = tuple(label(x) for x in states)
-        return pool, number, (given,) * len(pool)
+    if len(states) == 0 or not _nested(states[0]):  # one list for all boxes
+        return pool, number, (tuple(map(label, states)),) * len(pool)
     _check_length(states, n, "states")
-    lists = [None if s is None else tuple(label(x) for x in s) for s in states]
+    lists = [None if s is None else tuple(map(label, s)) for s in states]
     rows: dict[tuple[int, tuple[str, ...] | None], int] = {}
     place = np.array(
         [rows.setdefault((int(r), s), len(rows)) for r, s in zip(number, lists, strict=True)]
     )
-    stacked = [pool[r] for r, _ in rows]
-    shape = np.array([m.shape for m in stacked], np.int64)
-    start = np.concatenate([[0], np.cumsum(shape[:, 1])])
-    data = np.concatenate([m.reshape(-1) for m in stacked])
-    return Pool(data, start, shape), place, tuple(s for _, s in rows)
+    return pool.take(np.array([r for r, _ in rows])), place, tuple(s for _, s in rows)
 
 
 def law_columns(
-    law: Any, parent: IntArray, n: int, title: Sequence[object], initial: Any = None
+    law: Any, parent: IntArray, n: int, title: Sequence[object]
 ) -> tuple[Pool, IntArray]:
     """Laws in any of the forms of `Forest.from_arrays`."""
-    if initial is not None:
-        return _with_initial(law, parent, _numbers(initial, "`initial`"))
+    roots = parent < 0
     if _is_stack(law, 3, n):
-        roots = np.flatnonzero(parent < 0)
-        uneven = roots[(law[roots] != law[roots, :1]).any(axis=(1, 2))]
+        uneven = np.flatnonzero(roots)[(law[roots] != law[roots, :1]).any(axis=(1, 2))]
         if len(uneven):
             raise InvalidForest(
                 f"a root's law must have equal rows in an array (n, k, k), but the rows of "
                 f"law[{uneven[0]}] (box {title[uneven[0]]!r}) differ ({such(len(uneven), 'box')}). "
                 f"Give a list with a vector for each root."
             )
-        if len(roots) == 0 or law.shape[1] == 1:
+        if not roots.any() or law.shape[1] == 1:
             return stack_pool(law)
-        return _side_by_side(law[roots, :1], law[parent >= 0], parent)
+        stems, branches = law[roots, :1], law[~roots]
+        shape = np.repeat([stems.shape[1:], branches.shape[1:]], [len(stems), len(branches)], 0)
+        pool, place = joined_pool([stems, branches], shape)
+        number = np.empty(n, np.int64)
+        number[roots], number[~roots] = place[: len(stems)], place[len(stems) :]
+        return pool, number
     _check_length(law, n, "law")
-    if _all_arrays(law, parent):
-        return _array_pool(law)
-
-    root = (parent < 0).tolist()
+    if _all_arrays(law, roots):  # taken as they are, each object once
+        once = {id(m): m for m in law}
+        distinct = law if len(once) == n else list(once.values())
+        kinds = {shape: i for i, shape in enumerate(dict.fromkeys(map(_SHAPE, distinct)))}
+        which = np.fromiter(map(kinds.__getitem__, map(_SHAPE, distinct)), np.int64, len(distinct))
+        rows_and_columns = np.array([(1, *shape)[-2:] for shape in kinds], np.int64)
+        pool, number = joined_pool(distinct, rows_and_columns[which])
+        if distinct is law:
+            return pool, number
+        place_of = {key: i for i, key in enumerate(once)}
+        return pool, number[np.fromiter(map(place_of.__getitem__, map(id, law)), np.int64, n)]
+    root = roots.tolist()
     return list_pool(law, root, lambda i: matrix_of("law", law[i], root[i], title[i], "law"))
 
 
-def _side_by_side(
-    stems: FloatArray, branches: FloatArray, parent: IntArray
-) -> tuple[Pool, IntArray]:
-    """The laws of the roots (r, 1, k), and of all other boxes (n - r, k, k)."""
-    shape = np.repeat([stems.shape[1:], branches.shape[1:]], [len(stems), len(branches)], axis=0)
-    pool, place = joined_pool([stems, branches], shape)
-    number = np.empty(len(parent), np.int64)
-    number[parent < 0], number[parent >= 0] = place[: len(stems)], place[len(stems) :]
-    return pool, number
-
-
-def _with_initial(law: Any, parent: IntArray, initial: FloatArray) -> tuple[Pool, IntArray]:
-    """One vector for all roots, or one for each; one matrix for all other boxes, or a stack."""
-    roots, n = int((parent < 0).sum()), len(parent)
-    stems = np.tile(initial, (roots, 1)) if initial.ndim == 1 else initial
-    if stems.ndim != 2 or len(stems) != roots:
-        raise InvalidForest(
-            f"`initial` must be one vector, or one for each of the {roots} roots, but its shape is "
-            f"{initial.shape}."
-        )
-    matrices = _numbers(law, "`law`, with `initial` given,")
-    if matrices.ndim == 3 and len(matrices) == n:
-        branches = matrices[parent >= 0]
-    elif matrices.ndim == 2:
-        branches = np.broadcast_to(matrices, (n - roots, *matrices.shape))
-    else:
-        raise InvalidForest(
-            f"with `initial`, `law` must be one matrix for all boxes below a root, or an array "
-            f"of shape ({n}, k, k), in which roots are not looked at, but its shape is "
-            f"{matrices.shape}."
-        )
-    if matrices.ndim == 2 and n > roots:  # kept once
-        pool, number = stack_pool(stems[:, None])
-        whole = concat_pools([pool, stack_pool(matrices[None])[0]])
-        column = np.full(n, len(pool))
-        column[parent < 0] = number
-        return whole, column
-    return _side_by_side(stems[:, None], branches, parent)
-
-
-def _all_arrays(law: Any, parent: IntArray) -> bool:
+def _all_arrays(law: Any, roots: BoolArray) -> bool:
     """Whether all laws are arrays of floats with the right number of dimensions."""
     if not isinstance(law, (list, tuple)):
         return False
     if set(map(type, law)) != {np.ndarray} or set(map(_DTYPE, law)) != {np.dtype(np.float64)}:
         return False
     ndim = np.fromiter(map(_NDIM, law), np.int64, len(law))
-    return bool(((ndim == 2) | ((ndim == 1) & (parent < 0))).all())
-
-
-def _array_pool(law: Sequence[FloatArray]) -> tuple[Pool, IntArray]:
-    """The laws as they are, each object once."""
-    if len(set(map(id, law))) == len(law):
-        return joined_pool(law, _shapes(law))
-    once = {id(m): m for m in law}
-    distinct = list(once.values())
-    pool, number = joined_pool(distinct, _shapes(distinct))
-    place = {key: i for i, key in enumerate(once)}
-    return pool, number[np.fromiter(map(place.__getitem__, map(id, law)), np.int64, len(law))]
-
-
-def _shapes(matrices: Sequence[FloatArray]) -> IntArray:
-    """Rows and columns of matrices, of which few have different shapes; a vector is one row."""
-    every = list(map(_SHAPE, matrices))
-    kinds = list(dict.fromkeys(every))
-    place = {kind: i for i, kind in enumerate(kinds)}
-    which = np.fromiter(map(place.__getitem__, every), np.int64, len(every))
-    return np.array([(1, *kind)[-2:] for kind in kinds], np.int64)[which]
+    return bool(((ndim == 2) | ((ndim == 1) & roots)).all())
 
 
 def opening_columns(
@@ -236,36 +181,28 @@ def opening_columns(
         return stack_pool(plain.astype(np.float64).reshape(n, 1, 1))
     _check_length(entries, n, what)
 
-    def convert(i: int) -> FloatArray:
-        return as_entry(entries[i], parent[i] < 0, title[i], what)
-
-    return list_pool(entries, (parent < 0).tolist(), convert)
-
-
-def as_entry(entry: object, root: bool, title: object, what: str = "cost") -> FloatArray:
-    """A cost, factor or duration of a box as a matrix."""
-    return opening_matrix(entry, root, f"the {what} of box {title!r}")
+    root = (parent < 0).tolist()
+    return list_pool(
+        entries, root, lambda i: matrix_of("opening", entries[i], root[i], title[i], what)
+    )
 
 
 def opening_matrix(entry: object, root: bool, called: str) -> FloatArray:
     """A number, a list or a matrix as a matrix; ``called`` is its name in messages."""
     c = _numbers(entry, called)
-    if c.ndim == 0:
-        return c.reshape(1, 1)
-    if c.ndim == 1:
-        return c.reshape(1, -1) if root else c.reshape(-1, 1)
-    if c.ndim == 2:
-        return c
-    raise InvalidForest(
-        f"{called} must be a number, a vector or a matrix, but it has {c.ndim} dimensions."
-    )
+    if c.ndim > 2:
+        raise InvalidForest(
+            f"{called} must be a number, a vector or a matrix, but it has {c.ndim} dimensions."
+        )
+    return c if c.ndim == 2 else c.reshape((1, -1) if root or c.ndim == 0 else (-1, 1))
 
 
 def matrix_of(form: str, x: object, root: bool, title: object, what: str) -> FloatArray:
     """A law, the rewards, or a cost and the like of one box as a matrix."""
+    called = f"the {what} of box {title!r}"
     if form == "opening":
-        return as_entry(x, root, title, what)
-    m = _numbers(x, f"the {what} of box {title!r}")
+        return opening_matrix(x, root, called)
+    m = _numbers(x, called)
     if m.ndim == 1 and (root or form == "rewards"):
         return m.reshape(1, -1)
     if form == "rewards":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
@@ -80,6 +81,8 @@ class Field:
         Whether files say it even if it has its default.
     by_tree : bool
         Whether all boxes of a tree have one value, which may be said of the root alone.
+    ranged : bool
+        Whether a spreadsheet may give a range or a distribution in place of one value.
     convert : callable, optional
         From what people give for a setting to what the forest stores.
     kept : callable, optional
@@ -109,6 +112,7 @@ class Field:
     default_of: Callable[[Forest], Any] | None = None
     always: bool = False
     by_tree: bool = False
+    ranged: bool = False
     convert: Callable[[Any], Any] | None = None
     kept: Callable[[Any, Mapping[str, Any]], Any] | None = None
     join: Callable[[Field, Sequence[Forest], Sequence[int]], Any] | None = None
@@ -137,7 +141,13 @@ class Field:
         if self.form == "setting":
             return self._normal_setting(value)
         if self.type is str:
-            return self._normal_texts(value, n)
+            if isinstance(value, str) or not isinstance(value, Collection | None):
+                raise InvalidForest(
+                    f"`{self.name}` must have one text per box, but got {short(value)}."
+                )
+            texts = value if value is None or type(value) is tuple else tuple(map(label, value))
+            plain = texts is not None and self.form == "entry" and self.is_default(texts)
+            return None if plain else texts
         if value is None or (self.default is not None and np.size(value) == 0):
             column: Any = np.full(n, self.default, self.type)
         elif self.type is int:
@@ -156,29 +166,13 @@ class Field:
     def _normal_setting(self, value: Any) -> Any:
         if self.convert is not None:
             return self.convert(value)
-        if value is None and (self.default is None or self.default_of is not None):
-            return None
-        if self.type is not float:
+        open_ = value is None and (self.default is None or self.default_of is not None)
+        if open_ or self.type is not float:
             return value
-        message = f"the {self.headings[0]} must be a number, but it is {value!r}."
-        if isinstance(value, (bool, np.bool_)):  # which float() would take for 0 or 1
-            raise InvalidForest(message)
-        try:
-            return float(value)
-        except (TypeError, ValueError) as error:
-            raise InvalidForest(message) from error
-
-    def _normal_texts(self, value: Any, n: int) -> tuple[str, ...] | None:
-        if value is None:
-            return None
-        if isinstance(value, str) or not isinstance(value, Collection):
-            raise InvalidForest(
-                f"`{self.name}` must have one text per box, but got {short(value)}."
-            )
-        texts = value if type(value) is tuple else tuple(map(label, value))
-        if self.form == "entry" and self.is_default(texts):
-            return None
-        return texts
+        if not isinstance(value, (bool, np.bool_)):  # which float() would take for 0 or 1
+            with suppress(TypeError, ValueError):
+                return float(value)
+        raise InvalidForest(f"the {self.headings[0]} must be a number, but it is {value!r}.")
 
     def shown(self, value: Any) -> str:
         """A value for messages."""

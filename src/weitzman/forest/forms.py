@@ -114,8 +114,7 @@ def read_outcomes(
     what = source.called("outcomes")
     if isinstance(outcomes, Discretized) or is_distribution(outcomes):
         law = outcomes if isinstance(outcomes, Discretized) else discretize(outcomes, n_states)
-        _no_rewards(source, rewards)
-        return _made_discrete(law.rewards, {ANY: law.probabilities}, law.error)
+        return _made_discrete(source, rewards, law.rewards, {ANY: law.probabilities}, law.error)
     if not isinstance(outcomes, Mapping) or not outcomes:
         raise InvalidForest(
             f"{what} must be a mapping such as {{10: 0.5, 0: 0.5}}, for a child perhaps one for "
@@ -132,9 +131,8 @@ def read_outcomes(
     if any(map(is_distribution, given.values())):
         if not all(map(is_distribution, given.values())):
             raise InvalidForest(f"{what} must be all distributions or all mappings, but are mixed.")
-        _no_rewards(source, rewards)
         nodes, laws, error = discretize_rows(list(given.values()), n_states)
-        return _made_discrete(nodes, dict(zip(given, laws, strict=True)), error)
+        return _made_discrete(source, rewards, nodes, dict(zip(given, laws, strict=True)), error)
     return _read_mappings(source, given, rewards)
 
 
@@ -181,17 +179,14 @@ def _read_mappings(
 
 
 def _made_discrete(
-    rewards: FloatArray, rows: Mapping[Any, FloatArray], error: float
+    source: Source, given: object, rewards: FloatArray, rows: Mapping[Any, FloatArray], error: float
 ) -> BoxOutcomes:
-    return BoxOutcomes(tuple(map(label, rewards)), rewards.tolist(), rows=rows, error=error)
-
-
-def _no_rewards(source: Source, rewards: object) -> None:
-    if rewards is not None:
+    if given is not None:
         raise InvalidForest(
             f"the states of a distribution are its rewards, but there is also "
             f"{source.called('rewards')}. Leave them out."
         )
+    return BoxOutcomes(tuple(map(label, rewards)), rewards.tolist(), rows=rows, error=error)
 
 
 # -- boxes together -----------------------------------------------------------------------------

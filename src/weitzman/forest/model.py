@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
 from .._common.numbers import Amounts, counted, such
+from .._common.text import ROWS, columns_html
 from .._kernels.structure import postorder
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from . import rules
@@ -187,12 +188,12 @@ class Forest:
     cost: IntArray
     laws: Pool = per_box(
         "law", "The chances of its states, after each state of the parent unless it is a root.",
-        form="law", pointer="law", needed=True, check=rules.checked_laws,
+        form="law", pointer="law", needed=True, ranged=True, check=rules.checked_laws,
         headings=("probability", "prob", "p", "chance"),
     )  # fmt: skip
     rewards: Pool = per_box(
         "rewards", "What can be taken once the box has shown a state; none for a mere signal.",
-        form="rewards", pointer="reward", needed=True, check=rules.check_rewards,
+        form="rewards", pointer="reward", needed=True, ranged=True, check=rules.check_rewards,
         headings=(
             "reward", "payoff", "payout", "worth", "value", "prize", "loss", "NPV", "eNPV",
             "net present value", "benefit", "net benefit", "profit", "net profit", "revenue",
@@ -202,7 +203,7 @@ class Forest:
     costs: Pool = per_box(
         "cost", "What opening the box costs, in the unit of the rewards.",
         form="opening", pointer="cost", needed=True, default=0.0, check=rules.check_costs,
-        headings=("cost", "price"), schema={"type": "number", "minimum": 0},
+        headings=("cost", "price"), ranged=True, schema={"type": "number", "minimum": 0},
     )  # fmt: skip
     factors: Pool | None = per_box(
         "factor", "What everything after the opening is multiplied by, above 0 and at most 1.",
@@ -212,7 +213,7 @@ class Forest:
     )  # fmt: skip
     durations: Pool | None = per_box(
         "duration", "How long the opening takes, which the rate discounts.",
-        form="opening", pointer="cost", default=0.0, check=rules.check_durations,
+        form="opening", pointer="cost", default=0.0, ranged=True, check=rules.check_durations,
         headings=("duration", "dur", "time", "length of time", "months", "years", "weeks", "days"),
         term="discounting",
         schema={"type": "number", "minimum": 0},
@@ -317,11 +318,46 @@ class Forest:
         return _rebuild, (type(self), stored(self))
 
     def __repr__(self) -> str:
-        return (
-            f"Forest({counted(len(self), 'described box')}, {self._with_copies()}, "
-            f"{counted(self.roots.size, 'root')}, {counted(len(self.laws), 'law')}, "
-            f"outside {self.outside:g}{', minimize' if self.minimize else ''}{self._terms()})"
+        lines, discounted, tau = (
+            int(self.endless.sum()),
+            self.factors is not None,
+            self.risk_tolerance,
         )
+        quotas = " and ".join(f"{most} of {group}" for group, most in self.quotas)
+        parts = [
+            counted(len(self), "described box"),
+            f"{self.boxes} with copies" + (f", {lines} endless" if lines else ""),
+            counted(self.roots.size, "root"),
+            counted(len(self.laws), "law"),
+            f"outside {self.outside:g}",
+            "minimize" if self.minimize else "",
+            "discounted" if discounted else "",
+            "" if tau is None else f"risk tolerance {tau}",
+            f"{self.prizes} prizes" if self.prizes > 1 else "",
+            f"at most {quotas}" if quotas else "",
+        ]
+        return f"Forest({', '.join(filter(None, parts))})"
+
+    def _repr_html_(self) -> str:
+        """The boxes for a notebook: parents, copies, and the range of costs and rewards."""
+        some, say = range(min(len(self), ROWS)), self.amounts
+
+        def reach(x: Any) -> str:
+            known = x[np.isfinite(x)]
+            if not known.size:
+                return "none"
+            low, high = say(float(known.min())), say(float(known.max()))
+            return low if low == high else f"{low} to {high}"
+
+        columns: dict[str, list[Any]] = {
+            "box": [self.name(v) for v in some],
+            "parent": ["" if self.parent[v] < 0 else self.name(int(self.parent[v])) for v in some],
+            "copies": ["∞" if self.endless[v] else f"{self.count[v]:,}" for v in some],
+            "cost": [reach(self.costs[int(self.cost[v])]) for v in some],
+            "rewards": [reach(self.rewards[int(self.reward[v])]) for v in some],
+            "states": [len(self.states(v)) for v in some],
+        }
+        return columns_html(repr(self), columns, len(self))
 
     # -- lookups ---------------------------------------------------------------------------------
 
@@ -397,19 +433,6 @@ class Forest:
         )
         return next(said, None)
 
-    def _terms(self) -> str:
-        terms = [
-            (self.factors is not None, "discounted"),
-            (self.risk_tolerance is not None, f"risk tolerance {self.risk_tolerance}"),
-            (self.prizes > 1, f"{self.prizes} prizes"),
-            (bool(self.quotas), "at most " + " and ".join(f"{q} of {g}" for g, q in self.quotas)),
-        ]
-        return "".join(f", {term}" for there, term in terms if there)
-
-    def _with_copies(self) -> str:
-        lines = int(self.endless.sum())
-        return f"{self.boxes} with copies" + (f", {lines} endless" if lines else "")
-
     def name(self, box: int) -> str:
         """The name of a box by its number."""
         return str(box) if self.names is None else self.names[box]
@@ -476,7 +499,6 @@ class Forest:
         cost: ArrayLike | Sequence[ArrayLike],
         rewards: ArrayLike | Sequence[ArrayLike],
         law: ArrayLike | Sequence[ArrayLike],
-        initial: ArrayLike | None = None,
         names: Sequence[object] | None = None,
         states: Sequence[Sequence[object] | None] | Sequence[object] | None = None,
         **fields: Unpack[GivenColumns],
@@ -495,11 +517,7 @@ class Forest:
             The reward of each state. Minus infinity: a signal that cannot be taken.
         law : n entries
             A vector for a root, a matrix (states of the parent, own states) for a child. A
-            single array of shape (n, k, k) also works; the matrix of a root then has equal rows,
-            unless ``initial`` is given.
-        initial : one vector, or one for each root, optional
-            The laws of the roots. ``law`` is then one matrix for all other boxes, or an array of
-            shape (n, k, k), in which the entries of roots are ignored.
+            single array of shape (n, k, k) also works; the matrix of a root then has equal rows.
         names : n names, optional
         outside : float, optional
             0 by default. Minimizing has no default: 0 would beat every loss. Infinity of the losing
@@ -553,7 +571,7 @@ class Forest:
         given = {"cost": cost} | known_fields(fields, "from_arrays", cls)
         rules.check_time_given(given)
         reward_pool, reward, labels = reward_columns(rewards, states, n, title)
-        law_pool, laws = law_columns(law, parents, n, title, initial)
+        law_pool, laws = law_columns(law, parents, n, title)
         openings = {}
         held = {}
         for one in declared(cls):

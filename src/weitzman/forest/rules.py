@@ -15,7 +15,7 @@ from .._common.arrays import BoolArray, IntArray, frozen
 from .._common.numbers import counted, such
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
-from .columns import label, short
+from .columns import label, no_reward, short
 from .fields import MAX_COUNT as MAX_COUNT
 from .fields import declared, in_trees
 from .pools import Pool
@@ -50,6 +50,7 @@ def check(forest: Forest) -> Iterator[tuple[str, Any]]:
 
 
 def like(wanted: object, names: Sequence[str] | None) -> str:
+    """The end of a message about an unknown name: the name that was perhaps meant."""
     if names is None or not isinstance(wanted, str):
         return ""
     close = closest(wanted, names[:10_000])
@@ -63,17 +64,40 @@ def closest(wanted: str, names: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def _first(forest: Forest, column: IntArray, row: int) -> tuple[int, str]:
-    """The first box that uses a row of a pool, for messages."""
-    box = int(np.flatnonzero(column == row)[0]) if (column == row).any() else -1
-    return box, repr(forest.name(box)) if box >= 0 else "(unused)"
+def _check_boxes(
+    f: Forest, bad: BoolArray, rule: str, fault: Callable[[int], object], advice: str = ""
+) -> None:
+    """Reject boxes that break a rule; ``fault`` says what is wrong with the first of them."""
+    if bad.any():
+        v = int(np.argmax(bad))
+        raise InvalidForest(
+            f"{rule}, but box {f.name(v)!r} {fault(v)} ({such(bad.sum(), 'box')})."
+            f"{f' {advice}.' if advice else ''}"
+        )
 
 
-def _place(f: Forest, pool: Pool, column: IntArray, wrong: BoolArray) -> tuple[int, int, str]:
-    """The first wrong entry of a pool, its matrix, and the first box that uses that."""
-    i = int(np.flatnonzero(wrong)[0])
-    m = int(np.searchsorted(pool.start, i, side="right")) - 1
-    return i, m, _first(f, column, m)[1]
+def _user(f: Forest, column: IntArray, row: int) -> tuple[int, str]:
+    """The first box that uses a row of a pool (-1: none), and its name for messages."""
+    users = np.flatnonzero(column == row)
+    return (int(users[0]), repr(f.name(users[0]))) if len(users) else (-1, "(unused)")
+
+
+def _check_pool(
+    f: Forest, pool: Pool, column: IntArray, good: BoolArray, rule: str, kind: str = "entry",
+    *, place: bool = False, advice: str = "",
+) -> None:  # fmt: skip
+    """Reject entries of a pool; ``place``: name their state too."""
+    if not good.all():
+        i = int(np.argmin(good))
+        m = int(np.searchsorted(pool.start, i, side="right")) - 1
+        state = f" in state {i - int(pool.start[m])}" if place else ""
+        raise InvalidForest(
+            f"{rule}, but box {_user(f, column, m)[1]} has {pool.data[i]:.6g}{state} "
+            f"({such((~good).sum(), kind)}).{f' {advice}.' if advice else ''}"
+        )
+
+
+# -- columns and shapes ---------------------------------------------------------------------------
 
 
 def _check_size(f: Forest) -> None:
@@ -82,22 +106,23 @@ def _check_size(f: Forest) -> None:
         raise InvalidForest("a forest needs at least one box, but there is none. Add a root.")
     for field in declared(type(f)):
         column = getattr(f, field.pointer or field.stored)
-        if field.form not in ("setting", "names") and column is not None:
-            shape = (len(column),) if isinstance(column, tuple) else np.shape(column)
-            by_root = field.by_tree and shape == ((f.parent < 0).sum(),)
-            if shape != (n,) and not by_root:
-                raise InvalidForest(
-                    f"`{field.pointer or field.name}` must have one entry per box"
-                    f"{' or per root' if field.by_tree else ''}, but has shape {shape} for "
-                    f"{counted(n, 'box')}."
-                )
-            pool = getattr(f, field.stored)
-            if isinstance(pool, Pool) and (column.min() < 0 or column.max() >= len(pool)):
-                bad = np.flatnonzero((column < 0) | (column >= len(pool)))
-                raise InvalidForest(
-                    f"`{field.pointer}` must point into its pool of {len(pool)}, but box "
-                    f"{f.name(bad[0])!r} has {column[bad[0]]} ({such(len(bad), 'box')})."
-                )
+        if field.form in ("setting", "names") or column is None:
+            continue
+        shape = (len(column),) if isinstance(column, tuple) else np.shape(column)
+        by_root = field.by_tree and shape == ((f.parent < 0).sum(),)
+        if shape != (n,) and not by_root:
+            raise InvalidForest(
+                f"`{field.pointer or field.name}` must have one entry per box"
+                f"{' or per root' if field.by_tree else ''}, but has shape {shape} for "
+                f"{counted(n, 'box')}."
+            )
+        pool = getattr(f, field.stored)
+        if isinstance(pool, Pool):
+            _check_boxes(
+                f, (column < 0) | (column >= len(pool)),
+                f"`{field.pointer}` must point into its pool of {len(pool)}",
+                lambda v, column=column: f"has {column[v]}",  # type: ignore[misc]
+            )  # fmt: skip
 
 
 def _check_names(f: Forest) -> None:
@@ -120,12 +145,12 @@ def _check_names(f: Forest) -> None:
             continue
         if len(given) != f.rewards.shape[row, 1]:
             raise InvalidForest(
-                f"a box needs as many state names as rewards, but box {_first(f, f.reward, row)[1]}"
+                f"a box needs as many state names as rewards, but box {_user(f, f.reward, row)[1]}"
                 f" has {counted(len(given), 'name')} for "
                 f"{counted(f.rewards.shape[row, 1], 'reward')}."
             )
         if len(set(given)) < len(given):
-            _check_distinct(given, f"names of the states of box {_first(f, f.reward, row)[1]}")
+            _check_distinct(given, f"names of the states of box {_user(f, f.reward, row)[1]}")
 
 
 def _check_distinct(names: Sequence[str], what: str) -> None:
@@ -157,26 +182,55 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
         while w != v and len(cycle) < 8:
             cycle.append(w)
             w = int(parent[w])
-        path = " -> ".join(repr(name(u)) for u in [*cycle, v if w == v else w])
+        path = " -> ".join(repr(name(u)) for u in [*cycle, w])
         raise InvalidForest(
             f"parents must lead to a root, but {path} is a cycle ({counted(len(lost), 'box')} on "
             f"or below it). Make one of them a root."
         )
 
 
+def _check_shapes(f: Forest) -> None:
+    own = f.rewards.shape[f.reward, 1]
+    given = np.where(f.parent < 0, 1, own[f.parent])
+    rows, cols = f.laws.shape[f.law].T
+    bad = np.flatnonzero((rows != given) | (cols != own) | (own == 0))
+    if len(bad):
+        v = int(bad[0])
+        kind = f"{counted(given[v], 'row')} (states of its parent)"
+        raise InvalidForest(
+            f"the law of box {f.name(v)!r} must have "
+            f"{'one row (a root)' if f.parent[v] < 0 else kind} and {counted(own[v], 'column')} "
+            f"(its own rewards), but it has shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
+        )
+    for field in declared(type(f)):
+        pool = getattr(f, field.stored)
+        if field.form != "opening" or pool is None or (pool.shape == 1).all():
+            continue
+        rows, cols = pool.shape[getattr(f, field.pointer)].T
+        bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
+        if len(bad):
+            v, what = int(bad[0]), f"a {field.name}"
+            raise InvalidForest(
+                f"{what} is one number, one per state of the parent, or a matrix (states of the "
+                f"parent, own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them "
+                f"and {what} of shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
+            )
+
+
+# -- one field each -------------------------------------------------------------------------------
+
+
 def check_count(f: Forest) -> None:
     """Counts are whole numbers from 1 on."""
-    bad = np.flatnonzero((f.count < 1) | (f.count > MAX_COUNT))
-    if len(bad):
-        raise InvalidForest(
-            f"a count must be from 1 to {MAX_COUNT}, but that of box {f.name(bad[0])!r} is "
-            f"{f.count[bad[0]]} ({such(len(bad), 'box')})."
-        )
+    _check_boxes(
+        f, (f.count < 1) | (f.count > MAX_COUNT), f"a count must be from 1 to {MAX_COUNT}",
+        lambda v: f"has {f.count[v]}",
+    )  # fmt: skip
 
 
 def check_outside(f: Forest) -> None:
     """The outside option is a number, or the worst infinity."""
-    must_take = np.inf if f.minimize else -np.inf
+    must_take = no_reward(f.minimize)
     if not np.isfinite(f.outside) and f.outside != must_take:
         raise InvalidForest(
             f"the outside option must be a finite number, or {must_take} if something must be "
@@ -198,37 +252,6 @@ def check_unit(f: Forest) -> None:
         )
 
 
-def _check_shapes(f: Forest) -> None:
-    own = f.rewards.shape[f.reward, 1]
-    given = np.where(f.parent < 0, 1, own[f.parent])
-    rows, cols = f.laws.shape[f.law].T
-    bad = np.flatnonzero((rows != given) | (cols != own) | (own == 0))
-    if len(bad):
-        v = int(bad[0])
-        kind = (
-            "one row (a root)"
-            if f.parent[v] < 0
-            else f"{counted(given[v], 'row')} (states of its parent)"
-        )
-        raise InvalidForest(
-            f"the law of box {f.name(v)!r} must have {kind} and {counted(own[v], 'column')} (its "
-            f"own rewards), but it has shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
-        )
-    for field in declared(type(f)):
-        pool = getattr(f, field.stored)
-        if field.form != "opening" or pool is None or (pool.shape == 1).all():
-            continue
-        rows, cols = pool.shape[getattr(f, field.pointer)].T
-        bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
-        if len(bad):
-            v, what = int(bad[0]), f"a {field.name}"
-            raise InvalidForest(
-                f"{what} is one number, one per state of the parent, or a matrix (states of the "
-                f"parent, own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them "
-                f"and {what} of shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
-            )
-
-
 def check_endless(f: Forest) -> None:
     """An endless box is like its parent, has no copies and ends its line."""
     if not f.endless.any():
@@ -237,24 +260,15 @@ def check_endless(f: Forest) -> None:
     known: dict[tuple[str, ...] | None, int] = {}
     title = np.array([known.setdefault(names, len(known)) for names in f.state_names])[f.reward]
     children = np.bincount(f.parent + 1, minlength=len(f.parent) + 1)[1:]
-    for broken, rule, fault, remedy in (
+    same = "must name its states as its parent does"
+    for broken, rule, fault, advice in (
         (f.parent < 0, "must have a parent", "has none", "Describe the first box by itself"),
         (rows != cols, "must have as many states as its parent", "does not", "Its law is square"),
-        (
-            title != title[f.parent],
-            "must name its states as its parent does",
-            "does not",
-            "Use one list",
-        ),
+        (title != title[f.parent], same, "does not", "Use one list"),
         (children > 0, "must have no children", "has some", "Only boxes like it follow it"),
         (f.count > 1, "must have no copies", "has some", "Give the count to the box above it"),
     ):
-        bad = np.flatnonzero(f.endless & broken)
-        if len(bad):
-            raise InvalidForest(
-                f"an endless box {rule}, but {f.name(bad[0])!r} {fault} ({such(len(bad), 'box')}). "
-                f"{remedy}."
-            )
+        _check_boxes(f, f.endless & broken, f"an endless box {rule}", fault.format, advice)
 
 
 def checked_laws(f: Forest) -> Pool:
@@ -262,29 +276,33 @@ def checked_laws(f: Forest) -> Pool:
     p = f.laws
     if len(p.data) and not (p.data.min() >= 0 and p.data.max() <= 1 + SUM_TOLERANCE):  # or NaN
         wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))
-        i, m, title = _place(f, p, f.law, wrong)
+        i = int(np.argmax(wrong))
+        m = int(np.searchsorted(p.start, i, side="right")) - 1
         s, y = divmod(i - int(p.start[m]), int(p.shape[m, 1]))
         raise InvalidForest(
-            f"probabilities must lie between 0 and 1, but in the law of box {title} the entry "
-            f"[{s}, {y}] is {p.data[i]:.12g} ({such(wrong.sum(), 'entry')})."
+            f"probabilities must lie between 0 and 1, but in the law of box {_user(f, f.law, m)[1]}"
+            f" the entry [{s}, {y}] is {p.data[i]:.12g} ({such(wrong.sum(), 'entry')})."
         )
     start, owner = p.rows()
     mass = np.add.reduceat(p.data, start) if len(start) else np.empty(0)
-    bad = np.flatnonzero(np.abs(mass - 1) > SUM_TOLERANCE)
+    far = np.abs(mass - 1)
+    bad = np.flatnonzero(far > SUM_TOLERANCE)
     if len(bad):
         m = int(owner[bad[0]])
         row = int(bad[0] - np.flatnonzero(owner == m)[0])
-        box, title = _first(f, f.law, m)
+        box, title = _user(f, f.law, m)
         after = ""
         if box >= 0 and f.parent[box] >= 0:
             up = int(f.parent[box])
             after = f" after {f.name(up)!r} shows {f.states(up)[row]!r}"
+        total = f"{mass[bad[0]]:.9g}"
+        if total == "1":  # show what it differs by
+            total = f"1 {'+' if mass[bad[0]] > 1 else '-'} {far[bad[0]]:.2g}"
         raise InvalidForest(
-            f"probabilities must sum to 1, but those of box {title}{after} sum to "
-            f"{_sum(mass[bad[0]])} ({such(len(bad), 'row')}). Rescale the row, or give the missing "
-            f"mass a state of its own."
+            f"probabilities must sum to 1, but those of box {title}{after} sum to {total} "
+            f"({such(len(bad), 'row')}). Rescale the row, or give the missing mass a state of its "
+            f"own."
         )
-    far = np.abs(mass - 1)
     if not len(mass) or far.max() <= 8 * ROUNDING:
         return p
     columns = p.shape[owner, 1]
@@ -294,25 +312,15 @@ def checked_laws(f: Forest) -> Pool:
     return Pool(p.data / np.repeat(np.where(off, mass, 1.0), columns), p.start, p.shape)
 
 
-def _sum(mass: float) -> str:
-    """A sum that is not 1, with the digits that show it."""
-    text = f"{mass:.9g}"
-    return text if text != "1" else f"1 {'+' if mass > 1 else '-'} {abs(mass - 1):.2g}"
-
-
 def check_rewards(f: Forest) -> None:
     """Rewards are numbers, or none at all."""
     data = f.rewards.data
     if np.abs(data).max() <= MAX_AMOUNT:  # the common case, and not NaN
         return
-    none = np.inf if f.minimize else -np.inf
-    wrong = ~(np.isfinite(data) | (data == none))
-    if wrong.any():
-        i, m, title = _place(f, f.rewards, f.reward, wrong)
-        raise InvalidForest(
-            f"rewards must be finite ({none} marks a state without one), but box {title} has "
-            f"{data[i]} in state {i - int(f.rewards.start[m])} ({such(wrong.sum(), 'reward')})."
-        )
+    none = no_reward(f.minimize)
+    rule = f"rewards must be finite ({none} marks a state without one)"
+    good = np.isfinite(data) | (data == none)
+    _check_pool(f, f.rewards, f.reward, good, rule, "reward", place=True)
     if not np.isfinite(f.outside) and not np.isfinite(data).all():
         raise InvalidForest(
             "states without a reward need a finite outside option, since otherwise there may be "
@@ -323,31 +331,26 @@ def check_rewards(f: Forest) -> None:
 
 def check_costs(f: Forest) -> None:
     """Costs are finite and not negative."""
-    if f.costs.data.min() >= 0 and f.costs.data.max() <= MAX_AMOUNT:
+    x = f.costs.data
+    if x.min() >= 0 and x.max() <= MAX_AMOUNT:
         return
-    wrong = ~((f.costs.data >= 0) & np.isfinite(f.costs.data))
-    _check_entries(f, f.costs, ~wrong, "costs must be finite and not negative", "cost")
+    rule = "costs must be finite and not negative"
+    _check_pool(f, f.costs, f.cost, (x >= 0) & np.isfinite(x), rule, "cost")
     _check_amounts(f, f.costs, f.cost, "cost")
 
 
 def _check_amounts(f: Forest, pool: Pool, column: IntArray, kind: str) -> None:
     """Larger amounts would leave the range of a 64-bit float in sums and squares."""
-    wrong = np.isfinite(pool.data) & (np.abs(pool.data) > MAX_AMOUNT)
-    if wrong.any():
-        i, _, title = _place(f, pool, column, wrong)
-        raise InvalidForest(
-            f"a {kind} must be at most {MAX_AMOUNT:g} in size, but box {title} has "
-            f"{pool.data[i]:.6g} ({such(wrong.sum(), kind)}). Choose a larger unit."
-        )
+    good = ~np.isfinite(pool.data) | (np.abs(pool.data) <= MAX_AMOUNT)
+    rule = f"a {kind} must be at most {MAX_AMOUNT:g} in size"
+    _check_pool(f, pool, column, good, rule, kind, advice="Choose a larger unit")
 
 
-def _check_entries(f: Forest, pool: Pool, good: BoolArray, rule: str, kind: str = "entry") -> None:
-    """Entries of costs, factors or durations, all of which the column of costs points to."""
-    if not good.all():
-        i, _, title = _place(f, pool, f.cost, ~good)
-        raise InvalidForest(
-            f"{rule}, but box {title} has {pool.data[i]:.6g} ({such((~good).sum(), kind)})."
-        )
+def check_error(f: Forest) -> None:
+    """A stated error is not negative."""
+    x = f.stated_error
+    if isinstance(x, bool) or not isinstance(x, (int, float, np.number)) or not 0 <= x < np.inf:
+        raise InvalidForest(f"`stated_error` must be a finite number from 0 on, but it is {x!r}.")
 
 
 # -- time, risk and prizes ----------------------------------------------------------------------
@@ -387,9 +390,8 @@ def check_durations(f: Forest) -> None:
     """Durations are finite and not negative."""
     if f.durations is not None:
         check_rate(f)
-        x = f.durations.data
-        rule = "durations must be finite and not negative"
-        _check_entries(f, f.durations, (x >= 0) & np.isfinite(x), rule)
+        x, rule = f.durations.data, "durations must be finite and not negative"
+        _check_pool(f, f.durations, f.cost, (x >= 0) & np.isfinite(x), rule)
 
 
 def checked_factors(f: Forest) -> Pool | None:
@@ -403,15 +405,8 @@ def checked_factors(f: Forest) -> Pool | None:
     if factors is not None:
         x = factors.data
         rule = "factors must lie above 0 and be at most 1 (a rate times a duration at most 700)"
-        _check_entries(f, factors, (x > 0) & (x <= 1), rule)
+        _check_pool(f, factors, f.cost, (x > 0) & (x <= 1), rule)
     return factors
-
-
-def check_error(f: Forest) -> None:
-    """A stated error is not negative."""
-    x = f.stated_error
-    if isinstance(x, bool) or not isinstance(x, (int, float, np.number)) or not 0 <= x < np.inf:
-        raise InvalidForest(f"`stated_error` must be a finite number from 0 on, but it is {x!r}.")
 
 
 def check_risk(f: Forest) -> None:
@@ -425,21 +420,14 @@ def check_risk(f: Forest) -> None:
             f"count the expected payoff alone."
         )
     check_clash({"factor": f.factors, "risk_tolerance": tau})
-    if f.endless.any():
-        v = int(np.argmax(f.endless))
-        raise InvalidForest(
-            f"a risk tolerance needs a forest that ends, but box {f.name(v)!r} is followed by "
-            f"boxes like itself without end ({such(f.endless.sum(), 'box')}). Write out as "
-            f"many as matter."
-        )
+    _check_boxes(
+        f, f.endless, "a risk tolerance needs a forest that ends",
+        lambda v: "is followed by boxes like itself without end", "Write out as many as matter",
+    )  # fmt: skip
     numbers = np.append(f.rewards.data, f.outside)
     numbers = numbers[np.isfinite(numbers)]
-    size = float(numbers.max() - numbers.min()) if len(numbers) else 0.0
-    check_exponent(size + float(f.costs.data.max()), tau)
-
-
-def check_exponent(size: float, tau: float) -> None:
-    """Refuse a range of rewards, plus the highest cost, whose utilities would overflow."""
+    size = float(np.ptp(numbers)) if len(numbers) else 0.0
+    size += float(f.costs.data.max())
     if size > MOST_EXPONENT * tau:
         raise InvalidForest(
             f"the range of the rewards plus the highest cost must be at most {MOST_EXPONENT:g} "
@@ -455,10 +443,10 @@ def default_prizes(f: Forest) -> int:
 
 def as_quotas(given: Any) -> tuple[tuple[str, int], ...]:
     """Quotas as pairs in the order of their groups, from a mapping or from pairs."""
-    if given is None:
-        return ()
     try:
-        pairs = [(label(group), most) for group, most in dict(given).items()]
+        pairs = [
+            (label(group), most) for group, most in dict(() if given is None else given).items()
+        ]
     except (TypeError, ValueError):
         raise InvalidForest(
             f"`quotas` must be a mapping {{group: number}}, but it is {short(given)}."
@@ -468,7 +456,7 @@ def as_quotas(given: Any) -> tuple[tuple[str, int], ...]:
         for group, most in pairs
         if isinstance(most, bool)
         or not isinstance(most, (int, float, np.number))
-        or not (most >= 0 and most == np.floor(most) and most <= MAX_COUNT)
+        or not (0 <= most <= MAX_COUNT and most == np.floor(most))
     ]
     if bad:
         raise InvalidForest(

@@ -263,7 +263,7 @@ class CappedRuns:
         for r in reversed(range(len(runs.stages))):
             stage = runs.stages[r]
             worth = np.repeat(price * runs.ladder.best[stage.runs, r][:, None], _ATOMS, axis=1)
-            going = runs.goes_on(r)
+            going = runs.continues(r)
             if going.any():
                 assert law is not None
                 worth[going] = np.maximum(worth[going], out._ahead(law))
@@ -276,7 +276,7 @@ class CappedRuns:
         return out
 
     def _ahead(self, law: SegmentLaw) -> FloatArray:
-        """What going on was worth to the runs that stood before a stage, at most their indices.
+        """What continuing was worth to the runs that stood before a stage, at most their indices.
 
         The values of this stage come first, since the stages before it are not known yet.
         """

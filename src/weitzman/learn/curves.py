@@ -437,7 +437,16 @@ class Curves:
 
     def select(self, runs: ArrayLike) -> Curves:
         """Some of the runs, by number in the order given, or by a mask of all."""
-        which = _numbers(np.asarray(runs), len(self))
+        which, n = np.asarray(runs), len(self)
+        if which.dtype == bool and which.shape == (n,):
+            which = np.flatnonzero(which)
+        whole = np.issubdtype(which.dtype, np.integer) or which.size == 0
+        if not whole or which.ndim != 1 or ((which < 0) | (which >= n)).any():
+            raise InvalidArgument(
+                f"runs are chosen by numbers from 0 to {n - 1}, or by a mask of {n}, but not by "
+                f"{which!r}."
+            )
+        which = which.astype(np.int64)
         size = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(size)])
         rows = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])
@@ -476,29 +485,23 @@ class Curves:
             raise InvalidArgument("joining needs at least one log, but there is none.")
         if len({log.minimize for log in every}) > 1:
             raise InvalidArgument("logs to be joined must all maximize or all minimize.")
-        names, chosen = _joined(every)
-        rows = [slice(int(log.start[r]), int(log.start[r + 1])) for log, r in chosen]
+        before = np.cumsum([0, *(len(log.step) for log in every)]).tolist()
+        starts = [log.start[1:] + rows for log, rows in zip(every, before, strict=False)]
         known = any(log.settings for log in every)
-
-        def column(name: str) -> Any:
-            return np.concatenate(
-                [getattr(log, name)[part] for (log, _), part in zip(chosen, rows, strict=True)]
-            )
-
-        return cls(
-            runs=tuple(name for _, name in names),
-            start=np.cumsum([0, *(part.stop - part.start for part in rows)]),
-            step=column("step"),
-            score=column("score"),
-            cost=column("cost"),
-            task=tuple(task for task, _ in names),
-            kind=tuple(log.kind[r] for log, r in chosen),
-            ended=np.array([log.ended[r] for log, r in chosen]),
+        stacked = cls(
+            runs=tuple(name for log in every for name in log.runs),
+            start=np.concatenate([[0], *starts]),
+            step=np.concatenate([log.step for log in every]),
+            score=np.concatenate([log.score for log in every]),
+            cost=np.concatenate([log.cost for log in every]),
+            task=tuple(task for log in every for task in log.task),
+            kind=tuple(kind for log in every for kind in log.kind),
+            ended=np.concatenate([log.ended for log in every]),
             minimize=every[0].minimize,
-            settings=tuple(log.settings[r] if log.settings else {} for log, r in chosen)
-            if known
-            else (),
+            settings=tuple(x for log in every for x in log.settings or ({},) * len(log) if known),
         )
+        kept = _distinct(stacked)
+        return replace(stacked.select(list(kept.values())), runs=tuple(name for _, name in kept))
 
     def __add__(self, other: object) -> Curves:
         return Curves.concat([self, other]) if isinstance(other, Curves) else NotImplemented
@@ -521,11 +524,6 @@ class Curves:
             out[f"setting {name}" if name in OWN else name] = [values[i] for i in run.tolist()]
         return need("pandas", "table").DataFrame(out)
 
-    def worth(self, price: float) -> FloatArray:
-        """What each row's score is worth, in units of cost; minus infinity where it diverged."""
-        signed = (-price if self.minimize else price) * self.score
-        return np.where(np.isnan(signed), -np.inf, signed)
-
     @property
     def run_of_row(self) -> IntArray:
         """The run that each row belongs to."""
@@ -535,19 +533,6 @@ class Curves:
     def total_cost(self) -> FloatArray:
         """What each run cost up to its last row."""
         return np.asarray(np.add.reduceat(self.cost, self.start[:-1]))
-
-
-def _numbers(which: NDArray[Any], n: int) -> IntArray:
-    """Which of n runs are selected, by numbers or by a mask."""
-    if which.dtype == bool and which.shape == (n,):
-        return np.flatnonzero(which)
-    whole = np.issubdtype(which.dtype, np.integer) or which.size == 0
-    if not whole or which.ndim != 1 or ((which < 0) | (which >= n)).any():
-        raise InvalidArgument(
-            f"runs are chosen by numbers from 0 to {n - 1}, or by a mask of {n}, but not by "
-            f"{which!r}."
-        )
-    return which.astype(np.int64)
 
 
 def _constant(
@@ -624,52 +609,41 @@ def _reject(c: Curves, bad: BoolArray, rule: str, values: NDArray[Any], advice: 
         )
 
 
-def _joined(
-    logs: Sequence[Curves],
-) -> tuple[list[tuple[str, str]], list[tuple[Curves, int]]]:
-    """Task and name of each different run, and its longest curve: a log and a number there."""
-    kept: dict[tuple[str, str], tuple[Curves, int]] = {}
+def _distinct(log: Curves) -> dict[tuple[str, str], int]:
+    """The number of each different run, its longest curve, by its task and a name of its own."""
+    kept: dict[tuple[str, str], int] = {}
     alike: dict[Any, list[tuple[str, str]]] = {}  # curves that begin alike, under one name
     copies: dict[tuple[str, str], int] = {}
-    for log in logs:
-        for r, key in enumerate(zip(log.task, log.runs, strict=True)):
-            row = int(log.start[r])
-            begin = [repr(float(column[row])) for column in (log.step, log.score, log.cost)]
-            name = _COPY.sub("", key[1])
-            known = alike.setdefault((key[0], name, *begin), [])
-            copied = (x for x in known if x == key or _COPY.sub("", x[1]) == key[1])
-            called = next((x for x in copied if _continues(*kept[x], log, r)), None)
-            if called is None:
-                called = key
-                while called in kept:  # the names of copies may be taken as well
-                    copies[key] = copies.get(key, 1) + 1
-                    called = (key[0], f"{key[1]} ({copies[key]})")
-                known.append(called)
-            before = kept.get(called, (log, r))
-            kept[called] = max(
-                (log, r), before, key=lambda x: (_length(*x), bool(x[0].ended[x[1]]))
-            )
-    return list(kept), list(kept.values())
-
-
-def _length(log: Curves, run: int) -> int:
-    return int(log.start[run + 1] - log.start[run])
-
-
-def _continues(a: Curves, r: int, b: Curves, s: int) -> bool:
-    """Whether one curve is the other one, or its beginning, with the same settings."""
+    size = np.diff(log.start).tolist()
     # blank settings are left out: NaN would differ from itself
-    one, other = (
-        {k: x for k, x in flat(log.settings[run]).items() if x is not None and x == x}
-        if log.settings
-        else {}
-        for log, run in ((a, r), (b, s))
-    )
-    n, i, j = min(_length(a, r), _length(b, s)), int(a.start[r]), int(b.start[s])
-    return one == other and all(
-        np.array_equal(getattr(a, x)[i : i + n], getattr(b, x)[j : j + n], equal_nan=True)
-        for x in ("step", "score", "cost")
-    )
+    settings = [
+        {name: x for name, x in flat(config).items() if x is not None and x == x}
+        for config in log.settings or ({},) * len(log)
+    ]
+
+    def continues(a: int, b: int) -> bool:
+        """Whether one curve is the other one, or its beginning, with the same settings."""
+        i, j, n = int(log.start[a]), int(log.start[b]), min(size[a], size[b])
+        return settings[a] == settings[b] and all(
+            np.array_equal(column[i : i + n], column[j : j + n], equal_nan=True)
+            for column in (log.step, log.score, log.cost)
+        )
+
+    for r, key in enumerate(zip(log.task, log.runs, strict=True)):
+        row = int(log.start[r])
+        begin = [repr(float(column[row])) for column in (log.step, log.score, log.cost)]
+        name = _COPY.sub("", key[1])
+        known = alike.setdefault((key[0], name, *begin), [])
+        copied = (x for x in known if x == key or _COPY.sub("", x[1]) == key[1])
+        called = next((x for x in copied if continues(kept[x], r)), None)
+        if called is None:
+            called = key
+            while called in kept:  # the names of copies may be taken as well
+                copies[key] = copies.get(key, 1) + 1
+                called = (key[0], f"{key[1]} ({copies[key]})")
+            known.append(called)
+        kept[called] = max(r, kept.get(called, r), key=lambda x: (size[x], bool(log.ended[x])))
+    return kept
 
 
 def sample() -> Curves:

@@ -279,14 +279,8 @@ def bootstrap(
     ladder = model.ladder
     weights = random.dirichlet(ladder.weight, size=n) * ladder.weight.sum()
     weights = np.maximum(weights, 1e-9)  # no weight may be 0, or a row might rest on no run
-    if executor is None:
-        found = []
-        for i, weight in enumerate(weights, 1):
-            found.append(_relearned(model, weight))
-            if progress is not None:
-                progress(i, n)
-        return Bootstrap(tuple(found))
-    check_executor(executor)
+    if executor is not None:
+        check_executor(executor)
     return Bootstrap(tuple(spread(executor, _relearned, model, list(weights), progress)))
 
 

@@ -1,4 +1,4 @@
-"""Curves as seen from a few rungs: the steps at which to decide whether to go on."""
+"""Curves as seen from a few rungs: the steps at which to decide whether to continue."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Ladder:
 
 
 def choose_rungs(curves: Curves, ratio: float) -> IntArray:
-    """Steps such that a run that goes on to the next has paid about ``ratio`` times as much.
+    """Steps such that a run that continues to the next has paid about ``ratio`` times as much.
 
     The first one is the first step that costs anything; the last one is the last step of all.
     """

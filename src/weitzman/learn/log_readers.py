@@ -366,7 +366,9 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
         raise InvalidArgument(f'`cost` must be "time" or "steps", but it is {cost!r}.')
     backend = need("tensorboard.backend.event_processing.event_accumulator", "tensorboard")
     make = need("tensorboard.util.tensor_util", "tensorboard").make_ndarray
-    folders, logs = {}, {}
+    folders: dict[Path, str] = {}
+    logs: dict[Path, Any] = {}
+    settings: dict[Path, dict[str, Any]] = {}
     for name, path in files_below(folder, "*tfevents*"):
         part = Path(name).parent
         folders[path.parent] = part.as_posix() if str(part) != "." else path.parent.name
@@ -374,14 +376,15 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
         with reading(path, "a log of TensorBoard"):
             every = {"scalars": 0, "tensors": 0}
             logs[path] = backend.EventAccumulator(str(path), size_guidance=every).Reload()
-    settings = {path: _hparams(log) for path, log in logs.items()}
+            settings[path] = _hparams(logs[path])
     for path, log in logs.items():
-        tags = log.Tags()
-        rows = []
-        if tag in tags["scalars"]:  # written by PyTorch's writer
-            rows = [(x.wall_time, x.step, x.value) for x in log.Scalars(tag)]
-        elif tag in tags["tensors"]:  # by TensorFlow's
-            rows = [(x.wall_time, x.step, float(make(x.tensor_proto))) for x in log.Tensors(tag)]
+        with reading(path, "a log of TensorBoard"):
+            tags, rows = log.Tags(), []
+            if tag in tags["scalars"]:  # written by PyTorch's writer
+                rows = [(x.wall_time, x.step, x.value) for x in log.Scalars(tag)]
+            elif tag in tags["tensors"]:  # by TensorFlow's
+                found = log.Tensors(tag)
+                rows = [(x.wall_time, x.step, float(make(x.tensor_proto))) for x in found]
         inner = (x for at, x in settings.items() if at.parent == path and x)
         start = log.FirstEventTimestamp() if rows else 0.0
         run = LoggedRun.of(
@@ -573,30 +576,32 @@ def mlflow_runs(
             f"the tracking server {uri} is reached over the network. Say `online=True`, or give "
             f"the folder or database as `tracking_uri`."
         )
-    client = mlflow.MlflowClient(tracking_uri=tracking_uri)
-    wanted = [experiments] if isinstance(experiments, str) else list(experiments)
-    found = []
-    for name in map(str, wanted):
-        experiment = client.get_experiment_by_name(name)
-        if experiment is None and name.isdigit():
-            experiment = client.get_experiment(name)
-        if experiment is None:
-            there = ", ".join(repr(x.name) for x in client.search_experiments()) or "none"
-            raise InvalidArgument(f"MLflow has no experiment {name!r}; there are {there}.")
-        found.append(experiment)
-    for experiment in found:
-        for run in _all_runs(client, experiment.experiment_id):
-            start = run.info.start_time
-            yield LoggedRun.of(
-                run.info.run_name or run.info.run_id,
-                [
+    with reading(uri, "a store of MLflow"):
+        client = mlflow.MlflowClient(tracking_uri=tracking_uri)
+        wanted = [experiments] if isinstance(experiments, str) else list(experiments)
+        found = []
+        for name in map(str, wanted):
+            experiment = client.get_experiment_by_name(name)
+            if experiment is None and name.isdigit():
+                experiment = client.get_experiment(name)
+            if experiment is None:
+                there = ", ".join(repr(x.name) for x in client.search_experiments()) or "none"
+                raise InvalidArgument(f"MLflow has no experiment {name!r}; there are {there}.")
+            found.append(experiment)
+        for experiment in found:
+            for run in _all_runs(client, experiment.experiment_id):
+                start = run.info.start_time
+                rows = [
                     (max((x.timestamp - start) / 1000, 0.0), x.step, x.value)
                     for x in client.get_metric_history(run.info.run_id, metric)
-                ],
-                settings={name: number_or_text(x) for name, x in run.data.params.items()},
-                task=experiment.name if len(wanted) > 1 else "",
-                names=getattr(run.data, "metrics", ()),
-            )
+                ]
+                yield LoggedRun.of(
+                    run.info.run_name or run.info.run_id,
+                    rows,
+                    settings={name: number_or_text(x) for name, x in run.data.params.items()},
+                    task=experiment.name if len(wanted) > 1 else "",
+                    names=getattr(run.data, "metrics", ()),
+                )
 
 
 def _all_runs(client: Any, experiment: str) -> Iterator[Any]:
@@ -642,7 +647,9 @@ def studies_of(source: Any) -> Sequence[Study]:
                 f"a study must have one objective, but {study.study_name!r} has "
                 f"{len(study.directions)}."
             )
-    if len({study.direction for study in found}) != 1:
+    with reading(source if isinstance(source, str) else "studies", "a storage of Optuna"):
+        directions = {study.direction for study in found}
+    if len(directions) != 1:
         raise InvalidArgument("studies to be read together must all maximize or all minimize.")
     return found
 
@@ -650,34 +657,40 @@ def studies_of(source: Any) -> Sequence[Study]:
 def optuna_runs(studies: Sequence[Study]) -> Iterator[LoggedRun]:
     """The trials that show something, with their parameters as settings."""
     for study in studies:
-        trials = _without_copies(study.get_trials(deepcopy=False))
-        whole = not any(trial.intermediate_values for trial in trials)
-        shown, seconds = {}, {}
-        for t in trials:
-            shown[t.number] = t.intermediate_values
-            if whole:  # no trial reports on the way: trials are runs of one step
-                over = t.state.name == "COMPLETE" and t.value is not None
-                shown[t.number] = {1: t.value} if over else {}
-            seconds[t.number] = None if t.duration is None else float(t.duration.total_seconds())
-        # what a report costs on average, for trials that are not over; 1 if unknown
-        paid = [(took, len(shown[n])) for n, took in seconds.items() if took is not None]
-        total, reports = (sum(x) for x in zip((0.0, 0), *(x for x in paid if x[1]), strict=True))
-        usual = total / reports if total > 0 else 1.0
-        for trial in trials:
-            rows, took = sorted(shown[trial.number].items()), seconds[trial.number]
-            noted = trial.user_attrs.get(COSTS) or ()
-            each = usual if took is None else took / max(len(rows), 1)
-            known = len(noted) >= len(rows)
-            ours = RUN in trial.user_attrs
-            yield LoggedRun(
-                f"trial {trial.number}",
-                [step for step, _ in rows],
-                [score for _, score in rows],
-                list(noted[: len(rows)]) if known else [each] * len(rows),
-                trial.params,
-                study.study_name if len(studies) > 1 else "",
-                ENDED in trial.user_attrs if ours else trial.state.name == "COMPLETE",
-            )
+        with reading(f"study {study.study_name!r}", "a study of Optuna"):
+            yield from _trials_of(study, study.study_name if len(studies) > 1 else "")
+
+
+def _trials_of(study: Study, task: str) -> Iterator[LoggedRun]:
+    """The trials of one study."""
+    trials = _without_copies(study.get_trials(deepcopy=False))
+    whole = not any(trial.intermediate_values for trial in trials)
+    shown, seconds = {}, {}
+    for t in trials:
+        shown[t.number] = t.intermediate_values
+        if whole:  # no trial reports on the way: trials are runs of one step
+            over = t.state.name == "COMPLETE" and t.value is not None
+            shown[t.number] = {1: t.value} if over else {}
+        seconds[t.number] = None if t.duration is None else float(t.duration.total_seconds())
+    # what a report costs on average, for trials that are not over; 1 if unknown
+    paid = [(took, len(shown[n])) for n, took in seconds.items() if took is not None]
+    total, reports = (sum(x) for x in zip((0.0, 0), *(x for x in paid if x[1]), strict=True))
+    usual = total / reports if total > 0 else 1.0
+    for trial in trials:
+        rows, took = sorted(shown[trial.number].items()), seconds[trial.number]
+        noted = trial.user_attrs.get(COSTS) or ()
+        each = usual if took is None else took / max(len(rows), 1)
+        known = len(noted) >= len(rows)
+        ours = RUN in trial.user_attrs
+        yield LoggedRun(
+            f"trial {trial.number}",
+            [step for step, _ in rows],
+            [score for _, score in rows],
+            [float(x) for x in noted[: len(rows)]] if known else [each] * len(rows),
+            trial.params,
+            task,
+            ENDED in trial.user_attrs if ours else trial.state.name == "COMPLETE",
+        )
 
 
 def _without_copies(trials: Sequence[Trial]) -> list[Trial]:

@@ -162,6 +162,8 @@ class LogColumns:
     def __init__(self, source: Any) -> None:
         self._source = source
         self.names = [str(name) for name in source]
+        if self.names[:1] == ["Unnamed: 0"] and tuple(self.names[1 : len(OWN) + 1]) == OWN:
+            del self.names[0]  # the index of a table that pandas wrote
         self.is_export = tuple(self.names[: len(OWN)]) == OWN
         """Whether this is a table of :meth:`Curves.to_pandas`, in which texts may be blank."""
 

@@ -1,4 +1,4 @@
-"""A model of runs learned from a log: a run goes on like the logged runs that it resembles."""
+"""A model of runs learned from a log: a run continues like the logged runs that it resembles."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _FINE = 400  # worths at which the gain is computed
 
 
 class ResemblanceModel(RunModel):
-    """The law of a run, learned from a log: a run goes on as the logged runs that resemble it.
+    """The law of a run, learned from a log: a run continues as the logged runs that resemble it.
 
     Made by :func:`weitzman.learn.fit` or :func:`~weitzman.learn.load`.
 
@@ -96,7 +96,7 @@ class ResemblanceModel(RunModel):
     options : FitOptions
         How the law was learned.
     rungs : (R,) array of int
-        The steps at which to decide whether a run goes on.
+        The steps at which to decide whether a run continues.
     ladder : Ladder
         The runs that the law was learned from, as seen from the rungs.
     encoder : Encoder
@@ -235,7 +235,7 @@ class ResemblanceModel(RunModel):
         costs: Sequence[float] | None = None,
         settings: Config | None = None,
     ) -> float:
-        """The index of going on with a run that has shown these scores, in units of cost.
+        """The index of continuing a run that has shown these scores, in units of cost.
 
         Minus infinity at the end of a run, and if its last score is NaN: such a run has diverged.
 
@@ -260,7 +260,7 @@ class ResemblanceModel(RunModel):
         return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
-        """The index of going on with each of several runs."""
+        """The index of continuing each of several runs."""
         out = np.full(len(runs), -np.inf)
         for r, which, law in self._laws(runs):
             out[which] = self._capped.index(r, law)
@@ -280,7 +280,7 @@ class ResemblanceModel(RunModel):
     # -- promises ------------------------------------------------------------------------------
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
-        """What going on adds to a worth in hand, after costs, with these runs and new ones.
+        """What continuing adds to a worth in hand, after costs, with these runs and new ones.
 
         The value of lines side by side is the mean of the best capped value.
         """
@@ -369,14 +369,14 @@ class ResemblanceModel(RunModel):
 
         The states of a box are runs of the log, about ``states`` of them: the best ones by
         themselves, others in groups with neighboring scores. A forest remembers only the state of a
-        box, so a run goes on from rung to rung like runs that it resembles, and what is known is
+        box, so a run continues from rung to rung like runs that it resembles, and what is known is
         blurred.
         """
         runs, usual = self._runs, self._runs.stages[0].usual()
         worth = [self.price * runs.ladder.best[s.runs, r] for r, s in enumerate(runs.stages)]
         # shares[r][g, j]: the part of run j in group g; runs that are over are grouped apart
         shares = [
-            _groups(x, runs.goes_on(r), runs.stages[r].trees.weight, states)
+            _groups(x, runs.continues(r), runs.stages[r].trees.weight, states)
             for r, x in enumerate(worth)
         ]
         rewards = [share @ x for share, x in zip(shares, worth, strict=True)]
@@ -385,7 +385,7 @@ class ResemblanceModel(RunModel):
         paid: list[FloatArray | float] = [float(usual.cost[0])]
         for r in range(1, len(runs.stages)):
             before = runs.stages[r - 1].runs
-            going = (shares[r - 1] > 0) @ runs.goes_on(r - 1)
+            going = (shares[r - 1] > 0) @ runs.continues(r - 1)
             # a box after a run that is over shows the lowest score and costs so much that no policy
             # opens it
             matrix = np.zeros((len(going), len(rewards[r])))

@@ -1,10 +1,10 @@
-r"""A run goes on as the logged runs that it resembles, each in its own way.
+r"""A run continues as the logged runs that it resembles, each in its own way.
 
 Before segment r, a run about which :math:`x` is known resembles the logged runs j that were seen to
 its end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
 :math:`K_{jr}` be what run j was worth from there on to a searcher who follows indices: its *capped
 value*.
-The index of going on is the root of
+The index of continuing is the root of
 
 .. math:: \sum_j w_r(x, j)\, (m_r(x) + K_{jr} - m_r(j) - \sigma)^+ = c_r(x),
 
@@ -88,7 +88,12 @@ class Trees:
         bags: BoolArray | None = None,
     ) -> Trees:
         """Trees that separate runs with different targets, by what is known about the runs."""
-        bags = _bags(len(known), trees, random) if bags is None else bags
+        if bags is None:  # about two thirds of the runs in each tree; a single run is in every tree
+            n = len(known)
+            places = random.random((trees, n)).argsort(axis=1)
+            bags = np.zeros((trees, n), bool)
+            mine = places[:, : max(1, min(n - 1, round(_SHARE * n)))]
+            np.put_along_axis(bags, mine, True, axis=1)
         seeds = random.integers(1, 2**31 - 1, trees)
         seen = Known(np.ascontiguousarray(known), category)
         nodes = grow(seen, Outcomes(target, weight), bags, seeds, leaf)
@@ -115,15 +120,6 @@ class Trees:
             leaf[:, new] = fall(Known(np.ascontiguousarray(known[new]), self.category), self.nodes)
         runs = Fallen(self.leaf, self.bags, self.weight)
         return np.asarray(resemblance(leaf, own, runs, len(self.nodes.feature)))
-
-
-def _bags(n: int, trees: int, random: np.random.Generator) -> BoolArray:
-    """The runs of each tree: about two thirds of them; a single run is in every tree."""
-    size = max(1, min(n - 1, round(_SHARE * n)))
-    places = random.random((trees, n)).argsort(axis=1)
-    bags = np.zeros((trees, n), bool)
-    np.put_along_axis(bags, places[:, :size], True, axis=1)
-    return bags
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -384,10 +380,10 @@ class ResemblingRuns:
         """The numbers of the runs that stood before segment r, whether it was seen or not."""
         if r == 0:
             return np.arange(len(self.ladder))
-        return np.asarray(self.stages[r - 1].runs[self.goes_on(r - 1)])
+        return np.asarray(self.stages[r - 1].runs[self.continues(r - 1)])
 
-    def goes_on(self, r: int) -> BoolArray:
-        """Which runs that were seen to the end of segment r can go on."""
+    def continues(self, r: int) -> BoolArray:
+        """Which runs that were seen to the end of segment r can continue."""
         runs = self.stages[r].runs
         over = self.ladder.gone[runs] & (self.ladder.seen[runs] == r + 1)
         return ~over if r + 1 < len(self.stages) else np.zeros(len(runs), bool)

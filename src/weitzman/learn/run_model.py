@@ -45,7 +45,7 @@ class RunModel(Protocol):
     minimize : bool
         Lower scores are better.
     rungs : (R,) array of int
-        The steps at which to decide whether a run goes on; ``lines`` has one box for each.
+        The steps at which to decide whether a run continues; ``lines`` has one box for each.
     """
 
     price: float
@@ -77,18 +77,18 @@ class RunModel(Protocol):
         costs: Sequence[float] | None = None,
         settings: Config | None = None,
     ) -> float:
-        """The index of going on with a run that has shown this; see :class:`Shown`.
+        """The index of continuing a run that has shown this; see :class:`Shown`.
 
         -inf at the end of a run, and for a run that has diverged, if such runs do not recover.
         """
         ...
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
-        """What going on adds to a worth in hand, after costs, with these runs and new ones."""
+        """What continuing adds to a worth in hand, after costs, with these runs and new ones."""
         ...
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
-        """The index of going on with each of several runs."""
+        """The index of continuing each of several runs."""
         return np.array([self.next_index(*run) for run in runs])
 
     def start_indices(self, settings: Sequence[Config]) -> FloatArray:

@@ -129,8 +129,7 @@ class Frontier(Offers[Group]):
 
     The heap holds the roots only down to the first that was never on top: ``policy.root`` has them
     in order. Copies are one entry, which steps from one to the next. Boxes that are ``opened`` or
-    ``out`` may be in the heap, even twice; they are skipped when they come to the top. So each step
-    costs O(log n), plus O(log n) for each child of an opened box.
+    ``out`` may be in the heap, even twice; they are skipped when they come to the top.
     """
 
     def __init__(self, policy: Policy, opened: Container[Id], out: Container[Id]) -> None:
@@ -151,7 +150,7 @@ class Frontier(Offers[Group]):
             if u == v:  # the next one along an endless line
                 self.put_back((v, (*copy[:-1], copy[-1] + 1)), state)
             else:
-                self._push(u, copy, state)
+                self.put(self._group(u, copy, state), self.index(u, state))
 
     def put_back(self, box: Id, state: int) -> None:
         """One box can be opened (again) after its parent showed ``state``."""
@@ -235,15 +234,10 @@ class Frontier(Offers[Group]):
         self._heap, self._roots = mark
 
     def _group(self, v: int, above: Copy, state: int) -> Group:
-        count = int(self._count[v])
         if self._endless[v]:
             return v, state, (*above, 1), ALONE
-        if count > 1:
-            return v, state, (*above, 1), count
-        return v, state, above, ALONE
-
-    def _push(self, v: int, above: Copy, state: int) -> None:
-        self.put(self._group(v, above, state), self.index(v, state))
+        count = int(self._count[v])
+        return (v, state, (*above, 1), count) if count > 1 else (v, state, above, ALONE)
 
     def _next_root(self) -> None:
         while self._roots < len(self._policy.root):

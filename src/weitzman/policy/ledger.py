@@ -1,20 +1,34 @@
-"""What a search handed out and was told, changed only by events; which state a reward means."""
+"""What a search handed out and was told, changed only by events, and the journal that keeps them.
+
+`Ledger` is the state of a search: a function of the policy and the events. `Record` writes each
+event to the journal before the ledger is changed.
+"""
 
 from __future__ import annotations
 
+import gc
+import io
 import math
+import os
 import re
-from collections.abc import Sequence
+import secrets
+import sqlite3
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.disk import this_process
 from .._common.numbers import counted
 from ..engine.indices import Policy
-from ..errors import InvalidAnswer, InvalidForest, UnknownName
+from ..errors import InvalidAnswer, InvalidFile, InvalidForest, UnknownName, WeitzmanError
+from ..files import binary as _binary
+from ..files.event_log import Entry, EventLog, Path
 from ..forest.model import Forest
 from .frontier import Box, Copy, Id
 from .walk import Walk
@@ -71,41 +85,37 @@ def state_of(forest: Forest, box: int, above: int, reward: float, rule: Rule) ->
     """
     rewards = forest.rewards[int(forest.reward[box])][0]
     likely = np.where(forest.laws[int(forest.law[box])][above] > 0, rewards, np.nan)
+    finite, name = np.unique(likely[np.isfinite(likely)]), forest.name(box)
     found = np.flatnonzero(likely == reward)
     if len(found) == 0:
         found = np.flatnonzero(rewards == reward)
-    if len(found) == 0:
-        found = _by_rule(likely, reward, rule, forest.name(box))
-    if len(found) > 1:
-        shared = ", ".join(forest.states(box)[y] for y in found[:_SHOWN].tolist())
-        raise InvalidAnswer(
-            f"a reward must tell the state, but {reward:g} fits {len(found)} states of box "
-            f"{forest.name(box)!r}: {shared}. Give the state as well."
-        )
-    return int(found[0])
-
-
-def _by_rule(rewards: FloatArray, reward: float, rule: Rule, name: str) -> IntArray:
-    finite = np.unique(rewards[np.isfinite(rewards)])
-    if rule == "refuse" or finite.size == 0:
+    if len(found) == 0 and (rule == "refuse" or finite.size == 0):
         known = ", ".join(f"{x:.12g}" for x in finite[:_SHOWN]) or "none"
         more = f" and {len(finite) - _SHOWN} more" if len(finite) > _SHOWN else ""
         raise InvalidAnswer(
             f"{reward:.12g} is not among the rewards of box {name!r}, which are {known}{more}. "
             f'Give the state, or start the search with rewards="nearest" or with edges of bins.'
         )
-    if rule == "nearest":
-        return np.flatnonzero(rewards == finite[np.argmin(np.abs(finite - reward))])
-    edges = np.asarray(rule, np.float64)
-    bins, own = np.searchsorted(edges, rewards, side="right"), int(np.sum(edges <= reward))
-    found = np.flatnonzero((bins == own) & np.isfinite(rewards))
-    if len(found) == 0:
-        ends = [-math.inf, *map(float, edges), math.inf]
+    if len(found) == 0 and rule == "nearest":
+        found = np.flatnonzero(likely == finite[np.argmin(np.abs(finite - reward))])
+    elif len(found) == 0:
+        edges = np.asarray(rule, np.float64)
+        own = int(np.sum(edges <= reward))  # the bin of the reward
+        bins = np.searchsorted(edges, likely, side="right")
+        found = np.flatnonzero((bins == own) & np.isfinite(likely))
+        if len(found) == 0:
+            ends = [-math.inf, *map(float, edges), math.inf]
+            raise InvalidAnswer(
+                f"box {name!r} has no reward in the bin from {ends[own]:g} to {ends[own + 1]:g}, "
+                f"where {reward:g} lies. Give the state."
+            )
+    if len(found) > 1:
+        shared = ", ".join(forest.states(box)[y] for y in found[:_SHOWN].tolist())
         raise InvalidAnswer(
-            f"box {name!r} has no reward in the bin from {ends[own]:g} to {ends[own + 1]:g}, where "
-            f"{reward:g} lies. Give the state."
+            f"a reward must tell the state, but {reward:g} fits {len(found)} states of box "
+            f"{name!r}: {shared}. Give the state as well."
         )
-    return found
+    return int(found[0])
 
 
 class Event(NamedTuple):
@@ -123,15 +133,29 @@ class Event(NamedTuple):
     mark: int | None = None
     by: str | None = None
 
+    def content(self) -> list[Any]:
+        """The event as a journal holds it, without the worker."""
+        content = [self.kind, None if self.box is None else str(self.box), *self[3:]]
+        while content[-1] is None:
+            content.pop()
+        return content
+
 
 class Ledger(Walk):
     """The state of a search; a function of the policy, the rule and the events in their order."""
 
     def __init__(self, policy: Policy, rule: Rule, me: str) -> None:
-        _check_names(policy)
         super().__init__(policy)
         self.rule, self.me = rule, me
         self._copies = bool(self._numbered.any())
+        names = policy.forest.names or ()
+        known = set(names)
+        for name in names if self._copies else ():
+            if (parts := _COPY.fullmatch(name)) and parts[1] in known:
+                raise InvalidForest(
+                    f"where boxes have copies or go on without end, no name may look like a copy "
+                    f"of another box, but {name!r} does. Rename it."
+                )
         self.gone: set[str] = set()  # workers that have boxes out and are not there any more
         self.owner = ""  # who resumed the search last
         self.owned_by = ""  # the process of that worker, in words
@@ -166,8 +190,8 @@ class Ledger(Walk):
 
     def answer(
         self, box: str | int, state: State | None, reward: object, cost: object
-    ) -> Event | None:
-        """The event of an answer, checked; None if it was told before."""
+    ) -> list[Event]:
+        """The event of an answer, checked; none if it was told before."""
         here = self.locate(box)
         v = here[0]
         true = None if reward is None else number(reward, "a reward")
@@ -176,7 +200,7 @@ class Ledger(Walk):
             raise InvalidAnswer(f"a cost must not be negative, but got {paid:g}.")
         if here in self.answers:
             self._check_same(here, state, true, paid)
-            return None
+            return []
         above = self.state_above(here)
         if state is not None:
             y = self._state(here, state)
@@ -188,7 +212,7 @@ class Ledger(Walk):
             true = self.reward(v, y)
         if paid is None:
             paid = self.cost(v, above, y)
-        return Event(self.me, "tell", self.box(here), y, true, paid)
+        return [Event(self.me, "tell", self.box(here), y, true, paid)]
 
     def taking(self, box: str | int) -> list[Event]:
         """The event of taking a reward, checked; none if it was taken before."""
@@ -200,14 +224,14 @@ class Ledger(Walk):
         here = self.locate(box)
         return [Event(self.me, "take", self.box(here))] if self.hands.check(here) else []
 
-    def giving_back(self, box: str | int) -> Event:
+    def giving_back(self, box: str | int) -> list[Event]:
         """The event of a release, checked."""
         here = self.locate(box)
         if here not in self.out:
             told = here in self.answers
             why = "its answer is known already" if told else "it is not handed out"
             raise InvalidAnswer(f"box {self.box(here)!r} cannot be given back: {why}.")
-        return Event(self.me, "release", self.box(here))
+        return [Event(self.me, "release", self.box(here))]
 
     def taking_back(self, box: str | int | None) -> Event:
         """The event of an answer that is taken back, by default the last one, checked."""
@@ -221,7 +245,13 @@ class Ledger(Walk):
                 f"an answer can be taken back until a prize of its tree is taken, but that of the "
                 f"tree of {self.box(here)!r} was."
             )
-        below = self._open_below(here)
+        at, below = self.policy.child_at, list[Id]()
+        children = set(self.policy.child[at[here[0]] : at[here[0] + 1]].tolist())
+        for later in reversed(self.answers) if children else ():
+            if later == here:  # all before were opened before
+                break
+            if later[0] in children and self.above(later) == here:
+                below.append(later)
         if below:
             more = f" and {len(below) - 1} more" if len(below) > 1 else ""
             raise InvalidAnswer(
@@ -245,51 +275,32 @@ class Ledger(Walk):
             self.frontier.top()  # passes it over, so that giving back does not put it in twice
         elif kind == "tell":
             asker, _ = self.out.pop(here, ("", 0))
-            if here not in self.answers:
-                self.state_above(here)  # or an error, which a damaged journal may deserve
-                self._check_possible(here[0], state, reward, cost)
-                self.open(here, state, reward, cost, number, asker)  # type: ignore[arg-type]
+            if here not in self.answers:  # what a damaged journal says need not be possible
+                self.state_above(here)
+                if not (
+                    type(state) is int
+                    and 0 <= state < self.forest.rewards.shape[self.forest.reward[here[0]], 1]
+                    and (reward is None or (type(reward) is float and math.isfinite(reward)))
+                    and type(cost) is float
+                    and math.isfinite(cost)
+                ):
+                    raise ValueError(f"state {state}, reward {reward}, cost {cost}")
+                self.open(here, state, reward, cost, number, asker)
         elif kind == "release":
             self.frontier.put_back(here, self.state_above(here))
             self.out.pop(here, None)
         elif kind == "take" and self.hands is not None:
             self.hands.take(here, self.answers[here].reward)  # type: ignore[arg-type]
         elif kind == "undo":
-            self._take_back(here)
+            # as if the answer had never been given: what is below is not out, and this is again
+            answer, out = self.close(here), dict(self.out)
+            self.out.clear()
+            if answer.worker:
+                self.out[here] = answer.worker, answer.number
+                self.frontier.top()
+            self.out.update({x: asked for x, asked in out.items() if self.above(x) != here})
         else:
             raise ValueError(f"there is no event {kind!r}")
-
-    def _take_back(self, here: Id) -> None:
-        """As if the answer had never been given: boxes below are not out, and this one is again."""
-        answer, out = self.close(here), dict(self.out)
-        self.out.clear()
-        if answer.worker:
-            self.out[here] = answer.worker, answer.number
-            self.frontier.top()
-        self.out.update({x: asked for x, asked in out.items() if self.above(x) != here})
-
-    def _open_below(self, here: Id) -> list[Id]:
-        """Open boxes right below one, the last first."""
-        at, found = self.policy.child_at, list[Id]()
-        children = set(self.policy.child[at[here[0]] : at[here[0] + 1]].tolist())
-        for box in reversed(self.answers) if children else ():
-            if box == here:  # all before were opened before
-                break
-            if box[0] in children and self.above(box) == here:
-                found.append(box)
-        return found
-
-    def _check_possible(self, v: int, state: object, reward: object, cost: object) -> None:
-        """What a journal says of an answer could be true."""
-        f = self.forest
-        if not (
-            type(state) is int
-            and 0 <= state < f.rewards.shape[f.reward[v], 1]
-            and (reward is None or (type(reward) is float and math.isfinite(reward)))
-            and type(cost) is float
-            and math.isfinite(cost)
-        ):
-            raise ValueError(f"state {state}, reward {reward}, cost {cost}")
 
     # -- details -------------------------------------------------------------------------------
 
@@ -319,20 +330,6 @@ class Ledger(Walk):
                     f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. To "
                     f"change an answer, take it back first with `undo`."
                 )
-
-
-def _check_names(policy: Policy) -> None:
-    """No box may be called like a copy of another."""
-    f = policy.forest
-    if f.names is None or (f.count.max() == 1 and not f.endless.any()):
-        return
-    names = set(f.names)
-    for name in f.names:
-        if (parts := _COPY.fullmatch(name)) and parts[1] in names:
-            raise InvalidForest(
-                f"where boxes have copies or go on without end, no name may look like a copy of "
-                f"another box, but {name!r} does. Rename it."
-            )
 
 
 def replaced(old: Ledger, policy: Policy) -> Ledger:
@@ -392,3 +389,282 @@ def _state(old: Ledger, box: Id, new: Ledger, v: int) -> int:
         raise InvalidForest(
             f"a state that was seen must stay in a new model, but {error}"
         ) from None
+
+
+# -- the journal -----------------------------------------------------------------------------------
+
+Decide = Callable[[Ledger], list[Event]]
+Model = Callable[[list[Event]], Policy]
+"""Of a lazy search: the boxes that are seen after these events."""
+
+# what an event that cannot be brings about
+_IMPOSSIBLE = AssertionError, LookupError, TypeError, ValueError, OverflowError, AttributeError
+_KIND = {False: "search", True: "lazy search"}
+
+
+class Record:
+    """A ledger and its journal, if there is one, kept in step.
+
+    An interrupt may come at any instant. While the ledger is being changed, ``_busy`` is set, and
+    the next caller who finds it set rebuilds the ledger from the events. So nothing stays half
+    done.
+
+    Attributes
+    ----------
+    owner : str
+        Who had resumed the search last when this record was opened.
+    """
+
+    def __init__(self, ledger: Ledger, log: EventLog | None, *, lazy: bool) -> None:
+        self._ledger, self._log, self._lazy = ledger, log, lazy
+        self._first = ledger.policy
+        self._kept: list[tuple[Event, Policy | None]] = []  # all events, if there is no journal
+        self._busy = False
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self.owner = ""
+        self.path = "" if log is None else log.path
+
+    @classmethod
+    def start(
+        cls, policy: Policy, rewards: Rule, path: Path | None, *, lazy: bool = False
+    ) -> Record:
+        """Begin a search. The models of a lazy one are not kept, only marks of the boxes."""
+        rule = checked_rule(rewards)
+        ledger = Ledger(policy, rule, secrets.token_hex(8))
+        if path is None:
+            return cls(ledger, None, lazy=lazy)
+        roots = [box_mark(policy.forest, v) for v in range(len(policy.forest))] if lazy else []
+        settings, parts = {"rewards": rule, "roots": roots}, {} if lazy else to_parts(policy)
+        log = EventLog.create(path, _KIND[lazy], ledger.me, settings, parts)
+        return cls(ledger, log, lazy=lazy)
+
+    @classmethod
+    def open(
+        cls, path: Path, worker: str | None = None, *, alone: bool, take_over: bool = False,
+        model: Model | None = None, look: bool = False,
+    ) -> Record:  # fmt: skip
+        """Continue a search: as a worker of that name, or alone, taking it over from all others.
+
+        With ``look`` it is only read, and the file stays as it is.
+        """
+        me, lazy = worker or secrets.token_hex(8), model is not None
+        log = EventLog.open(path, _KIND[lazy], me)
+
+        def begin(db: sqlite3.Connection) -> Record:
+            if model is None:
+                policy = _policy(log, db, 0)
+            else:
+                roots = model([]).forest
+                if [box_mark(roots, v) for v in range(len(roots))] != log.settings.get("roots"):
+                    raise changed("one of the roots or the outside option")
+                policy = model([_event(log, entry) for entry in log.news(db)])
+            try:
+                rule = checked_rule(log.settings["rewards"])
+            except (KeyError, InvalidAnswer) as error:
+                raise InvalidFile(f"{log.path}: the settings are damaged: {error}.") from error
+            self = cls(Ledger(policy, rule, me), log, lazy=lazy)
+            self._start_again(db)
+            if not look:
+                log.workers.enter(db, owner=alone, take_over=take_over)
+            return self
+
+        try:
+            self = log.transact(begin)
+            if alone:
+                self.act(lambda ledger: [Event(me, "resume", by=str(this_process()))])
+        except BaseException:
+            log.close()
+            raise
+        self.owner = self._ledger.owner
+        return self
+
+    # -- in use --------------------------------------------------------------------------------
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock to hold while the ledger is read or changed."""
+        if self._process != os.getpid():  # a thread of the parent may have held the old one
+            self._lock, self._process = threading.RLock(), os.getpid()
+        return self._lock
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger as it is now."""
+        if self._busy:
+            self.act(lambda _: [])
+        return self._ledger
+
+    def act(self, decide: Decide, policy: Policy | None = None) -> None:
+        """Read what others did, decide, write the decision down, and only then carry it out.
+
+        If anything fails before it is written, nothing has happened. If anything fails after that,
+        the next call finds it among the events.
+        """
+
+        def write(db: sqlite3.Connection | None) -> tuple[list[Event], int]:
+            if db is not None:
+                self._catch_up(db)
+            elif self._busy:
+                self._replay((n, *kept) for n, kept in enumerate(self._kept, 1))
+            self._busy = True  # deciding may move what the ledger keeps in order
+            try:
+                events = decide(self._ledger)
+            except WeitzmanError:
+                self._busy = False
+                raise
+            if self._log is None or db is None:
+                self._kept.extend([(event, policy) for event in events])
+                return events, len(self._kept)
+            events = [event._replace(mark=self._mark(event)) for event in events]
+            parts = {} if policy is None or not events else to_parts(policy)
+            return events, self._log.add(db, [event.content() for event in events], parts)
+
+        with self.lock:
+            events, last = write(None) if self._log is None else self._log.transact(write)
+            for number, event in enumerate(events, last - len(events) + 1):
+                self._apply(event, number, policy)
+            self._busy = False
+
+    def substitute(self, policy: Policy) -> None:
+        """Go on with another model of the same boxes; the journal does not keep it."""
+        with self.lock:
+            self._ledger = replaced(self.ledger, policy)
+
+    def beat(self) -> None:
+        """Give a sign of life."""
+        if self._log is not None:
+            self._log.transact(self._log.workers.beat)
+
+    def close(self) -> None:
+        """Release the journal."""
+        if self._log is not None:
+            self._log.close()
+
+    # -- reading a journal -----------------------------------------------------------------------
+
+    def _apply(self, event: Event, number: int, policy: Policy | None) -> None:
+        if policy is None:
+            self._ledger.apply(event, number)
+        else:
+            self._ledger = replaced(self._ledger, policy)
+
+    def _catch_up(self, db: sqlite3.Connection) -> None:
+        """Apply what others have written."""
+        assert self._log is not None
+        if self._busy:
+            self._start_again(db)
+        self._busy = True
+        for found in self._events(db):
+            self._apply_found(*found)
+        others = {worker for worker, _ in self._ledger.out.values()} - {self._ledger.me}
+        self._ledger.gone = self._log.workers.gone(db, others) if others else set()
+        self._busy = False
+
+    def _start_again(self, db: sqlite3.Connection) -> None:
+        """Rebuild the ledger from the whole journal."""
+        assert self._log is not None
+        self._busy = True
+        self._log.rewind()
+        self._replay(self._events(db))
+
+    def _replay(self, found: Iterable[tuple[int, Event, Policy | None]]) -> None:
+        """Rebuild the ledger from all events; what can be opened is found at the end."""
+        old = self._ledger
+        self._ledger = Ledger(old.policy if self._lazy else self._first, old.rule, old.me)
+        self._ledger.frontier.asleep = True
+        collects = gc.isenabled()
+        gc.disable()  # a million answers are looked through again and again, and none is garbage
+        try:
+            for number, event, policy in found:
+                self._apply_found(number, event, policy)
+        finally:
+            if collects:
+                gc.enable()
+        self._ledger.frontier.wake(self._ledger.answers)
+        self._busy = False
+
+    def _events(self, db: sqlite3.Connection) -> Iterator[tuple[int, Event, Policy | None]]:
+        """What the journal has beyond what was seen."""
+        assert self._log is not None
+        for entry in self._log.news(db):
+            event = _event(self._log, entry)
+            policy = _policy(self._log, db, entry.number) if event.kind == "replace" else None
+            yield entry.number, event, policy
+
+    def _apply_found(self, number: int, event: Event, policy: Policy | None) -> None:
+        """Apply what a journal says, which need not be true."""
+        try:
+            if event.mark is not None and event.mark != self._mark(event):
+                raise changed(repr(event.box))
+            if policy is None:
+                self._ledger.apply(event, number)
+            else:
+                self._ledger = replaced(self._ledger, policy)
+        except (WeitzmanError, *_IMPOSSIBLE) as error:
+            if isinstance(error, InvalidForest) and self._lazy:
+                raise
+            raise InvalidFile(
+                f"{self.path}: the journal is damaged: what it says of box {event.box!r} cannot "
+                f"be ({error})."
+            ) from error
+
+    def _mark(self, event: Event) -> int | None:
+        if event.box is None or not self._lazy:
+            return None
+        return box_mark(self._ledger.forest, self._ledger.locate(event.box)[0])
+
+
+def changed(what: str) -> InvalidForest:
+    """The error for a lazy forest that is not what it was."""
+    return InvalidForest(
+        f"the lazy forest must be what it was when the journal was written, but {what} is "
+        f"missing or different. Make it with the same roots and the same function."
+    )
+
+
+def _event(log: EventLog, entry: Entry) -> Event:
+    try:
+        return Event(sys.intern(entry.worker), *entry.content)
+    except TypeError as error:
+        raise log.damaged(f"event {entry.number} is none ({error})") from error
+
+
+def _policy(log: EventLog, db: sqlite3.Connection, number: int) -> Policy:
+    """The policy that the parts of an event hold."""
+    try:
+        at, index = (
+            np.lib.format.read_array(io.BytesIO(log.part(db, number, part)), allow_pickle=False)
+            for part in ("index_at", "index")
+        )
+        return Policy.of(_binary.read(io.BytesIO(log.part(db, number, "forest"))), at, index)
+    except (ValueError, EOFError) as error:
+        raise log.damaged(f"model {number} cannot be read: {error}") from error
+
+
+def to_parts(policy: Policy) -> dict[str, bytes]:
+    """A policy: ``forest`` (format .wz), ``index_at`` and ``index`` (format .npy, no pickle)."""
+    forest, parts = io.BytesIO(), {}
+    try:
+        _binary.write(policy.forest, forest)
+    except UnicodeEncodeError as error:
+        raise InvalidForest(
+            f"names must be valid Unicode, but there is {error.object[:40]!r}. Rename it."
+        ) from None
+    index = policy.forest.sign * policy.index
+    for name, array in (("index_at", policy.index_at), ("index", index)):
+        file = io.BytesIO()
+        np.lib.format.write_array(file, array, allow_pickle=False)
+        parts[name] = file.getvalue()
+    return {"forest": forest.getvalue(), **parts}
+
+
+def box_mark(forest: Forest, v: int) -> int:
+    """A checksum of everything that describes a box, its parent's name included."""
+    up = int(forest.parent[v])
+    words = [forest.name(v), "" if up < 0 else forest.name(up), forest.outside, forest.minimize]
+    mark = zlib.crc32(repr([*words, int(forest.count[v])]).encode("utf-8", "surrogatepass"))
+    pools = (forest.laws, forest.law), (forest.rewards, forest.reward), (forest.costs, forest.cost)
+    for pool, place in pools:
+        matrix = pool[int(place[v])]
+        mark = zlib.crc32(matrix.tobytes(), zlib.crc32(repr(matrix.shape).encode(), mark))
+    return mark

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,17 +35,12 @@ class EquivalentBox:
 
     Attributes
     ----------
-    reward : (m,) array
-        Minus infinity (plus, when minimizing) where nothing with a reward was opened.
-    cost : (m,) array
-    chance : (m,) array
-        Sum to 1.
+    reward, cost, chance : (m,) array
+        The reward is minus infinity (plus, when minimizing) where nothing with one was opened.
     held : float
         The amount in hand with which the policy was followed.
-    minimize : bool
-    risk_tolerance : float, optional
-    stated_error : float
-        That of the forest.
+    minimize, risk_tolerance, stated_error
+        Those of the forest.
     """
 
     reward: FloatArray
@@ -70,12 +66,11 @@ class EquivalentBox:
 
 
 def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> EquivalentBox:
-    """The search of a line, of lines or of any forest contracted into one box with a random cost.
+    """A search contracted into one box with a random cost: the paper's *equivalent single box*.
 
-    The paper's *equivalent single box*. The joint law of reward and cost depends on the amount in
-    hand. With that amount the box earns what the policy earns; with another amount it may earn
-    less than a search. The box can have exponentially many entries and is refused if there are too
-    many: :func:`equivalent_box_size` bounds their number before any work. The free box of
+    The joint law of reward and cost depends on the amount in hand; with another amount the box may
+    earn less than a search. It can have exponentially many entries: :func:`equivalent_box_size`
+    bounds their number before any work. The free box of
     :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small, and correct for every
     amount in hand.
 
@@ -108,7 +103,7 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     f = rule.forest
     ends = all_ends(rule)
     if ends is None:
-        size = most_ends(rule)
+        size = equivalent_box_size(rule)
         raise TooLarge(
             f"the joint law of reward and cost is too large: the search ends in up to {size:.2g} "
             f"ways, and {ANSWERS:,} answers were not enough to write them out. Use "
@@ -125,7 +120,8 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
 def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None) -> float:
     """A bound on the number of pairs of reward and cost in the equivalent box, before any work.
 
-    The bound takes one pass over the boxes; where searches stop early there are far fewer pairs.
+    It counts the ways in which a search can end, in one pass over the boxes; infinitely many for an
+    endless line. Where searches stop early there are far fewer pairs.
 
     Parameters
     ----------
@@ -139,7 +135,29 @@ def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None)
     >>> equivalent_box_size(weitzman.solve(coins)), len(equivalent_box(weitzman.solve(coins)).cost)
     (8.0, 3)
     """
-    return most_ends(_held(policy, held, "equivalent_box_size"))
+    rule = _held(policy, held, "equivalent_box_size")
+    f = rule.forest
+    if f.endless.any():
+        return np.inf
+    # a box that shows a state leads to as many ends as its children have together; a child whose
+    # index is not above what is in hand stays closed. Trees count as if none stopped another
+    below: dict[int, FloatArray] = {}  # ends of all children so far, for each own state
+    total, opened = 1.0, False
+    with np.errstate(over="ignore"):
+        for v in postorder(f.parent)[0].tolist():
+            up, law = int(f.parent[v]), f.laws[int(f.law[v])]
+            after = below.pop(v, np.ones(law.shape[1]))
+            ends = 1.0 + np.where(law > 0, after, 0.0).sum(axis=1)
+            start, in_hand = int(rule.index_at[v]), np.array([rule.outside])
+            if up >= 0:
+                in_hand = np.maximum(f.sign * f.rewards[int(f.reward[up])][0], rule.outside)
+            opens = rule.index[start : start + len(law)] > in_hand
+            ways = np.where(opens, ends, 1.0) ** float(f.count[v])
+            if up >= 0:
+                below[up] = below.get(up, np.ones(len(ways))) * ways
+            elif ways[0] > 1:
+                total, opened = total * float(ways[0]), True
+    return max(total - opened, 1.0)  # the first box is opened for sure
 
 
 def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
@@ -158,41 +176,6 @@ def state_called(forest: Forest, box: int, state: int) -> str | int:
     """A state as a search takes it: by name, where there are names."""
     names = forest.state_names[int(forest.reward[box])]
     return state if names is None else names[state]
-
-
-def most_ends(policy: Policy) -> float:
-    """A bound on the number of ways in which a search can end; infinite for an endless line.
-
-    A box that shows a state leads to as many ends as its children have together; a child whose
-    index is not above what is in hand stays closed. Trees count as if none stopped another.
-    """
-    f = policy.forest
-    if f.endless.any():
-        return np.inf
-    below: dict[int, FloatArray] = {}  # ends of all children so far, for each own state
-    total, opened = 1.0, False
-    with np.errstate(over="ignore"):
-        for v in postorder(f.parent)[0].tolist():
-            up, law = int(f.parent[v]), f.laws[int(f.law[v])]
-            after = below.pop(v, np.ones(law.shape[1]))
-            ends = 1.0 + np.where(law > 0, after, 0.0).sum(axis=1)
-            start = int(policy.index_at[v])
-            opens = policy.index[start : start + len(law)] > _in_hand(policy, up)
-            ways = np.where(opens, ends, 1.0) ** float(f.count[v])
-            if up >= 0:
-                below[up] = below.get(up, np.ones(len(ways))) * ways
-            elif ways[0] > 1:
-                total, opened = total * float(ways[0]), True
-    return max(total - opened, 1.0)  # the first box is opened for sure
-
-
-def _in_hand(policy: Policy, above: int) -> FloatArray:
-    """The least that is in hand when a box shows each of its states; higher is better."""
-    f = policy.forest
-    if above < 0:
-        return np.array([policy.outside])
-    rewards = f.sign * f.rewards[int(f.reward[above])][0]
-    return np.asarray(np.maximum(rewards, policy.outside), np.float64)
 
 
 PointLaw = tuple[FloatArray, FloatArray]
@@ -266,19 +249,16 @@ class _Payoffs:
         for v in np.flatnonzero(f.parent >= 0).tolist():
             self.children[f.parent[v]].append(v)
         self.ranks: dict[int, FloatArray] = {}  # of each box and all below it
-        for v in self._upward():
+        order = np.flatnonzero(f.parent < 0).tolist()
+        for v in order:
+            order += self.children[v]
+        for v in reversed(order):
             own = [c.sigma[c.opened_at[v] : c.opened_at[v + 1]]]
             own.append(c.reward[c.chosen_at[v] : c.chosen_at[v + 1]])
             self.ranks[v] = np.sort(
                 np.concatenate([*own, *(self.ranks[u] for u in self.children[v])])
             )
         self.lost, self.won = cache(self._lost), cache(self._won)
-
-    def _upward(self) -> list[int]:
-        order = np.flatnonzero(self.forest.parent < 0).tolist()
-        for v in order:
-            order += self.children[v]
-        return order[::-1]
 
     def law(self) -> PointLaw:
         """Of the payoff."""
@@ -305,7 +285,7 @@ class _Payoffs:
 
     def _lost(self, v: int, s: int, at: int) -> PointLaw:
         """Minus what is paid while one copy stays at most at the rank before ``at`` of its own."""
-        self._count()
+        self._spend(0, pieces=1)
         z = int(self.ranks[v][at - 1]) if at else -1
         c, parts = self.columns, []
         if c.sigma[c.opened_at[v] + s] <= z:
@@ -319,7 +299,7 @@ class _Payoffs:
 
     def _won(self, v: int, s: int) -> dict[int, PointLaw]:
         """The payoff of one copy by the rank of its capped value, if that is above outside."""
-        self._count()
+        self._spend(0, pieces=1)
         c, found = self.columns, dict[int, list[PointLaw]]()
         sigma = int(c.sigma[c.opened_at[v] + s])
         if sigma <= c.outside:
@@ -370,14 +350,11 @@ class _Payoffs:
 
     # -- arithmetic ------------------------------------------------------------------------------
 
-    def _count(self) -> None:
-        self.pieces += 1
-        if self.pieces > _PIECES:
-            raise _TooMany
-
-    def _spend(self, values: int) -> None:
+    def _spend(self, values: int, pieces: int = 0) -> None:
+        """Count the work, before it is done and takes memory."""
         self.products += values + _CALL
-        if self.products > _PRODUCTS:
+        self.pieces += pieces
+        if self.products > _PRODUCTS or self.pieces > _PIECES:
             raise _TooMany
 
     def _join(self, laws: list[PointLaw], shift: float = 0.0) -> PointLaw:
@@ -389,7 +366,7 @@ class _Payoffs:
         """The law of the sum of two independent numbers."""
         if len(a[0]) > len(b[0]):
             a, b = b, a
-        self._spend(len(a[0]) * len(b[0]))  # before the work and the memory, not after
+        self._spend(len(a[0]) * len(b[0]))
         if len(a[0]) == 1:
             return b[0] + a[0], b[1] * a[1]
         sums, chances = np.add.outer(a[0], b[0]).ravel(), np.multiply.outer(a[1], b[1]).ravel()
@@ -429,8 +406,7 @@ class _Joined:
         return law
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class Ends(NamedTuple):
     """All ends of a search."""
 
     reward: FloatArray  # the best of the boxes opened, in the user's sign

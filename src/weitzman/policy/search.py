@@ -25,8 +25,7 @@ from ..engine.solution import Solution, as_policy
 from ..errors import InvalidAnswer, JournalError
 from ..files.event_log import Path
 from .frontier import Box as Box
-from .ledger import Event, Ledger, Rule, State, replaced
-from .record import Model, Record
+from .ledger import Event, Ledger, Record, Rule, State, replaced
 from .walk import Opened as Opened
 from .words import taken_back, why, why_open
 
@@ -35,14 +34,14 @@ class Search:
     """A search under way, on real boxes.
 
     Asking and telling take O(log n) for n boxes that can be opened, plus O(log n) for each child of
-    the box told; copies are not written out. Several threads may use one search. Without a journal
-    it lives in memory only.
+    the box told; copies are not written out. Several threads may use one search.
 
     Parameters
     ----------
     policy : Policy or Solution
     journal : str or path, optional
-        A new file that will hold the search, so that no crash can lose an answer.
+        A new file that will hold the search, so that no crash can lose an answer. Without it the
+        search lives in memory only.
     rewards : "refuse", "nearest" or edges of bins
         What to make of a reward that is not among those of the box. "refuse": an error.
         "nearest": the state of nearest reward; of two equally near states, the one of lower reward.
@@ -88,16 +87,15 @@ opened has a higher one.'
     def resume(cls, path: Path, *, take_over: bool = False) -> Search:
         """Continue a search from its journal, as the only process that does.
 
-        The search continues exactly where it was. Boxes that were handed out and not answered are
-        handed out again first. This is refused while another process uses the journal.
+        Boxes that were handed out and not answered are handed out again first. This is rejected
+        while another process uses the journal.
 
         Parameters
         ----------
         path : str or path
-            The journal.
         take_over : bool
-            Take over from another process. That process can still report answers but is not given
-            any more boxes. For processes on other machines that are known to be gone.
+            Take over from a process on another machine that is known to be gone. It can still
+            report answers but is not given any more boxes.
         """
         return cls._of(Record.open(path, alone=True, take_over=take_over))
 
@@ -114,7 +112,6 @@ opened has a higher one.'
         Parameters
         ----------
         path : str or path
-            The journal.
         worker : str, optional
             A name that no other worker has. If the process of the worker dies, the next process of
             that name is first given the boxes of the dead one.
@@ -127,22 +124,10 @@ opened has a higher one.'
         return cls._of(Record.open(path, None, alone=False, look=True))
 
     @classmethod
-    def _lazily(cls, policy: Policy, rewards: Rule, journal: Path | None) -> Search:
-        """A search whose models are not kept in the journal."""
-        return cls._of(Record.start(policy, rewards, journal, lazy=True))
-
-    @classmethod
-    def _resume_lazily(cls, path: Path, model: Model, *, take_over: bool) -> Search:
-        """Continue such a search."""
-        return cls._of(Record.open(path, alone=True, take_over=take_over, model=model))
-
-    @classmethod
     def _of(cls, record: Record) -> Search:
         self = cls.__new__(cls)
         self._record, self._last, self._threads = record, None, {}
         return self
-
-    # -- asking and telling --------------------------------------------------------------------
 
     @overload
     def ask(self) -> Box | None: ...
@@ -165,11 +150,9 @@ opened has a higher one.'
 
         Returns
         -------
-        Box, or None
-            Without ``boxes``. None: no box is worth opening, given what is known. If boxes are
-            still out, their answers may change that: see :attr:`done`.
-        list of Box
-            With ``boxes``: at most that many.
+        Box or None, or list of Box
+            With ``boxes`` a list of at most that many. None: no box is worth opening, given what
+            is known. If boxes are still out, their answers may change that: see :attr:`done`.
         """
         wanted = 1 if boxes is None else boxes
         if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
@@ -227,7 +210,7 @@ opened has a higher one.'
         """Report what a box showed. With a journal, the answer is on disk when this returns.
 
         Any box that can be opened is accepted, handed out or not. The same answer may be repeated;
-        a different one is refused, unless the first is taken back with :meth:`undo`.
+        a different one is rejected, unless the first is taken back with :meth:`undo`.
 
         Parameters
         ----------
@@ -241,12 +224,7 @@ opened has a higher one.'
         cost : float, optional
             What was paid, if it differs from what the model says for these states.
         """
-
-        def decide(ledger: Ledger) -> list[Event]:
-            event = ledger.answer(box, state, reward, cost)
-            return [] if event is None else [event]
-
-        self._record.act(decide)
+        self._record.act(lambda ledger: ledger.answer(box, state, reward, cost))
 
     def take(self, box: str | int) -> None:
         """Take the reward of an opened box for good and close its tree, where there are prizes.
@@ -270,7 +248,7 @@ opened has a higher one.'
 
     def release(self, box: str | int) -> None:
         """Give a box back that was handed out and will not be opened now."""
-        self._record.act(lambda ledger: [ledger.giving_back(box)])
+        self._record.act(lambda ledger: ledger.giving_back(box))
 
     def undo(self, box: str | int | None = None) -> str:
         """Take an answer back. The journal keeps the answer and the fact that it was taken back.
@@ -282,7 +260,7 @@ opened has a higher one.'
         Parameters
         ----------
         box : Box, str or int, optional
-            The box whose answer to take back; by default the last one. No box below it may be open.
+            By default the last one that was told. No box below it may be open.
 
         Returns
         -------
@@ -322,18 +300,19 @@ spent instead of 1.'
         self._record.beat()
 
     def replace(self, model: Solution | Policy) -> None:
-        """Go on with another model of the same boxes: refitted, or with other costs.
+        """Continue with another model of the same boxes: refitted, or with other costs.
 
-        All answers are kept: states, true rewards and what was paid. Boxes and states are matched
-        by name, or by number if they have no names. Boxes that are neither open nor handed out may
-        be added, removed and changed; the others must stay, with their parents and the states seen.
+        All answers are kept. Boxes and states are matched by name, or by number if they have no
+        names. Boxes that are neither open nor handed out may be added, removed and changed; the
+        others must stay, with their parents and the states seen.
         """
         policy = as_policy(model, "replace")
-        self._record.act(lambda ledger: [_replacing(ledger, policy)], policy)
 
-    def _substitute(self, policy: Policy) -> None:
-        """As `replace`, but the journal does not keep it."""
-        self._record.substitute(policy)
+        def decide(ledger: Ledger) -> list[Event]:
+            replaced(ledger, policy)  # or an error
+            return [Event(ledger.me, "replace")]
+
+        self._record.act(decide, policy)
 
     # -- how it stands -------------------------------------------------------------------------
 
@@ -348,10 +327,7 @@ spent instead of 1.'
 
     @property
     def best(self) -> float:
-        """The best reward so far (least loss, when minimizing), the outside option included.
-
-        With several prizes, their sum if the search stopped now.
-        """
+        """The best reward so far (least loss) or the outside option; of several prizes, the sum."""
         with self._record.lock:
             return self._ledger.best[0]
 
@@ -360,8 +336,7 @@ spent instead of 1.'
         """The box that holds the best reward; None for the outside option.
 
         Among equal rewards the outside option comes first, then the box of lowest number, then the
-        state of lowest number, then the first copy. :func:`~weitzman.evaluate` counts in the same
-        way.
+        state of lowest number, then the first copy.
         """
         with self._record.lock:
             return self._ledger.best[1]
@@ -374,10 +349,9 @@ spent instead of 1.'
 
     @property
     def payoff(self) -> float:
-        """What stopping now earns: ``best - spent``; when minimizing it costs ``best + spent``.
+        """What stopping now earns: ``best - spent``, or ``best + spent`` when minimizing.
 
-        With discounting, both are discounted by the factors of the model, as if the boxes had been
-        opened one after the other.
+        Discounted, where there is discounting, as if boxes had been opened one after the other.
         """
         with self._record.lock:
             best, _, spent = self._ledger.best
@@ -388,10 +362,10 @@ spent instead of 1.'
 
     @property
     def expected(self) -> float:
-        """What the search will earn in total, on average, if it goes on optimally.
+        """What the search will earn in total, on average, if it continues optimally.
 
-        What was spent so far is included. When minimizing, what it will cost in total. Boxes that
-        are handed out count as closed. The policy must be the optimal one.
+        What was spent so far is included. Boxes that are handed out count as closed. The policy
+        must be the optimal one.
         """
         with self._record.lock:
             return self._ledger.worth()
@@ -439,14 +413,9 @@ spent instead of 1.'
             return self._ledger.history
 
     def available(self, limit: int | None = 20) -> list[tuple[Box, float]]:
-        """The boxes that can be opened now, best first, each with its index.
+        """The boxes that can be opened now and are not handed out, best first, with their indices.
 
-        Boxes that are handed out are not included.
-
-        Parameters
-        ----------
-        limit : int or None
-            At most this many; None for all, with each copy listed.
+        At most ``limit``, each copy counted.
         """
         with self._record.lock:
             ranked = islice(self._ledger.frontier.best_first(), limit)
@@ -456,11 +425,8 @@ spent instead of 1.'
     def explain(self, box: str | int | None = None) -> str:
         """One sentence that says why to open a box, or why to stop.
 
-        Parameters
-        ----------
-        box : Box, str or int, optional
-            Any box that can be opened. By default the one handed out last; once its answer is
-            known, the one that would be next.
+        By default about the box handed out last; once its answer is known, the one that would be
+        next.
         """
         with self._record.lock:
             ledger, last = self._ledger, self._last if box is None else box
@@ -488,8 +454,3 @@ spent instead of 1.'
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _replacing(ledger: Ledger, policy: Policy) -> Event:
-    replaced(ledger, policy)  # or an error
-    return Event(ledger.me, "replace")

@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arguments import check_counts
-from .._common.arrays import FloatArray, IntArray, error_of_mean, frozen, writable
+from .._common.arrays import FloatArray, IntArray, check_counts, error_of_mean, frozen, writable
 from .._common.numbers import Amounts, counted, percent
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable, as_html
@@ -53,12 +52,10 @@ class Sample:
     Attributes
     ----------
     values : array of float
-        The value in each episode, or in the first episodes if only those were kept.
+        Of the first episodes, as many as were kept.
     episodes : int
-        How many episodes there were; the mean is over all of them.
-    mean : float
-    deviation : float
-        The standard deviation; NaN with one episode.
+    mean, deviation : float
+        Over all episodes; the standard deviation is NaN with one episode.
     """
 
     values: FloatArray
@@ -102,14 +99,6 @@ def two_sided(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def share_interval(share: float, n: int, level: float) -> tuple[float, float]:
-    """Wilson's confidence interval for a probability, if a ``share`` of n trials succeeded."""
-    z2 = two_sided(level) ** 2 / n
-    center = share + z2 / 2
-    half = math.sqrt(z2 * share * (1 - share) + z2 * z2 / 4)
-    return max(0.0, (center - half) / (1 + z2)), min(1.0, (center + half) / (1 + z2))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation(ResultTable):
     """What a policy came to in many episodes, in the user's sign.
@@ -119,19 +108,13 @@ class Simulation(ResultTable):
     forest : Forest
     workers : int
         Boxes opened at once.
-    payoff : Sample
-        Reward less spend (plus, when minimizing).
-    reward : Sample
-        The best reward found (least loss), or the outside option.
-    spend : Sample
-        Sum of the costs paid.
-    openings : Sample
-        Boxes opened.
-    rounds : Sample
-        Rounds in which boxes were opened, all of one round at once.
+    payoff, reward, spend : Sample
+        The best reward found (least loss) or the outside option, the costs paid, and the reward
+        less the spend (plus, when minimizing); discounted, where there is discounting.
+    openings, rounds : Sample
+        Boxes opened, and rounds in which they were, all of one round at once.
     time : Sample
-        Time to the end, as in :class:`~weitzman.engine.Evaluation`; 0 without discounting. With it,
-        payoff, reward and spend are discounted.
+        Time to the end, as in :class:`~weitzman.engine.Evaluation`; 0 without discounting.
     loss_share : float
         Share of the episodes that ended worse than with the outside option and nothing opened.
     exact_loss : float, optional
@@ -157,21 +140,22 @@ class Simulation(ResultTable):
         """How many episodes were played."""
         return self.payoff.episodes
 
-    @property
-    def value(self) -> float:
-        """What the episodes were worth: the mean payoff, or its certainty equivalent."""
-        return self._value()[0]
-
-    @property
-    def value_error(self) -> float:
-        """The standard error of :attr:`value`."""
-        return self._value()[1]
-
+    @cached_property
     def _value(self) -> tuple[float, float]:
         tolerance = self.forest.risk_tolerance
         if tolerance is None:
             return self.payoff.mean, self.payoff.standard_error
         return self.payoff.certainty(tolerance, self.forest.sign)
+
+    @property
+    def value(self) -> float:
+        """What the episodes were worth: the mean payoff, or its certainty equivalent."""
+        return self._value[0]
+
+    @property
+    def value_error(self) -> float:
+        """The standard error of :attr:`value`."""
+        return self._value[1]
 
     @property
     def loss(self) -> float:
@@ -182,7 +166,10 @@ class Simulation(ResultTable):
         """A confidence interval for the probability of a loss (Wilson's); a point if exact."""
         if self.exact_loss is not None:
             return self.exact_loss, self.exact_loss
-        return share_interval(self.loss_share, self.episodes, level)
+        share, z2 = self.loss_share, two_sided(level) ** 2 / self.episodes
+        half = math.sqrt(z2 * share * (1 - share) + z2 * z2 / 4)
+        low, high = ((share + z2 / 2 + way * half) / (1 + z2) for way in (-1, 1))
+        return max(0.0, low), min(1.0, high)
 
     def columns(self) -> dict[str, Any]:
         """Payoff, reward, spend, openings, rounds (and time, if it counts) of the episodes kept."""
@@ -195,13 +182,11 @@ class Simulation(ResultTable):
         """For each quantity its mean, standard error, confidence interval and quantiles."""
         out = []
         for name in self._samples():
-            sample: Sample = getattr(self, name)
-            low, high = sample.interval(level)
-            row = {"name": name, "mean": sample.mean, "standard_error": sample.standard_error}
-            quantiles = zip(_QUANTILES, sample.quantile(_QUANTILES).tolist(), strict=True)
-            out.append(
-                row | {"low": low, "high": high} | {f"{100 * q:g}%": x for q, x in quantiles}
-            )
+            x: Sample = getattr(self, name)
+            low, high = x.interval(level)
+            row = {"name": name, "mean": x.mean, "standard_error": x.standard_error}
+            quantiles = {f"{100 * q:g}%": float(x.quantile(q)) for q in _QUANTILES}
+            out.append(row | {"low": low, "high": high} | quantiles)
         return out
 
     def headline(self) -> str:
@@ -269,8 +254,7 @@ def simulate(
         An index policy; of a solution, the optimal one.
     episodes : int
     rng : Generator or int
-        Where randomness comes from, or a seed; seed 0 by default, so that two calls
-        agree. Two numbers are taken from it.
+        Where randomness comes from, or a seed. Two numbers are taken from it.
     workers : int
         Boxes to open at once: in each round those of highest index above the best reward so far
         (fewer if there are fewer), then see all that they show. A round takes as long as its
@@ -280,13 +264,9 @@ def simulate(
         Open exactly this many boxes, highest index first, whatever is found (fewer if there are
         fewer). By default the policy stops when no index exceeds the best reward so far.
     keep : int
-        Keep the numbers of this many episodes, for quantiles. Means and errors are over all
-        episodes.
-    threads : int, optional
-        All cores by default. The result does not depend on it, to the last bit.
-    executor : optional
-        Workers to share the episodes, as for :func:`~weitzman.solve`. The result does not depend
-        on it.
+        Keep the numbers of this many episodes, for quantiles.
+    threads, executor : optional
+        As for :func:`~weitzman.solve`. The result does not depend on them, to the last bit.
     progress : callable, optional
         Called now and then with (episodes done, episodes in all).
 
@@ -392,9 +372,7 @@ class _OneByOne:
     def __reduce__(self) -> Any:
         return type(self), (self._rule, self._game)
 
-    @cached_property
-    def _tables(self) -> kernel.Tables:
-        return tabulate(self._rule)
+    _tables = cached_property(lambda self: tabulate(self._rule))
 
     def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
         scratch, tally = self._scratch, kernel.Tally(out, opened)
@@ -406,9 +384,7 @@ class _TooWide(Exception):
     """Episodes come to too many different situations."""
 
 
-class _Now(NamedTuple):
-    """How some episodes stand: the discount, costs, time and rounds so far, and of this round."""
-
+class _Now(NamedTuple):  # how episodes stand: in all so far, then in this round
     worth: float = 1.0
     spent: float = 0.0
     time: float = 0.0
@@ -424,30 +400,41 @@ class _Together:
         self._rule, self._game = rule, game
 
     def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        self._walk, self._out, self._opened = Walk(self._rule), out, opened
+        self._walk, self._out, self._opened, self._nodes = Walk(self._rule), out, opened, 0
         self._keys: dict[Id, int] = {}
-        self._stream, self._nodes = _streams(self._game.stream, first, last), 0
+        key, episodes = self._game.stream, np.arange(first, last, dtype=np.uint64)
+        self._stream = _scrambled(key[1] + _scrambled(key[0] ^ episodes))  # a word for each episode
         self._go_on(np.arange(last - first), [], _Now())
 
     def _go_on(self, at: IntArray, batch: list[Id], now: _Now) -> None:
         """Continue the episodes ``at``; boxes of the batch are being opened at the same time."""
         self._nodes += 1
-        walk, f = self._walk, self._walk.forest
+        walk, f, game = self._walk, self._walk.forest, self._game
         if self._nodes > _NODES or len(walk.answers) > _DEEPEST:
             raise _TooWide
-        if not batch:
-            batch = self._next()
+        if not batch:  # the boxes of the next round
+            most = min(game.workers, game.budget - len(walk.answers))
+            bar = walk.bar if game.stops else -np.inf
+            ranked = islice(walk.frontier.best_first(), most)
+            batch = [box for box, index in ranked if index > bar]
             if not batch and (prize := walk.next_prize()) is not None:
                 with walk.supposing_taken(prize):
                     self._go_on(at, [], now)
                 return
             if not batch:
-                self._end(at, now)
+                out, reward = self._out, walk.sign * walk.totals()[0] * now.worth
+                out[kernel.PAYOFF, at], out[kernel.REWARD, at] = reward - now.spent, reward
+                out[kernel.SPEND, at], out[kernel.OPENINGS, at] = now.spent, len(walk.answers)
+                out[kernel.ROUNDS, at], out[kernel.TIME, at] = now.rounds, now.time
                 return
             now = now._replace(rounds=now.rounds + 1, factor=1.0, pause=0.0)
         box, *batch = batch
         v, above = box[0], walk.state_above(box)
-        states = _states(self._rule, v, above, self._stream[at], self._key(box))
+        drawn = _scrambled(self._stream[at] + np.uint64(self._key(box)))
+        law = f.laws[int(f.law[v])][above]
+        chances = np.cumsum(law) / law.sum()
+        chances[np.flatnonzero(law)[-1] :] = 2.0  # never a state of probability zero
+        states = np.searchsorted(chances, (drawn >> np.uint64(11)) * 2.0**-53, side="right")
         self._opened[v] += len(at)
         for y in np.unique(states).tolist():
             spent = now.spent + now.worth * walk.cost(v, above, y)
@@ -461,64 +448,22 @@ class _Together:
             with walk.supposing(box, y):
                 self._go_on(at[states == y], batch, later)
 
-    def _next(self) -> list[Id]:
-        """The boxes of the next round."""
-        walk, game = self._walk, self._game
-        most = min(game.workers, game.budget - len(walk.answers))
-        bar = walk.bar if game.stops else -np.inf
-        ranked = islice(walk.frontier.best_first(), most)
-        return [box for box, index in ranked if index > bar]
-
-    def _end(self, at: IntArray, now: _Now) -> None:
-        out, walk = self._out, self._walk
-        reward = walk.sign * walk.totals()[0] * now.worth
-        out[kernel.PAYOFF, at], out[kernel.REWARD, at] = reward - now.spent, reward
-        out[kernel.SPEND, at], out[kernel.OPENINGS, at] = now.spent, len(walk.answers)
-        out[kernel.ROUNDS, at], out[kernel.TIME, at] = now.rounds, now.time
-
     def _key(self, box: Id) -> int:
         """The number of a box and its copy, from those of all boxes above it."""
         if box not in self._keys:
             f, above = self._walk.forest, self._walk.above(box)
             own = box[1][-1] - 1 if f.count[box[0]] > 1 else 0
             up = 0 if above is None else self._key(above)
-            self._keys[box] = _scrambled(up + _GOLDEN * (box[0] + 1) + own)
+            word = (up + 0x9E3779B97F4A7C15 * (box[0] + 1) + own) % 2**64
+            self._keys[box] = int(_scrambled(np.array([word], np.uint64))[0])
         return self._keys[box]
 
 
-_GOLDEN, _WORD = 0x9E3779B97F4A7C15, 2**64
-
-
-def _scrambled(z: int) -> int:
-    """The hash of SplitMix64."""
-    z %= _WORD
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % _WORD
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % _WORD
-    return z ^ (z >> 31)
-
-
-def _scrambled_all(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The same for an array of words, whose products wrap around."""
+def _scrambled(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The hash of SplitMix64 for each word; products wrap around."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
-
-
-def _streams(key: NDArray[np.uint64], first: int, last: int) -> NDArray[np.uint64]:
-    """A word for each episode."""
-    episodes = np.arange(first, last, dtype=np.uint64)
-    return _scrambled_all(key[1] + _scrambled_all(key[0] ^ episodes))
-
-
-def _states(
-    rule: Policy, v: int, above: int, streams: NDArray[np.uint64], key: int
-) -> IntArray:  # fmt: skip
-    """What a box shows in each episode."""
-    u = (_scrambled_all(streams + np.uint64(key)) >> np.uint64(11)) * 2.0**-53
-    law = rule.forest.laws[int(rule.forest.law[v])][above]
-    chances = np.cumsum(law) / law.sum()
-    chances[np.flatnonzero(law)[-1] :] = 2.0  # never a state of probability zero
-    return np.searchsorted(chances, u, side="right")
 
 
 def check_stops(policy: Policy) -> None:
@@ -543,20 +488,19 @@ def tabulate(policy: Policy) -> kernel.Tables:
     boxes[:, kernel.INDEX_AT] = policy.index_at
     boxes[:, kernel.LAW_AT] = f.laws.start[f.law]
     boxes[:, kernel.REWARD_AT] = f.rewards.start[f.reward]
-    boxes[:, kernel.COST_AT] = f.costs.start[f.cost]
-    rows, cols = f.costs.shape[f.cost].T
-    boxes[:, kernel.COST_ROW] = np.where(rows > 1, cols, 0)
-    boxes[:, kernel.COST_STEP] = cols > 1
     boxes[:, kernel.STATES] = f.rewards.shape[f.reward, 1]
     boxes[:, kernel.COUNT] = f.count
+    places = [(f.costs, (kernel.COST_AT, kernel.COST_ROW, kernel.COST_STEP))]
     factors = durations = np.empty(0)
     if f.factors is not None:
-        boxes[:, kernel.FACTOR_AT] = f.factors.start[f.cost]
-        rows, cols = f.factors.shape[f.cost].T
-        boxes[:, kernel.FACTOR_ROW] = np.where(rows > 1, cols, 0)
-        boxes[:, kernel.FACTOR_STEP] = cols > 1
+        columns = kernel.FACTOR_AT, kernel.FACTOR_ROW, kernel.FACTOR_STEP
+        places.append((f.factors, columns))
         factors = f.factors.data
         durations = -np.log(factors) if f.durations is None else f.durations.data
+    for pool, (start, row_step, step) in places:
+        rows, cols = pool.shape[f.cost].T
+        boxes[:, start], boxes[:, step] = pool.start[f.cost], cols > 1
+        boxes[:, row_step] = np.where(rows > 1, cols, 0)
     row, owner = f.laws.rows()
     return kernel.Tables(
         siblings=kernel.list_siblings(
@@ -619,10 +563,9 @@ def run_episodes(
     progress: Progress | None = None,
     chunk: int | None = None,
 ) -> Simulation:
-    """Share episodes out among threads, or an executor, and gather what they came to.
+    """Share episodes out among threads, or an executor, and gather what they came to in order.
 
-    The chunks depend on the number of episodes only, and are put together in their order. With
-    ``chunk``, chunks of this size are played here, one after the other.
+    With ``chunk``, chunks of this size are played here, one after the other.
     """
     check_counts(episodes=episodes, keep=keep)
     size = chunk or max(1, min(_CHUNK, episodes // _CHUNKS))
@@ -640,18 +583,13 @@ def run_episodes(
     else:
         with ThreadPoolExecutor(min(threads or os.cpu_count() or 1, count)) as pool:
             shares = spread(pool, _Chunks.played, chunks, cuts, tell)
-    return _gathered(chunks, workers, shares)
-
-
-def _gathered(chunks: _Chunks, workers: int, shares: Sequence[_Share]) -> Simulation:
-    """All episodes, in their order; means and deviations from those of the chunks."""
-    forest, n = chunks.forest, chunks.episodes
+    n = episodes
     mean = np.array([x for share in shares for x in share.mean])
     square = np.array([x for share in shares for x in share.square])
-    size = np.diff(np.append(np.arange(0, n, chunks.size), n))
+    sizes = np.diff(np.append(np.arange(0, n, size), n))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        center = size @ mean / n
-        around = square.sum(axis=0) + size @ (mean - center) ** 2
+        center = sizes @ mean / n
+        around = square.sum(axis=0) + sizes @ (mean - center) ** 2
         deviation = np.sqrt(around / (n - 1)) if n > 1 else np.full_like(around, np.nan)
     signs = np.array([forest.sign, forest.sign, 1.0, 1.0, 1.0, 1.0])
     kept = np.concatenate([x for s in shares for x in s.kept], axis=1) * signs[:, None]
@@ -661,9 +599,9 @@ def _gathered(chunks: _Chunks, workers: int, shares: Sequence[_Share]) -> Simula
         for values, m, d in zip(kept, signs * center, deviation, strict=True)
     )
     opened = sum((s.opened for s in shares), np.zeros(len(forest), np.int64))
-    worse = sum(s.worse for s in shares)
     return Simulation(
-        forest, workers, payoff, reward, spend, openings, rounds, time, worse / n, opened / n
+        forest, workers, payoff, reward, spend, openings, rounds, time,
+        sum(s.worse for s in shares) / n, opened / n,
     )  # fmt: skip
 
 
@@ -673,10 +611,8 @@ class PayoffLaw:
 
     Attributes
     ----------
-    values : (m,) array, ascending
-        Discounted, where there is discounting.
-    chances : (m,) array
-        Sum to 1.
+    values, chances : (m,) array
+        Ascending; discounted, where there is discounting.
     mean : float
         Exact, also if the law is simulated.
     outside : float
@@ -714,10 +650,8 @@ def payoff_law(
     Parameters
     ----------
     policy : Solution or Policy
-    episodes : int
-        Number of searches to simulate, if the law is simulated; ``how`` of the result tells.
-    rng : Generator or int
-        For the simulation; seed 0 by default.
+    episodes, rng
+        For :func:`simulate`, if the law is simulated; ``how`` of the result tells.
 
     Examples
     --------

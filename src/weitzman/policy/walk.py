@@ -22,13 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import IntArray
 from .._common.numbers import Amounts
 from ..engine.indices import Policy
 from ..engine.solver import solve
 from ..errors import InvalidAnswer
 from ..forest.model import Forest
-from .frontier import Box, Frontier, Group, Id, parent_of
+from .frontier import Box, Frontier, Id, parent_of
 
 _SHARED = 1000  # different amounts that are kept once
 
@@ -69,8 +68,8 @@ class Opened:
     spent: float
 
 
-class Answer(NamedTuple):
-    """What a box showed, and how things stood then: small, since a search may have a million."""
+class Answer(NamedTuple):  # small, since a search may have a million
+    """What a box showed, and how things stood then."""
 
     state: int
     reward: float | None
@@ -164,11 +163,13 @@ class Walk:
 
     def top(self) -> tuple[Id, float] | None:
         """The best box that can be opened, and its index (higher is better)."""
-        return _first(self.frontier.top())
+        top = self.frontier.top()
+        return None if top is None else ((top[0][0], top[0][2]), top[1])
 
     def next(self) -> tuple[Id, float] | None:
         """The same if opening it pays; None: stop."""
-        return _first(self.frontier.next(self.bar))
+        top = self.top()
+        return top if top is not None and top[1] > self.bar else None
 
     def next_prize(self) -> Id | None:
         """The reward to take now, where there are several prizes."""
@@ -188,14 +189,29 @@ class Walk:
         v, copy = box
         if not copy and not self._numbered[v] and self.forest.parent[v] < 0:
             return 0
-        most, above = self._most(v), self.above(box)
-        own = copy[-1:] if self._numbered[v] else ()
+        above, own = self.above(box), copy[-1:] if self._numbered[v] else ()
+        most = math.inf if self.forest.endless[v] else int(self.forest.count[v])
         if not self._numbered[v] or (own and 1 <= own[0] <= most):
             if above is None and copy == own:
                 return 0
             if above is not None and above in self.answers:
                 return self.answers[above].state
-        self._check_copy(box)
+        # the right number of copies, each in its range? The message of this is the better one
+        counts, u = list[float](), v
+        while u >= 0:
+            if self._numbered[u]:
+                counts.insert(0, math.inf if self.forest.endless[u] else int(self.forest.count[u]))
+            u = int(self.forest.parent[u])
+        name = self.forest.name(v)
+        if len(copy) != len(counts):
+            raise InvalidAnswer(
+                f"box {name!r} needs {len(counts)} numbers of copies, such as "
+                f"{Box(name, v, (1,) * len(counts))!r}, but {self.box(box)!r} has {len(copy)}."
+            )
+        if any(not 1 <= own <= count for own, count in zip(copy, counts, strict=True)):
+            ends = (own if n == math.inf else n for n, own in zip(counts, copy, strict=True))
+            last = Box(name, v, tuple(map(int, ends)))
+            raise InvalidAnswer(f"there is no {self.box(box)!r}: copies go up to {last!r}.")
         assert above is not None
         raise InvalidAnswer(
             f"a box can be opened after its parent, but {self.box(above)!r}, the parent of "
@@ -226,8 +242,9 @@ class Walk:
         taken = {} if self.hands is None else self.hands.start_again()
         for other, x in reversed(later):  # their totals counted the box
             self._count(other, x.state, x.reward, x.cost, x.number, x.worker)
-        if self.hands is not None:
-            self.hands.retake(taken)
+        if self.hands is not None:  # what was taken stays taken
+            best = {tree: x for tree, x in self.hands.mark()[0].items() if tree not in taken}
+            self.hands.go_back((best, taken))
         return last[1]
 
     def _count(
@@ -240,8 +257,12 @@ class Walk:
         if self.hands is not None:
             self.hands.found(box, state, reward)
             best = self.hands.total()
-        elif reward is not None and self._takes(box, state, reward, best, holder):
-            best, holder = reward, box
+        elif reward is not None:
+            better = self.sign * reward > self.sign * best
+            if holder is not None and reward == best:  # of equal ones by box, state and copy
+                mine, its = (box[0], state, box[1]), self.answers[holder].state
+                better = mine < (holder[0], its, holder[1])
+            best, holder = (reward, box) if better else (best, holder)
         self.answers[box] = Answer(state, reward, cost, best, holder, spent + cost, number, worker)
 
     @contextmanager
@@ -281,22 +302,10 @@ class Walk:
         rows, columns = cost.shape
         return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
 
-    def _takes(self, box: Id, state: int, reward: float, best: float, holder: Id | None) -> bool:
-        """Whether a box holds the best reward from now on."""
-        if reward != best or holder is None:
-            return self.sign * reward > self.sign * best
-        return (box[0], state, box[1]) < (holder[0], self.answers[holder].state, holder[1])
-
     # -- what remains --------------------------------------------------------------------------
 
     def closed(self, box: int | None = None) -> Counter[Closed]:
-        """How many copies of each box can be opened, by what their parents showed.
-
-        Parameters
-        ----------
-        box : int, optional
-            This box alone.
-        """
+        """How many copies of each box (or of one) can be opened, by what their parents showed."""
         f, policy, at = self.forest, self.policy, self.policy.child_at
         roots = f.roots.tolist() if box is None else [box] * (int(f.parent[box]) < 0)
         closed = Counter({(v, 0): int(f.count[v]) for v in roots})
@@ -356,39 +365,6 @@ class Walk:
         if f.durations is None:
             return factor, -math.log(factor)
         return factor, float(f.durations.entries(*at)[0])
-
-    # -- details -------------------------------------------------------------------------------
-
-    def _most(self, v: int) -> float:
-        """How many copies there are, or places along a line."""
-        return math.inf if self.forest.endless[v] else int(self.forest.count[v])
-
-    def _check_copy(self, box: Id) -> None:
-        """An error if there is no such copy, whatever was opened."""
-        v, copy = box
-        counts = list(self._counts(v))[::-1]
-        name = self.forest.name(v)
-        if len(copy) != len(counts):
-            like = Box(name, v, (1,) * len(counts))
-            raise InvalidAnswer(
-                f"box {name!r} needs {len(counts)} numbers of copies, such as {like!r}, but "
-                f"{self.box(box)!r} has {len(copy)}."
-            )
-        if any(not 1 <= own <= count for own, count in zip(copy, counts, strict=True)):
-            ends = (own if n == math.inf else n for n, own in zip(counts, copy, strict=True))
-            most = Box(name, v, tuple(map(int, ends)))
-            raise InvalidAnswer(f"there is no {self.box(box)!r}: copies go up to {most!r}.")
-
-    def _counts(self, v: int) -> Iterator[float]:
-        while v >= 0:
-            if self._numbered[v]:
-                yield self._most(v)
-            v = int(self.forest.parent[v])
-
-
-def _first(top: tuple[Group, float] | None) -> tuple[Id, float] | None:
-    """The first box of the best group, and its index."""
-    return None if top is None else ((top[0][0], top[0][2]), top[1])
 
 
 Top = tuple[int, int, int]
@@ -466,10 +442,6 @@ class Hands:
         for box, x in self._walk.answers.items():
             self.found(box, x.state, x.reward)
         return taken
-
-    def retake(self, taken: dict[Id, tuple[Id, float]]) -> None:
-        """What was taken stays taken."""
-        self.go_back(({tree: x for tree, x in self._best.items() if tree not in taken}, taken))
 
     def mark(self) -> tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]:
         """What is held and taken now, for :meth:`go_back`."""
@@ -553,8 +525,7 @@ class Hands:
 def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
     """The boxes that can be opened and all boxes below them, for one prize with ``best`` in hand.
 
-    ``tops`` has the box, the state of its parent and the number of copies. These boxes become the
-    first of the new forest, in order.
+    ``tops`` become the first boxes of the new forest, in order.
     """
     f, at = policy.forest, policy.child_at
     keep = [v for v, _, _ in tops]
@@ -591,61 +562,51 @@ def prizes_worth(walk: Walk, hands: Hands) -> float:
     spent, sign, outside = walk.totals()[2], walk.sign, walk.forest.outside
     taken = sum(reward for _, reward in hands.taken.values())
     left = hands.places - len(hands.taken)
-    fresh, trees = _closed(walk, hands)
+    # what can be opened in trees without an open box, and in each tree with one
+    f, policy, at = walk.forest, walk.policy, walk.policy.child_at
+    untouched = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
+    begun: dict[Id, Counter[Closed]] = {}
+    for (v, copy), seen in walk.answers.items():
+        above = walk.above((v, copy))
+        closed = begun.setdefault(hands.tree((v, copy)), Counter())
+        (untouched if above is None else closed)[v, walk.state_above((v, copy))] -= 1
+        for u in policy.child[at[v] : at[v + 1]].tolist():
+            closed[u, seen.state] += int(f.count[u])
+
+    def worth_it(closed: Counter[Closed]) -> list[Top]:
+        index, bar = walk.frontier.index, sign * outside
+        return [(v, s, n) for (v, s), n in closed.items() if n > 0 and index(v, s) > bar]
+
+    fresh = worth_it(untouched)
+    trees = {tree: worth_it(x) for tree, x in begun.items() if not hands.is_closed(tree)}
     tops = [*fresh, *(top for tree in trees.values() for top in tree)]
     if left == 0 or not tops:
         return hands.total() - sign * spent
     owner = [-1] * len(fresh) + [i for i, tree in enumerate(trees.values()) for _ in tree]
     held = [hands.held[tree][1] if tree in hands.held else -sign * np.inf for tree in trees]
-    groups = [hands.group(tree) for tree in trees]
-    forest = _under(rest(walk.policy, tops, outside), np.array(owner), held, groups)
+    forest = rest(walk.policy, tops, outside)
+    if trees:  # the roots of each open tree go below a free box that holds its best reward
+        n, more, root = len(forest), np.zeros(len(trees), np.int64), np.array(owner)
+        parent = forest.parent.copy()
+        parent[: len(root)] = np.where(root >= 0, n + root, -1)
+        # what can be opened may lie in no group while what is in hand does
+        group = (*(forest.groups or ("",) * n), *(hands.group(tree) for tree in trees))
+        forest = replace(
+            forest,
+            parent=np.append(parent, more - 1),
+            law=np.append(forest.law, more + len(forest.laws)),
+            laws=forest.laws.with_more([np.ones((1, 1))]),
+            reward=np.append(forest.reward, len(forest.rewards) + np.arange(len(trees))),
+            rewards=forest.rewards.with_more([np.array([[x]]) for x in held]),
+            cost=np.append(forest.cost, more + len(forest.costs)),
+            costs=forest.costs.with_more([np.zeros((1, 1))]),
+            count=np.append(forest.count, more + 1),
+            endless=np.append(forest.endless, more.astype(bool)),
+            state_names=(*forest.state_names, *[None] * len(trees)),
+            groups=group if any(group) else None,
+        )
     places = min(left, int(forest.count[forest.roots].sum()))
     there = set(forest.groups or ())
     room = {g: most - hands.filled[g] for g, most in hands.quotas.items() if g in there}
     value = solve(replace(forest, prizes=places, quotas=tuple(room.items()))).value
     return taken + value + (left - places) * outside - sign * spent
-
-
-def _closed(walk: Walk, hands: Hands) -> tuple[list[Top], dict[Id, list[Top]]]:
-    """What can be opened in trees without an open box, and in each tree with one."""
-    f, policy, at = walk.forest, walk.policy, walk.policy.child_at
-    fresh = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
-    trees: dict[Id, Counter[tuple[int, int]]] = {}
-    for (v, copy), seen in walk.answers.items():
-        tree, above = hands.tree((v, copy)), walk.above((v, copy))
-        closed = trees.setdefault(tree, Counter())
-        (fresh if above is None else closed)[v, walk.state_above((v, copy))] -= 1
-        for u in policy.child[at[v] : at[v + 1]].tolist():
-            closed[u, seen.state] += int(f.count[u])
-
-    def worth_it(closed: Counter[tuple[int, int]]) -> list[Top]:
-        index, bar = walk.frontier.index, walk.sign * f.outside
-        return [(v, s, n) for (v, s), n in closed.items() if n > 0 and index(v, s) > bar]
-
-    return worth_it(fresh), {
-        tree: worth_it(closed) for tree, closed in trees.items() if not hands.is_closed(tree)
-    }
-
-
-def _under(forest: Forest, owner: IntArray, held: Sequence[float], groups: Sequence[str]) -> Forest:
-    """The forest with the roots of each open tree below a free box that holds its best reward."""
-    n, trees = len(forest), len(held)
-    if trees == 0:
-        return forest
-    parent = forest.parent.copy()
-    parent[: len(owner)] = np.where(owner >= 0, n + owner, -1)
-    more = np.zeros(trees, np.int64)
-    return replace(
-        forest,
-        parent=np.append(parent, more - 1),
-        law=np.append(forest.law, more + len(forest.laws)),
-        laws=forest.laws.with_more([np.ones((1, 1))]),
-        reward=np.append(forest.reward, len(forest.rewards) + np.arange(trees)),
-        rewards=forest.rewards.with_more([np.array([[x]]) for x in held]),
-        cost=np.append(forest.cost, more + len(forest.costs)),
-        costs=forest.costs.with_more([np.zeros((1, 1))]),
-        count=np.append(forest.count, more + 1),
-        endless=np.append(forest.endless, more.astype(bool)),
-        state_names=(*forest.state_names, *[None] * trees),
-        groups=None if forest.groups is None else (*forest.groups, *groups),
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +38,19 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
     lines : int
         At most this many lines of text, and one that says what is left out.
     """
-    text = _terms(forest)
-    say = forest.amounts
+    say, f = forest.amounts, forest
+    rate = "" if f.rate is None else f" at the rate {f.rate:g}"
+    quotas = " and ".join(f"{n} of {printable(g)}" for g, n in f.quotas)
+    terms = {  # the objective and all settings that are not the default
+        "Rewards are losses: the least loss plus all costs counts.": f.minimize,
+        "Some reward must be taken.": np.isinf(f.outside),
+        f"Outside option: {say(f.outside)}.": f.outside != 0 and np.isfinite(f.outside),
+        f"What comes later is discounted{rate}.": f.factors is not None,
+        f"The risk tolerance is {f.risk_tolerance}.": f.risk_tolerance is not None,
+        f"Up to {f.prizes} rewards may be taken, one from each tree.": f.prizes > 1,
+        f"At most {quotas}.": quotas,
+    }
+    text = [words for words, there in terms.items() if there]
     for v in range(len(forest)):
         for line in _box(forest, v, say):
             if len(text) >= lines:
@@ -48,38 +59,16 @@ def describe(forest: Forest, *, lines: int = 40) -> str:
     return "\n".join(text)
 
 
-def _terms(f: Forest) -> list[str]:
-    """Objective, outside option, time, risk and prizes in words, where they are not the default."""
-    rate = "" if f.rate is None else f" at the rate {f.rate:g}"
-    none = "Some reward must be taken."
-    return [
-        text
-        for there, text in (
-            (f.minimize, "Rewards are losses: the least loss plus all costs counts."),
-            (np.isinf(f.outside), none),
-            (f.outside != 0 and np.isfinite(f.outside), f"Outside option: {f.amounts(f.outside)}."),
-            (f.factors is not None, f"What comes later is discounted{rate}."),
-            (f.risk_tolerance is not None, f"The risk tolerance is {f.risk_tolerance}."),
-            (f.prizes > 1, f"Up to {f.prizes} rewards may be taken, one from each tree."),
-            (
-                bool(f.quotas),
-                f"At most {' and '.join(f'{n} of {printable(g)}' for g, n in f.quotas)}.",
-            ),
-        )
-        if there
-    ]
-
-
 def explain(solution: Solution, *, lines: int = 60) -> str:
     """The optimal policy in words: what to open first, what after each finding, when to stop.
+
+    A box with many outcomes is described by thresholds of its reward.
 
     Parameters
     ----------
     solution : Solution
     lines : int
-        At most this many lines of text. If the whole policy is longer, only its first steps are
-        given.
-        A box with many outcomes is described by thresholds of its reward.
+        At most this many lines: of a longer policy only the first steps are given.
 
     Examples
     --------
@@ -105,9 +94,6 @@ def explain(solution: Solution, *, lines: int = 60) -> str:
             break
         text = telling.text
     return "\n".join(text)
-
-
-# -- boxes -------------------------------------------------------------------------------------
 
 
 def _box(f: Forest, v: int, say: Amounts) -> Iterator[str]:
@@ -176,9 +162,6 @@ def best_text(walk: Walk, *, copies: bool = True) -> str:
     return f"{walk.amounts(best)} from {printable(box if copies else box.name)}"
 
 
-# -- the policy --------------------------------------------------------------------------------
-
-
 class _Telling:
     """The tree of what can happen under the optimal policy, described to a certain depth."""
 
@@ -243,8 +226,6 @@ class _Telling:
             more = counted(len(found) - _OUTCOMES, "more outcome")
             self.text.append(f"{margin}... and {more} of {name} ({rest})")
 
-    # -- many outcomes, by thresholds ------------------------------------------------------------
-
     def _wide(self, box: Id, before: list[tuple[Steps, float]], level: int) -> bool:
         """Tell what comes of a box by thresholds; False if there are too many of them."""
         if len(before) > _CASES:
@@ -256,9 +237,8 @@ class _Telling:
         found = [] if cases is None else runs(cases)
         if not 0 < len(found) <= _OUTCOMES:
             return False
-        name, alone = printable(self.forest.name(box[0])), len(before) == 1
-        whole = sum(chance for _, chance in before)
-        about = f"{name} shows" if alone else "the best so far is"
+        name, whole = printable(self.forest.name(box[0])), sum(chance for _, chance in before)
+        about = f"{name} shows" if len(before) == 1 else "the best so far is"
         for run, words in zip(found, ranges(found, self.walk.amounts, self.walk.sign), strict=True):
             share = percent(sum(case.chance for case in run) / whole)
             after = f"If {about} {words} ({share}): " if words else f"Whatever {name} shows: "
@@ -272,7 +252,15 @@ class _Telling:
             return
         move = run[0].move
         if move is None:
-            self.text.append(f"{after}stop and take {self._taken(run)}.")
+            (box, _), best = run[0].steps[-1], [case.best for case in run]
+            if len(set(best)) == 1:
+                with standing(self.walk, run[0].steps):
+                    prize = best_text(self.walk, copies=False)
+            elif all(h is not None and (h.number, h.copy) == box for _, h in best):
+                prize = f"what {printable(self.forest.name(box[0]))} shows"
+            else:
+                prize = f"the {'least loss' if self.forest.minimize else 'best reward'} found"
+            self.text.append(f"{after}stop and take {prize}.")
             return
         with standing(self.walk, run[0].steps):
             opening = self._opening(move)
@@ -284,16 +272,6 @@ class _Telling:
         self.text.append(f"{after}{opening}.")
         if not self._wide(move, [(case.steps, case.chance) for case in run], level + 1):
             self.text[at] = f"{after}{opening}, and so on."
-
-    def _taken(self, run: list[Case]) -> str:
-        """What is taken at the end of some cases."""
-        (box, _), walk = run[0].steps[-1], self.walk
-        if len({case.best for case in run}) == 1:
-            with standing(walk, run[0].steps):
-                return best_text(walk, copies=False)
-        if all(h is not None and (h.number, h.copy) == box for _, h in (c.best for c in run)):
-            return f"what {printable(self.forest.name(box[0]))} shows"
-        return "the least loss found" if self.forest.minimize else "the best reward found"
 
 
 class Case(NamedTuple):
@@ -330,19 +308,18 @@ def cases_after(walk: Walk, box: Id, before: Sequence[tuple[Steps, float]]) -> l
                 if reward is None:
                     return None
                 with walk.supposing(box, y):
-                    case = _case(walk, (*steps, (box, y)), chance * float(law[y]))
-                case = case if len(before) > 1 else case._replace(measure=reward)
+                    best, holder, _ = walk.best
+                    move, index = walk.next() or (None, 0.0)
+                measure = best if len(before) > 1 else reward
+                case = Case(
+                    (*steps, (box, y)), chance * float(law[y]), measure, (best, holder), move,
+                    walk.sign * index,
+                )  # fmt: skip
                 key = case.measure, case.move, _still_matters(walk, case.steps)
                 if key in found:
                     case = found[key]._replace(chance=found[key].chance + case.chance)
                 found[key] = case
     return sorted(found.values(), key=lambda case: case.measure)
-
-
-def _case(walk: Walk, steps: Steps, chance: float) -> Case:
-    best, holder, _ = walk.best
-    box, index = walk.next() or (None, 0.0)
-    return Case(steps, chance, best, (best, holder), box, walk.sign * index)
 
 
 def _still_matters(walk: Walk, steps: Steps) -> Steps:
@@ -359,12 +336,7 @@ def _still_matters(walk: Walk, steps: Steps) -> Steps:
 
 def runs(cases: Sequence[Case]) -> list[list[Case]]:
     """Neighboring cases with the same decision."""
-    out: list[list[Case]] = []
-    for case in cases:
-        if not out or out[-1][-1].move != case.move:
-            out.append([])
-        out[-1].append(case)
-    return out
+    return [list(run) for _, run in groupby(cases, key=lambda case: case.move)]
 
 
 def ranges(found: Sequence[Sequence[Case]], say: Amounts, sign: float) -> list[str]:
@@ -394,7 +366,11 @@ def why(walk: Walk) -> str:
     """Why to open the box that is next, or why to stop."""
     found = walk.next()
     if found is None and (prize := walk.next_prize()) is not None:
-        return why_take(walk, prize)
+        reward = walk.amounts(walk.answers[prize].reward or 0.0)
+        return (
+            f"Take {reward} from {_name(walk, prize)} for good and close its tree: no box that can "
+            f"be opened has an index {_words(walk)[0]} that."
+        )
     return why_stop(walk) if found is None else why_open(walk, found[0])
 
 
@@ -420,16 +396,6 @@ def why_open(walk: Walk, box: Id) -> str:
     if top is None or top[1] <= index:
         rest = f", and no box that can be opened has a {higher} one"
     return f"{what}: its index {shown} is {above} {_so_far(walk)}{rest}."
-
-
-def why_take(walk: Walk, box: Id) -> str:
-    """Why to take the reward of a box for good."""
-    above, _ = _words(walk)
-    reward = walk.amounts(walk.answers[box].reward or 0.0)
-    return (
-        f"Take {reward} from {_name(walk, box)} for good and close its tree: no box that can be "
-        f"opened has an index {above} that."
-    )
 
 
 def why_stop(walk: Walk) -> str:

@@ -10,14 +10,13 @@ spend of every single run is another problem, for which the mixture is a guide a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
 
-from .._common.arguments import check_amounts, check_counts
-from .._common.arrays import FloatArray, error_of_mean
+from .._common.arrays import FloatArray, check_amounts, check_counts, error_of_mean
 from .._common.sharing import Executor, Team, check_executor, team
 from .._common.text import ResultTable
 from ..engine.evaluation import Evaluation, evaluate
@@ -57,15 +56,12 @@ class Corner:
     @property
     def policy(self) -> Policy:
         """The policy itself."""
-        return self._both()[0]
+        return (self._kept or self._market.follow(self.price))[0]
 
     @property
     def evaluation(self) -> Evaluation:
         """What the policy leads to."""
-        return self._both()[1]
-
-    def _both(self) -> tuple[Policy, Evaluation]:
-        return self._market.follow(self.price) if self._kept is None else self._kept
+        return (self._kept or self._market.follow(self.price))[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +106,7 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpendFrontier(ResultTable):
-    """The most expected reward as a function of the expected spend: concave, piecewise linear.
+    """The most expected reward for each expected spend: concave, piecewise linear.
 
     Attributes
     ----------
@@ -184,11 +180,9 @@ def frontier(
     tolerance : float
         Do not look for corners that can raise the curve by less than this share of the range of
         the rewards.
-    threads : int, optional
-        All cores by default.
-    executor : optional
-        Workers to share the prices, as in :func:`~weitzman.solve`: those of all open gaps at once.
-        The forest is sent to them once. The corners do not depend on it, to the last bit.
+    threads, executor
+        As in :func:`solve_many`. Workers share the prices of all open gaps; the corners do not
+        depend on it, to the last bit.
     progress : callable, optional
         Called with the corners found and the gaps still open.
 
@@ -234,7 +228,12 @@ def _refined(
     while open_edges and len(found) < corners:
         if progress is not None:
             progress(len(found), len(open_edges))
-        market.look_ahead([edge[2:] for edge in open_edges[: corners - len(found)]])
+        if market.team is not None and market.price(*open_edges[0][2:]) not in market.ahead:
+            # let the workers find the corners of all open gaps, as the next one is not known yet
+            every = {market.price(*edge[2:]) for edge in open_edges[: corners - len(found)]}
+            prices = sorted(p for p in every - market.ahead.keys() if p > 0)
+            ahead = market.team.do(_spend_and_reward, prices)
+            market.ahead.update(zip(prices, ahead, strict=True))
         _, _, left, right = heapq.heappop(open_edges)
         middle = market.between(left, right)
         if middle is not None:
@@ -248,17 +247,7 @@ def _refined(
 def within_budget(forest: Forest, budget: float, *, threads: int | None = None) -> Mixture:
     """The most expected reward if the expected spend must not exceed a budget.
 
-    Parameters
-    ----------
-    forest : Forest
-    budget : float
-    threads : int, optional
-        All cores by default.
-
-    Returns
-    -------
-    Mixture
-        Two policies and the share of each, the expected reward, and the shadow price.
+    The result has two policies and the share of each, the expected reward, and the shadow price.
 
     Examples
     --------
@@ -288,7 +277,6 @@ def cheapest(
     chance : float
         The wanted probability of success.
     threads : int, optional
-        All cores by default.
 
     Returns
     -------
@@ -306,7 +294,16 @@ def cheapest(
     check_amounts(-np.inf, target=target)
     if not 0 < chance <= 1:
         raise InvalidArgument(f"`chance` must lie above 0 and be at most 1, but it is {chance}.")
-    market = _Market.of(_success(forest, target), threads)
+    forest.must_be_plain("a target")
+    signed, goal = forest.sign * forest.rewards.data, forest.sign * target
+    hit = np.where(np.isfinite(signed), (signed >= goal).astype(float), 0.0)
+    success = replace(  # the reward is 1 for what reaches the target, and 0 otherwise
+        forest,
+        rewards=Pool(hit, forest.rewards.start, forest.rewards.shape),
+        outside=float(np.isfinite(forest.outside) and forest.sign * forest.outside >= goal),
+        minimize=False,
+    )
+    market = _Market.of(success, threads)
     ends = market.ends()
     if ends[-1].reward < chance - market.rounding:
         raise InvalidArgument(
@@ -368,14 +365,6 @@ class _Market:
         policy, e = self.follow(price)
         kept = (policy, e) if len(self.forest) <= _KEEP else None
         return Corner(price, e.spend, e.reward, self, kept)
-
-    def look_ahead(self, edges: Sequence[tuple[Corner, Corner]]) -> None:
-        """Let the workers find the corners between others, where the next one is not known yet."""
-        if self.team is None or self.price(*edges[0]) in self.ahead:
-            return
-        every = {self.price(*edge) for edge in edges} - self.ahead.keys()
-        prices = sorted(p for p in every if p > 0)
-        self.ahead.update(zip(prices, self.team.do(_spend_and_reward, prices), strict=True))
 
     def price(self, left: Corner, right: Corner) -> float:
         """The price of money at which two corners are worth the same."""
@@ -448,19 +437,6 @@ def _spend_and_reward(forest: Forest, price: float) -> tuple[float, float]:
     return e.spend, e.reward
 
 
-def _success(f: Forest, target: float) -> Forest:
-    """The forest whose reward is 1 for what reaches the target, and 0 otherwise."""
-    f.must_be_plain("a target")
-    signed = f.sign * f.rewards.data
-    hit = np.where(np.isfinite(signed), (signed >= f.sign * target).astype(float), 0.0)
-    return replace(
-        f,
-        rewards=Pool(hit, f.rewards.start, f.rewards.shape),
-        outside=float(np.isfinite(f.outside) and f.sign * f.outside >= f.sign * target),
-        minimize=False,
-    )
-
-
 def _check_budget(budget: float, least: Corner) -> None:
     check_amounts(-np.inf, budget=budget)
     if not budget >= least.spend * (1 - 1e-12) or budget < 0:
@@ -516,11 +492,9 @@ def capped(
     forest : Forest
         With an outside option, unless every run finds a reward within the cap.
     cap : float
-    episodes : int
-        How often to simulate the policy.
-    rng : Generator or int
+    episodes, rng
+        For the simulation of the policy.
     threads : int, optional
-        All cores by default.
 
     Examples
     --------

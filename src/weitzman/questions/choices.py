@@ -11,19 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from math import prod
 
 import numpy as np
 
 from .._common.law import Law
-from .._common.sharing import Executor, check_executor, spread
+from .._common.sharing import Executor, check_executor
 from .._kernels.structure import postorder
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.model import Forest
+from .sweeps import solve_each
 
 _ALL = 512  # commitments that are all tried; beyond, one group is changed at a time
 _MOST = 5000  # boxes that the bound is computed for
@@ -92,13 +93,8 @@ def commit(
         Boxes with one parent, each with all below it; at most one of a group may be opened.
     unseen : list of str or int, or True for all roots
         Roots that may also be taken without looking, at their mean reward.
-    threads : int, optional
-        All cores by default.
-    executor : optional
-        Workers to share the commitments, as in :func:`~weitzman.solve`. The result does not depend
-        on it.
-    progress : callable, optional
-        Called with (commitments done, commitments in all), as far as they are known.
+    threads, executor, progress
+        As in :func:`solve_many`, commitment by commitment.
 
     Examples
     --------
@@ -110,17 +106,26 @@ def commit(
     >>> best.value, best.chosen, best.status
     (5.0, ('chest, unseen',), 'Optimal: the bound is reached.')
     """
-    _check(forest)
+    forest.must_end("a choice of alternatives")
+    forest.must_be_plain("a choice of alternatives")
+    if len(forest) > _MOST:
+        raise InvalidArgument(
+            f"the bound is computed for at most {_MOST} boxes, but there are {len(forest)}."
+        )
     check_executor(executor)
     blind = forest.roots.tolist() if unseen is True else [forest.box(b) for b in unseen or ()]
     groups = _groups(forest, alternatives, blind)
     bound = _bound(forest, groups)
     sizes = [len(g) for g in groups]
 
-    data = forest, groups, threads if executor is None else 1
+    change = partial(_committed, groups)
 
     def values(choices: Sequence[Sequence[int]]) -> list[float]:
-        return spread(executor, _value_of, data, choices, progress)
+        """What commitments are worth, to be maximized."""
+        found = solve_each(
+            forest, change, choices, threads=threads, executor=executor, progress=progress
+        )
+        return [forest.sign * value for value, *_ in found]
 
     if prod(sizes) <= _ALL:
         choices = list(product(*map(range, sizes)))
@@ -128,27 +133,12 @@ def commit(
         best = choices[found.index(max(found))]
     else:
         best = _one_at_a_time(values, sizes)
-    left = _committed(forest, groups, best)
+    left = change(forest, best)
     solution = solve(left, threads=threads)
     chosen = (g[i] for g, i in zip(groups, best, strict=True))
     names = tuple(forest.name(v) if v >= 0 else f"{forest.name(-1 - v)}, unseen" for v in chosen)
     bound = forest.sign * (bound + forest.stated_error)
     return Commitment(left, solution, solution.value, bound, names)
-
-
-def _value_of(data: tuple[Forest, list[Group], int | None], choice: Sequence[int]) -> float:
-    """What a commitment is worth, to be maximized."""
-    forest, groups, threads = data
-    return forest.sign * solve(_committed(forest, groups, choice), threads=threads).value
-
-
-def _check(f: Forest) -> None:
-    f.must_end("a choice of alternatives")
-    f.must_be_plain("a choice of alternatives")
-    if len(f) > _MOST:
-        raise InvalidArgument(
-            f"the bound is computed for at most {_MOST} boxes, but there are {len(f)}."
-        )
 
 
 def _groups(
@@ -202,7 +192,7 @@ def _one_at_a_time(
     return tuple(choice)
 
 
-def _committed(f: Forest, groups: Sequence[Group], choice: Sequence[int]) -> Forest:
+def _committed(groups: Sequence[Group], f: Forest, choice: Sequence[int]) -> Forest:
     """The forest without the alternatives that were not chosen."""
     drop = np.zeros(len(f) + 1, bool)
     unseen: set[int] = set()

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arguments import check_counts
-from .._common.arrays import FloatArray, error_of_mean
+from .._common.arrays import FloatArray, check_counts, error_of_mean
 from .._common.sharing import Executor, check_executor, spread
+from .._common.text import as_html
 from .._kernels.structure import postorder
 from ..engine.solver import solve
 from ..errors import InvalidArgument
@@ -47,6 +47,8 @@ class Knowing:
     worth: float
     error: float
 
+    _repr_html_ = as_html
+
 
 def value_of_knowing(
     forest: Forest,
@@ -70,13 +72,8 @@ def value_of_knowing(
         If the boxes have more than some thousand combinations of states, draw this many of them.
     rng : Generator or int
         For the draws.
-    threads : int, optional
-        All cores by default.
-    executor : optional
-        Workers to share the combinations, as in :func:`~weitzman.solve`. The result does not depend
-        on it.
-    progress : callable, optional
-        Called with (combinations done, combinations in all).
+    threads, executor, progress
+        As in :func:`solve_many`, combination by combination.
 
     Examples
     --------
@@ -87,9 +84,7 @@ def value_of_knowing(
     """
     listed: Any = [boxes] if isinstance(boxes, str | int | np.integer) else boxes
     tests = [(v, np.eye(len(forest.states(v)))) for v in map(forest.box, listed)]
-    return _value_told(
-        forest, tests, samples, rng, threads, executor, progress,
-    )  # fmt: skip
+    return _value_told(forest, tests, samples, rng, threads, executor, progress)
 
 
 def value_of_tests(
@@ -177,9 +172,29 @@ def _mass_and_value(
     data: tuple[Forest, dict[int, FloatArray], int | None], told: tuple[int, ...]
 ) -> tuple[float, float]:
     """The probability of some outcomes, and the value once they are told."""
-    forest, tests, threads = data
-    mass, given = _told(forest, dict(zip(tests, told, strict=True)), tests)
-    return mass, 0.0 if given is None else solve(given, threads=threads).value
+    f, tests, threads = data
+    outcome, mass = dict(zip(tests, told, strict=True)), 1.0
+    column, laws = f.law.copy(), list[FloatArray]()
+    likelihood: dict[int, FloatArray] = {}  # of what is told at or below a box, by its own state
+    for v in postorder(f.parent)[0].tolist():
+        if v in outcome:
+            likelihood[v] = likelihood.get(v, 1.0) * tests[v][:, outcome[v]]
+        if v not in likelihood:
+            continue
+        law, up = f.laws[int(f.law[v])], int(f.parent[v])
+        weighed = law * likelihood[v]
+        total = weighed.sum(axis=1, keepdims=True)
+        if up >= 0:
+            likelihood[up] = likelihood.get(up, np.ones(len(total))) * total[:, 0]
+        else:
+            mass *= float(total[0, 0])
+        column[v] = len(f.laws) + len(laws)
+        # after an impossible state any law will do
+        laws.append(np.where(total > 0, weighed / np.where(total > 0, total, 1.0), law))
+    if mass <= 0:
+        return 0.0, 0.0
+    given = replace(f, law=column, laws=f.laws.with_more(laws))
+    return mass, solve(given, threads=threads).value
 
 
 def _matrix(f: Forest, box: int, given: float | ArrayLike) -> FloatArray:
@@ -197,44 +212,6 @@ def _matrix(f: Forest, box: int, given: float | ArrayLike) -> FloatArray:
             f"states of its box, but that of box {f.name(box)!r} is not."
         )
     return q
-
-
-def _told(
-    f: Forest, told: Mapping[int, int], tests: Mapping[int, FloatArray]
-) -> tuple[float, Forest | None]:
-    """The probability of what is told, and the forest given that; None if it cannot happen."""
-    likelihood = _likelihoods(f, told, tests)
-    mass, changed = 1.0, {}
-    laws: list[FloatArray] = []
-    for v, own in likelihood.items():
-        weighed = f.laws[int(f.law[v])] * own
-        total = weighed.sum(axis=1, keepdims=True)
-        if f.parent[v] < 0:
-            mass *= float(total[0, 0])
-        keep = f.laws[int(f.law[v])]  # after an impossible state: any law works
-        changed[v] = len(laws)
-        laws.append(np.where(total > 0, weighed / np.where(total > 0, total, 1.0), keep))
-    if mass <= 0:
-        return 0.0, None
-    column = f.law.copy()
-    for v, i in changed.items():
-        column[v] = len(f.laws) + i
-    return mass, replace(f, law=column, laws=f.laws.with_more(laws))
-
-
-def _likelihoods(
-    f: Forest, told: Mapping[int, int], tests: Mapping[int, FloatArray]
-) -> dict[int, FloatArray]:
-    """For each box: the likelihood of what is told at or below it, given each own state."""
-    out: dict[int, FloatArray] = {}
-    for v in postorder(f.parent)[0].tolist():
-        if v in told:
-            out[v] = out.get(v, 1.0) * tests[v][:, told[v]]
-        up = int(f.parent[v])
-        if v in out and up >= 0:
-            above = f.laws[int(f.law[v])] @ out[v]
-            out[up] = out.get(up, np.ones(len(above))) * above
-    return out
 
 
 def _drawn(

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arguments import check_counts
-from .._common.arrays import BoolArray, FloatArray
+from .._common.arrays import BoolArray, FloatArray, check_counts
 from .._common.numbers import percent
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable
@@ -116,13 +115,8 @@ def tornado(
         chances are scaled so that all sum to 1.
     boxes : int
         Look at this many boxes, those opened most often first.
-    threads : int, optional
-        All cores by default.
-    executor : optional
-        Workers to share the boxes, as in :func:`~weitzman.solve`. The result does not depend
-        on it.
-    progress : callable, optional
-        Called with (boxes done, boxes in all).
+    threads, executor, progress
+        As in :func:`solve_many`, box by box.
 
     Examples
     --------
@@ -132,7 +126,7 @@ def tornado(
     >>> [(s.number, round(s.low, 6), round(s.high, 6)) for s in swings[:2]]
     [('reward', 3.0, 5.0), ('chance', 3.0, 5.0)]
     """
-    if not 0 < share < 1:
+    if isinstance(share, bool) or not 0 < share < 1:
         raise InvalidArgument(f"`share` must lie between 0 and 1, but it is {share}.")
     check_counts(boxes=boxes)
     forest.must_end("a tornado")
@@ -198,17 +192,7 @@ def moved(f: Forest, box: int, number: str, share: float, best: BoolArray | None
         reward[box] = len(f.rewards)
         names = (*f.state_names, f.state_names[int(f.reward[box])])
         return replace(f, reward=reward, rewards=f.rewards.with_more([higher]), state_names=names)
-    return _with_law(f, box, _tilted(f, box, share, best))
-
-
-def _with_law(f: Forest, box: int, law: FloatArray) -> Forest:
-    which = f.law.copy()
-    which[box] = len(f.laws)
-    return replace(f, law=which, laws=f.laws.with_more([law]))
-
-
-def _tilted(f: Forest, box: int, share: float, best: BoolArray | None) -> FloatArray:
-    """The law with the chance of the best state raised by a share of it, up to 1."""
+    # the chance of the best state is raised by a share of it, up to 1
     law = f.laws[int(f.law[box])]
     best = best_states(f, box) if best is None else best
     p = law[:, best].sum(axis=1, keepdims=True)
@@ -216,7 +200,13 @@ def _tilted(f: Forest, box: int, share: float, best: BoolArray | None) -> FloatA
     with np.errstate(divide="ignore", invalid="ignore"):
         up = np.where(p > 0, q / p, 1.0)
         down = np.where(p < 1, (1 - q) / (1 - p), 1.0)
-    return np.asarray(np.where(best, law * up, law * down))
+    return _with_law(f, box, np.where(best, law * up, law * down))
+
+
+def _with_law(f: Forest, box: int, law: FloatArray) -> Forest:
+    which = f.law.copy()
+    which[box] = len(f.laws)
+    return replace(f, law=which, laws=f.laws.with_more([law]))
 
 
 def best_states(f: Forest, box: int) -> BoolArray:
@@ -275,13 +265,8 @@ def turning_points(
     solution : Solution
     boxes : int
         Look at this many boxes: those of the tree that comes first, then the roots next in line.
-    threads : int, optional
-        All cores by default.
-    executor : optional
-        Workers to share the numbers, as in :func:`~weitzman.solve`. The result does not depend
-        on it.
-    progress : callable, optional
-        Called with (numbers done, numbers in all).
+    threads, executor, progress
+        As in :func:`solve_many`, number by number.
 
     Examples
     --------
@@ -336,25 +321,19 @@ def _turns_at(forest: Forest, asked: _Asked) -> float:
 
     worse = number == "cost" or (number == "reward" and tree.minimize)
     way = -1.0 if worse != ahead else 1.0
-    furthest = 1.0 if way < 0 else _furthest(tree, box, number)
+    furthest = 1.0 if way < 0 else _FURTHEST
+    while way > 0 and tree.risk_tolerance is not None and furthest > 1e-3:
+        try:  # utilities must not overflow
+            moved(tree, box, number, furthest)
+            break
+        except InvalidForest:
+            furthest /= 2
     if (lead(way * furthest) > 0) == ahead:
         return np.inf
     low, high = 0.0, min(1.0, furthest)
     while (lead(way * high) > 0) == ahead:  # small changes are found to more digits
         low, high = high, min(16.0 * high, furthest)
     return way * crossing(lambda share: lead(way * share), low, high)
-
-
-def _furthest(tree: Forest, box: int, number: str) -> float:
-    """How far a number can be raised: with a risk tolerance, utilities must not overflow."""
-    share = _FURTHEST
-    while tree.risk_tolerance is not None and share > 1e-3:
-        try:
-            moved(tree, box, number, share)
-            break
-        except InvalidForest:
-            share /= 2
-    return share
 
 
 # -- derivatives of an index -----------------------------------------------------------------------

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arguments import check_counts
-from .._common.arrays import FloatArray, error_of_mean
+from .._common.arrays import FloatArray, check_counts, error_of_mean
 from .._common.numbers import about
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable

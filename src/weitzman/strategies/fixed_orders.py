@@ -17,8 +17,7 @@ from math import prod
 
 import numpy as np
 
-from .._common.arguments import check_amounts, check_counts
-from .._common.arrays import FloatArray
+from .._common.arrays import FloatArray, check_amounts, check_counts
 from .._common.numbers import counted, such
 from .._common.text import as_html
 from ..engine.evaluation import evaluate

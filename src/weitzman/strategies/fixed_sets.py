@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arguments import check_counts
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, check_counts
 from .._common.numbers import counted, such
 from .._common.text import as_html
 from ..engine.evaluation import evaluate

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arguments import check_counts
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, check_counts
 from .._kernels import orders
 from .._kernels.episodes import Game, Tally
 from ..engine.indices import Policy

@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._common.system import Heartbeats, Process, this_process
+from .._common.disk import Heartbeats, Process, this_process
 from ..errors import InvalidArgument
 from ..learn.features import Config
 from ..learn.log_readers import CONTINUES, COSTS, ENDED, RUN

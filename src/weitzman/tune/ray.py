@@ -26,8 +26,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from .._common.disk import Process, is_alive, this_process
 from .._common.optional import need
-from .._common.system import Process, is_alive, this_process
 from ..errors import InvalidArgument, JournalError
 from ..learn.features import flat
 from ..learn.log_readers import rising_results

@@ -14,7 +14,7 @@ from ..errors import InvalidArgument
 from ..learn.curves import Curves
 from ..learn.features import flat
 from ..learn.first_runs import from_nothing
-from ..learn.resemblance import fit
+from ..learn.resemblance import ResemblanceModel, fit
 from ..learn.run_model import RunModel, check_model
 
 CANDIDATES = 500  # configurations that are drawn from a space
@@ -119,6 +119,8 @@ def model_of(
                 f"the model {'minimizes' if model.minimize else 'maximizes'}, but `minimize` is "
                 f"{minimize}."
             )
+        if isinstance(model, ResemblanceModel):
+            _warn_of_lacking(model.encoder.names, space)
         return model
     if not stated:
         if budget is None:
@@ -137,16 +139,21 @@ def model_of(
             f"the log {'minimizes' if model.minimize else 'maximizes'}, but `minimize` is "
             f"{minimize}."
         )
-    logged = {name for config in model.settings for name in flat(config)}
+    _warn_of_lacking({name for config in model.settings for name in flat(config)}, space)
+    return fit(model, price=price, full_run_cost=full_run_cost, limit=limit)
+
+
+def _warn_of_lacking(logged: Iterable[str], space: Iterable[str]) -> None:
+    """Warn of settings that a log with settings does not have."""
+    logged = set(logged)
     lacking = sorted(set(space) - logged)
     if lacking and logged:
         warnings.warn(
-            f"the log does not say what {lacking[0]!r} was in its runs ({len(lacking)} of the "
-            f"settings to choose are unknown to it), so nothing can be learned about it.",
+            f"the log does not say what {lacking[0]!r} was in its runs, or it was always the same "
+            f"({len(lacking)} of the settings to choose), so nothing can be learned about it.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return fit(model, price=price, full_run_cost=full_run_cost, limit=limit)
 
 
 def names_in(configs: object) -> set[str]:

@@ -29,7 +29,7 @@ from ...forest.model import Forest
 from ...policy.frontier import Id
 from ...policy.payoff_laws import state_called
 from ...policy.walk import Walk
-from ...questions.caution import tolerances
+from ...questions.sweeps import tolerances
 from ..page import finite, forms
 from ..report import render
 from ..report.findings import answers, content

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..._common.arguments import check_counts
-from ..._common.arrays import FloatArray, IntArray
+from ..._common.arrays import FloatArray, IntArray, check_counts
 from ..._common.numbers import percent, rough
 from ...backtest.backtest_result import Backtest
 from ...engine.evaluation import Evaluation, evaluate
@@ -17,8 +16,8 @@ from ...engine.what_if import break_even as break_even_costs
 from ...policy.payoff_laws import state_called
 from ...policy.simulation import PayoffLaw, payoff_law, two_sided
 from ...questions.budget import SpendFrontier
-from ...questions.caution import RiskSweep
 from ...questions.robustness import Tornado
+from ...questions.sweeps import RiskSweep
 from ...strategies.comparison import Comparison
 from .style import (
     BLUE,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common.arguments import check_counts
-from ..._common.arrays import FloatArray, IntArray
+from ..._common.arrays import FloatArray, IntArray, check_counts
 from ..._common.numbers import counted, percent, rough
 from ..._common.optional import need
 from ..._common.text import shortened

@@ -27,13 +27,13 @@ from ...policy.simulation import PayoffLaw, payoff_law
 from ...policy.walk import Opened, Walk
 from ...policy.words import why
 from ...questions.budget import frontier
-from ...questions.caution import risk_sweep
 from ...questions.information import value_of_knowing
 from ...questions.robustness import tornado, turning_points
-from ...questions.uncertain_numbers import (
+from ...questions.sweeps import (
     Scenarios,
     TwoWay,
     Uncertainty,
+    risk_sweep,
     scenarios,
     two_way,
     uncertainty,
