@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import time
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -30,13 +31,12 @@ from weitzman.learn.curves import Curves  # noqa: E402
 from .cells import CellKeeper  # noqa: E402
 from .joining import join  # noqa: E402
 from .promises import tables  # noqa: E402
-from .report import figure, markdown, page  # noqa: E402
-from .sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
+from .report import BEFOREHAND, beforehand, figure, markdown, page  # noqa: E402
+from .sets import CHOSE_NOTHING, FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
 from .speed import table  # noqa: E402
-from .syne_tune_peers import syne_tune_installed, syne_tune_methods  # noqa: E402
+from .syne_tune_peers import syne_tune_methods  # noqa: E402
 
 HERE = Path(__file__).parent
-SLOW = ("Optuna WilcoxonPruner", "Optuna MedianPruner")  # left out: slow, and never near the best
 LOGS = ("with", "without")
 
 
@@ -44,8 +44,9 @@ def main(argv: list[str] | None = None) -> None:
     """Run what the arguments say."""
     parser = _parser()
     arguments = parser.parse_args(argv)
-    if arguments.write and (arguments.quick or arguments.set or arguments.log or arguments.methods):
-        parser.error("only full results are written: leave out --quick, --set, --log, --methods")
+    less = "quick", "orders", "set", "log", "methods"
+    if arguments.write and any(getattr(arguments, name) for name in less):
+        parser.error(f"only full results are written: leave out --{', --'.join(less)}")
     found: dict[str, dict[str, Backtest]] = {log: {} for log in LOGS}
     for log in LOGS if arguments.log is None else [arguments.log]:
         for each in SETS:
@@ -53,6 +54,10 @@ def main(argv: list[str] | None = None) -> None:
                 found[log][each.name] = played(each, log, arguments)
                 text = markdown(each.name, found[log][each.name], every=log == "without")
                 print(f"\n{text}", flush=True)
+        for kind in (CHOSE_NOTHING[log], None):  # sets on which a default was chosen are kept apart
+            some = {k: x for k, x in found[log].items() if (k in CHOSE_NOTHING[log]) == bool(kind)}
+            if some and len(next(iter(some.values())).methods) > 2:
+                print(f"\n{BEFOREHAND}\n{beforehand(some)}", flush=True)
     if arguments.write:
         measured = table(arguments.folder), tables(arguments.folder)
         text = page(found["with"], found["without"], HERE, *measured)
@@ -65,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path, help="folder with one folder for each set")
     parser.add_argument("--set", choices=[s.name for s in SETS], help="only this set")
     parser.add_argument("--log", choices=LOGS, help="only with or only without a log")
+    parser.add_argument("--orders", type=int, help="orders of each log (default: by set)")
     parser.add_argument("--quick", action="store_true", help="few tasks, few orders")
     parser.add_argument("--methods", default="", help="words in the names of methods, by commas")
     parser.add_argument("--again", default="", help="words in the names of methods to run again")
@@ -82,11 +88,10 @@ def played(each: Set, log: str, arguments: argparse.Namespace) -> Backtest:
     """One set with all methods, one after the other."""
     curves, instance = each.read(found_in(each, arguments.folder, arguments.keep))
     size = each.quick if arguments.quick else each.full
+    size = replace(size, orders=arguments.orders or size.orders)
     curves, instance = _some(curves, instance, size.tasks)
     there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
-    if log == "with" and syne_tune_installed():
-        there += syne_tune_methods()
-    there = [method for method in there if method.name not in SLOW]
+    there += syne_tune_methods() if log == "without" else []
     methods = _named(there, arguments.methods) if arguments.methods else there
     again = _named(methods, arguments.again)
     keep = arguments.keep / f"{log} log" / each.name

@@ -95,6 +95,15 @@ standard error of their difference.
 """
 
 
+BEFOREHAND = """\
+## Which method should I pick beforehand?
+
+The regret of each method over that of the index policy: the geometric mean over sets and prices,
+and the worst of these cells. Every method is as fixed as a user would have to fix it, except where
+its name says that the best of several is taken in hindsight at each set and price.
+"""
+
+
 def page(
     with_log: dict[str, Backtest], without: dict[str, Backtest], folder: Path, speed: str, kept: str
 ) -> str:
@@ -117,6 +126,35 @@ def page(
     ends = [f"{SPEED}\n{speed}\n", said.get("speed", "")]
     ends += [f"{PROMISES}\n{kept}\n", said.get("promises", "")]
     return "\n".join([*parts, text, *ends])
+
+
+def beforehand(found: dict[str, Backtest]) -> str:
+    """A row for each method that all sets have: how its regret compares with the first method's."""
+    names = [
+        name for name in next(iter(found.values())).methods[1:-1]
+        if all(name in x.methods for x in found.values())
+    ]  # fmt: skip
+    mean = {set_: x.means("regret")[..., 0] for set_, x in found.items()}
+    cells = {
+        name: np.concatenate(
+            [mean[s][x.methods.index(name)] / mean[s][0] for s, x in found.items()]
+        )
+        for name in names
+    }
+    for family in sorted({name.partition(",")[0] for name in names}):
+        some = [row for name, row in cells.items() if name.partition(",")[0] == family]
+        if len(some) > 1:
+            cells[f"{family}, best in hindsight"] = np.min(some, axis=0)
+    means = {name: float(np.exp(np.log(row).mean())) for name, row in cells.items()}
+    lines = [
+        f"Sets: {', '.join(f'`{name}`' for name in found)}.\n",
+        "| | geometric mean | worst cell | cells in which it is ahead |\n|---|--:|--:|--:|",
+    ]
+    for name in sorted(cells, key=lambda name: means[name]):
+        row = cells[name]
+        ahead = f"{int((row < 1).sum())} of {len(row)}"
+        lines.append(f"| {name} | {means[name]:.2f} | {row.max():.2f} | {ahead} |")
+    return "\n".join(lines) + "\n"
 
 
 def remarks(path: Path) -> dict[str, str]:

@@ -83,3 +83,5 @@ SETS = (
     Set("held_out", "cost", None, Size(7, 1, 4), Size(3, 1, 2)),
 )
 CHOOSING, HOME_MADE = SETS[:3], SETS[3:]  # where defaults may be chosen; trained here, to check
+# without a log the rule of the first runs was also simulated on `trained`
+CHOSE_NOTHING = {"with": ("trained", "held_out"), "without": ("held_out",)}

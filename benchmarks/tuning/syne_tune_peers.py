@@ -1,117 +1,83 @@
-"""Schedulers of Syne Tune, driven from a table: suggest, report a row, ask whether to go on.
+"""DyHPO of Syne Tune, stopped once it has spent as much as some full runs cost.
 
-A suggestion is moved to the nearest run that was not started, and the scheduler is told the
-settings of that run, so that its model learns from what was really trained. One worker; a trial
-that is stopped is not resumed. Needs ``syne-tune>=0.16``.
+DyHPO (arXiv 2202.09774) is the published method nearest to this package that needs no log: a
+Gaussian process over settings and step decides, epoch by epoch, which run to continue or to start.
+It has no stopping rule. Needs ``syne-tune[gpsearchers]==0.13.0`` in an environment of its own; the
+environment variable ``SYNE_TUNE_PYTHON`` names its Python: newer versions have no DyHPO, and this
+one needs NumPy below 1.27.
 """
 
 from __future__ import annotations
 
-import datetime
-import logging
-import warnings
+import json
+import os
+import subprocess
 from collections.abc import Iterator
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from weitzman.backtest.bench import Bench, PoolSpace
-from weitzman.backtest.methods import Log, Method, Rule, Tuned
+from weitzman.backtest.methods import Documented, Log, Method, Rule
 
-_SCORE, _ROW = "score", "row"
-_REHEARSALS = 4
-_LONGEST = 64  # trials
-
-
-def syne_tune_installed() -> bool:
-    """Whether these methods can be used."""
-    return find_spec("syne_tune") is not None
+FULL_RUNS = 1, 2, 5
+WORKER = Path(__file__).parent / "dyhpo_worker.py"
+_asked: dict[bytes, list[tuple[int, int]]] = {}  # what DyHPO asked for, by order of the runs
 
 
 def syne_tune_methods() -> list[Method]:
-    """BOHB, whose options are chosen on the log.
+    """DyHPO with each stopping point; none without an environment that has Syne Tune."""
+    if "SYNE_TUNE_PYTHON" not in os.environ:
+        return []
+    return [
+        Documented(f"Syne Tune DyHPO, {n} full runs' cost", partial(_rule, full_runs=n))
+        for n in FULL_RUNS
+    ]
 
-    Other schedulers of Syne Tune (such as ``ASHACQR``) work as well, but take seconds for a
-    suggestion.
+
+def _rule(log: Log, full_runs: float) -> Rule:
+    return partial(dyhpo, full_runs=full_runs)
+
+
+def dyhpo(bench: Bench, full_runs: float) -> Iterator[None]:
+    """Advance runs as DyHPO asks, until as much was spent as so many of these runs cost on average.
+
+    What it asks for does not depend on when it is stopped, so that it is asked once, for the latest
+    stopping point.
     """
-    return [Tuned("Syne Tune BOHB", partial(_rules, name="BOHB"), _REHEARSALS, _LONGEST)]
-
-
-def _rules(log: Log, name: str) -> dict[str, Rule]:
-    space = PoolSpace.of(log.table.settings)
-    return {
-        f"rate {rate}, from {least} rows": partial(
-            scheduled, space=space, name=name, rate=rate, least=least, most=log.most
-        )
-        for rate in (3, 4)
-        for least in (1, 2)
-        if least < log.most
-    }
-
-
-def scheduled(
-    bench: Bench, space: PoolSpace, name: str, rate: int, least: int, most: int
-) -> Iterator[None]:
-    """Play a scheduler, one trial after the other; yields after each."""
-    logging.getLogger("syne_tune").setLevel(logging.ERROR)
-    make = getattr(import_module("syne_tune.optimizer.baselines"), name)
-    scheduler = make(
-        config_space=_config_space(space), metric=_SCORE, time_attr=_ROW, max_t=most,
-        do_minimize=False, random_seed=0, grace_period=least, reduction_factor=rate,
-    )  # fmt: skip
-    points = space.points(bench.settings or [{}] * len(bench))
-    free = list(range(len(bench)))
-    for number in range(len(bench)):
-        run = free.pop(_nearest(scheduler, space, points[free]))
-        _follow(bench, run, scheduler, _trial(number, _config(space, points[run])), most)
-        yield
-
-
-def _config_space(space: PoolSpace) -> dict[str, Any]:
-    spaces = import_module("syne_tune.config_space")
-    return {
-        f"x{d}": spaces.choice(list(range(size))) if size else spaces.uniform(0.0, 1.0)
-        for d, size in enumerate(space.categories)
-    }
-
-
-def _config(space: PoolSpace, point: Any) -> dict[str, Any]:
-    sizes = space.categories
-    return {f"x{d}": int(x) if sizes[d] else float(x) for d, x in enumerate(point.tolist())}
-
-
-def _nearest(scheduler: Any, space: PoolSpace, points: Any) -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the libraries beneath
-        suggestion = scheduler.suggest()
-    config = None if suggestion is None else suggestion.config
-    if not config:
-        return 0
-    wanted = np.array([float(config[f"x{d}"]) for d in range(len(space.categories))])
-    return space.nearest(wanted, points)
-
-
-def _trial(number: int, config: dict[str, Any]) -> Any:
-    trial = import_module("syne_tune.backend.trial_status").Trial
-    return trial(trial_id=number, config=config, creation_time=datetime.datetime(2000, 1, 1))
-
-
-def _follow(bench: Bench, run: int, scheduler: Any, trial: Any, most: int) -> None:
-    """Train until the scheduler or the run comes to an end."""
-    scheduler.on_trial_add(trial)
-    result: dict[str, Any] = {}
-    for row in range(1, most + 1):
-        score = bench.advance(run, row)
-        if score == -np.inf:
-            scheduler.on_trial_error(trial)
-            return
-        result = {_SCORE: score, _ROW: row}
-        if bench.is_over(run):
+    table, order = bench._table, bench._order
+    most = float(table.spend[order, -1].mean())
+    key = order.tobytes() + table.score.tobytes()
+    if key not in _asked:
+        _asked[key] = list(_play(Bench(table, order), max(FULL_RUNS) * most))
+    for run, row in _asked[key]:
+        if bench.spent >= full_runs * most:
             break
-        if scheduler.on_trial_result(trial, result) != "CONTINUE":
-            scheduler.on_trial_remove(trial)
-            return
-    scheduler.on_trial_complete(trial, result)
+        bench.advance(run, row)
+    yield
+
+
+def _play(bench: Bench, budget: float) -> Iterator[tuple[int, int]]:
+    """Runs and rows in the order in which DyHPO asks for them."""
+    settings = bench.settings or [{}] * len(bench)
+    space = PoolSpace.of(settings)
+    first = {"points": space.points(settings).tolist(), "sizes": space.categories}
+    pipe: Any = subprocess.PIPE
+    python = os.environ["SYNE_TUNE_PYTHON"]
+    with subprocess.Popen([python, WORKER], stdin=pipe, stdout=pipe, text=True) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        print(json.dumps({**first, "most": bench.longest}), file=worker.stdin, flush=True)
+        for line in worker.stdout:
+            asked = json.loads(line)
+            score = bench.advance(asked["run"], asked["row"])
+            yield asked["run"], asked["row"]
+            if bench.spent >= budget:
+                worker.kill()
+                break
+            known = None if score == -np.inf else score
+            said = {"score": known, "over": bench.is_over(asked["run"])}
+            print(json.dumps(said), file=worker.stdin, flush=True)
+        worker.stdin.close()

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.tuning import cells, speed
 from benchmarks.tuning.__main__ import main
 from benchmarks.tuning.joining import join
-from benchmarks.tuning.report import figure, markdown, page
+from benchmarks.tuning.report import beforehand, figure, markdown, page
 from benchmarks.tuning.sets import SETS
 from weitzman.backtest import FullRuns, backtest
 from weitzman.backtest.methods import Tuned
@@ -59,7 +59,8 @@ def test_all_sets_are_read_and_backtested(folder, capsys, tmp_path):
     main([*ask, "index,random search,tpe + hyperbandpruner, 10", "--log", "without"])
     out = capsys.readouterr().out
     assert out.count("| index policy |") == len(SETS)
-    assert out.count("| random search, 3 full runs |") == len(SETS)
+    assert out.count("| random search, 3 full runs |") == len(SETS) + 2  # and by groups of sets
+    assert out.count("| random search, best in hindsight |") == 2
     assert "at most 0.8 of the best other at" in out
 
 
@@ -157,6 +158,24 @@ def test_the_time_of_decisions_is_measured(folder):
     assert all(line.count("|") == speed.HEAD.splitlines()[0].count("|") for line in lines)
 
 
+def test_the_table_of_methods_to_pick_beforehand():
+    """Ratios of regrets by set and price; families also with the best in hindsight in each cell."""
+    best = np.zeros((4, 1, 4, 2))
+    best[-1] = 1.0  # of hindsight
+    best[0], best[1], best[2] = 0.8, 0.6, 0.2
+    found = replace(tiny(best, np.zeros_like(best)), methods=("ours", "a, 1", "a, 2", "hindsight"))
+    other = best.copy()
+    other[1], other[2] = 0.2, 0.9
+    both = {"x": found, "y": replace(found, best=other)}
+    rows = beforehand(both).splitlines()
+    assert rows[0] == "Sets: `x`, `y`."
+    assert rows[4:] == [
+        "| a, best in hindsight | 1.00 | 2.00 | 1 of 2 |",  # 2 and 0.5
+        "| a, 2 | 1.41 | 4.00 | 1 of 2 |",  # 4 and 0.5
+        "| a, 1 | 2.83 | 4.00 | 0 of 2 |",  # 2 and 4
+    ]
+
+
 def test_other_searches_are_not_joined():
     best = np.zeros((3, 1, 4, 2))
     other = best.copy()
@@ -167,10 +186,10 @@ def test_other_searches_are_not_joined():
         join([one, two])
 
 
-@pytest.mark.parametrize("option", [["--quick"], ["--set", "lcdb"], ["--log", "with"]])
+@pytest.mark.parametrize("option", ["--quick", "--set lcdb", "--log with", "--orders 1"])
 def test_only_full_results_are_written(option):
     with pytest.raises(SystemExit):
-        main(["nowhere", "--write", *option])
+        main(["nowhere", "--write", *option.split()])
 
 
 def test_the_report_compares_with_the_best_other():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import islice
 
 import numpy as np
@@ -231,16 +232,16 @@ def test_all_peers_face_the_same_searches():
     assert (found.regret >= -1e-12).all()
 
 
-def test_syne_tune_is_driven_from_a_table():
-    pytest.importorskip("syne_tune")
-    from benchmarks.tuning.syne_tune_peers import scheduled, syne_tune_methods
+@pytest.mark.skipif("SYNE_TUNE_PYTHON" not in os.environ, reason="needs an older Syne Tune")
+def test_dyhpo_is_driven_through_a_pipe():
+    from benchmarks.tuning.syne_tune_peers import dyhpo, syne_tune_methods
 
     curves = made_up(30, seed=7)
-    bench = Bench(Table.of(curves), np.arange(30))
-    space = PoolSpace.of(curves.settings)
-    began = []
-    for _ in scheduled(bench, space, "BOHB", rate=3, least=1, most=4):
-        began.append(int((bench.seen > 0).sum()))
-    assert began == list(range(1, 31))  # each run once
-    assert 1 < bench.seen.mean() < 4  # some were stopped
-    assert [m.name for m in syne_tune_methods()] == ["Syne Tune BOHB"]
+    spent = []
+    for full_runs in (1, 2):
+        bench = Bench(Table.of(curves), np.arange(30))
+        list(dyhpo(bench, full_runs))
+        spent.append(bench.spent)
+        assert bench.seen.max() > 1  # some run was resumed
+    assert spent == [4.0, 8.0]
+    assert syne_tune_methods()[0].name == "Syne Tune DyHPO, 1 full runs' cost"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,23 +97,16 @@ class Backtest:
                 f"there is no measure {measure!r}. Choose from {', '.join(_MEASURES)}."
             )
         values = self.payoff[:1] - self.payoff if measure == "behind" else getattr(self, measure)
-        units = self._units(values, task)
+        which = self.task[(cells := self._cells(task))]
+        # what is drawn from: means of tasks, of logs, or single searches
+        units = values[:, :, cells[0]] if len(cells) == 1 else values[:, :, cells].mean(axis=-1)
+        if task is None and len(kinds := np.unique(which)) > 1:
+            units = np.stack([units[..., which == t].mean(axis=-1) for t in kinds], axis=-1)
         draws = np.random.default_rng(0).integers(units.shape[-1], size=(_DRAWS, units.shape[-1]))
         share = np.stack([np.bincount(d, minlength=units.shape[-1]) for d in draws], axis=1)
         sampled = units @ (share / units.shape[-1])
         low, high = np.quantile(sampled, (0.025, 0.975), axis=-1)
         return np.stack([units.mean(axis=-1), low, high], axis=-1)
-
-    def _units(self, values: FloatArray, task: str | None) -> FloatArray:
-        """What is drawn from: means of tasks, of logs, or single searches."""
-        cells = self._cells(task)
-        which = self.task[cells]
-        if len(cells) == 1:
-            return values[:, :, cells[0]]
-        logs: FloatArray = values[:, :, cells].mean(axis=-1)
-        if task is not None or len(set(which.tolist())) == 1:
-            return logs
-        return np.stack([logs[..., which == t].mean(axis=-1) for t in np.unique(which)], axis=-1)
 
     def _cells(self, task: str | None) -> IntArray:
         if task is None:
@@ -180,33 +172,23 @@ class Backtest:
 
     def table(self, task: str | None = None) -> str:
         """Text for people: a block for each price, methods in rows, the least regret first."""
-        return "\n".join(self._lines(task))
-
-    def _lines(self, task: str | None) -> Iterator[str]:
-        rows = self.summary(task)
-        count = len(self.methods)
+        blocks, rows, count = [], self.summary(task), len(self.methods)
+        title = "a full run costs {:g} points"
+        if not self.by_full_run:
+            title = "a point is worth {:g} units of cost"
         for p, quoted in enumerate(self.quoted):
-            block = sorted(rows[p * count : (p + 1) * count], key=lambda row: row["regret"])
-            yield ("" if p == 0 else "\n") + self._title(quoted)
             text = [["", "payoff", "score", "spend", "regret", "95 % interval", "behind", ""]]
-            text += [_row(row, row["method"] == self.methods[0]) for row in block]
-            yield from columns(text, right=1)
-
-    def _title(self, quoted: float) -> str:
-        if self.by_full_run:
-            return f"a full run costs {quoted:g} points"
-        return f"a point is worth {quoted:g} units of cost"
+            for row in sorted(rows[p * count : (p + 1) * count], key=lambda row: row["regret"]):
+                means = [f"{row[name]:.4g}" for name in ("payoff", "score", "spend", "regret")]
+                behind = (
+                    f"{row['behind']:.4g}",
+                    f"[{row['behind_low']:.3g}, {row['behind_high']:.3g}]",
+                )
+                if row["method"] == self.methods[0]:
+                    behind = "", ""
+                ends = f"[{row['regret_low']:.3g}, {row['regret_high']:.3g}]"
+                text.append([cell(row["method"]), *means, ends, *behind])
+            blocks.append("\n".join([title.format(quoted), *columns(text, right=1)]))
+        return "\n\n".join(blocks)
 
     _repr_html_ = as_html
-
-
-def _row(row: dict[str, Any], first: bool) -> list[str]:
-    behind = "" if first else f"{row['behind']:.4g}"
-    ends = "" if first else f"[{row['behind_low']:.3g}, {row['behind_high']:.3g}]"
-    return [
-        cell(row["method"]),
-        *(f"{row[name]:.4g}" for name in ("payoff", "score", "spend", "regret")),
-        f"[{row['regret_low']:.3g}, {row['regret_high']:.3g}]",
-        behind,
-        ends,
-    ]

@@ -172,14 +172,8 @@ class Bench:
         self.advance(run, after)
         score = table.sign * table.score[r, before:after]
         score[np.isinf(score)] = np.nan
-        return list(
-            zip(
-                table.step[r, before:after].tolist(),
-                score.tolist(),
-                np.diff(table.spend[r, before : after + 1]).tolist(),
-                strict=True,
-            )
-        )
+        step, cost = table.step[r, before:after], np.diff(table.spend[r, before : after + 1])
+        return list(zip(step.tolist(), score.tolist(), cost.tolist(), strict=True))
 
     def best_of(self, run: int) -> float:
         """The best score that a run has shown, at least the floor."""
@@ -240,15 +234,10 @@ class PoolSpace:
             number = np.where(self.log, np.log(raw), raw)
             unit = (number - self.low) / np.where(self.high > self.low, self.high - self.low, 1.0)
         unit = np.clip(np.where(lack, 0.0, unit), 0.0, 1.0)
-        other = self.sizes[: raw.shape[1]] - 1  # missing, or not in the space
+        other = np.array(self.categories[: raw.shape[1]]) - 1  # missing, or not in the space
         code = np.where(lack, other, np.minimum(raw, other))
         which = self.encoder.is_category
         return np.column_stack([np.where(which, code, unit), lack[:, self.missing]])
-
-    @property
-    def sizes(self) -> IntArray:
-        """:meth:`categories` as an array."""
-        return np.array(self.categories, np.int64)
 
     def features(self, settings: Sequence[Config]) -> FloatArray:
         """The points with one column of 0 and 1 for each category."""
@@ -262,4 +251,6 @@ class PoolSpace:
     def nearest(self, point: FloatArray, points: FloatArray) -> int:
         """The row nearest to a point, the first of several; categories differ by 1."""
         apart = np.abs(points - point)
-        return int(np.argmin(np.where(self.sizes > 0, apart > 0, apart**2).sum(axis=1)))
+        return int(
+            np.argmin(np.where(np.array(self.categories) > 0, apart > 0, apart**2).sum(axis=1))
+        )

@@ -6,6 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -179,14 +180,13 @@ class Job:
     prices: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Done:
+class Done(NamedTuple):
     """Score and spend by method (hindsight last), price and order; and what was chosen."""
 
     job: tuple[int, int]
     score: FloatArray
     spend: FloatArray
-    told: tuple[tuple[str, ...], ...]
+    told: list[tuple[str, ...]]
 
 
 def jobs(
@@ -264,7 +264,7 @@ def carry_out(job: Job, design: Design, methods: Sequence[Method]) -> Done:
             found[m, :, k] = _play(plans, table, order)
     for p, price in enumerate(job.prices):
         found[-1, p] = table.hindsight(searched, price)
-    return Done((job.task, job.log), found[..., 0], found[..., 1], tuple(told))
+    return Done((job.task, job.log), found[..., 0], found[..., 1], told)
 
 
 def _play(plans: Sequence[MethodPlan], table: Table, order: IntArray) -> FloatArray:

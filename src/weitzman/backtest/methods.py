@@ -201,7 +201,8 @@ def top_k(bench: Bench, runs: int, keep: int) -> Iterator[None]:
     An epoch is the first step that costs something.
     """
     started = np.arange(min(runs, len(bench)))
-    _finish(bench, _best(started, bench.first_epoch(started), keep))
+    if len(best := _best(started, bench.first_epoch(started), keep)):
+        bench.advance_all(best, bench.longest)
     yield
 
 
@@ -217,7 +218,8 @@ def successive_halving(bench: Bench, runs: int, rate: int, least: int, most: int
         score = bench.advance_all(alive, rows)
         k, rows = k + 1, rows * rate
         alive = _best(alive, score, -(-size // rate**k))
-    _finish(bench, alive)
+    if len(alive):
+        bench.advance_all(alive, bench.longest)
     yield
 
 
@@ -238,7 +240,8 @@ def hyperband(bench: Bench, runs: int, rate: int, least: int, most: int) -> Iter
             if len(alive) > 1:
                 score = bench.advance_all(alive, max(round(most / rate ** (s - i)), least))
                 alive = _best(alive, score, max(size // rate ** (i + 1), 1))
-        _finish(bench, alive)
+        if len(alive):
+            bench.advance_all(alive, bench.longest)
         s = s - 1 if s > 0 else deepest
         yield
 
@@ -252,12 +255,24 @@ def asha(bench: Bench, rate: int, least: int, most: int) -> Iterator[None]:
     levels = [least]
     while levels[-1] < most:
         levels.append(min(levels[-1] * rate, most))
-    rungs = [_Rung(rate) for _ in levels]
+    # all runs that have reached a rung, best first, and those of them that were not promoted
+    rungs: list[tuple[list[tuple[float, int]], ...]] = [([], []) for _ in levels]
+
+    def reach(k: int, run: int) -> None:
+        score = bench.advance(run, levels[k])
+        insort(rungs[k][0], (-score, run))
+        if score > -np.inf:  # a run that has diverged is never promoted
+            insort(rungs[k][1], (-score, run))
+
     for new in range(len(bench)):
-        rungs[0].add(bench.advance(new, levels[0]), new)
-        while (found := _promoted(rungs)) is not None:
-            run, k = found
-            rungs[k + 1].add(bench.advance(run, levels[k + 1]), run)
+        reach(0, new)
+        k = len(levels) - 2
+        while k >= 0:
+            every, waiting = rungs[k]
+            if waiting and bisect_left(every, waiting[0]) < len(every) // rate:
+                reach(k + 1, waiting.pop(0)[1])
+                k = len(levels) - 1
+            k -= 1
         yield
 
 
@@ -285,42 +300,7 @@ def percentile(bench: Bench, share: float, first: int, finished: int) -> Iterato
         yield
 
 
-class _Rung:
-    """The runs that have reached a rung, best first, and those not promoted from it."""
-
-    def __init__(self, rate: int) -> None:
-        self._rate = rate
-        self._all: list[tuple[float, int]] = []
-        self._waiting: list[tuple[float, int]] = []
-
-    def add(self, score: float, run: int) -> None:
-        """A run has reached the rung. One that has diverged is never promoted."""
-        insort(self._all, (-score, run))
-        if score > -np.inf:
-            insort(self._waiting, (-score, run))
-
-    def promote(self) -> int | None:
-        """Promote the best run that waits, if it is among the best ``1 / rate`` of the rung."""
-        if not self._waiting:
-            return None
-        rank = bisect_left(self._all, self._waiting[0])
-        return self._waiting.pop(0)[1] if rank < len(self._all) // self._rate else None
-
-
-def _promoted(rungs: Sequence[_Rung]) -> tuple[int, int] | None:
-    """A run to be promoted and the rung that it leaves; the highest such rung."""
-    for k in reversed(range(len(rungs) - 1)):
-        if (run := rungs[k].promote()) is not None:
-            return run, k
-    return None
-
-
 def _best(runs: IntArray, score: FloatArray, keep: int) -> IntArray:
     """The runs with the highest scores, earlier runs first among equals, no diverged runs."""
     order = np.argsort(-score, kind="stable")[:keep]
     return runs[order[score[order] > -np.inf]]
-
-
-def _finish(bench: Bench, runs: IntArray) -> None:
-    if len(runs):
-        bench.advance_all(runs, bench.longest)

@@ -115,7 +115,7 @@ def pruned(
         sampler = None
         if trials is not None:
             settings = bench.settings or [{}] * len(bench)
-            sampler = _pool_sampler(optuna, trials, settings, None if known is None else known)
+            sampler = _pool_sampler(optuna, trials, settings, known)
             if known is not None:
                 _tell(study, sampler, known, rows)
             study.sampler = sampler

@@ -47,11 +47,10 @@ def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS)
         )
     found: list[Method] = [IndexPolicy(fit, refit=True)]
     if "random" in samplers:
-        halved = {"successive halving": _successive_halving, "Hyperband": _hyperband}
         found += [FullRuns(), Tuned("top-K after one epoch", _top_k)]
-        found += [Tuned(name, options) for name, options in halved.items()]
-        found += [Tuned("ASHA", _asha, 16), Tuned("percentile rule", _percentile, 16)]
-        found += [_fixed_halving(n) for n in RUNS]
+        found += [Tuned("successive halving", _halved), Tuned("Hyperband", _hyperband)]
+        found += [Tuned("ASHA", partial(_rates, rule=rules.asha), 16)]
+        found += [Tuned("percentile rule", _percentile, 16), *_fixed("successive halving")]
         if optuna_installed():
             found += [*tuned_pruners(), *documented_pruners(RUNS)[: len(RUNS)]]
     if settings and "tpe" in samplers and optuna_installed():
@@ -72,11 +71,7 @@ def methods_without_log(*, settings: bool = False) -> list[Method]:
     found += [
         Documented(f"random search, {n} full runs", partial(_full_runs, runs=n)) for n in (3, 10)
     ]
-    found += [_fixed_halving(n) for n in RUNS]
-    found += [
-        Documented(f"Hyperband, {n} runs", partial(_as_documented, rule=rules.hyperband, runs=n))
-        for n in RUNS
-    ]
+    found += [*_fixed("successive halving"), *_fixed("Hyperband")]
     if optuna_installed():
         found += documented_pruners(RUNS)
         found += documented_pruners(RUNS, tree=True) if settings else []
@@ -201,13 +196,15 @@ def _full_runs(log: Log, runs: int) -> Rule:
     return partial(rules.top_k, runs=runs, keep=runs)
 
 
+def _fixed(name: str) -> list[Method]:
+    rule = rules.hyperband if name == "Hyperband" else rules.successive_halving
+    return [
+        Documented(f"{name}, {n} runs", partial(_as_documented, rule=rule, runs=n)) for n in RUNS
+    ]
+
+
 def _as_documented(log: Log, rule: Callable[..., Iterator[None]], runs: int) -> Rule:
     return partial(rule, runs=runs, rate=3, least=1, most=log.most)
-
-
-def _fixed_halving(runs: int) -> Method:
-    rule = partial(_as_documented, rule=rules.successive_halving, runs=runs)
-    return Documented(f"successive halving, {runs} runs", rule)
 
 
 def _top_k(log: Log) -> dict[str, Rule]:
@@ -218,27 +215,23 @@ def _top_k(log: Log) -> dict[str, Rule]:
     }
 
 
-def _successive_halving(log: Log) -> dict[str, Rule]:
-    options = _rates(log, rules.successive_halving)
+def _halved(log: Log) -> dict[str, Rule]:
     return {
-        f"{n} runs, {told}": partial(rule, runs=n)
+        f"{n} runs, {told}": rule
         for n in sizes(log.orders.shape[1])
-        for told, rule in options.items()
+        for told, rule in _rates(log, rules.successive_halving, runs=n).items()
     }
 
 
 def _hyperband(log: Log) -> dict[str, Rule]:
-    runs = log.orders.shape[1]
-    return {told: partial(rule, runs=runs) for told, rule in _rates(log, rules.hyperband).items()}
+    return _rates(log, rules.hyperband, runs=log.orders.shape[1])
 
 
-def _asha(log: Log) -> dict[str, Rule]:
-    return {**_rates(log, rules.asha)}
-
-
-def _rates(log: Log, rule: Callable[..., Iterator[None]]) -> dict[str, partial[Iterator[None]]]:
+def _rates(log: Log, rule: Callable[..., Iterator[None]], **runs: int) -> dict[str, Rule]:
     return {
-        f"rate {rate}, from {least} rows": partial(rule, rate=rate, least=least, most=log.most)
+        f"rate {rate}, from {least} rows": partial(
+            rule, **runs, rate=rate, least=least, most=log.most
+        )
         for rate in _RATES
         for least in firsts(log.most)
     }
